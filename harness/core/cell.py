@@ -1,0 +1,65 @@
+"""A cell: one model on one target at one point of the axes; and the spelling of its id."""
+
+from urllib.parse import quote, unquote
+
+import msgspec
+
+AXIS_DEFAULTS: dict[str, str] = {
+    "precision": "fp32",
+    "graph_optimization": "all",
+    "execution_mode": "sequential",
+    "scenario": "plain",
+}
+"""The axes that every cell has, with the value that stays out of its id."""
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One model on one target at one point of the axes.
+
+    Attributes:
+        suite: Name of the suite, or a folder's base name.
+        model: The model's name within its suite; for a folder the relative path.
+        target: Name of the target.
+        axes: ``(axis, value)`` pairs sorted by axis; the axes of ``AXIS_DEFAULTS`` and any ``option.<key>``.
+    """
+
+    suite: str
+    model: str
+    target: str
+    axes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def id(self) -> str:
+        """``<suite>/<model>[<target>,<axis>=<value>,...]``, from values alone, axes at their default left out."""
+        shown = "".join(
+            f",{escape(axis)}={escape(value)}"
+            for axis, value in self.axes
+            if AXIS_DEFAULTS.get(axis) != value
+        )
+        return f"{escape(self.suite)}/{escape(self.model, '/')}[{escape(self.target)}{shown}]"
+
+    def axis(self, name: str) -> str:
+        """The value of one axis; its default, or an empty string, where the cell does not set it."""
+        return dict(self.axes).get(name, AXIS_DEFAULTS.get(name, ""))
+
+
+def escape(text: str, also_safe: str = "") -> str:
+    """Percent-encode what has a meaning in an id or lies outside its alphabet (UTF-8, uppercase hex)."""
+    safe = "._+-" + also_safe
+    # quote() leaves "~" alone, which is outside the alphabet of ids.
+    return quote(text, safe=safe).replace("~", "%7E")
+
+
+def parse_cell_id(cell_id: str) -> tuple[str, str, str, dict[str, str]]:
+    """Split an id into suite, model, target and the axes that are not at their default.
+
+    Raises:
+        ValueError: The text is not a cell id.
+    """
+    path, bracket, rest = cell_id.partition("[")
+    suite, slash, model = path.partition("/")
+    if not (bracket and slash and rest.endswith("]") and suite and model):
+        raise ValueError(f"not a cell id: {cell_id!r}; it reads suite/model[target,axis=value]")
+    target, *axes = rest[:-1].split(",")
+    pairs = dict(axis.split("=", 1) for axis in axes)
+    return unquote(suite), unquote(model), unquote(target), {unquote(k): unquote(v) for k, v in pairs.items()}

@@ -1,0 +1,154 @@
+"""The record of one cell: the public JSON contract, one line of ``records.jsonl``."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from harness.core.verdict import Cause, Family, Phase, Verdict
+
+SCHEMA = 1
+
+
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
+    """Which provider each node was assigned to.
+
+    Attributes:
+        ep_nodes: Nodes on the target's provider, or on any non-CPU provider of its chain.
+        cpu_nodes: Nodes on the CPU EP. For a target that *is* the CPU EP these count as ``ep_nodes``.
+        ep_ops: Operator type -> count, on the EP.
+        cpu_ops: Operator type -> count, left to the CPU EP.
+        partitions: Subgraphs that the EP took (a kernel-based EP has one for each node).
+        source: ``assignment`` (onnxruntime's own record at partitioning) or ``profile`` (what ran).
+    """
+
+    ep_nodes: int
+    cpu_nodes: int
+    ep_ops: dict[str, int]
+    cpu_ops: dict[str, int]
+    partitions: int
+    source: Literal["assignment", "profile"]
+
+
+class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
+    """How one output (or one leaf of a sequence or map) compares with its golden.
+
+    Metrics are taken over the elements where both sides are finite; they are null where they are
+    undefined (strings, other shapes, no finite pair) or not finite themselves.
+
+    Attributes:
+        name: Output name; ``name[2]`` for an item of a sequence, ``name.keys`` and ``name.values`` for a map.
+        dtype: ONNX element type in lower case, such as ``float32``, ``bfloat16``, ``int4``, ``string``.
+        shape: Shape of the EP's result.
+        max_abs: Largest ``|out - golden|``.
+        max_rel: Largest ``|out - golden| / |golden|`` over elements whose golden is not zero.
+        rmse: Root of the mean squared error.
+        cosine: Cosine of the angle between the two as flat vectors.
+        sqnr_db: ``20 log10(norm(golden) / norm(out - golden))`` in decibels; null when exact.
+        delivered_bits: ``-log2(norm(out - golden) / norm(golden))``; null when exact.
+        mismatched: Elements outside the tolerance, those that differ in NaN or infinity included.
+        elements: Elements compared.
+        rtol: Relative tolerance that judged.
+        atol: Absolute tolerance that judged.
+        headroom: Largest ``error / (atol + rtol * |golden|)``; 1.0 is the limit; null where it is infinite.
+        frontier: ``(atol, rtol)`` pairs: for each atol of a fixed grid the smallest rtol that passes.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    max_abs: float | None = None
+    max_rel: float | None = None
+    rmse: float | None = None
+    cosine: float | None = None
+    sqnr_db: float | None = None
+    delivered_bits: float | None = None
+    mismatched: int = 0
+    elements: int = 0
+    rtol: float = 0.0
+    atol: float = 0.0
+    headroom: float | None = None
+    frontier: tuple[tuple[float, float], ...] = ()
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is known about one cell once it ended.
+
+    Attributes:
+        cell: The cell's id.
+        provider: The first preferred provider of the target.
+        axes: Every axis of the cell with its value.
+        expected: True where the verdict is what the matrix expects (an ``expect`` entry, or else no failure).
+        phase: Where the cell ended.
+        cause: For ``unavailable`` a ``Cause``; for ``crash`` the signal or exit code, such as ``SIGSEGV``.
+        reason: One line for people.
+        golden: What judged the values: ``cpu`` or, where the CPU EP has no kernel, ``expected`` (the suite's data).
+        timings_ms: ``create``, ``first_run``, ``teardown`` in milliseconds, measured inside the agent.
+        started: UTC time in ISO 8601.
+        attempt: 1, or 2 where a process killed from outside made a second attempt necessary.
+        artifacts: Folder of a failing cell below the run folder, relative, with forward slashes.
+    """
+
+    schema: int
+    cell: str
+    suite: str
+    model: str
+    target: str
+    provider: str
+    verdict: Verdict
+    family: Family
+    expected: bool
+    axes: dict[str, str] = {}
+    phase: Phase | None = None
+    cause: str = ""
+    reason: str = ""
+    placement: Placement | None = None
+    outputs: tuple[OutputMetrics, ...] = ()
+    golden: str = ""
+    timings_ms: dict[str, float] = {}
+    started: str = ""
+    attempt: int = 0
+    artifacts: str = ""
+
+
+class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """``run.json``: what was planned, by which matrix, in which environments.
+
+    Attributes:
+        plan: Digest over the sorted ids of the planned cells.
+        cells: How many cells were planned.
+        matrix: The matrix as it was read, defaults filled in.
+        targets: Target name -> environment fingerprint, as the agent reported it.
+        complete: True once every planned cell has its record.
+    """
+
+    schema: int
+    plan: str
+    cells: int
+    matrix: dict[str, object]
+    targets: dict[str, dict[str, object]]
+    complete: bool
+
+
+def encode_record(record: Record) -> bytes:
+    """One JSON line without its newline."""
+    return _ENCODER.encode(record)
+
+
+def decode_record(line: bytes | str) -> Record:
+    """Read one line of ``records.jsonl``.
+
+    Raises:
+        msgspec.ValidationError: The line is JSON but not a record of this schema.
+        msgspec.DecodeError: The line is not JSON, for example because it is torn.
+    """
+    return _DECODER.decode(line)
+
+
+def failing_outputs(record: Record) -> Iterator[OutputMetrics]:
+    """The outputs in which at least one element is outside the tolerance."""
+    return (output for output in record.outputs if output.mismatched)
+
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(Record)
