@@ -142,7 +142,8 @@ def pack(value: Tensor) -> bytes:
     padded = np.zeros(-(-codes.size // per_byte) * per_byte, np.uint8)
     padded[: codes.size] = codes
     shifts = np.arange(per_byte, dtype=np.uint8) * np.uint8(bits)
-    return np.bitwise_or.reduce(padded.reshape(-1, per_byte) << shifts, axis=1).astype(np.uint8).tobytes()
+    packed: Array = np.bitwise_or.reduce(padded.reshape(-1, per_byte) << shifts, axis=1)
+    return packed.astype(np.uint8).tobytes()
 
 
 def unpack(dtype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
@@ -171,7 +172,7 @@ def unpack(dtype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
 
 
 def leaves(name: str, value: Value) -> Iterator[tuple[str, Tensor | None]]:
-    """The tensors inside a value with their names: ``y``, ``y[0]``, ``y.keys``; None for an empty optional."""
+    """The tensors inside a value, named ``y``, ``y[0]``, ``y.keys``; None for an empty optional."""
     if isinstance(value, Sequence):
         for index, item in enumerate(value.items):
             yield from leaves(f"{name}[{index}]", item)

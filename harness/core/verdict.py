@@ -37,7 +37,7 @@ class Verdict(StrEnum):
     UNSUPPORTED = "unsupported"
     FALLBACK = "fallback"
     FOLDED = "folded"
-    PASS_PARTIAL = "pass_partial"
+    PASS_PARTIAL = "pass_partial"  # noqa: S105 - a verdict, not a password
     PASS = "pass"  # noqa: S105 - a verdict, not a password
     NOT_RUN = "not_run"
 
@@ -53,7 +53,7 @@ class Verdict(StrEnum):
 
 
 class Phase(StrEnum):
-    """Where in its life a cell was; ``start`` and ``register`` belong to the process, the rest to the cell."""
+    """Where in its life a cell was; ``start`` and ``register`` belong to its process."""
 
     START = "start"
     REGISTER = "register"
