@@ -1,0 +1,84 @@
+"""The catalogue: every provider file, found by name whatever its spelling."""
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from harness.catalog.provider import Provider
+from harness.core.errors import Problem, UsageError
+from harness.data_files import data_root
+
+
+class Catalog(msgspec.Struct, frozen=True):
+    """All known execution providers.
+
+    Attributes:
+        providers: Sorted by name.
+    """
+
+    providers: tuple[Provider, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The exact names, sorted."""
+        return tuple(provider.name for provider in self.providers)
+
+    def find(self, name_or_alias: str) -> Provider | None:
+        """The provider of that name or alias, or None.
+
+        Case does not count: Windows ML spells ``NvTensorRtRtxExecutionProvider`` what onnxruntime spells
+        ``NvTensorRTRTXExecutionProvider``.
+        """
+        wanted = name_or_alias.casefold()
+        return next((provider for provider in self.providers if wanted in _spellings(provider)), None)
+
+
+@cache
+def load_catalog() -> Catalog:
+    """The shipped catalogue; read once per process.
+
+    Raises:
+        UsageError: A provider file cannot be read, is invalid, or takes a name that another one has.
+    """
+    return read_catalog(data_root() / "matrices" / "providers")
+
+
+def read_catalog(folder: Path) -> Catalog:
+    """Read every ``*.toml`` of a folder.
+
+    Raises:
+        UsageError: As ``load_catalog``; every bad file is named.
+    """
+    providers: list[Provider] = []
+    problems: list[Problem] = []
+    for file in sorted(folder.glob("*.toml")):
+        try:
+            providers.append(msgspec.toml.decode(file.read_bytes(), type=Provider))
+        except (OSError, ValueError) as error:  # msgspec's and tomllib's errors are ValueErrors
+            problems.append(Problem(where=str(file), what=str(error)))
+    problems += _clashes(providers, folder)
+    if not providers and not problems:
+        problems.append(
+            Problem(where=str(folder), what="no provider files here", hint="reinstall ort-ep-harness")
+        )
+    if problems:
+        raise UsageError(*problems)
+    return Catalog(tuple(sorted(providers, key=lambda provider: provider.name)))
+
+
+def _spellings(provider: Provider) -> set[str]:
+    return {name.casefold() for name in (provider.name, *provider.aliases)}
+
+
+def _clashes(providers: Iterable[Provider], folder: Path) -> list[Problem]:
+    owners: dict[str, str] = {}
+    problems: list[Problem] = []
+    for provider in providers:
+        for spelling in sorted(_spellings(provider)):
+            owner = owners.setdefault(spelling, provider.name)
+            if owner is not provider.name:
+                what = f"{provider.name} and {owner} both claim the name {spelling!r}"
+                problems.append(Problem(where=str(folder), what=what))
+    return problems

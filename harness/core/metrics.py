@@ -1,0 +1,257 @@
+"""Numbers that say how far one tensor lies from its golden, in one pass over blocks of elements.
+
+Blocks bound the memory (a tensor of any size needs some megabytes beside itself), keep the work in the
+cache, and give the same sums whatever number of threads the machine's BLAS would take for a long vector.
+"""
+
+import math
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.core.tolerance import DEFAULTS, Tolerance
+from harness.core.value import Array, Tensor
+
+Floats = NDArray[np.float64]
+
+BLOCK = 8192
+"""Elements at a time. OpenBLAS starts threads for dot products beyond 10,000."""
+
+ATOL_GRID: tuple[float, ...] = tuple(
+    sorted({0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, *(t.atol for t in DEFAULTS.values())})
+)
+"""The absolute tolerances of a frontier.
+
+0 answers purely relative policies; 1e-7 (the least that the suites of ONNX, PyTorch, Polygraphy and
+onnxruntime use) to 1 (a quantization step of an integer) by decades keeps a record short; the absolute
+tolerances of ``DEFAULTS`` are on the grid, so that judging again at any of them is exact.
+"""
+
+EXACT_FRONTIER = ((0.0, 0.0),)
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``measure`` found. Positions are indices into the flattened tensor, None where there is none.
+
+    Attributes:
+        mismatched: Elements outside the tolerance, ``special`` included.
+        special: Elements in which NaN, or infinity with its sign, stands on one side only.
+        special_at: The first of these.
+        max_abs: Largest ``|out - golden|``; None without a jointly finite pair, or where it overflows.
+        max_abs_at: Where; the first of equals.
+        max_abs_allowed: ``atol + rtol * |golden|`` there.
+        max_rel: Largest ``|out - golden| / |golden|`` over elements whose golden is not zero; 0.0 when
+            exact; None where golden is all zero and the result is not, or where it overflows.
+        max_rel_at: Where, unless it is 0.0.
+        rmse: ``norm(out - golden) / sqrt(n)``.
+        cosine: ``<golden, out> / (norm(golden) norm(out))``, in [-1, 1]; the real part for complex; 1.0
+            when exact, all zeros included; None where just one of the two is zero.
+        sqnr_db: ``20 log10(norm(golden) / norm(out - golden))``; None when exact or golden is all zero.
+        delivered_bits: ``-log2(norm(out - golden) / norm(golden))``; None as for ``sqnr_db``.
+        headroom: Largest ``|out - golden| / (atol + rtol * |golden|)``; greater than 1.0 exactly where an
+            element mismatches; None where it is infinite.
+        frontier: ``(atol, rtol)`` by rising atol from ``ATOL_GRID``: the smallest rtol that passes, to
+            within rounding. It ends with the first rtol of 0; an atol that no rtol passes is left out,
+            so that an empty frontier means that no tolerance of the grid passes.
+    """
+
+    mismatched: int
+    special: int
+    special_at: int | None
+    max_abs: float | None
+    max_abs_at: int | None
+    max_abs_allowed: float | None
+    max_rel: float | None
+    max_rel_at: int | None
+    rmse: float | None
+    cosine: float | None
+    sqnr_db: float | None
+    delivered_bits: float | None
+    headroom: float | None
+    frontier: tuple[tuple[float, float], ...]
+
+
+def measure(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Measured:
+    """Compare two numeric tensors of equal shape; their element types may differ.
+
+    Differences between integers of one type are exact (nothing wraps; rounded to float64 once, afterwards);
+    everything else is taken in float64 or complex128. -0.0 equals +0.0. A complex element counts as
+    not finite when one of its parts is not. Nothing is NaN or infinite in the result, and no warning is
+    raised.
+
+    Args:
+        golden: The right answer, any shape, empty and 0-d included.
+        actual: What an EP computed, of the same shape.
+        tolerance: Decides ``mismatched`` and ``headroom``; the rest does not depend on it.
+    """
+    flat_golden, flat_actual = golden.array.reshape(-1), actual.array.reshape(-1)
+    exact_integers = _is_integer(golden.dtype) and _is_integer(actual.dtype)
+    sums = _Sums(tolerance)
+    with np.errstate(all="ignore"):
+        for start in range(0, flat_golden.size, BLOCK):
+            left, right = flat_golden[start : start + BLOCK], flat_actual[start : start + BLOCK]
+            if exact_integers:
+                sums.add(start, _integer_error(left, right), left.astype(np.float64), right.astype(np.float64))
+            else:
+                sums.add_floats(start, _widen(left, golden.dtype), _widen(right, actual.dtype))
+    return sums.result()
+
+
+def special_codes(numbers: Array) -> NDArray[np.uint8]:
+    """One code per element: 0 finite, 1 NaN, 2 infinity, 3 minus infinity; parts apart for complex.
+
+    Args:
+        numbers: float64 or complex128, any shape.
+    """
+    if np.iscomplexobj(numbers):
+        return special_codes(numbers.real) + np.uint8(4) * special_codes(numbers.imag)
+    codes = np.zeros(numbers.shape, np.uint8)
+    codes[np.isnan(numbers)] = 1
+    codes[np.isposinf(numbers)] = 2
+    codes[np.isneginf(numbers)] = 3
+    return codes
+
+
+class _Sums:
+    """Running sums and maxima over the blocks of one pair of tensors."""
+
+    def __init__(self, tolerance: Tolerance) -> None:
+        self.tolerance = tolerance
+        self.pairs = self.mismatched = self.special = 0
+        self.special_at: int | None = None
+        self.error_sq = self.golden_sq = self.actual_sq = self.inner = 0.0
+        # -1: no element yet. Maxima may become infinite here; result() turns that into None.
+        self.max_abs = self.max_rel = -1.0
+        self.max_abs_at = self.max_rel_at = 0
+        self.max_abs_allowed = self.headroom = 0.0
+        self.needed_rtol = np.zeros(len(_GRID))
+
+    def add_floats(self, start: int, golden: Array, actual: Array) -> None:
+        """Take a block of float64 or complex128 elements, of which ``start`` is the first."""
+        finite = np.isfinite(golden) & np.isfinite(actual)
+        places = None
+        if not finite.all():
+            differs = np.flatnonzero(special_codes(golden) != special_codes(actual))
+            if differs.size and self.special_at is None:
+                self.special_at = start + int(differs[0])
+            self.special += differs.size
+            self.mismatched += differs.size
+            places = np.flatnonzero(finite)
+            golden, actual = golden[places], actual[places]
+        self.add(start, np.abs(actual - golden), golden, actual, places)
+
+    def add(
+        self, start: int, error: Floats, golden: Array, actual: Array, places: NDArray[np.intp] | None = None
+    ) -> None:
+        """Take finite elements; ``places`` says where in the block they stand, None that all do."""
+        if not error.size:
+            return
+        self.pairs += error.size
+        self.golden_sq += _norm_sq(golden)
+        self.actual_sq += _norm_sq(actual)
+        self.inner += float(np.vdot(golden, actual).real)
+        # The modulus of a finite complex number may overflow; infinity would make everything allowed.
+        magnitude = np.minimum(np.abs(golden), _LARGEST)
+        worst = int(error.argmax())
+        largest = float(error[worst])
+        if largest > self.max_abs:
+            self.max_abs = largest
+            self.max_abs_at = start + (worst if places is None else int(places[worst]))
+            self.max_abs_allowed = self.tolerance.atol + self.tolerance.rtol * float(magnitude[worst])
+        if largest == 0.0:
+            if self.max_rel < 0 and magnitude.any():
+                self.max_rel = 0.0
+            return
+        self.error_sq += float(np.dot(error, error))
+        self._judge(error, magnitude)
+        self._relative(start, error, magnitude, places)
+        rows = int(np.searchsorted(_GRID, largest))
+        needed = np.fmax.reduce((error - _GRID[:rows, None]) / magnitude, axis=1)
+        # In each of these rows some error exceeds atol, so an rtol of 0 is an underflow.
+        self.needed_rtol[:rows] = np.fmax(np.fmax(needed, _SMALLEST), self.needed_rtol[:rows])
+
+    def _judge(self, error: Floats, magnitude: Floats) -> None:
+        allowed = self.tolerance.atol + self.tolerance.rtol * magnitude
+        self.mismatched += int(np.count_nonzero(error > allowed))
+        # fmax passes over 0/0: no error where none is allowed.
+        self.headroom = max(self.headroom, float(np.fmax.reduce(error / allowed, initial=0.0)))
+
+    def _relative(
+        self, start: int, error: Floats, magnitude: Floats, places: NDArray[np.intp] | None
+    ) -> None:
+        relative = np.where(magnitude > 0, error / magnitude, -1.0)
+        worst = int(relative.argmax())
+        if relative[worst] > self.max_rel:
+            self.max_rel = float(relative[worst])
+            self.max_rel_at = start + (worst if places is None else int(places[worst]))
+
+    def result(self) -> Measured:
+        exact = self.max_abs == 0.0
+        max_rel = 0.0 if exact else self.max_rel
+        error, golden = math.sqrt(self.error_sq), math.sqrt(self.golden_sq)
+        # An error whose square underflows has no ratio to speak of.
+        ratio = golden / error if error > 0 and math.isfinite(error) else 0.0
+        return Measured(
+            mismatched=self.mismatched,
+            special=self.special,
+            special_at=self.special_at,
+            max_abs=_finite(self.max_abs) if self.pairs else None,
+            max_abs_at=self.max_abs_at if self.pairs else None,
+            max_abs_allowed=_finite(self.max_abs_allowed) if self.pairs else None,
+            max_rel=_finite(max_rel) if max_rel >= 0 else None,
+            max_rel_at=self.max_rel_at if max_rel > 0 else None,
+            rmse=_finite(error / math.sqrt(self.pairs)) if self.pairs else None,
+            cosine=1.0 if exact else self._cosine(),
+            sqnr_db=_finite(20 * math.log10(ratio)) if 0 < ratio < math.inf else None,
+            delivered_bits=_finite(math.log2(ratio)) if 0 < ratio < math.inf else None,
+            headroom=_finite(self.headroom) if not self.special else None,
+            frontier=() if self.special else self._frontier(),
+        )
+
+    def _cosine(self) -> float | None:
+        scale = math.sqrt(self.golden_sq) * math.sqrt(self.actual_sq)
+        if not (0 < scale < math.inf and math.isfinite(self.inner)):
+            return None
+        return min(1.0, max(-1.0, self.inner / scale))
+
+    def _frontier(self) -> tuple[tuple[float, float], ...]:
+        pairs = []
+        for atol, rtol in zip(ATOL_GRID, self.needed_rtol.tolist(), strict=True):
+            if math.isfinite(rtol):
+                pairs.append((atol, rtol))
+            if rtol == 0.0:
+                break
+        return tuple(pairs)
+
+
+_GRID = np.array(ATOL_GRID)
+_LARGEST = float(np.finfo(np.float64).max)
+_SMALLEST = 5e-324  # the least positive float64
+
+
+def _is_integer(dtype: str) -> bool:
+    return dtype.startswith(("int", "uint")) or dtype == "bool"
+
+
+def _widen(numbers: Array, dtype: str) -> Array:
+    return numbers.astype(np.complex128 if dtype.startswith("complex") else np.float64)
+
+
+def _integer_error(golden: Array, actual: Array) -> Floats:
+    """``|actual - golden|`` without wrapping, whatever the widths and signs of the two."""
+    if golden.dtype == actual.dtype:
+        wide: type[Any] = np.uint64 if golden.dtype == np.uint64 else np.int64
+        left, right = golden.astype(wide), actual.astype(wide)
+        # The bits of larger - smaller, taken as unsigned, are the true difference modulo 2**64: all of it.
+        return (np.maximum(left, right) - np.minimum(left, right)).view(np.uint64).astype(np.float64)
+    return np.abs(actual.astype(np.float64) - golden.astype(np.float64))
+
+
+def _norm_sq(numbers: Array) -> float:
+    return float(np.vdot(numbers, numbers).real)
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None

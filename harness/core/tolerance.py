@@ -1,0 +1,91 @@
+"""How far a result may lie from its golden: by the precision that computes, not by the output's type."""
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+
+
+class Tolerance(msgspec.Struct, frozen=True):
+    """An element passes where ``|out - golden| <= atol + rtol * |golden|``.
+
+    Attributes:
+        rtol: Relative tolerance, at least 0, finite.
+        atol: Absolute tolerance in the unit of the output, at least 0, finite.
+    """
+
+    rtol: float
+    atol: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.rtol) and math.isfinite(self.atol) and self.rtol >= 0 <= self.atol):
+            raise ValueError(f"rtol and atol must be finite and at least 0: {self.rtol}, {self.atol}")
+
+
+EXACT = Tolerance(rtol=0.0, atol=0.0)
+
+DEFAULTS: dict[str, Tolerance] = {
+    "float64": Tolerance(rtol=1e-5, atol=1e-5),
+    "float32": Tolerance(rtol=1e-4, atol=1e-5),
+    "float16": Tolerance(rtol=1e-3, atol=2.5e-3),
+    "bfloat16": Tolerance(rtol=1e-2, atol=2e-2),
+}
+"""Computing precision -> tolerance, finest first.
+
+All four are the defaults of onnxruntime's own C++ operator tests (``DefaultTolerance`` in
+``onnxruntime/test/providers/checkers.cc``, builds without training), so that an EP is held to what its
+own maintainers hold it to. float64 stands there with float32's absolute and a tenth of its relative
+tolerance: loose for double arithmetic, but the kernels behind it often take transcendental functions
+in single precision. ``delivered_bits`` shows what was really computed.
+"""
+
+FLOORS: dict[str, str] = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+"""Precision of a cell -> the finest computing precision that it may be judged at."""
+
+_TOLERANT = {*DEFAULTS, "complex64", "complex128"}
+_COARSENESS = {precision: rank for rank, precision in enumerate(DEFAULTS)}
+
+
+def default_tolerance(dtype: str, precision: str) -> Tolerance:
+    """The tolerance of an output that no matrix entry speaks about.
+
+    Args:
+        dtype: Element type of the output, as in ``harness.core.value.DTYPES``, or ``string``.
+        precision: What computes: a key of ``DEFAULTS``, usually from ``computing_precision``.
+
+    Returns:
+        The tolerance of the precision for floating and complex outputs. (0, 0) for everything else:
+        integers, booleans and strings have one right answer, quantized integers included (onnxruntime
+        compares them exactly too; a matrix may grant a step). So have float8 and float4, which are
+        storage types: the standard defines their rounding, neighbouring values are 6 % to 100 % apart,
+        and a tolerance below that step could not tell more than equality does.
+
+    Raises:
+        ValueError: The precision is not one that computes.
+    """
+    if precision not in DEFAULTS:
+        raise ValueError(f"no computing precision: {precision!r}; valid: {', '.join(DEFAULTS)}")
+    return DEFAULTS[precision] if dtype in _TOLERANT else EXACT
+
+
+def computing_precision(float_types: Iterable[str], cell_precision: str) -> str:
+    """The coarsest precision that a correct EP may compute a model in.
+
+    Args:
+        float_types: Element types that occur in the model; all but the four computing types of
+            ``DEFAULTS`` are passed over (float8 and float4 are stored, never computed in).
+        cell_precision: The cell's ``precision``; a key of ``FLOORS``. A model that holds nothing
+            coarser is judged at this floor: ``fp32`` for a float64 model too, since accelerators
+            without double units compute such models in single precision.
+
+    Returns:
+        A key of ``DEFAULTS``, never ``float64``.
+
+    Raises:
+        ValueError: The cell's precision is unknown.
+    """
+    floor = FLOORS.get(cell_precision)
+    if floor is None:
+        raise ValueError(f"unknown precision {cell_precision!r}; valid: {', '.join(FLOORS)}")
+    candidates = {floor, *(_COARSENESS.keys() & set(float_types))}
+    return max(candidates, key=_COARSENESS.__getitem__)

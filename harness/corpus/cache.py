@@ -1,0 +1,69 @@
+"""The cache folder, and entries that are filled once and never seen half-filled."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.core.errors import Problem, UsageError, one_line
+
+ENVIRONMENT = "EP_HARNESS_CACHE"
+"""The environment variable that puts the cache elsewhere."""
+
+
+def cache_root() -> Path:
+    """The folder of all cached data: ``EP_HARNESS_CACHE``, or else where the operating system keeps caches."""
+    chosen = os.environ.get(ENVIRONMENT)
+    if chosen:
+        return Path(chosen).absolute()
+    import platformdirs
+
+    return platformdirs.user_cache_path("ort-ep-harness", appauthor=False)
+
+
+def fill_once(entry: Path, build: Callable[[Path], None]) -> Path:
+    """Return a folder of the cache, filling it first where it does not exist yet.
+
+    The content is built beside the entry and renamed into place, under a lock: another process sees the
+    whole entry or none, and waits instead of building it too. A name that derives from everything the
+    content depends on makes an entry valid for ever.
+
+    Args:
+        entry: The folder, below ``cache_root()``.
+        build: Fills an empty folder; whatever it raises leaves no entry behind.
+
+    Raises:
+        UsageError: The cache cannot be written, for example because the disk is full.
+    """
+    if entry.is_dir():
+        return entry
+    import filelock
+
+    try:
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(entry.with_name(f"{entry.name}.lock")):
+            if not entry.is_dir():
+                _fill(entry, build)
+    except OSError as error:
+        raise UsageError(
+            Problem(
+                where=str(entry),
+                what=f"the cache cannot be filled: {one_line(error)}",
+                hint=f"free some space, or set {ENVIRONMENT} to a folder that can be written",
+            )
+        ) from error
+    return entry
+
+
+def _fill(entry: Path, build: Callable[[Path], None]) -> None:
+    prefix = f".{entry.name}."
+    for orphan in entry.parent.glob(f"{prefix}*"):
+        # The lock is ours, so whoever began this one died.
+        shutil.rmtree(orphan, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=entry.parent) as scratch:
+        # The inner folder has ordinary permissions; mkdtemp's own is closed to other users.
+        content = Path(scratch) / "content"
+        content.mkdir()
+        build(content)
+        content.rename(entry)

@@ -1,0 +1,23 @@
+"""What is wrong with one model or its data: costs that model's cells, nothing else."""
+
+from pathlib import Path
+
+from harness.core.errors import HarnessError, one_line
+
+
+class ModelError(HarnessError):
+    """A model or its test data cannot be used.
+
+    Attributes:
+        path: The file at fault.
+        cause: What is wrong with it, in one line.
+    """
+
+    def __init__(self, path: Path, cause: str) -> None:
+        super().__init__(path, cause)
+        self.path = path
+        self.cause = one_line(cause)
+
+    def __str__(self) -> str:
+        # The folder and the file say which one it is; a whole path would push the cause out of sight.
+        return f"{one_line('/'.join(self.path.parts[-2:]), 120)}: {self.cause}"

@@ -1,0 +1,97 @@
+"""Weights that a model keeps in other files, and the limits within which they may lie.
+
+The location is text from the model, so it is hostile until shown to stay inside the model's folder.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import onnx
+
+
+def external_files(model: "onnx.ModelProto", path: Path) -> tuple[Path, ...]:
+    """Every external data file of a model, checked but not read, in the order of first use.
+
+    Args:
+        model: The model, loaded without its external data.
+        path: The model's file.
+
+    Raises:
+        ValueError: A file is missing, too short, or outside the model's folder.
+    """
+    found: dict[Path, None] = {}
+    for tensor in _tensors(model):
+        if tensor.data_location == tensor.EXTERNAL:
+            found[_check(tensor, path.parent, path)[0]] = None
+    return tuple(found)
+
+
+def read_external(tensor: "onnx.TensorProto", folder: Path) -> bytes:
+    """The external bytes of one tensor.
+
+    Raises:
+        ValueError: As ``external_files``.
+    """
+    file, offset, length = _check(tensor, folder, folder / "tensor.pb")
+    with file.open("rb") as stream:
+        stream.seek(offset)
+        return stream.read(length)
+
+
+def _check(tensor: "onnx.TensorProto", folder: Path, path: Path) -> tuple[Path, int, int]:
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    spellings = (PurePosixPath(location), PureWindowsPath(location))
+    if not location or any(
+        spelling.is_absolute() or spelling.drive or spelling.root or ".." in spelling.parts
+        for spelling in spellings
+    ):
+        raise ValueError(f"external data {location!r} points outside the model's folder")
+    file = folder / location
+    # A model that is itself a symbolic link, as in a download cache, may keep its data beside its target.
+    homes = (folder.resolve(), path.resolve().parent)
+    if not any(file.resolve().is_relative_to(home) for home in homes):
+        raise ValueError(f"external data {location!r} leads outside the model's folder by a symbolic link")
+    if not file.is_file():
+        raise ValueError(f"external data {location!r} is missing")
+    offset, size = int(entries.get("offset") or 0), file.stat().st_size
+    length = int(entries.get("length") or size - offset)
+    if offset < 0 or length < 0 or offset + length > size:
+        raise ValueError(
+            f"external data {location!r} is too short: {size} bytes, "
+            f"tensor {tensor.name!r} takes {length} from {offset}"
+        )
+    return file, offset, length
+
+
+def _tensors(model: "onnx.ModelProto") -> "Iterator[onnx.TensorProto]":
+    yield from _of_graph(model.graph)
+    for function in model.functions:
+        for node in function.node:
+            yield from _of_node(node)
+
+
+def _of_graph(graph: "onnx.GraphProto") -> "Iterator[onnx.TensorProto]":
+    yield from graph.initializer
+    for sparse in graph.sparse_initializer:
+        yield from (sparse.values, sparse.indices)
+    for node in graph.node:
+        yield from _of_node(node)
+
+
+def _of_node(node: "onnx.NodeProto") -> "Iterator[onnx.TensorProto]":
+    for attribute in node.attribute:
+        if attribute.type in _PLAIN:
+            continue
+        yield attribute.t
+        yield from attribute.tensors
+        for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+            yield from (sparse.values, sparse.indices)
+        for graph in (attribute.g, *attribute.graphs):
+            yield from _of_graph(graph)
+
+
+_PLAIN = frozenset({1, 2, 3, 6, 7, 8})
+"""``AttributeProto.AttributeType`` of numbers and strings, singly and in lists: most attributes."""

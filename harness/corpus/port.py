@@ -1,0 +1,78 @@
+"""What a model declares about its inputs and outputs."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from harness.corpus.element_types import ELEMENT_TYPES
+
+if TYPE_CHECKING:
+    import onnx
+
+Kind = Literal["tensor", "sequence", "optional", "map"]
+
+
+class ValueType(msgspec.Struct, frozen=True, kw_only=True):
+    """The declared type of a value.
+
+    Attributes:
+        kind: Tensor or container.
+        dtype: Element type of a tensor, key type of a map; empty where there is none or it is not declared.
+        shape: Shape of a tensor, None for each dimension that is not known; None where the rank is not known.
+        item: What a sequence or an optional holds, and the type of a map's values.
+    """
+
+    kind: Kind
+    dtype: str = ""
+    shape: tuple[int | None, ...] | None = None
+    item: "ValueType | None" = None
+
+
+class Port(msgspec.Struct, frozen=True, kw_only=True):
+    """A graph input that has to be fed.
+
+    Attributes:
+        name: As in the model; any text.
+        type: Its declared type, symbolic dimensions resolved where a size was given for them.
+    """
+
+    name: str
+    type: ValueType
+
+
+def value_type(proto: "onnx.TypeProto", dimensions: Mapping[str, int]) -> ValueType:
+    """Read a declared type.
+
+    Args:
+        proto: The declaration; an empty one reads as a tensor of which nothing is known.
+        dimensions: Sizes of symbolic dimensions by name.
+
+    Raises:
+        ValueError: A sparse tensor or an opaque type, for which there is no value in this harness.
+    """
+    kind = proto.WhichOneof("value")
+    if kind == "tensor_type":
+        tensor = proto.tensor_type
+        shape = tuple(_size(dim, dimensions) for dim in tensor.shape.dim) if tensor.HasField("shape") else None
+        return ValueType(kind="tensor", dtype=ELEMENT_TYPES.get(tensor.elem_type, ""), shape=shape)
+    if kind == "sequence_type":
+        return ValueType(kind="sequence", item=value_type(proto.sequence_type.elem_type, dimensions))
+    if kind == "optional_type":
+        return ValueType(kind="optional", item=value_type(proto.optional_type.elem_type, dimensions))
+    if kind == "map_type":
+        return ValueType(
+            kind="map",
+            dtype=ELEMENT_TYPES.get(proto.map_type.key_type, ""),
+            item=value_type(proto.map_type.value_type, dimensions),
+        )
+    if kind is None:
+        return ValueType(kind="tensor")
+    raise ValueError(f"values of type {kind.removesuffix('_type')} are not supported")
+
+
+def _size(dim: "onnx.TensorShapeProto.Dimension", dimensions: Mapping[str, int]) -> int | None:
+    # Exporters write unknown sizes as -1 too, although the standard has no such thing.
+    if dim.HasField("dim_value"):
+        return dim.dim_value if dim.dim_value >= 0 else None
+    return dimensions.get(dim.dim_param)

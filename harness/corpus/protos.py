@@ -1,0 +1,176 @@
+"""ONNX's serialized values (``input_0.pb``, ``output_0.pb``) to values in memory, and back.
+
+Such a file does not say what it is: the declared type of the graph's input or output decides whether it
+holds a ``TensorProto``, ``SequenceProto``, ``OptionalProto`` or ``MapProto``.
+"""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.core.value import BITS, DTYPES, STRING, Map, Sequence, Tensor, Value, pack, unpack
+from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
+from harness.corpus.external import read_external
+from harness.corpus.port import Kind, ValueType
+
+if TYPE_CHECKING:
+    import onnx
+
+_ELEM_TYPES: dict[Kind, int] = {"tensor": 1, "sequence": 3, "map": 4, "optional": 5}
+"""``SequenceProto.DataType`` and ``OptionalProto.DataType``, which agree; 0 is UNDEFINED."""
+
+
+def decode(data: bytes, declared: ValueType, folder: Path | None = None) -> Value:
+    """Read one serialized value.
+
+    Args:
+        data: The file's content.
+        declared: Type of the graph's input or output; only its structure matters, not element type or shape.
+        folder: Where a tensor's external data may lie; without it such a tensor is refused.
+
+    Raises:
+        ValueError: The bytes hold no such value, or one that is incomplete.
+        google.protobuf.message.DecodeError: The bytes are no protobuf message.
+    """
+    return _value(_message(declared).FromString(data), declared, folder)
+
+
+def decode_named(data: bytes, declared: ValueType, folder: Path | None = None) -> tuple[str, Value]:
+    """As ``decode``, with the name that the serialized value carries; often empty."""
+    proto = _message(declared).FromString(data)
+    return proto.name, _value(proto, declared, folder)
+
+
+def encode(value: Value, declared: ValueType) -> bytes:
+    """Serialize one value, so that ``decode`` with the same declared type returns it.
+
+    Raises:
+        TypeError: The value has another structure than was declared.
+    """
+    data: bytes = _proto(value, declared).SerializeToString()
+    return data
+
+
+def tensor_value(proto: "onnx.TensorProto", folder: Path | None = None) -> Tensor:
+    """The tensor that a message holds, in ``raw_data``, a typed field or external data.
+
+    Raises:
+        ValueError: Its element type has no values here, or its data does not fill its shape.
+    """
+    dtype = ELEMENT_TYPES.get(proto.data_type, f"number {proto.data_type}")
+    shape = tuple(proto.dims)
+    if dtype == STRING:
+        texts = [item.decode("utf-8") for item in proto.string_data]
+        return Tensor(dtype=STRING, array=np.array(texts, dtype=object).reshape(shape))
+    if dtype not in DTYPES:
+        raise ValueError(f"tensors of element type {dtype} are not supported")
+    if proto.data_location == proto.EXTERNAL:
+        if folder is None:
+            raise ValueError("external data is not allowed here")
+        raw = read_external(proto, folder)
+    elif proto.HasField("raw_data"):
+        raw = proto.raw_data
+    else:
+        from onnx import numpy_helper
+
+        return Tensor(dtype=dtype, array=numpy_helper.to_array(proto))
+    size = math.ceil(math.prod(shape) * BITS.get(dtype, 8 * DTYPES[dtype].itemsize) / 8)
+    if len(raw) != size:
+        raise ValueError(f"{dtype}{list(shape)} takes {size} bytes, got {len(raw)}")
+    return unpack(dtype, shape, raw)
+
+
+def tensor_proto(value: Tensor) -> "onnx.TensorProto":
+    """A message without a name that holds the tensor, as ``raw_data`` unless it is made of strings."""
+    import onnx
+
+    proto = onnx.TensorProto(data_type=NUMBERS[value.dtype], dims=value.array.shape)
+    if value.dtype == STRING:
+        proto.string_data.extend(str(item).encode() for item in value.array.ravel())
+    else:
+        proto.raw_data = pack(value)
+    return proto
+
+
+def _message(declared: ValueType) -> Any:
+    import onnx
+
+    if declared.kind == "tensor":
+        return onnx.TensorProto
+    if declared.kind == "sequence":
+        return onnx.SequenceProto
+    return onnx.OptionalProto if declared.kind == "optional" else onnx.MapProto
+
+
+def _item(declared: ValueType) -> ValueType:
+    return declared.item or ValueType(kind="tensor")
+
+
+def _value(proto: Any, declared: ValueType, folder: Path | None) -> Value:
+    if declared.kind == "tensor":
+        return tensor_value(proto, folder)
+    if declared.kind == "map":
+        return _map_value(proto, folder)
+    item = _item(declared)
+    if proto.elem_type not in {0, _ELEM_TYPES[item.kind]}:
+        raise ValueError(f"does not hold what the model declares: {declared.kind} of {item.kind}")
+    if declared.kind == "sequence":
+        found = getattr(proto, f"{item.kind}_values")
+        return Sequence(items=tuple(_value(entry, item, folder) for entry in found))
+    present = proto.elem_type and proto.HasField(f"{item.kind}_value")
+    return _value(getattr(proto, f"{item.kind}_value"), item, folder) if present else None
+
+
+def _map_value(proto: "onnx.MapProto", folder: Path | None) -> Map:
+    dtype = ELEMENT_TYPES.get(proto.key_type, "")
+    if dtype == STRING:
+        keys = np.array([key.decode("utf-8") for key in proto.string_keys], dtype=object)
+    elif dtype in DTYPES:
+        keys = np.array(proto.keys, dtype=np.int64).astype(DTYPES[dtype])
+    else:
+        raise ValueError("a map without a type for its keys")
+    values = [tensor_value(entry, folder) for entry in proto.values.tensor_values]
+    if not values or len(values) != len(keys) or len({entry.dtype for entry in values}) != 1:
+        raise ValueError(f"a map of {len(keys)} keys and {len(values)} tensors of one type as values")
+    return Map(
+        keys=Tensor(dtype=dtype, array=keys),
+        values=Tensor(dtype=values[0].dtype, array=np.array([entry.array.item() for entry in values])),
+    )
+
+
+def _proto(value: Value, declared: ValueType) -> Any:
+    import onnx
+
+    item = _item(declared)
+    if declared.kind == "tensor" and isinstance(value, Tensor):
+        return tensor_proto(value)
+    if declared.kind == "sequence" and isinstance(value, Sequence):
+        sequence = onnx.SequenceProto(elem_type=_ELEM_TYPES[item.kind])
+        getattr(sequence, f"{item.kind}_values").extend(_proto(entry, item) for entry in value.items)
+        return sequence
+    if declared.kind == "optional":
+        if value is None:
+            return onnx.OptionalProto()
+        optional = onnx.OptionalProto(elem_type=_ELEM_TYPES[item.kind])
+        getattr(optional, f"{item.kind}_value").CopyFrom(_proto(value, item))
+        return optional
+    if declared.kind == "map" and isinstance(value, Map):
+        return _map_proto(value)
+    raise TypeError(f"declared as {declared.kind}, got {type(value).__name__}")
+
+
+def _map_proto(value: Map) -> "onnx.MapProto":
+    import onnx
+
+    proto = onnx.MapProto(key_type=NUMBERS[value.keys.dtype])
+    if value.keys.dtype == STRING:
+        proto.string_keys.extend(str(key).encode() for key in value.keys.array)
+    else:
+        proto.keys.extend(int(key) for key in value.keys.array)
+    proto.values.elem_type = _ELEM_TYPES["tensor"]
+    for entry in value.values.array:
+        scalar = np.asarray(entry, dtype=value.values.array.dtype)
+        proto.values.tensor_values.append(tensor_proto(Tensor(dtype=value.values.dtype, array=scalar)))
+    return proto

@@ -1,0 +1,140 @@
+"""Suites of models: those that come with onnx, and folders. Listing opens no model and imports no onnx."""
+
+import importlib.metadata
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import ml_dtypes
+import msgspec
+import numpy as np
+
+from harness.core.errors import Problem, UsageError, valid_names
+from harness.corpus.cache import cache_root, fill_once
+from harness.corpus.walk import MODEL_SUFFIX, find_models
+
+SUITES: dict[str, str] = {
+    "onnx-node": "ONNX's operator tests: one small model for each operator, attribute and type",
+    "onnx-simple": "ONNX's small graphs: sequences, expansion of shapes, strings, gradients",
+    "onnx-pytorch-operator": "single PyTorch operators, exported to ONNX",
+    "onnx-pytorch-converted": "PyTorch modules such as Conv2d and BatchNorm, exported to ONNX",
+    "onnx-light": "nine image classifiers, AlexNet to ResNet-50, with constants in place of trained weights",
+}
+"""The built-in suites by name, with one line each."""
+
+FORMAT = 1
+"""Rises when materialised suites change although no version of theirs does."""
+
+
+class Suite(msgspec.Struct, frozen=True, kw_only=True):
+    """A named, ordered collection of models.
+
+    Attributes:
+        name: A key of ``SUITES``, or a folder's base name.
+        root: The folder that holds the models.
+        kind: ``built_in``: each folder below the root is a model; ``folder``: each ``.onnx`` file is one.
+        names: The models, sorted.
+    """
+
+    name: str
+    root: Path
+    kind: Literal["built_in", "folder"]
+    names: tuple[str, ...]
+
+    def models(self) -> tuple[str, ...]:
+        """The models' names, sorted: a folder's relative path with forward slashes, or a test's name."""
+        return self.names
+
+    def model_path(self, model: str) -> Path:
+        """The file of one model."""
+        return self.root / model / "model.onnx" if self.kind == "built_in" else self.root / model
+
+    def data_folder(self, model: str) -> Path:
+        """The folder in which a model's ``test_data_set_N`` would lie; it need not exist.
+
+        Beside the model, unless other models share its folder: then in ``<stem>/`` beside it, because it
+        would not be clear whose data they are.
+        """
+        path = self.model_path(model)
+        if self.kind == "folder":
+            neighbours = [one for one in path.parent.iterdir() if one.name.lower().endswith(MODEL_SUFFIX)]
+            if len(neighbours) > 1:
+                return path.with_suffix("")
+        return path.parent
+
+
+def open_suite(name: str) -> Suite:
+    """Open a built-in suite; the first use on a machine takes some seconds, later ones list a folder.
+
+    Raises:
+        UsageError: There is no such suite, onnx lacks its test data, or the cache cannot be written.
+    """
+    if name not in SUITES:
+        raise UsageError(
+            Problem(where="suite", what=f"there is no suite {name!r}", hint=valid_names(name, SUITES))
+        )
+    root = _materialised(name) if name in _MADE else _onnx_test_data() / name.removeprefix("onnx-")
+    names = tuple(sorted(entry.name for entry in root.iterdir() if (entry / "model.onnx").is_file()))
+    return Suite(name=name, root=root, kind="built_in", names=names)
+
+
+def open_folder(path: Path) -> Suite:
+    """Open a folder as a suite: every ``.onnx`` below it, symbolic links followed, none listed twice.
+
+    Raises:
+        UsageError: There is no such folder, it cannot be read, or it holds no model.
+    """
+    root = path.absolute()
+    # "." and ".." have no name of their own; any other path keeps the name that was written.
+    name = root.name if root.name not in {"", ".", ".."} else root.resolve().name
+    names = find_models(root)
+    return Suite(name=name or "root", root=root, kind="folder", names=names)
+
+
+def _materialised(name: str) -> Path:
+    # The data depends on these versions, and on nothing else.
+    versions = f"onnx{_onnx_version()}-numpy{np.__version__}-ml_dtypes{ml_dtypes.__version__}"
+    return fill_once(cache_root() / "suites" / f"{name}-{versions}-v{FORMAT}", _MADE[name])
+
+
+def _make_node(folder: Path) -> None:
+    from harness.corpus.materialise import write_node_suite
+
+    write_node_suite(folder)
+
+
+def _make_light(folder: Path) -> None:
+    from harness.corpus.materialise import write_light_suite
+
+    write_light_suite(folder, _onnx_test_data())
+
+
+_MADE: dict[str, Callable[[Path], None]] = {"onnx-node": _make_node, "onnx-light": _make_light}
+
+
+def _onnx_version() -> str:
+    try:
+        return importlib.metadata.version("onnx")
+    except importlib.metadata.PackageNotFoundError as error:
+        raise UsageError(_NO_ONNX) from error
+
+
+def _onnx_test_data() -> Path:
+    # For a top-level package this finds the folder without running any of it.
+    spec = importlib.util.find_spec("onnx")
+    if spec is None or spec.origin is None:
+        raise UsageError(_NO_ONNX)
+    data = Path(spec.origin).parent / "backend" / "test" / "data"
+    if not data.is_dir():
+        raise UsageError(
+            Problem(
+                where=str(data),
+                what="this build of onnx comes without its test data",
+                hint="install onnx from PyPI",
+            )
+        )
+    return data
+
+
+_NO_ONNX = Problem(where="onnx", what="the package onnx is not installed", hint="pip install onnx")

@@ -1,0 +1,79 @@
+"""The models below a folder, by name only."""
+
+import os
+from collections import deque
+from pathlib import Path
+
+from harness.core.errors import Problem, UsageError, one_line
+
+MODEL_SUFFIX = ".onnx"
+
+
+def find_models(root: Path) -> tuple[str, ...]:
+    """The relative paths of all ``.onnx`` files below a folder, with forward slashes, sorted.
+
+    Links to folders are followed once all real folders were seen, and each folder is entered once: a loop
+    ends, and a model that can be reached both ways goes by its real name. A link to a file is a model too.
+
+    Raises:
+        UsageError: No such folder, a part of it cannot be read, a name that is not text, or no model at all.
+    """
+    if not root.is_dir():
+        raise UsageError(_not_a_folder(root))
+    found: list[str] = []
+    problems: list[Problem] = []
+    entered: set[tuple[int, int]] = set()
+    real, linked = deque([""]), deque[str]()
+    while real or linked:
+        relative = (real or linked).popleft()
+        try:
+            status = (root / relative).stat()
+            if (status.st_dev, status.st_ino) in entered:
+                continue
+            entered.add((status.st_dev, status.st_ino))
+            with os.scandir(root / relative) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            problems.append(
+                Problem(where=str(root / relative), what=f"the folder cannot be read: {one_line(error)}")
+            )
+            continue
+        for entry in entries:
+            path = f"{relative}/{entry.name}" if relative else entry.name
+            if entry.is_dir():
+                (linked if entry.is_symlink() else real).append(path)
+            elif entry.name.lower().endswith(MODEL_SUFFIX):
+                found.append(path)
+    problems.extend(_not_text(root, path) for path in found if not _is_text(path))
+    if not found and not problems:
+        problems.append(
+            Problem(
+                where=str(root),
+                what=f"there is no {MODEL_SUFFIX} file in this folder or below",
+                hint="name a folder that holds models, such as resnet/model.onnx",
+            )
+        )
+    if problems:
+        raise UsageError(*problems)
+    return tuple(sorted(found))
+
+
+def _not_a_folder(root: Path) -> Problem:
+    if not root.exists():
+        return Problem(where=str(root), what="there is no such folder", hint="check the path")
+    return Problem(
+        where=str(root), what="this is a file, not a folder", hint=f"name its folder: {root.parent}"
+    )
+
+
+def _is_text(path: str) -> bool:
+    # A file name that is not UTF-8 arrives with surrogates, which no cell id, record or report could hold.
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _not_text(root: Path, path: str) -> Problem:
+    return Problem(where=str(root), what=f"the file name {path!a} is not valid UTF-8", hint="rename the file")

@@ -1,0 +1,4 @@
+"""Floor 2: targets, processes, scheduling and judging; from a plan to a stream of events.
+
+`Engine` runs cells in agent processes; `judge` turns an outcome into a record; `RunFolder` keeps records.
+"""

@@ -1,0 +1,198 @@
+"""The matrix file as people write it: its keys, their types and what they mean.
+
+The one source of truth for the reader, the published JSON Schema and the reference documentation.
+"""
+
+import re
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from harness.core.verdict import Verdict
+from harness.plan.structure import OPTION
+
+SCHEMA = 1
+Text = Annotated[str, Meta(min_length=1)]
+Texts = Annotated[list[Text], Meta(min_length=1)]
+Scalar = str | int | float | bool
+OneOrMore = Text | Texts
+Seconds = Annotated[float, Meta(gt=0)]
+VariableName = Annotated[str, Meta(pattern=r"^[^=\x00]+$", description="text without '='")]
+
+
+class AxesTable(msgspec.Struct, kw_only=True):
+    """The varied dimensions; the product of all lists is taken."""
+
+    option_type: ClassVar[Any] = Annotated[list[Scalar], Meta(min_length=1)]
+
+    precision: Annotated[
+        Annotated[list[Literal["fp32"]], Meta(min_length=1)] | UnsetType,
+        Meta(description="Precision mode."),
+    ] = UNSET
+    graph_optimization: Annotated[
+        Annotated[list[Literal["disabled", "basic", "extended", "layout", "all"]], Meta(min_length=1)]
+        | UnsetType,
+        Meta(description="Graph optimization level of the session."),
+    ] = UNSET
+    execution_mode: Annotated[
+        Annotated[list[Literal["sequential", "parallel"]], Meta(min_length=1)] | UnsetType,
+        Meta(description="Execution mode of the session."),
+    ] = UNSET
+    scenario: Annotated[
+        Annotated[list[Literal["plain"]], Meta(min_length=1)] | UnsetType,
+        Meta(description="How the session is made and run."),
+    ] = UNSET
+
+
+class ModelsTable(msgspec.Struct, kw_only=True):
+    """Which models run."""
+
+    suites: Annotated[list[Text], Meta(description="Built-in suites, by name.")] = []
+    folders: Annotated[
+        list[Text],
+        Meta(description="Folders of models, relative to the matrix file: every *.onnx below."),
+    ] = []
+    exclude: Annotated[list[Text], Meta(description="Globs on suite/model that leave the plan.")] = []
+    dimensions: Annotated[
+        dict[Text, Annotated[int, Meta(ge=0)]],
+        Meta(description="Symbolic dimension -> its length, for models whose inputs are generated."),
+    ] = {}
+
+
+class RuntimeTable(msgspec.Struct, kw_only=True):
+    """Which Python, with which onnxruntime; at most one of the keys. Empty: the harness's own."""
+
+    packages: Annotated[
+        Texts | UnsetType, Meta(description="Requirements of an environment to build for it.")
+    ] = UNSET
+    python: Annotated[Text | UnsetType, Meta(description="An interpreter, by path or name.")] = UNSET
+    ssh: Annotated[Text | UnsetType, Meta(description="A machine reached by ssh: user@host.")] = UNSET
+    command: Annotated[Text | UnsetType, Meta(description="Any command that ends in a Python.")] = UNSET
+
+
+class TimeoutsTable(msgspec.Struct, kw_only=True):
+    """Limit of each phase in seconds; a phase that exceeds it is a hang and its process is killed."""
+
+    start: Annotated[Seconds, Meta(description="Start of the process, import of onnxruntime.")] = 120.0
+    register: Annotated[Seconds, Meta(description="Registration of a plugin library.")] = 60.0
+    create: Annotated[Seconds, Meta(description="Making of a session, compilation included.")] = 300.0
+    run: Annotated[Seconds, Meta(description="One run of a session.")] = 60.0
+    teardown: Annotated[Seconds, Meta(description="End of a session and of the process.")] = 30.0
+
+
+class TargetTable(msgspec.Struct, kw_only=True):
+    """A place where sessions are made."""
+
+    name: Annotated[Text, Meta(description="Unique name; part of every cell's id.")]
+    provider: Annotated[
+        OneOrMore, Meta(description="Execution provider, or a chain of them with the preferred one first.")
+    ]
+    plugin: Annotated[
+        Text | UnsetType,
+        Meta(description="Plugin EP: a package with get_library_path(), or a library's path."),
+    ] = UNSET
+    device: Annotated[dict[Text, Scalar], Meta(description="Device filter; every entry must match.")] = {}
+    options: Annotated[dict[Text, Scalar], Meta(description="Provider options.")] = {}
+    env: Annotated[
+        dict[VariableName, Scalar], Meta(description="Environment variables set before the process starts.")
+    ] = {}
+    runtime: Annotated[
+        RuntimeTable,
+        Meta(
+            description="Which Python, with which onnxruntime; at most one key.",
+            extra_json_schema={"maxProperties": 1},
+        ),
+    ] = msgspec.field(default_factory=RuntimeTable)
+    workers: Annotated[int, Meta(ge=1, description="Processes at once on this device.")] = 1
+    required: Annotated[bool, Meta(description="Whether `unavailable` fails the run.")] = False
+    axes: Annotated[
+        AxesTable, Meta(description="Axes of this target; they replace those of [axes] with the same name.")
+    ] = msgspec.field(default_factory=AxesTable)
+    timeouts_s: Annotated[TimeoutsTable, Meta(description="Limit of each phase in seconds.")] = (
+        msgspec.field(default_factory=TimeoutsTable)
+    )
+    memory_limit_mb: Annotated[
+        Annotated[int, Meta(ge=1)] | UnsetType,
+        Meta(description="Memory that a process may take, in MiB; no limit without it."),
+    ] = UNSET
+
+
+class SelectorTable(msgspec.Struct, kw_only=True):
+    """Selects cells: every key must match, by one of its globs."""
+
+    option_type: ClassVar[Any] = OneOrMore
+
+    suite: Annotated[OneOrMore | UnsetType, Meta(description="Glob on the suite.")] = UNSET
+    model: Annotated[
+        OneOrMore | UnsetType, Meta(description="Glob on suite/model; without a slash also on the model alone.")
+    ] = UNSET
+    target: Annotated[OneOrMore | UnsetType, Meta(description="Glob on the target's name.")] = UNSET
+    provider: Annotated[
+        OneOrMore | UnsetType, Meta(description="Glob on the first provider of the target's chain.")
+    ] = UNSET
+    precision: Annotated[OneOrMore | UnsetType, Meta(description="Glob on this axis.")] = UNSET
+    graph_optimization: Annotated[OneOrMore | UnsetType, Meta(description="Glob on this axis.")] = UNSET
+    execution_mode: Annotated[OneOrMore | UnsetType, Meta(description="Glob on this axis.")] = UNSET
+    scenario: Annotated[OneOrMore | UnsetType, Meta(description="Glob on this axis.")] = UNSET
+
+
+class ExcludeTable(SelectorTable, kw_only=True):
+    """Cells that leave the plan."""
+
+
+class ToleranceTable(SelectorTable, kw_only=True):
+    """Tolerance for the selected cells; later entries win."""
+
+    rtol: Annotated[float, Meta(ge=0, description="Relative tolerance.")]
+    atol: Annotated[float, Meta(ge=0, description="Absolute tolerance.")]
+
+
+class ExpectTable(SelectorTable, kw_only=True):
+    """The verdict that the selected cells are known to have; later entries win."""
+
+    verdict: Annotated[Verdict, Meta(description="The expected verdict; any other is unexpected.")]
+    reason: Annotated[Text, Meta(description="Why, or a link to it.")]
+
+
+class MatrixFile(msgspec.Struct, kw_only=True):
+    """Test matrix of ort-ep-harness: models x targets x axes."""
+
+    schema: Annotated[Literal[1], Meta(description="Version of the file format.")]
+    models: Annotated[ModelsTable, Meta(description="Which models run.")] = msgspec.field(
+        default_factory=ModelsTable
+    )
+    axes: Annotated[AxesTable, Meta(description="Axes of every target; the product is taken.")] = (
+        msgspec.field(default_factory=AxesTable)
+    )
+    target: Annotated[list[TargetTable], Meta(min_length=1, description="Where sessions are made.")]
+    exclude: Annotated[list[ExcludeTable], Meta(description="Cells that leave the plan.")] = []
+    tolerance: Annotated[
+        list[ToleranceTable], Meta(description="Tolerances other than the built-in ones; later entries win.")
+    ] = []
+    expect: Annotated[list[ExpectTable], Meta(description="Known verdicts; later entries win.")] = []
+
+
+def matrix_schema() -> dict[str, Any]:
+    """The matrix file as JSON Schema (2020-12), for editors.
+
+    Returns:
+        A new dict; keys that the file does not know are refused everywhere, as the reader does.
+    """
+    (root, axis_values, globs), tables = msgspec.json.schema_components(
+        [MatrixFile, AxesTable.option_type, SelectorTable.option_type], ref_template="#/$defs/{name}"
+    )
+    for name, table in tables.items():
+        if "properties" in table:
+            table["additionalProperties"] = False
+            # A title that repeats the name of a class tells an editor's user nothing.
+            table.pop("title")
+        if name in {"AxesTable", "ExcludeTable", "ToleranceTable", "ExpectTable"}:
+            values = axis_values if name == "AxesTable" else globs
+            table["patternProperties"] = {rf"^{re.escape(OPTION)}.+$": values}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "ort-ep-harness matrix",
+        **root,
+        "$defs": tables,
+    }

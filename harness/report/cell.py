@@ -1,0 +1,24 @@
+"""A record placed in the report: its lane, its run folder, and where its details stand."""
+
+from pathlib import Path
+
+import msgspec
+
+from harness.core.record import Record
+from harness.report.lane import Lane
+
+
+class ReportCell(msgspec.Struct, frozen=True, kw_only=True):
+    """One record with its place in the report.
+
+    Attributes:
+        record: The record.
+        lane: Its lane.
+        folder: The run folder it comes from.
+        anchor: Fragment of its details, such as ``c12``; empty where they are not shown.
+    """
+
+    record: Record
+    lane: Lane
+    folder: Path
+    anchor: str

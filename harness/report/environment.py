@@ -1,0 +1,63 @@
+"""The environments of the targets, side by side."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from harness.report.merge import Environment
+
+
+class EnvironmentRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One fact about the environments.
+
+    Attributes:
+        key: Path of the fact, such as ``versions.onnxruntime``.
+        values: One text per environment; empty where it does not say.
+        same: True where every environment says the same, and there is more than one.
+    """
+
+    key: str
+    values: tuple[str, ...]
+    same: bool
+
+
+class EnvironmentTable(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts (rows) by environments (columns)."""
+
+    columns: tuple[str, ...]
+    rows: tuple[EnvironmentRow, ...]
+
+
+def environment_table(environments: Sequence[Environment]) -> EnvironmentTable:
+    """Flatten the fingerprints and line them up, keys in order of first appearance."""
+    flat = [dict(_flatten("", environment.fingerprint)) for environment in environments]
+    keys = dict.fromkeys(key for facts in flat for key in facts)
+    names = [environment.target for environment in environments]
+    columns = tuple(
+        f"{e.target} ({e.run})" if names.count(e.target) > 1 else e.target for e in environments
+    )
+    return EnvironmentTable(columns=columns, rows=tuple(_row(key, flat) for key in keys))
+
+
+def _row(key: str, flat: Sequence[dict[str, str]]) -> EnvironmentRow:
+    values = tuple(facts.get(key, "") for facts in flat)
+    return EnvironmentRow(key=key, values=values, same=len(values) > 1 and len(set(values)) == 1)
+
+
+def _flatten(path: str, value: object) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _flatten(f"{path}.{key}" if path else str(key), inner)
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        for index, inner in enumerate(value):
+            yield from _flatten(f"{path}[{index}]", inner)
+    else:
+        yield path, _scalar(value)
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(_scalar(item) for item in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None or value == {} else str(value)

@@ -1,0 +1,63 @@
+"""Figures as a reader sees them: shares that never hide their denominator, and quartiles."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+
+class Share(msgspec.Struct, frozen=True):
+    """``count`` of ``total``; a percentage exists only where ``total`` is not zero."""
+
+    count: int
+    total: int
+
+    @property
+    def percent(self) -> str:
+        """``84.3 %``, or ``no data``; 0 and 100 are written only where they are exact."""
+        if not self.total:
+            return "no data"
+        if self.count in (0, self.total):
+            return "100 %" if self.count else "0 %"
+        return f"{min(max(100 * self.count / self.total, 0.1), 99.9):.1f} %"
+
+    @property
+    def text(self) -> str:
+        """``1,119 of 1,327 (84.3 %)``."""
+        if not self.total:
+            return "no data"
+        return f"{self.count:,} of {self.total:,} ({self.percent})"
+
+
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
+    """Five-number summary, quartiles by linear interpolation between the sorted values."""
+
+    least: float
+    q1: float
+    median: float
+    q3: float
+    most: float
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """The five-number summary of finite values; None where there are none."""
+    if not values:
+        return None
+    ordered = sorted(values)
+
+    def at(fraction: float) -> float:
+        position = fraction * (len(ordered) - 1)
+        low = int(position)
+        high = min(low + 1, len(ordered) - 1)
+        return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
+
+    return Spread(least=ordered[0], q1=at(0.25), median=at(0.5), q3=at(0.75), most=ordered[-1])
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 cell``, ``1,893 cells``."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def brief(value: float | None) -> str:
+    """A measured number in at most three significant digits; a dash where it is undefined."""
+    return "–" if value is None else f"{value:.3g}"  # noqa: RUF001 - a typographic dash

@@ -1,0 +1,102 @@
+"""The precision that each lane delivered, whatever was asked of it."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from harness.core.record import Record
+from harness.core.verdict import Family, Verdict
+from harness.report.figures import Spread, spread
+from harness.report.lane import Lane
+
+COMPUTE_HEAVY = frozenset(
+    {
+        "Attention",
+        "Conv",
+        "ConvTranspose",
+        "DeformConv",
+        "Einsum",
+        "FusedConv",
+        "FusedGemm",
+        "FusedMatMul",
+        "GRU",
+        "Gemm",
+        "GroupQueryAttention",
+        "LSTM",
+        "MatMul",
+        "MultiHeadAttention",
+        "RNN",
+    }
+)
+"""Operators that sum many products: where the precision of the arithmetic shows in the result."""
+
+SCALE_BITS = 24
+"""Right end of the plot: the significand of float32."""
+
+_BANDS = (
+    # The edges lie halfway between the bits that each arithmetic delivers on such models: bfloat16 7.7,
+    # float16 (and TF32, with the same significand) 10.6, float32 about 20.
+    (5.0, "less than bfloat16"),
+    (9.1, "about bfloat16"),
+    (15.3, "about float16"),
+    (float("inf"), "about float32"),
+)
+
+
+class LanePrecision(msgspec.Struct, frozen=True, kw_only=True):
+    """Delivered bits of one lane over its compute-heavy cells with float32 outputs.
+
+    Attributes:
+        measured: Cells with a figure.
+        exact: Cells whose outputs equal the golden exactly, which have no figure.
+        bits: Spread over the measured cells; each cell counts with its least precise output.
+        reading: The arithmetic that the middle half of the cells looks like; empty without figures.
+    """
+
+    lane: Lane
+    measured: int
+    exact: int
+    bits: Spread | None
+    reading: str
+
+
+def delivered(lane: Lane, records: Iterable[Record]) -> LanePrecision:
+    """Measure one lane.
+
+    Cells whose values were judged wrong count too: an EP that computes in bfloat16 fails a float32
+    tolerance, and leaving these cells out would hide just what this figure is to show.
+    """
+    figures = []
+    exact = 0
+    for record in records:
+        if not _tells_precision(record):
+            continue
+        outputs = [output for output in record.outputs if output.dtype == "float32"]
+        bits = [output.delivered_bits for output in outputs if output.delivered_bits is not None]
+        if bits:
+            figures.append(min(bits))
+        elif outputs and all(output.max_abs == 0.0 for output in outputs):
+            exact += 1
+    found = spread(figures)
+    return LanePrecision(
+        lane=lane, measured=len(figures), exact=exact, bits=found, reading=_reading(found) if found else ""
+    )
+
+
+def on_scale(bits: float) -> float:
+    """Where a figure lies on the plot, in percent of its width."""
+    return round(100 * min(max(bits, 0.0), SCALE_BITS) / SCALE_BITS, 2)
+
+
+def _tells_precision(record: Record) -> bool:
+    judged = record.verdict.family is Family.PASSED or record.verdict is Verdict.MISMATCH
+    return judged and record.placement is not None and not COMPUTE_HEAVY.isdisjoint(record.placement.ep_ops)
+
+
+def _reading(found: Spread) -> str:
+    low, high = _band(found.q1), _band(found.q3)
+    return low if low == high else f"mixed: {low} to {high.removeprefix('about ')}"
+
+
+def _band(bits: float) -> str:
+    return next(name for edge, name in _BANDS if bits < edge)

@@ -1,0 +1,28 @@
+"""How a verdict looks: a tone (the CSS class) and a symbol, so that colour never stands alone."""
+
+from harness.core.verdict import Family, Verdict
+
+PARTIAL = "partial"
+TONES = ("passed", PARTIAL, "untested", "unsupported", "failed", "excluded", "skipped", "missing")
+"""Every tone, in the order of the bars and of the legend."""
+
+SYMBOLS = {
+    "passed": "✓",
+    PARTIAL: "◐",
+    "untested": "○",
+    "unsupported": "–",  # noqa: RUF001 - a typographic dash
+    "failed": "✗",
+    "excluded": "⊘",
+    "skipped": "·",
+    "missing": "?",
+}
+
+
+def tone(verdict: Verdict) -> str:
+    """The verdict's family; only the two kinds of pass are told apart."""
+    return PARTIAL if verdict is Verdict.PASS_PARTIAL else Family(verdict.family).value
+
+
+def spoken(verdict: Verdict) -> str:
+    """The verdict with its words apart: ``pass_partial`` reads ``pass partial``."""
+    return verdict.value.replace("_", " ")

@@ -1,0 +1,154 @@
+"""Records -> everything the page says. Pure: every number of the report comes from here."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from harness.core.errors import one_line
+from harness.core.record import Record
+from harness.core.verdict import Family, Verdict
+from harness.report.cell import ReportCell
+from harness.report.details import MAX_DETAILS, CapturedOutput, DetailSection, sections, wants_details
+from harness.report.environment import EnvironmentTable, environment_table
+from harness.report.grid import GridSuite, grid
+from harness.report.groups import Group, grouped
+from harness.report.lane import Lane, lane_of, lanes
+from harness.report.merge import MergedRun
+from harness.report.precision import LanePrecision, delivered
+from harness.report.summary import LaneSummary, summarise
+
+
+class Unavailable(msgspec.Struct, frozen=True, kw_only=True):
+    """A lane of which nothing was tried, and why."""
+
+    lane: Lane
+    cause: str
+    reason: str
+    count: int
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole page.
+
+    Attributes:
+        name: The matrix, or the run folder where the matrix has no name.
+        first: UTC time of the first cell, ISO 8601; empty where no record says.
+        last: The same for the cell that started last.
+        planned: Cells planned.
+        recorded: Cells with a record of a result.
+        not_run: Planned cells without a result.
+        complete: True where nothing is missing and the run ended by itself.
+        notices: What a reader must know about the data.
+        verdicts: How often each verdict occurred, in the order of the verdicts.
+        unexpected_failures: Failures that the matrix does not expect.
+        unexpected_others: Verdicts that are no failure where the matrix expects another verdict.
+        expected_failures: Failures that the matrix expects.
+        details_left_out: Cells that would have details but for the size of the page.
+    """
+
+    name: str
+    runs: tuple[str, ...]
+    first: str
+    last: str
+    planned: int
+    recorded: int
+    not_run: int
+    complete: bool
+    notices: tuple[str, ...]
+    lanes: tuple[Lane, ...]
+    verdicts: tuple[tuple[Verdict, int], ...]
+    summary: tuple[LaneSummary, ...]
+    precision: tuple[LanePrecision, ...]
+    unavailable: tuple[Unavailable, ...]
+    unexpected_failures: tuple[Group, ...]
+    unexpected_others: tuple[Group, ...]
+    expected_failures: tuple[Group, ...]
+    suites: tuple[GridSuite, ...]
+    sections: tuple[DetailSection, ...]
+    details_left_out: int
+    environments: EnvironmentTable
+
+    @property
+    def unexpected(self) -> int:
+        """Cells whose verdict is not what the matrix expects."""
+        return sum(group.count for group in self.unexpected_failures + self.unexpected_others)
+
+
+def build_report(run: MergedRun, captured: CapturedOutput) -> Report:
+    """Build the view model; ``captured`` gives the excerpt of a cell's captured output."""
+    records = [record for _, record in run.records]
+    columns = lanes(records, _target_order(run))
+    by_lane: Mapping[Lane, list[Record]] = defaultdict(list)
+    for record in records:
+        by_lane[lane_of(record)].append(record)
+    cells = _placed(run.records)
+    name = _matrix_name(run)
+    verdicts = Counter(record.verdict for record in records)
+    unrecorded = run.planned - len(records)
+    failed = [cell for cell in cells if cell.record.verdict.family is Family.FAILED]
+    started = sorted(record.started for record in records if record.started)
+    wanted = sum(wants_details(record) is not None for record in records)
+    return Report(
+        name=one_line(name, 120),
+        runs=tuple(folder.name or str(folder) for folder in run.folders),
+        first=started[0] if started else "",
+        last=started[-1] if started else "",
+        planned=run.planned,
+        recorded=len(records) - verdicts[Verdict.NOT_RUN],
+        not_run=unrecorded + verdicts[Verdict.NOT_RUN],
+        complete=run.complete and not verdicts[Verdict.NOT_RUN],
+        notices=run.notices,
+        lanes=columns,
+        verdicts=tuple((verdict, verdicts[verdict]) for verdict in Verdict if verdicts[verdict]),
+        summary=tuple(summarise(lane, by_lane[lane]) for lane in columns),
+        precision=tuple(delivered(lane, by_lane[lane]) for lane in columns),
+        unavailable=tuple(u for lane in columns for u in _unavailable(lane, by_lane[lane])),
+        unexpected_failures=grouped(cell for cell in failed if not cell.record.expected),
+        unexpected_others=grouped(
+            cell
+            for cell in cells
+            if not cell.record.expected and cell.record.verdict.family is not Family.FAILED
+        ),
+        expected_failures=grouped(cell for cell in failed if cell.record.expected),
+        suites=grid(cells, columns),
+        sections=sections(cells, name, captured),
+        details_left_out=max(0, wanted - MAX_DETAILS),
+        environments=environment_table(run.environments),
+    )
+
+
+def _placed(records: Sequence[tuple[Path, Record]]) -> tuple[ReportCell, ...]:
+    """The cells sorted by suite, model and lane, the most urgent ``MAX_DETAILS`` with an anchor."""
+    ordered = sorted(records, key=lambda pair: (pair[1].suite, pair[1].model, pair[1].cell))
+    ranked = sorted(
+        (rank, index)
+        for index, (_, record) in enumerate(ordered)
+        if (rank := wants_details(record)) is not None
+    )
+    anchored = {index for _, index in ranked[:MAX_DETAILS]}
+    return tuple(
+        ReportCell(
+            record=record,
+            lane=lane_of(record),
+            folder=folder,
+            anchor=f"c{index}" if index in anchored else "",
+        )
+        for index, (folder, record) in enumerate(ordered)
+    )
+
+
+def _unavailable(lane: Lane, records: Iterable[Record]) -> Iterable[Unavailable]:
+    counts = Counter((r.cause, r.reason) for r in records if r.verdict is Verdict.UNAVAILABLE)
+    for (cause, reason), count in counts.most_common():
+        yield Unavailable(lane=lane, cause=cause, reason=reason, count=count)
+
+
+def _target_order(run: MergedRun) -> list[str]:
+    return [environment.target for environment in run.environments]
+
+
+def _matrix_name(run: MergedRun) -> str:
+    name = run.matrix.get("name")
+    return name if isinstance(name, str) and name else run.folders[0].name
