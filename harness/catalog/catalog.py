@@ -73,12 +73,12 @@ def _spellings(provider: Provider) -> set[str]:
 
 
 def _clashes(providers: Iterable[Provider], folder: Path) -> list[Problem]:
-    owners: dict[str, str] = {}
+    owners: dict[str, Provider] = {}
     problems: list[Problem] = []
     for provider in providers:
         for spelling in sorted(_spellings(provider)):
-            owner = owners.setdefault(spelling, provider.name)
-            if owner is not provider.name:
-                what = f"{provider.name} and {owner} both claim the name {spelling!r}"
+            owner = owners.setdefault(spelling, provider)
+            if owner is not provider:
+                what = f"{provider.name} and {owner.name} both claim the name {spelling!r}"
                 problems.append(Problem(where=str(folder), what=what))
     return problems

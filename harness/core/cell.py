@@ -46,8 +46,9 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 def escape(text: str, also_safe: str = "") -> str:
     """Percent-encode what has a meaning in an id or lies outside its alphabet (UTF-8, uppercase hex)."""
     safe = "._+-" + also_safe
-    # quote() leaves "~" alone, which is outside the alphabet of ids.
-    return quote(text, safe=safe).replace("~", "%7E")
+    # quote() leaves "~" alone, which is outside the alphabet of ids. A file name that is no UTF-8 reaches
+    # Python with lone surrogates.
+    return quote(text, safe=safe, errors="surrogatepass").replace("~", "%7E")
 
 
 def parse_cell_id(cell_id: str) -> tuple[str, str, str, dict[str, str]]:
@@ -62,4 +63,13 @@ def parse_cell_id(cell_id: str) -> tuple[str, str, str, dict[str, str]]:
         raise ValueError(f"not a cell id: {cell_id!r}; it reads suite/model[target,axis=value]")
     target, *axes = rest[:-1].split(",")
     pairs = dict(axis.split("=", 1) for axis in axes)
-    return unquote(suite), unquote(model), unquote(target), {unquote(k): unquote(v) for k, v in pairs.items()}
+    return (
+        _unescape(suite),
+        _unescape(model),
+        _unescape(target),
+        {_unescape(axis): _unescape(value) for axis, value in pairs.items()},
+    )
+
+
+def _unescape(text: str) -> str:
+    return unquote(text, errors="surrogatepass")

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from harness.core import wording
-from harness.core.metrics import EXACT_FRONTIER, measure
+from harness.core.metrics import EXACT_FRONTIER, Measured, any_finite, measure
 from harness.core.record import OutputMetrics
 from harness.core.tolerance import Tolerance
 from harness.core.value import STRING, Map, Sequence, Tensor, Value
@@ -40,11 +40,17 @@ def compare_all(
     An output that is missing, or that the golden does not have, is a ``shape_mismatch``.
     """
     results = dict(actual)
+    wanted = {name for name, _ in golden}
+    missing = [name for name, _ in golden if name not in results]
+    unexpected = [name for name in results if name not in wanted]
+    message = wording.other_names(missing, unexpected)
     found = [
-        compare(name, value, results.pop(name), tolerance_for) if name in results else _absent(name, value)
+        compare(name, value, results[name], tolerance_for)
+        if name in results
+        else _wrong(Verdict.SHAPE_MISMATCH, message, _row(name, value))
         for name, value in golden
     ]
-    found += [_unexpected(name, value) for name, value in results.items()]
+    found += [_wrong(Verdict.SHAPE_MISMATCH, message, _row(name, results[name])) for name in unexpected]
     return _worst(found, "outputs")
 
 
@@ -71,18 +77,25 @@ def _compare_parts(
     name: str, golden: Value, actual: Value, tolerance_for: ToleranceFor
 ) -> Iterator[Comparison]:
     """The comparisons of the parts of a container; a container of another make is compared as a whole."""
-    if isinstance(golden, Sequence) and isinstance(actual, Sequence) and len(golden.items) == len(actual.items):
+    if (
+        isinstance(golden, Sequence)
+        and isinstance(actual, Sequence)
+        and len(golden.items) == len(actual.items)
+    ):
         if not golden.items:
-            yield _agreed(_row(name, golden))
+            yield _agreed(_empty_row(name, golden))
         for index, (left, right) in enumerate(zip(golden.items, actual.items, strict=True)):
             yield compare(f"{name}[{index}]", left, right, tolerance_for)
-    elif isinstance(golden, Map) and isinstance(actual, Map) and golden.keys.array.size == actual.keys.array.size:
+    elif (
+        isinstance(golden, Map)
+        and isinstance(actual, Map)
+        and golden.keys.array.size == actual.keys.array.size
+    ):
         yield from _compare_map(name, golden, actual, tolerance_for)
     elif golden is None and actual is None:
-        yield _agreed(_row(name, None))
+        yield _agreed(_empty_row(name, None))
     else:
-        message = f"{wording.output(name)}: got {wording.kind(actual)}, golden is {wording.kind(golden)}"
-        yield _wrong(Verdict.SHAPE_MISMATCH, message, _row(name, actual))
+        yield _other_kind(name, golden, actual)
 
 
 def _compare_map(name: str, golden: Map, actual: Map, tolerance_for: ToleranceFor) -> Iterator[Comparison]:
@@ -109,28 +122,144 @@ def _by_key(entries: Map) -> Map:
 
 def _compare_tensor(name: str, golden: Tensor, actual: Tensor, tolerance_for: ToleranceFor) -> Comparison:
     if golden.array.shape != actual.array.shape:
-        message = f"{wording.output(name)}: got {wording.kind(actual)}, golden is {wording.kind(golden)}"
-        return _wrong(Verdict.SHAPE_MISMATCH, message, _row(name, actual))
+        return _other_kind(name, golden, actual)
+    tolerance = tolerance_for(golden.dtype)
     if golden.dtype != actual.dtype:
-        return _compare_retyped(name, golden, actual, tolerance_for(golden.dtype))
+        return _compare_retyped(name, golden, actual, tolerance)
     if golden.dtype == STRING:
         return _compare_strings(name, golden, actual)
-    tolerance = tolerance_for(golden.dtype)
     # Most results are equal bit by bit, and a run compares hundreds of thousands of small ones.
     if golden.array.tobytes() == actual.array.tobytes():
         return _agreed(_equal_row(name, golden, tolerance))
+    return _compare_numbers(name, golden, actual, tolerance)
+
+
+def _compare_numbers(name: str, golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Comparison:
     measured = measure(golden, actual, tolerance)
-    row = _measured_row(name, golden, actual, tolerance)
+    row = _measured_row(name, actual, tolerance, measured)
     if measured.special:
-        return Comparison(
-            verdict=Verdict.NAN_MISMATCH,
-            message=wording.special_values(name, golden, actual, measured),
-            outputs=(row,),
-        )
+        return _wrong(Verdict.NAN_MISMATCH, wording.special_values(name, golden, actual, measured), row)
     if measured.mismatched:
-        return Comparison(
-            verdict=Verdict.MISMATCH,
-            message=wording.values(name, golden, actual, measured, tolerance),
-            outputs=(row,),
-        )
+        return _wrong(Verdict.MISMATCH, wording.values(name, golden, actual, measured, tolerance), row)
     return _agreed(row)
+
+
+def _compare_retyped(name: str, golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Comparison:
+    """Two element types: no element is right and no tolerance passes, but the distance is worth knowing."""
+    message = f"{wording.output(name)}: got {actual.dtype}, golden is {golden.dtype}"
+    if STRING in (golden.dtype, actual.dtype):
+        return _wrong(Verdict.DTYPE_MISMATCH, message, _row(name, actual))
+    measured = measure(golden, actual, tolerance)
+    row = _measured_row(name, actual, tolerance, measured)
+    row = msgspec.structs.replace(row, mismatched=max(1, actual.array.size), headroom=None, frontier=())
+    share = wording.share(measured.mismatched, actual.array.size)
+    message += f"; {share} differ as well" if measured.mismatched else "; the values agree"
+    return _wrong(Verdict.DTYPE_MISMATCH, message, row)
+
+
+def _compare_strings(name: str, golden: Tensor, actual: Tensor) -> Comparison:
+    differs = np.flatnonzero(golden.array.ravel() != actual.array.ravel())
+    elements = golden.array.size
+    row = OutputMetrics(
+        name=name,
+        dtype=STRING,
+        shape=actual.array.shape,
+        elements=elements,
+        mismatched=differs.size,
+        headroom=None if differs.size else 0.0,
+        frontier=() if differs.size else EXACT_FRONTIER,
+    )
+    if differs.size:
+        return _wrong(Verdict.MISMATCH, wording.strings(name, golden, actual, differs), row)
+    return _agreed(row)
+
+
+def _other_kind(name: str, golden: Value, actual: Value) -> Comparison:
+    message = f"{wording.output(name)}: got {wording.kind(actual)}, golden is {wording.kind(golden)}"
+    return _wrong(Verdict.SHAPE_MISMATCH, message, _row(name, actual))
+
+
+def _agreed(row: OutputMetrics) -> Comparison:
+    return Comparison(verdict=None, message="", outputs=(row,))
+
+
+def _wrong(verdict: Verdict, message: str, row: OutputMetrics) -> Comparison:
+    return Comparison(verdict=verdict, message=message, outputs=(row,))
+
+
+def _worst(found: Seq[Comparison], noun: str) -> Comparison:
+    """Fold comparisons into one: the worst verdict with its message, and every row."""
+    if len(found) == 1:
+        return found[0]
+    rows = tuple(row for comparison in found for row in comparison.outputs)
+    bad = [(comparison.verdict, comparison.message) for comparison in found if comparison.verdict]
+    if not bad:
+        return Comparison(verdict=None, message="", outputs=rows)
+    verdict, message = min(bad, key=lambda pair: _RANK[pair[0]])
+    return Comparison(
+        verdict=verdict, message=f"{message} ({len(bad)} of {len(found)} {noun} are wrong)", outputs=rows
+    )
+
+
+def _row(name: str, value: Value) -> OutputMetrics:
+    """The row of a value that is wrong as a whole, and that nothing was compared with."""
+    shape: tuple[int, ...]
+    mismatched = 1
+    if isinstance(value, Tensor):
+        dtype, shape = value.dtype, value.array.shape
+        mismatched = max(1, value.array.size)
+    elif isinstance(value, Sequence):
+        dtype, shape = "sequence", (len(value.items),)
+    elif isinstance(value, Map):
+        dtype, shape = "map", value.keys.array.shape
+    else:
+        dtype, shape = "optional", ()
+    return OutputMetrics(name=name, dtype=dtype, shape=shape, mismatched=mismatched)
+
+
+def _empty_row(name: str, value: Value) -> OutputMetrics:
+    """The row of an empty container on both sides: right, with nothing inside to compare."""
+    row = _row(name, value)
+    return msgspec.structs.replace(row, mismatched=0, headroom=0.0, frontier=EXACT_FRONTIER)
+
+
+def _equal_row(name: str, value: Tensor, tolerance: Tolerance) -> OutputMetrics:
+    """What ``measure`` would find for two tensors that are equal bit by bit."""
+    zero = 0.0 if any_finite(value) else None
+    return OutputMetrics(
+        name=name,
+        dtype=value.dtype,
+        shape=value.array.shape,
+        max_abs=zero,
+        max_rel=zero,
+        rmse=zero,
+        cosine=None if zero is None else 1.0,
+        elements=value.array.size,
+        rtol=tolerance.rtol,
+        atol=tolerance.atol,
+        headroom=0.0,
+        frontier=EXACT_FRONTIER,
+    )
+
+
+def _measured_row(name: str, actual: Tensor, tolerance: Tolerance, measured: Measured) -> OutputMetrics:
+    return OutputMetrics(
+        name=name,
+        dtype=actual.dtype,
+        shape=actual.array.shape,
+        max_abs=measured.max_abs,
+        max_rel=measured.max_rel,
+        rmse=measured.rmse,
+        cosine=measured.cosine,
+        sqnr_db=measured.sqnr_db,
+        delivered_bits=measured.delivered_bits,
+        mismatched=measured.mismatched,
+        elements=actual.array.size,
+        rtol=tolerance.rtol,
+        atol=tolerance.atol,
+        headroom=measured.headroom,
+        frontier=measured.frontier,
+    )
+
+
+_RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}

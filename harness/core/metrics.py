@@ -87,16 +87,32 @@ def measure(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Measured:
         tolerance: Decides ``mismatched`` and ``headroom``; the rest does not depend on it.
     """
     flat_golden, flat_actual = golden.array.reshape(-1), actual.array.reshape(-1)
-    exact_integers = _is_integer(golden.dtype) and _is_integer(actual.dtype)
+    exact_integers = is_integer(golden.dtype) and is_integer(actual.dtype)
     sums = _Sums(tolerance)
     with np.errstate(all="ignore"):
         for start in range(0, flat_golden.size, BLOCK):
             left, right = flat_golden[start : start + BLOCK], flat_actual[start : start + BLOCK]
             if exact_integers:
-                sums.add(start, _integer_error(left, right), left.astype(np.float64), right.astype(np.float64))
+                sums.add(
+                    start, _integer_error(left, right), left.astype(np.float64), right.astype(np.float64)
+                )
             else:
-                sums.add_floats(start, _widen(left, golden.dtype), _widen(right, actual.dtype))
+                sums.add_floats(start, widen(left, golden.dtype), widen(right, actual.dtype))
     return sums.result()
+
+
+def is_integer(dtype: str) -> bool:
+    """Whether values of this element type are integers or booleans, which are compared exactly."""
+    return dtype.startswith(("int", "uint")) or dtype == "bool"
+
+
+def any_finite(value: Tensor) -> bool:
+    """Whether a numeric tensor holds an element that is neither NaN nor infinite; False where it is empty."""
+    if is_integer(value.dtype):
+        return value.array.size > 0
+    flat = value.array.reshape(-1)
+    # Nearly always the first element answers.
+    return bool(flat.size and np.isfinite(flat[0])) or bool(np.isfinite(flat).any())
 
 
 def special_codes(numbers: Array) -> NDArray[np.uint8]:
@@ -231,22 +247,20 @@ _LARGEST = float(np.finfo(np.float64).max)
 _SMALLEST = 5e-324  # the least positive float64
 
 
-def _is_integer(dtype: str) -> bool:
-    return dtype.startswith(("int", "uint")) or dtype == "bool"
-
-
-def _widen(numbers: Array, dtype: str) -> Array:
+def widen(numbers: Array, dtype: str) -> Array:
+    """The elements as float64, or complex128 where their element type is complex."""
     return numbers.astype(np.complex128 if dtype.startswith("complex") else np.float64)
 
 
 def _integer_error(golden: Array, actual: Array) -> Floats:
-    """``|actual - golden|`` without wrapping, whatever the widths and signs of the two."""
-    if golden.dtype == actual.dtype:
-        wide: type[Any] = np.uint64 if golden.dtype == np.uint64 else np.int64
-        left, right = golden.astype(wide), actual.astype(wide)
-        # The bits of larger - smaller, taken as unsigned, are the true difference modulo 2**64: all of it.
-        return (np.maximum(left, right) - np.minimum(left, right)).view(np.uint64).astype(np.float64)
-    return np.abs(actual.astype(np.float64) - golden.astype(np.float64))
+    """``|actual - golden|``; nothing wraps as long as the two types are the same."""
+    if golden.dtype != actual.dtype:
+        return np.abs(actual.astype(np.float64) - golden.astype(np.float64))
+    wide: type[Any] = np.uint64 if golden.dtype == np.uint64 else np.int64
+    left, right = golden.astype(wide), actual.astype(wide)
+    # The bits of larger - smaller, taken as unsigned, are the true difference modulo 2**64: all of it.
+    distance: Array = (np.maximum(left, right) - np.minimum(left, right)).view(np.uint64)
+    return distance.astype(np.float64)
 
 
 def _norm_sq(numbers: Array) -> float:

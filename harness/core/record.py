@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from harness.core.verdict import Cause, Family, Phase, Verdict
+from harness.core.verdict import Family, Phase, Verdict
 
 SCHEMA = 1
 
@@ -38,20 +38,23 @@ class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: Output name; ``name[2]`` for an item of a sequence, ``name.keys`` and ``name.values`` for a map.
-        dtype: ONNX element type in lower case, such as ``float32``, ``bfloat16``, ``int4``, ``string``.
-        shape: Shape of the EP's result.
+        dtype: ONNX element type in lower case, such as ``float32``, ``bfloat16``, ``int4``, ``string``; or
+            ``sequence``, ``map``, ``optional`` for a container that is empty or wrong as a whole.
+        shape: Shape of the EP's result, of the golden where the EP gave none; ``(length,)`` of a container.
         max_abs: Largest ``|out - golden|``.
         max_rel: Largest ``|out - golden| / |golden|`` over elements whose golden is not zero.
         rmse: Root of the mean squared error.
         cosine: Cosine of the angle between the two as flat vectors.
         sqnr_db: ``20 log10(norm(golden) / norm(out - golden))`` in decibels; null when exact.
         delivered_bits: ``-log2(norm(out - golden) / norm(golden))``; null when exact.
-        mismatched: Elements outside the tolerance, those that differ in NaN or infinity included.
+        mismatched: Elements outside the tolerance, those that differ in NaN or infinity included; every
+            element, and at least 1, of an output that is missing, or of another shape, structure or type.
         elements: Elements compared.
         rtol: Relative tolerance that judged.
         atol: Absolute tolerance that judged.
         headroom: Largest ``error / (atol + rtol * |golden|)``; 1.0 is the limit; null where it is infinite.
-        frontier: ``(atol, rtol)`` pairs: for each atol of a fixed grid the smallest rtol that passes.
+        frontier: ``(atol, rtol)`` pairs: for each atol of a fixed grid the smallest rtol that passes, up to
+            the first rtol of 0; empty where no tolerance of the grid passes.
     """
 
     name: str
@@ -82,7 +85,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         phase: Where the cell ended.
         cause: For ``unavailable`` a ``Cause``; for ``crash`` the signal or exit code, such as ``SIGSEGV``.
         reason: One line for people.
-        golden: What judged the values: ``cpu`` or, where the CPU EP has no kernel, ``expected`` (the suite's data).
+        golden: What judged the values: ``cpu`` or, where the CPU EP has no kernel, ``expected`` (the
+            suite's data).
         timings_ms: ``create``, ``first_run``, ``teardown`` in milliseconds, measured inside the agent.
         started: UTC time in ISO 8601.
         attempt: 1, or 2 where a process killed from outside made a second attempt necessary.

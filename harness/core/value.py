@@ -11,6 +11,7 @@ without this package (and without pickle):
 * an empty optional: ``None``.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -92,7 +93,7 @@ def tensor(array: Array) -> Tensor:
         TypeError: No ONNX element type corresponds to the array's dtype.
     """
     if array.dtype.kind in "OUS":
-        return Tensor(dtype=STRING, array=array.astype(object))
+        return Tensor(dtype=STRING, array=_strings([_text(item) for item in array.flat], array.shape))
     name = _NAMES.get(array.dtype)
     if name is None:
         raise TypeError(f"no ONNX element type corresponds to numpy dtype {array.dtype}")
@@ -107,11 +108,7 @@ def to_wire(value: Value) -> Any:
         return {"sequence": [to_wire(item) for item in value.items]}
     if isinstance(value, Map):
         return {"keys": to_wire(value.keys), "values": to_wire(value.values)}
-    data: bytes | list[str]
-    if value.dtype == STRING:
-        data = [str(item) for item in value.array.ravel()]
-    else:
-        data = pack(value)
+    data = [str(item) for item in value.array.flat] if value.dtype == STRING else pack(value)
     return {"dtype": value.dtype, "shape": list(value.array.shape), "data": data}
 
 
@@ -123,10 +120,15 @@ def from_wire(wire: Any) -> Value:
     """
     if wire is None:
         return None
+    if not isinstance(wire, dict) or not wire.keys() & {"sequence", "keys", "dtype"}:
+        raise ValueError(f"not the wire form of a value: {type(wire).__name__}")
     if "sequence" in wire:
         return Sequence(items=tuple(from_wire(item) for item in wire["sequence"]))
     if "keys" in wire:
-        return Map(keys=_tensor_from_wire(wire["keys"]), values=_tensor_from_wire(wire["values"]))
+        keys, values = _tensor_from_wire(wire["keys"]), _tensor_from_wire(wire["values"])
+        if keys.array.ndim != 1 or keys.array.shape != values.array.shape:
+            raise ValueError(f"keys {keys.array.shape} and values {values.array.shape} make no map")
+        return Map(keys=keys, values=values)
     return _tensor_from_wire(wire)
 
 
@@ -156,13 +158,13 @@ def unpack(dtype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
     if numpy_dtype is None:
         raise ValueError(f"unknown ONNX element type {dtype!r}")
     bits = BITS.get(dtype)
+    elements = _elements(shape)
+    if len(data) != -(-elements * (bits or 8 * numpy_dtype.itemsize) // 8):
+        raise ValueError(f"{len(data)} bytes do not fill {dtype}{list(shape)}")
     if bits is None:
         return Tensor(dtype=dtype, array=np.frombuffer(data, numpy_dtype).reshape(shape))
-    elements = int(np.prod(shape, dtype=np.int64))
     shifts = np.arange(8 // bits, dtype=np.uint8) * np.uint8(bits)
     codes = (np.frombuffer(data, np.uint8)[:, None] >> shifts) & np.uint8((1 << bits) - 1)
-    if codes.size < elements:
-        raise ValueError(f"{len(data)} bytes do not fill {dtype}{list(shape)}")
     flat = codes.reshape(-1)[:elements]
     if dtype.startswith("int"):
         # Sign-extend in int8: shift the sign bit up, then arithmetically down.
@@ -186,5 +188,24 @@ def leaves(name: str, value: Value) -> Iterator[tuple[str, Tensor | None]]:
 def _tensor_from_wire(wire: Any) -> Tensor:
     shape = tuple(wire["shape"])
     if wire["dtype"] == STRING:
-        return Tensor(dtype=STRING, array=np.array(wire["data"], dtype=object).reshape(shape))
+        if len(wire["data"]) != _elements(shape):
+            raise ValueError(f"{len(wire['data'])} strings do not fill string{list(shape)}")
+        return Tensor(dtype=STRING, array=_strings(wire["data"], shape))
     return unpack(wire["dtype"], shape, wire["data"])
+
+
+def _elements(shape: tuple[int, ...]) -> int:
+    if any(size < 0 for size in shape):
+        raise ValueError(f"{list(shape)} is not a shape")
+    return math.prod(shape)
+
+
+def _strings(items: list[str], shape: tuple[int, ...]) -> Array:
+    # Filled, not converted: numpy would take strings apart or make room for the longest.
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array.reshape(shape)
+
+
+def _text(item: object) -> str:
+    return item.decode("utf-8", errors="replace") if isinstance(item, bytes) else str(item)

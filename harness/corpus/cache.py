@@ -13,7 +13,7 @@ ENVIRONMENT = "EP_HARNESS_CACHE"
 
 
 def cache_root() -> Path:
-    """The folder of all cached data: ``EP_HARNESS_CACHE``, or else where the operating system keeps caches."""
+    """The folder of cached data: ``EP_HARNESS_CACHE``, or where the operating system keeps caches."""
     chosen = os.environ.get(ENVIRONMENT)
     if chosen:
         return Path(chosen).absolute()

@@ -2,9 +2,10 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,9 +15,9 @@ from harness.corpus.external import external_files
 from harness.corpus.facts import ModelFacts, model_facts
 from harness.corpus.generate import generate
 from harness.corpus.port import Port, ValueType, value_type
-from harness.corpus.protos import decode_named
+from harness.corpus.protos import decode_named, parse
 from harness.corpus.suites import Suite
-from harness.corpus.tolerance_file import read_tolerance
+from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
 
 if TYPE_CHECKING:
     import onnx
@@ -91,6 +92,8 @@ def load_case(suite: Suite, model: str, dimensions: Mapping[str, int], seed: int
     with _blame(path):
         if path.stat().st_size > _MODEL_LIMIT:
             raise ModelError(path, "larger than 2 GiB, which ONNX does not allow; use external data")
+        if not path.is_file():
+            raise ModelError(path, "not a file")
         content = path.read_bytes()
         proto = _parse(content)
         digest = hashlib.sha256(content)
@@ -99,17 +102,22 @@ def load_case(suite: Suite, model: str, dimensions: Mapping[str, int], seed: int
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
         declared = {info.name: value_type(info.type, dimensions) for info in proto.graph.input}
         weights = {weight.name for weight in proto.graph.initializer}
+        weights.update(sparse.values.name for sparse in proto.graph.sparse_initializer)
         ports = tuple(Port(name=name, type=kind) for name, kind in declared.items() if name not in weights)
-        outputs = tuple(Port(name=info.name, type=value_type(info.type, dimensions)) for info in proto.graph.output)
+        outputs = tuple(
+            Port(name=info.name, type=value_type(info.type, dimensions)) for info in proto.graph.output
+        )
         facts = model_facts(proto)
     home = suite.data_folder(model)
+    tolerance = ExpectedTolerance()
     data_sets = tuple(_read_data_set(folder, ports, outputs, declared) for folder in _data_set_folders(home))
-    if not data_sets:
+    if data_sets:
+        with _blame(home / TOLERANCE_FILE):
+            tolerance = read_tolerance(home)
+    else:
         data_sets = (_generated(path, model, ports, seed),)
     for data_set in data_sets:
         _hash_inputs(digest, data_set)
-    with _blame(home / "data.json"):
-        tolerance = read_tolerance(home)
     return Case(
         model_path=path,
         ports=ports,
@@ -121,3 +129,98 @@ def load_case(suite: Suite, model: str, dimensions: Mapping[str, int], seed: int
         digest=digest.hexdigest(),
         facts=facts,
     )
+
+
+def _data_set_folders(home: Path) -> list[Path]:
+    """The ``test_data_set_N`` folders by rising N."""
+    if not home.is_dir():
+        return []
+    numbered = [(int(match[1]), one) for one in home.iterdir() if (match := _DATA_SET.fullmatch(one.name))]
+    return [folder for _, folder in sorted(numbered)]
+
+
+def _read_data_set(
+    folder: Path, ports: tuple[Port, ...], outputs: tuple[Port, ...], declared: Mapping[str, ValueType]
+) -> DataSet:
+    with _blame(folder):
+        files = sorted(
+            (match[1], int(match[2]), one)
+            for one in folder.iterdir()
+            if (match := _VALUE_FILE.fullmatch(one.name))
+        )
+    inputs = _read_values((one for one in files if one[0] == "input"), ports, declared)
+    missing = [port.name for port in ports if port.name not in inputs]
+    if missing:
+        raise ModelError(
+            folder, f"no data for {len(missing)} of {len(ports)} inputs: {', '.join(map(repr, missing))}"
+        )
+    known = {port.name: port.type for port in outputs}
+    expected = _read_values((one for one in files if one[0] == "output"), outputs, known)
+    return DataSet(name=folder.name, inputs=tuple(inputs.items()), expected=tuple(expected.items()))
+
+
+def _read_values(
+    files: Iterable[tuple[str, int, Path]], ports: tuple[Port, ...], declared: Mapping[str, ValueType]
+) -> dict[str, Value]:
+    """Values by name: the one inside the file where the model knows it, or else by the file's number."""
+    values: dict[str, Value] = {}
+    for role, index, file in files:
+        with _blame(file):
+            if index >= len(ports):
+                raise ModelError(file, f"the model has only {len(ports)} {role}s")
+            port = ports[index]
+            name, value = decode_named(file.read_bytes(), port.type, file.parent)
+            if name not in declared or declared[name].kind != port.type.kind:
+                name = port.name
+            if name in values:
+                raise ModelError(file, f"a second value for {role} {name!r}")
+            values[name] = value
+    return values
+
+
+def _generated(path: Path, model: str, ports: tuple[Port, ...], seed: int) -> DataSet:
+    inputs = []
+    for port in ports:
+        try:
+            inputs.append((port.name, generate(model, port, seed)))
+        except (ValueError, MemoryError) as error:
+            raise ModelError(path, f"input {port.name!r}: {error}") from error
+    return DataSet(name=GENERATED, inputs=tuple(inputs))
+
+
+def _hash_inputs(digest: "hashlib._Hash", data_set: DataSet) -> None:
+    for name, value in data_set.inputs:
+        for leaf, part in leaves(name, value):
+            # repr() keeps neighbours apart: no name or shape can be read as the start of the next.
+            digest.update(repr((leaf, part and part.dtype, part and part.array.shape)).encode())
+            if isinstance(part, Tensor):
+                digest.update(_bytes(part))
+
+
+def _bytes(part: Tensor) -> bytes:
+    return repr([str(item) for item in part.array.ravel()]).encode() if part.dtype == STRING else pack(part)
+
+
+def _parse(content: bytes) -> "onnx.ModelProto":
+    import onnx
+
+    model: onnx.ModelProto = parse(onnx.ModelProto, content)
+    # Protobuf reads an empty file, and a good deal of random bytes, as a message without any field.
+    if not model.HasField("graph"):
+        raise ValueError("not an ONNX model: it has no graph")
+    return model
+
+
+@contextmanager
+def _blame(path: Path) -> Iterator[None]:
+    """Turn whatever hostile or broken bytes cause into a ``ModelError`` that names the file."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except OSError as error:
+        raise ModelError(path, error.strerror or str(error)) from error
+    except MemoryError as error:
+        raise ModelError(path, "does not fit into memory") from error
+    except (ValueError, TypeError, OverflowError, msgspec.DecodeError) as error:
+        raise ModelError(path, str(error)) from error

@@ -3,11 +3,12 @@
 The location is text from the model, so it is hostile until shown to stay inside the model's folder.
 """
 
-from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import onnx
 
 
@@ -93,5 +94,5 @@ def _of_node(node: "onnx.NodeProto") -> "Iterator[onnx.TensorProto]":
             yield from _of_graph(graph)
 
 
-_PLAIN = frozenset({1, 2, 3, 6, 7, 8})
-"""``AttributeProto.AttributeType`` of numbers and strings, singly and in lists: most attributes."""
+_PLAIN = frozenset({1, 2, 3, 6, 7, 8, 13, 14})
+"""``AttributeProto.AttributeType`` of numbers, strings and types, singly and in lists: most attributes."""

@@ -18,9 +18,44 @@ SHAPE_SOURCES = frozenset({"Shape", "Size"})
 
 SHAPE_ARITHMETIC = frozenset(
     {
-        *("Abs", "Add", "And", "Cast", "Ceil", "Concat", "Div", "Equal", "Flatten", "Floor", "Gather", "Greater"),
-        *("GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or"),
-        *("ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Round", "Slice", "Split", "Squeeze"),
+        *(
+            "Abs",
+            "Add",
+            "And",
+            "Cast",
+            "Ceil",
+            "Concat",
+            "Div",
+            "Equal",
+            "Flatten",
+            "Floor",
+            "Gather",
+            "Greater",
+        ),
+        *(
+            "GreaterOrEqual",
+            "Identity",
+            "Less",
+            "LessOrEqual",
+            "Max",
+            "Min",
+            "Mod",
+            "Mul",
+            "Neg",
+            "Not",
+            "Or",
+        ),
+        *(
+            "ReduceMax",
+            "ReduceMin",
+            "ReduceProd",
+            "ReduceSum",
+            "Reshape",
+            "Round",
+            "Slice",
+            "Split",
+            "Squeeze",
+        ),
         *("Sub", "Unsqueeze", "Where"),
     }
 )
@@ -38,7 +73,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
         opsets: Domain -> version; ONNX's own domain is ``ai.onnx``, however the model spells it.
         nodes: Nodes, those in subgraphs and in the bodies of local functions included.
         op_types: Operator type -> number of nodes, counted likewise.
-        float_types: Floating element types of inputs, outputs, weights, constants and casts, such as ``float16``.
+        float_types: Floating element types of inputs, outputs, weights, constants and casts.
         shape_only_ops: Operator types *all* of whose nodes work on shapes alone. An execution provider that
             leaves these to the CPU loses nothing; one node outside shape arithmetic takes its type out.
     """
@@ -109,9 +144,7 @@ class _Census:
                 if (arithmetic and not varying) or (own and _is_shape_constant(node)):
                     constants.update(names)
 
-    def _attribute(
-        self, attribute: "onnx.AttributeProto", shapes: set[str], constants: set[str]
-    ) -> None:
+    def _attribute(self, attribute: "onnx.AttributeProto", shapes: set[str], constants: set[str]) -> None:
         if attribute.type == attribute.GRAPH:
             self.graph(attribute.g, shapes, constants)
         elif attribute.type == attribute.GRAPHS:

@@ -24,10 +24,10 @@ _FULL_RANGE = {"uint8", "int8", "uint16", "int16", "int4", "uint4", "int2", "uin
 def generate(model: str, port: Port, seed: int) -> Value:
     """One input.
 
-    Floating types are standard normal, rounded to the type (``float8e8m0``, which has no sign, holds 0.25 to 4);
-    integers of at most 16 bits take their whole range; int32, uint32, int64 and uint64 are 0 or 1, which is
-    within range where they index an axis of two or more; bool is either; strings are a few words. A sequence or
-    an optional holds one element, a map one key.
+    Floating types are standard normal, rounded to the type (``float8e8m0``, which has no sign, holds 0.25
+    to 4); integers of at most 16 bits take their whole range; int32, uint32, int64 and uint64 are 0 or 1,
+    which is within range where they index an axis of two or more; bool is either; strings are a few words.
+    A sequence or an optional holds one element, a map one key.
 
     Args:
         model: The model's name in its suite; part of the seed, as is the port's name.
@@ -61,7 +61,9 @@ def _tensor(declared: ValueType, random: np.random.Generator) -> Tensor:
     shape = tuple(UNKNOWN_SIZE if size is None else size for size in declared.shape)
     # Numbers are drawn with 8 bytes each whatever the type.
     if math.prod(shape) * 8 > LIMIT_BYTES:
-        raise ValueError(f"generated data of shape {list(shape)} would be too large; provide a test_data_set_0")
+        raise ValueError(
+            f"generated data of shape {list(shape)} would be too large; provide a test_data_set_0"
+        )
     return _elements(declared.dtype, shape, random)
 
 

@@ -1,10 +1,9 @@
 """Suites that onnx holds as code, or in a layout of their own, written in ONNX's usual layout.
 
-``<model>/model.onnx``, ``<model>/test_data_set_0/input_0.pb``, ``output_0.pb``, and ``<model>/data.json`` where
-the tolerance of the expected data is not the usual one.
+``<model>/model.onnx``, ``<model>/test_data_set_0/input_0.pb``, ``output_0.pb``, and ``<model>/data.json``
+where the tolerance of the expected data is not the usual one.
 """
 
-import random
 import shutil
 import warnings
 from collections.abc import Iterable
@@ -14,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from harness.core.value import Map, Sequence, Tensor, Value, tensor
+from harness.core.value import Map, Sequence, Value, tensor
+from harness.corpus.port import value_type
 from harness.corpus.protos import encode, tensor_value
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance
-from harness.corpus.port import value_type
 
 if TYPE_CHECKING:
     import onnx
@@ -27,18 +26,16 @@ def write_node_suite(folder: Path) -> None:
     """Generate ONNX's operator tests (about 5 s)."""
     from onnx.backend.test.case.node import collect_testcases
 
-    # The tests draw from the global generators without seeding them: the same data on every machine
-    # makes results comparable. Their overflows and divisions by zero are on purpose.
-    states = np.random.get_state(), random.getstate()  # noqa: NPY002 - the tests use this generator
-    np.random.seed(0)  # noqa: NPY002
-    random.seed(0)
+    # Collecting seeds numpy's global generator for each test, which makes the data the same everywhere, and
+    # must not change what the caller draws. The tests' overflows and divisions by zero are on purpose.
+    state = np.random.get_state()  # noqa: NPY002 - the generator that onnx uses
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            cases = collect_testcases(None)
+            # onnx's own annotations allow cases without a model; those of this suite all have one.
+            cases: list[Any] = collect_testcases(None)
     finally:
-        np.random.set_state(states[0])  # noqa: NPY002
-        random.setstate(states[1])
+        np.random.set_state(state)  # noqa: NPY002
     for case in cases:
         home = folder / case.name
         home.mkdir()
@@ -51,12 +48,17 @@ def write_node_suite(folder: Path) -> None:
             _write_values(data_set, "output", outputs, case.model.graph.output)
 
 
-def write_light_suite(folder: Path, test_data: Path) -> None:
-    """Copy the nine light models, each with the input that its expected output was computed from."""
+def write_light_suite(folder: Path, light: Path) -> None:
+    """Copy the nine light models, each with the input that its expected output was computed from.
+
+    Args:
+        folder: Where to.
+        light: Folder ``light`` of onnx's test data; ``real`` beside it has the tolerances.
+    """
     import onnx
 
-    tolerances = _light_tolerances(test_data / "real")
-    for path in sorted((test_data / "light").glob("light_*.onnx")):
+    tolerances = _light_tolerances(light.with_name("real"))
+    for path in sorted(light.glob("light_*.onnx")):
         model = onnx.load(path, load_external_data=False)
         weights = {tensor.name for tensor in model.graph.initializer}
         fed = [port for port in model.graph.input if port.name not in weights]
@@ -108,9 +110,7 @@ class _RealTest(msgspec.Struct):
 def _light_tolerances(real: Path) -> dict[str, ExpectedTolerance]:
     """The tolerances that ONNX keeps apart from the light models, by file name."""
     tests = [msgspec.json.decode(file.read_bytes(), type=_RealTest) for file in real.glob("*/data.json")]
-    return {
-        test.url.rpartition("/")[2]: ExpectedTolerance(rtol=test.rtol, atol=test.atol) for test in tests
-    }
+    return {test.url.rpartition("/")[2]: ExpectedTolerance(rtol=test.rtol, atol=test.atol) for test in tests}
 
 
 def _write_tolerance(home: Path, tolerance: ExpectedTolerance) -> None:

@@ -54,7 +54,9 @@ def value_type(proto: "onnx.TypeProto", dimensions: Mapping[str, int]) -> ValueT
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
         tensor = proto.tensor_type
-        shape = tuple(_size(dim, dimensions) for dim in tensor.shape.dim) if tensor.HasField("shape") else None
+        shape = (
+            tuple(_size(dim, dimensions) for dim in tensor.shape.dim) if tensor.HasField("shape") else None
+        )
         return ValueType(kind="tensor", dtype=ELEMENT_TYPES.get(tensor.elem_type, ""), shape=shape)
     if kind == "sequence_type":
         return ValueType(kind="sequence", item=value_type(proto.sequence_type.elem_type, dimensions))

@@ -32,14 +32,13 @@ def decode(data: bytes, declared: ValueType, folder: Path | None = None) -> Valu
 
     Raises:
         ValueError: The bytes hold no such value, or one that is incomplete.
-        google.protobuf.message.DecodeError: The bytes are no protobuf message.
     """
-    return _value(_message(declared).FromString(data), declared, folder)
+    return decode_named(data, declared, folder)[1]
 
 
 def decode_named(data: bytes, declared: ValueType, folder: Path | None = None) -> tuple[str, Value]:
     """As ``decode``, with the name that the serialized value carries; often empty."""
-    proto = _message(declared).FromString(data)
+    proto = parse(_message(declared), data)
     return proto.name, _value(proto, declared, folder)
 
 
@@ -51,6 +50,20 @@ def encode(value: Value, declared: ValueType) -> bytes:
     """
     data: bytes = _proto(value, declared).SerializeToString()
     return data
+
+
+def parse(message: Any, data: bytes) -> Any:
+    """Read bytes as a protobuf message of a class.
+
+    Raises:
+        ValueError: They are something else, or cut short.
+    """
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+    try:
+        return message.FromString(data)
+    except DecodeError as error:
+        raise ValueError(f"corrupt: {error}") from error
 
 
 def tensor_value(proto: "onnx.TensorProto", folder: Path | None = None) -> Tensor:
@@ -134,10 +147,9 @@ def _map_value(proto: "onnx.MapProto", folder: Path | None) -> Map:
     values = [tensor_value(entry, folder) for entry in proto.values.tensor_values]
     if not values or len(values) != len(keys) or len({entry.dtype for entry in values}) != 1:
         raise ValueError(f"a map of {len(keys)} keys and {len(values)} tensors of one type as values")
-    return Map(
-        keys=Tensor(dtype=dtype, array=keys),
-        values=Tensor(dtype=values[0].dtype, array=np.array([entry.array.item() for entry in values])),
-    )
+    # item() refuses anything but a single element.
+    elements = np.array([entry.array.item() for entry in values], dtype=values[0].array.dtype)
+    return Map(keys=Tensor(dtype=dtype, array=keys), values=Tensor(dtype=values[0].dtype, array=elements))
 
 
 def _proto(value: Value, declared: ValueType) -> Any:

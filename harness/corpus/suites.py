@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import importlib.util
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -12,7 +13,7 @@ import numpy as np
 
 from harness.core.errors import Problem, UsageError, valid_names
 from harness.corpus.cache import cache_root, fill_once
-from harness.corpus.walk import MODEL_SUFFIX, find_models
+from harness.corpus.walk import find_models
 
 SUITES: dict[str, str] = {
     "onnx-node": "ONNX's operator tests: one small model for each operator, attribute and type",
@@ -35,12 +36,14 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         root: The folder that holds the models.
         kind: ``built_in``: each folder below the root is a model; ``folder``: each ``.onnx`` file is one.
         names: The models, sorted.
+        shared: Folders that hold several models, relative to the root with forward slashes.
     """
 
     name: str
     root: Path
     kind: Literal["built_in", "folder"]
     names: tuple[str, ...]
+    shared: frozenset[str] = frozenset()
 
     def models(self) -> tuple[str, ...]:
         """The models' names, sorted: a folder's relative path with forward slashes, or a test's name."""
@@ -57,11 +60,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         would not be clear whose data they are.
         """
         path = self.model_path(model)
-        if self.kind == "folder":
-            neighbours = [one for one in path.parent.iterdir() if one.name.lower().endswith(MODEL_SUFFIX)]
-            if len(neighbours) > 1:
-                return path.with_suffix("")
-        return path.parent
+        return path.with_suffix("") if _parent(model) in self.shared else path.parent
 
 
 def open_suite(name: str) -> Suite:
@@ -74,7 +73,7 @@ def open_suite(name: str) -> Suite:
         raise UsageError(
             Problem(where="suite", what=f"there is no suite {name!r}", hint=valid_names(name, SUITES))
         )
-    root = _materialised(name) if name in _MADE else _onnx_test_data() / name.removeprefix("onnx-")
+    root = _materialised(name) if name in _MADE else _onnx_test_data(name)
     names = tuple(sorted(entry.name for entry in root.iterdir() if (entry / "model.onnx").is_file()))
     return Suite(name=name, root=root, kind="built_in", names=names)
 
@@ -89,7 +88,12 @@ def open_folder(path: Path) -> Suite:
     # "." and ".." have no name of their own; any other path keeps the name that was written.
     name = root.name if root.name not in {"", ".", ".."} else root.resolve().name
     names = find_models(root)
-    return Suite(name=name or "root", root=root, kind="folder", names=names)
+    crowded = frozenset(parent for parent, models in Counter(map(_parent, names)).items() if models > 1)
+    return Suite(name=name or "root", root=root, kind="folder", names=names, shared=crowded)
+
+
+def _parent(model: str) -> str:
+    return model.rpartition("/")[0]
 
 
 def _materialised(name: str) -> Path:
@@ -107,7 +111,7 @@ def _make_node(folder: Path) -> None:
 def _make_light(folder: Path) -> None:
     from harness.corpus.materialise import write_light_suite
 
-    write_light_suite(folder, _onnx_test_data())
+    write_light_suite(folder, _onnx_test_data("onnx-light"))
 
 
 _MADE: dict[str, Callable[[Path], None]] = {"onnx-node": _make_node, "onnx-light": _make_light}
@@ -120,12 +124,12 @@ def _onnx_version() -> str:
         raise UsageError(_NO_ONNX) from error
 
 
-def _onnx_test_data() -> Path:
+def _onnx_test_data(suite: str) -> Path:
     # For a top-level package this finds the folder without running any of it.
     spec = importlib.util.find_spec("onnx")
     if spec is None or spec.origin is None:
         raise UsageError(_NO_ONNX)
-    data = Path(spec.origin).parent / "backend" / "test" / "data"
+    data = Path(spec.origin).parent / "backend" / "test" / "data" / suite.removeprefix("onnx-")
     if not data.is_dir():
         raise UsageError(
             Problem(

@@ -1,6 +1,7 @@
 """The models below a folder, by name only."""
 
 import os
+import stat
 from collections import deque
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def find_models(root: Path) -> tuple[str, ...]:
     Raises:
         UsageError: No such folder, a part of it cannot be read, a name that is not text, or no model at all.
     """
-    if not root.is_dir():
+    if not _is_folder(root):
         raise UsageError(_not_a_folder(root))
     found: list[str] = []
     problems: list[Problem] = []
@@ -40,7 +41,7 @@ def find_models(root: Path) -> tuple[str, ...]:
             continue
         for entry in entries:
             path = f"{relative}/{entry.name}" if relative else entry.name
-            if entry.is_dir():
+            if _is_folder(root / path) if entry.is_symlink() else entry.is_dir():
                 (linked if entry.is_symlink() else real).append(path)
             elif entry.name.lower().endswith(MODEL_SUFFIX):
                 found.append(path)
@@ -58,9 +59,20 @@ def find_models(root: Path) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def _is_folder(path: Path) -> bool:
+    # Path.is_dir() raises where a parent is closed to us, and os.DirEntry.is_dir() on a link to itself.
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except OSError:
+        return False
+
+
 def _not_a_folder(root: Path) -> Problem:
-    if not root.exists():
-        return Problem(where=str(root), what="there is no such folder", hint="check the path")
+    try:
+        root.stat()
+    except OSError as error:
+        what = "there is no such folder" if isinstance(error, FileNotFoundError) else one_line(error.strerror)
+        return Problem(where=str(root), what=what, hint="check the path")
     return Problem(
         where=str(root), what="this is a file, not a folder", hint=f"name its folder: {root.parent}"
     )

@@ -5,6 +5,7 @@ a working folder or a stderr file, all of which must be in place *before* the in
 loader path, a Vulkan driver), so the pipe is made here and handed to execnet's bootstrap.
 """
 
+import contextlib
 import os
 import shlex
 import signal
@@ -33,9 +34,9 @@ class AgentProcess:
     """A process that serves one configuration of one target.
 
     Args:
-        command: The interpreter, such as ``(sys.executable,)`` or ``("docker", "exec", "-i", "box", "python3")``.
+        command: The interpreter, such as ``("docker", "exec", "-i", "box", "python3")``.
         env: Environment variables on top of the harness's own, set before the interpreter starts.
-        folder: An existing folder of its own: working folder, and where ``output.txt`` collects what it prints.
+        folder: An existing folder of its own: where it works and prints to ``output.txt``.
 
     Raises:
         OSError: The command cannot be started at all.
@@ -43,14 +44,15 @@ class AgentProcess:
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], folder: Path) -> None:
         self._output = folder / "output.txt"
+        self._gateway: Any = None
         self._channel: Any = None
-        with self._output.open("ab") as stderr:
+        # Readable: the agent reads back what was printed. Appending: after truncation it starts at zero.
+        with self._output.open("a+b") as stderr:
             self._popen = subprocess.Popen(  # noqa: S603 - an argument list, never a shell
                 [*command, "-u", "-c", gateway_io.popen_bootstrapline],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                # Readable too: the agent reads back what was printed. Append: truncation restarts at zero.
-                stderr=os.open(self._output, os.O_RDWR | os.O_APPEND) if os.name == "posix" else stderr,
+                stderr=stderr,
                 env={**os.environ, **env},
                 cwd=folder,
                 # Ctrl-C belongs to the harness; a group of its own lets kill() reach the EP's helpers too.
@@ -74,11 +76,11 @@ class AgentProcess:
             io = _Pipe(self._popen)
             with _group_lock:
                 _group.allocate_id(spec)
-            gateway = gateway_bootstrap.bootstrap(io, spec)
-            gateway.spec = spec
+            self._gateway = gateway_bootstrap.bootstrap(io, spec)
+            self._gateway.spec = spec
             with _group_lock:
-                _group._register(gateway)  # noqa: SLF001 - what Group.makegateway does at its end
-            self._channel = gateway.remote_exec(_AGENT_SOURCE)
+                _group._register(self._gateway)  # noqa: SLF001 - what Group.makegateway does at its end
+            self._channel = self._gateway.remote_exec(_AGENT_SOURCE)
             self._channel.send(config)
             self._channel.setcallback(deliver, endmarker=ENDED)
         except (OSError, EOFError, AssertionError, AttributeError):
@@ -107,8 +109,10 @@ class AgentProcess:
     def ended(self, grace_s: float = 5.0) -> str:
         """How it ended: ``SIGSEGV``, ``0xC0000005``, ``exit code 3``, or an empty string for a clean exit.
 
-        Waits ``grace_s`` seconds for a process that has closed its channel, then kills it.
+        A process whose agent has returned is told to exit, given ``grace_s`` seconds, then killed.
         """
+        with contextlib.suppress(OSError, AttributeError):
+            self._gateway.exit()
         try:
             code = self._popen.wait(grace_s)
         except subprocess.TimeoutExpired:
@@ -136,7 +140,7 @@ class AgentProcess:
             return ""
 
 
-class _Pipe(gateway_io.Popen2IOMaster):  # type: ignore[misc]  # execnet is untyped
+class _Pipe(gateway_io.Popen2IOMaster):
     """An execnet IO over a process that already runs."""
 
     def __init__(self, popen: "subprocess.Popen[bytes]") -> None:

@@ -3,7 +3,9 @@
 The one source of truth for the reader, the published JSON Schema and the reference documentation.
 """
 
+import json
 import re
+import sys
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -71,7 +73,7 @@ class RuntimeTable(msgspec.Struct, kw_only=True):
     command: Annotated[Text | UnsetType, Meta(description="Any command that ends in a Python.")] = UNSET
 
 
-class TimeoutsTable(msgspec.Struct, kw_only=True):
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """Limit of each phase in seconds; a phase that exceeds it is a hang and its process is killed."""
 
     start: Annotated[Seconds, Meta(description="Start of the process, import of onnxruntime.")] = 120.0
@@ -109,9 +111,7 @@ class TargetTable(msgspec.Struct, kw_only=True):
     axes: Annotated[
         AxesTable, Meta(description="Axes of this target; they replace those of [axes] with the same name.")
     ] = msgspec.field(default_factory=AxesTable)
-    timeouts_s: Annotated[TimeoutsTable, Meta(description="Limit of each phase in seconds.")] = (
-        msgspec.field(default_factory=TimeoutsTable)
-    )
+    timeouts_s: Annotated[Timeouts, Meta(description="Limit of each phase in seconds.")] = Timeouts()
     memory_limit_mb: Annotated[
         Annotated[int, Meta(ge=1)] | UnsetType,
         Meta(description="Memory that a process may take, in MiB; no limit without it."),
@@ -125,7 +125,8 @@ class SelectorTable(msgspec.Struct, kw_only=True):
 
     suite: Annotated[OneOrMore | UnsetType, Meta(description="Glob on the suite.")] = UNSET
     model: Annotated[
-        OneOrMore | UnsetType, Meta(description="Glob on suite/model; without a slash also on the model alone.")
+        OneOrMore | UnsetType,
+        Meta(description="Glob on suite/model; without a slash also on the model alone."),
     ] = UNSET
     target: Annotated[OneOrMore | UnsetType, Meta(description="Glob on the target's name.")] = UNSET
     provider: Annotated[
@@ -196,3 +197,7 @@ def matrix_schema() -> dict[str, Any]:
         **root,
         "$defs": tables,
     }
+
+
+if __name__ == "__main__":  # writes docs/reference/matrix.schema.json
+    sys.stdout.write(json.dumps(matrix_schema(), indent=2) + "\n")

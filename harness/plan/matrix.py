@@ -1,11 +1,18 @@
 """The matrix: what a matrix file says, checked and in its normal form."""
 
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from harness.core.errors import Problem, UsageError, valid_names
 from harness.core.verdict import Verdict
-from harness.plan.selector import Globs, Selector
+from harness.plan.consistency import contradictions
+from harness.plan.file_format import MatrixFile, ModelsTable
+from harness.plan.selector import Globs, Selector, selector_from
+from harness.plan.structure import Place, deviations
+from harness.plan.target import Target, axes_from, target_from
 
 
 class Models(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,72 +29,6 @@ class Models(msgspec.Struct, frozen=True, kw_only=True):
     folders: tuple[str, ...] = ()
     exclude: Globs = ()
     dimensions: dict[str, int] = {}
-
-
-class Runtime(msgspec.Struct, frozen=True, kw_only=True):
-    """Which Python, with which onnxruntime. At most one is set; without any it is the harness's own.
-
-    Attributes:
-        packages: Requirements of an environment to build.
-        python: An interpreter; a name to look up, or an absolute path.
-        ssh: ``user@host``.
-        command: A command line that ends in a Python.
-    """
-
-    packages: tuple[str, ...] = ()
-    python: str | None = None
-    ssh: str | None = None
-    command: str | None = None
-
-
-class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """The limit of each phase in seconds.
-
-    Attributes:
-        start: Start of the process and import of onnxruntime.
-        register: Registration of a plugin library.
-        create: Making of a session, compilation included.
-        run: One run of a session.
-        teardown: End of a session and of the process.
-    """
-
-    start: float
-    register: float
-    create: float
-    run: float
-    teardown: float
-
-
-class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """A place where sessions are made.
-
-    Attributes:
-        name: Unique in the matrix.
-        provider: The chain of providers, preferred first; at least one.
-        plugin: A package with ``get_library_path()``, or a library's path (absolute where it is local).
-        device: Device filter: every entry must match.
-        options: Provider options; an ``option.<key>`` axis replaces the entry of its key (``options_at``).
-        env: Environment variables, set before the process starts.
-        runtime: Which Python, with which onnxruntime.
-        workers: Processes at once on this device.
-        required: Whether ``unavailable`` fails the run.
-        axes: Axis -> values; replaces the matrix's axis of the same name.
-        timeouts_s: Limit of each phase in seconds.
-        memory_limit_mb: Memory that a process may take, in MiB; None for no limit.
-    """
-
-    name: str
-    provider: tuple[str, ...]
-    plugin: str | None = None
-    device: dict[str, str] = {}
-    options: dict[str, str] = {}
-    env: dict[str, str] = {}
-    runtime: Runtime = Runtime()
-    workers: int = 1
-    required: bool = False
-    axes: dict[str, tuple[str, ...]] = {}
-    timeouts_s: Timeouts
-    memory_limit_mb: int | None = None
 
 
 class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,5 +72,101 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def folder_paths(self) -> tuple[Path, ...]:
-        """The folders of models; relative ones start at the matrix file's folder, not at the working folder."""
-        return tuple(Path(self.path).resolve().parent / folder for folder in self.models.folders)
+        """The folders of models; relative ones start where the matrix file lies."""
+        return tuple(Path(self.path).absolute().parent / folder for folder in self.models.folders)
+
+    @property
+    def first_providers(self) -> dict[str, str]:
+        """Name of a target -> the preferred provider of its chain: what ``provider`` selects by."""
+        return {target.name: target.provider[0] for target in self.targets}
+
+
+def load_matrix(path: Path) -> Matrix:
+    """Read and check a matrix file.
+
+    Args:
+        path: A TOML file in UTF-8.
+
+    Returns:
+        The matrix in its normal form: chains, lists and option values as tuples and texts.
+
+    Raises:
+        UsageError: The file cannot be read, is no TOML, or says what it may not; every problem is in it, each
+            with its place. Whether suites and folders exist is for those who open them to say.
+    """
+    return matrix_from(_parse(path), path)
+
+
+def matrix_from(table: dict[str, Any], path: Path) -> Matrix:
+    """Check a parsed matrix, wherever it comes from.
+
+    Args:
+        table: What ``tomllib`` would make of a matrix file.
+        path: Names the matrix in messages; relative folders and libraries start beside it.
+
+    Raises:
+        UsageError: The matrix says what it may not; as ``load_matrix``.
+    """
+    place = Place(str(path))
+    folder = path.absolute().parent
+    problems = [*deviations(table, msgspec.inspect.type_info(MatrixFile), place)]
+    problems += contradictions(table, place, folder)
+    if problems:
+        raise UsageError(*problems)
+    models = msgspec.convert(table.get("models", {}), ModelsTable)
+    return Matrix(
+        path=str(path),
+        schema=table["schema"],
+        models=Models(
+            suites=tuple(models.suites),
+            folders=tuple(models.folders),
+            exclude=tuple(models.exclude),
+            dimensions=models.dimensions,
+        ),
+        axes=axes_from(table.get("axes", {})),
+        targets=tuple(target_from(target, folder) for target in table["target"]),
+        exclude=tuple(selector_from(entry) for entry in table.get("exclude", [])),
+        tolerance=tuple(
+            Tolerance(
+                selector=selector_from(entry, not_keys=("rtol", "atol")),
+                rtol=float(entry["rtol"]),
+                atol=float(entry["atol"]),
+            )
+            for entry in table.get("tolerance", [])
+        ),
+        expect=tuple(
+            Expectation(
+                selector=selector_from(entry, not_keys=("verdict", "reason")),
+                verdict=Verdict(entry["verdict"]),
+                reason=entry["reason"],
+            )
+            for entry in table.get("expect", [])
+        ),
+    )
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    """The file as plain values.
+
+    Raises:
+        UsageError: It cannot be read, or is no TOML.
+    """
+    try:
+        # Editors on Windows may begin a file with a byte order mark, which TOML does not know.
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        near = [file.name for file in path.parent.glob("*.toml")] if path.parent.is_dir() else []
+        problem = Problem(where=str(path), what="no such file", hint=valid_names(path.name, sorted(near)))
+    except UnicodeDecodeError as error:
+        what = f"not UTF-8: byte {error.object[error.start]:#04x} at offset {error.start}"
+        problem = Problem(where=str(path), what=what, hint="save the file as UTF-8")
+    except OSError as error:
+        hint = "name the matrix file itself" if path.is_dir() else ""
+        problem = Problem(where=str(path), what=f"cannot be read: {error.strerror}", hint=hint)
+    except tomllib.TOMLDecodeError as error:
+        message, _, at = str(error).removesuffix(")").partition(" (at ")
+        problem = Problem(where=f"{path}: {at}", what=f"not TOML: {message}")
+    except (RecursionError, ValueError) as error:
+        what = "nested too deeply" if isinstance(error, RecursionError) else "an integer of absurd length"
+        problem = Problem(where=str(path), what=f"cannot be read: {what}")
+    raise UsageError(problem)

@@ -64,7 +64,7 @@ def glob_matcher(globs: Globs) -> Callable[[str], bool]:
 
 
 def model_matcher(globs: Globs) -> Callable[[str, str], bool]:
-    """A predicate on (suite, model): on ``suite/model``, and without a slash in the glob on the model alone."""
+    """A predicate on (suite, model): each glob on ``suite/model``, one without a slash also on the model."""
     if not globs:
         return lambda _suite, _model: True
     on_path = glob_matcher(globs)
@@ -73,7 +73,7 @@ def model_matcher(globs: Globs) -> Callable[[str, str], bool]:
     return lambda suite, model: on_path(f"{suite}/{model}") or (on_name is not None and on_name(model))
 
 
-class SelectorTable:
+class SelectorIndex:
     """Many selectors, asked at once about one cell.
 
     A match is a bit mask, bit ``i`` for selector ``i``. What a selector says about a suite, a model, a target
@@ -92,9 +92,7 @@ class SelectorTable:
         models = [model_matcher(selector.model) for selector in selectors]
         targets = [glob_matcher(selector.target) for selector in selectors]
         of_target = [glob_matcher(selector.provider) for selector in selectors]
-        axes = [
-            [(axis, glob_matcher(globs)) for axis, globs in selector.axes] for selector in selectors
-        ]
+        axes = [[(axis, glob_matcher(globs)) for axis, globs in selector.axes] for selector in selectors]
 
         @cache
         def by_suite(suite: str) -> int:

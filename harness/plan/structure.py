@@ -3,6 +3,7 @@
 msgspec converts and validates, but stops at the first error; people mend a file faster with the whole list.
 """
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -15,6 +16,10 @@ from harness.core.errors import Problem, one_line, valid_names
 
 OPTION = "option."
 """What a key begins with that tables with an ``option_type`` take besides their fields."""
+
+A_TABLE = "a table"
+LARGEST = 1 << 63
+"""TOML promises integers of 64 bits; Python would read thousands of digits."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -29,7 +34,7 @@ class Place(msgspec.Struct, frozen=True):
     def key(self, name: str) -> "Place":
         """The place of one key of the table that stands here."""
         bare = re.fullmatch(r"[A-Za-z0-9_-]+", name)
-        spelled = name if bare else f'"{one_line(name, 60)}"'
+        spelled = name if bare else shown(name)
         return Place(self.file, f"{self.path}.{spelled}" if self.path else spelled)
 
     def item(self, index: int) -> "Place":
@@ -42,38 +47,29 @@ def deviations(value: object, kind: inspect.Type, place: Place) -> Iterator[Prob
 
     Args:
         value: What ``tomllib`` made.
-        kind: ``msgspec.inspect.type_info`` of the type. A struct's class may carry ``option_type``, the type of
-            its keys that begin with ``option.``. Numbers must be finite.
+        kind: ``msgspec.inspect.type_info`` of the type. A struct's class may carry ``option_type``, the type
+            of its keys that begin with ``option.``. Numbers must be finite.
         place: Where the value stands.
 
     Yields:
         Problems in the order of the file.
     """
     kind = _bare(kind)
-    match kind:
-        case inspect.StructType() if isinstance(value, dict):
+    match kind, value:
+        case inspect.StructType(), dict():
             yield from _in_table(value, kind, place)
-        case inspect.DictType() if isinstance(value, dict):
-            for key, item in value.items():
-                if not _fits(key, kind.key_type):
-                    yield Problem(where=str(place.key(key)), what=f"the key must be {expected(kind.key_type)}")
-                yield from deviations(item, kind.value_type, place.key(key))
-        case inspect.ListType() if isinstance(value, list):
-            if len(value) < (kind.min_length or 0):
-                yield Problem(where=str(place), what=f"expected {expected(kind)}, got an empty one")
-            for index, item in enumerate(value):
-                yield from deviations(item, kind.item_type, place.item(index))
-        case inspect.UnionType():
-            yield from _in_union(value, kind, place)
-        case inspect.LiteralType() | inspect.EnumType():
-            names = _values(kind)
-            # A bool equals 1 in Python, and is another thing in TOML.
-            if value not in names or isinstance(value, bool):
-                hint = valid_names(str(value), map(str, names), limit=len(names))
-                yield Problem(where=str(place), what=f"got {shown(value)}", hint=hint)
+        case inspect.DictType(), dict():
+            yield from _in_mapping(value, kind, place)
+        case inspect.ListType(), list():
+            yield from _in_list(value, kind, place)
+        case inspect.UnionType(types=(*_, inspect.ListType() as a_list)), list():
+            # Judged as the union's list, so that its bad items are named; anything else as a whole.
+            yield from _in_list(value, a_list, place)
+        case ((inspect.LiteralType() | inspect.EnumType()), _):
+            yield from _in_choice(value, kind, place)
         case _ if not _fits(value, kind):
             hint = ""
-            if isinstance(kind, inspect.ListType) and isinstance(_bare(kind.item_type), inspect.StructType):
+            if isinstance(kind, inspect.ListType) and expected(kind.item_type) == A_TABLE:
                 hint = f"begin each with [[{place.path}]], in two brackets"
             yield Problem(where=str(place), what=f"expected {expected(kind)}, got {shown(value)}", hint=hint)
 
@@ -83,25 +79,26 @@ def expected(kind: inspect.Type) -> str:
     if isinstance(kind, inspect.Metadata) and isinstance(kind.type, inspect.StrType) and kind.type.pattern:
         # A regular expression is no help to a reader; such a type describes itself.
         return str((kind.extra_json_schema or {})["description"])
-    kind = _bare(kind)
-    match kind:
-        case inspect.StrType():
-            return "non-empty text" if kind.min_length else "text"
-        case inspect.IntType():
-            return "an integer" + _bounds(kind)
-        case inspect.FloatType():
-            return "a finite number" + _bounds(kind)
+    match _bare(kind):
+        case inspect.StrType(min_length=shortest):
+            words = "non-empty text" if shortest else "text"
+        case inspect.IntType() as number:
+            words = "an integer" + _bounds(number)
+        case inspect.FloatType() as number:
+            words = "a finite number" + _bounds(number)
         case inspect.BoolType():
-            return "true or false"
-        case inspect.ListType():
-            several = {"non-empty text": "texts", "text": "texts", "a table": "tables"}
-            items = several.get(expected(kind.item_type), "values")
-            return f"a non-empty list of {items}" if kind.min_length else f"a list of {items}"
-        case inspect.UnionType():
-            return " or ".join(expected(option) for option in kind.types)
-        case inspect.LiteralType() | inspect.EnumType():
-            return "one of " + ", ".join(map(str, _values(kind)))
-    return "a table"
+            words = "true or false"
+        case inspect.ListType(item_type=item, min_length=shortest):
+            one = expected(item)
+            items = {A_TABLE: "tables", "text": "texts", "non-empty text": "texts"}.get(one, one)
+            words = f"a non-empty list of {items}" if shortest else f"a list of {items}"
+        case inspect.UnionType(types=options):
+            words = " or ".join(expected(option) for option in options)
+        case (inspect.LiteralType() | inspect.EnumType()) as choice:
+            words = " or ".join(map(str, _choices(choice)))
+        case _:
+            words = A_TABLE
+    return words
 
 
 def shown(value: object) -> str:
@@ -110,7 +107,8 @@ def shown(value: object) -> str:
         case bool():
             return str(value).lower()
         case str():
-            return f'"{one_line(value, 60)}"'
+            # JSON's escapes are TOML's too, and show control characters.
+            return json.dumps(one_line(value, 60), ensure_ascii=False)
         case dict():
             return "a table"
         case list():
@@ -128,7 +126,7 @@ def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:
     return f" greater than {kind.gt}" if kind.gt is not None else ""
 
 
-def _values(kind: inspect.LiteralType | inspect.EnumType) -> tuple[Any, ...]:
+def _choices(kind: inspect.LiteralType | inspect.EnumType) -> tuple[Any, ...]:
     if isinstance(kind, inspect.EnumType):
         return tuple(member.value for member in kind.cls)
     return tuple(kind.values)
@@ -136,25 +134,56 @@ def _values(kind: inspect.LiteralType | inspect.EnumType) -> tuple[Any, ...]:
 
 def _fits(value: object, kind: inspect.Type) -> bool:
     """Whether a plain value is of a plain type, within its bounds."""
-    match _bare(kind):
-        case inspect.StrType(min_length=shortest, pattern=pattern):
-            return (
-                isinstance(value, str)
-                and len(value) >= (shortest or 0)
-                and (pattern is None or re.search(pattern, value) is not None)
-            )
-        case inspect.BoolType():
-            return isinstance(value, bool)
-        case inspect.IntType(gt=above, ge=least):
-            return isinstance(value, int) and not isinstance(value, bool) and _within(value, above, least)
-        case inspect.FloatType(gt=above, ge=least):
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            return number and math.isfinite(value) and _within(value, above, least)  # type: ignore[arg-type]
+    if isinstance(value, bool):  # an int in Python, but not in TOML
+        return any(isinstance(option, inspect.BoolType) for option in _options(kind))
+    for option in _options(kind):
+        match option, value:
+            case inspect.StrType(min_length=shortest, pattern=pattern), str():
+                # No path, variable or option can hold a NUL.
+                long_enough = len(value) >= (shortest or 0) and "\0" not in value
+                if long_enough and (pattern is None or re.search(pattern, value)):
+                    return True
+            case (inspect.IntType() | inspect.FloatType()) as number, int():
+                if abs(value) < LARGEST and _within(value, number):
+                    return True
+            case inspect.FloatType() as number, float():
+                if math.isfinite(value) and _within(value, number):
+                    return True
     return False
 
 
-def _within(value: float, above: float | None, least: float | None) -> bool:
-    return (above is None or value > above) and (least is None or value >= least)
+def _options(kind: inspect.Type) -> tuple[inspect.Type, ...]:
+    kind = _bare(kind)
+    return tuple(map(_bare, kind.types)) if isinstance(kind, inspect.UnionType) else (kind,)
+
+
+def _within(value: float, kind: inspect.IntType | inspect.FloatType) -> bool:
+    return (kind.gt is None or value > kind.gt) and (kind.ge is None or value >= kind.ge)
+
+
+def _in_choice(
+    value: object, kind: inspect.LiteralType | inspect.EnumType, place: Place
+) -> Iterator[Problem]:
+    choices = _choices(kind)
+    # In Python true and 1.0 equal 1; in TOML they are other things.
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
+        hint = valid_names(str(value), map(str, choices), limit=len(choices))
+        yield Problem(where=str(place), what=f"got {shown(value)}", hint=hint)
+
+
+def _in_list(values: list[Any], kind: inspect.ListType, place: Place) -> Iterator[Problem]:
+    if len(values) < (kind.min_length or 0):
+        yield Problem(where=str(place), what=f"expected {expected(kind)}, got an empty one")
+    for index, item in enumerate(values):
+        yield from deviations(item, kind.item_type, place.item(index))
+
+
+def _in_mapping(table: dict[str, Any], kind: inspect.DictType, place: Place) -> Iterator[Problem]:
+    for key, value in table.items():
+        if not _fits(key, kind.key_type):
+            what = f"the key must be {expected(kind.key_type)}, got {shown(key)}"
+            yield Problem(where=str(place.key(key)), what=what)
+        yield from deviations(value, kind.value_type, place.key(key))
 
 
 def _in_table(table: dict[str, Any], kind: inspect.StructType, place: Place) -> Iterator[Problem]:
@@ -176,15 +205,4 @@ def _in_table(table: dict[str, Any], kind: inspect.StructType, place: Place) -> 
     for name, field in fields.items():
         if field.required and name not in table:
             what = f"the key {name!r} is missing"
-            yield Problem(where=str(place), what=what, hint=f"valid: {expected(field.type)}")
-
-
-def _in_union(value: object, kind: inspect.UnionType, place: Place) -> Iterator[Problem]:
-    """A list is judged as the union's list, so that its items are named; anything else as a whole."""
-    if isinstance(value, list):
-        lists = [option for option in kind.types if isinstance(option, inspect.ListType)]
-        if lists:
-            yield from deviations(value, lists[0], place)
-            return
-    if not any(_fits(value, option) for option in kind.types):
-        yield Problem(where=str(place), what=f"expected {expected(kind)}, got {shown(value)}")
+            yield Problem(where=str(place), what=what, hint=f"give it {expected(field.type)}")

@@ -86,7 +86,7 @@ def wants_details(record: Record) -> int | None:
 
 
 def sections(
-    cells: Iterable[ReportCell], matrix_name: str, captured: CapturedOutput
+    cells: Iterable[ReportCell], matrix_path: str, captured: CapturedOutput
 ) -> tuple[DetailSection, ...]:
     """The details of every cell that has an anchor, by section, in the order of the cells."""
     found: list[list[CellDetail]] = [[] for _ in _SECTIONS]
@@ -98,7 +98,7 @@ def sections(
     for cell in urgent_first:
         output = captured(cell.folder, cell.record) if budget > 0 else ""
         budget -= len(output)
-        found[wants_details(cell.record) or 0].append(_detail(cell, matrix_name, output))
+        found[wants_details(cell.record) or 0].append(_detail(cell, matrix_path, output))
     return tuple(
         DetailSection(title=title, details=tuple(details))
         for title, details in zip(_SECTIONS, found, strict=True)
@@ -106,7 +106,7 @@ def sections(
     )
 
 
-def _detail(cell: ReportCell, matrix_name: str, captured: str) -> CellDetail:
+def _detail(cell: ReportCell, matrix_path: str, captured: str) -> CellDetail:
     record = cell.record
     look = tone(record.verdict)
     # Stable, so outputs keep their order within the wrong and within the right ones.
@@ -123,7 +123,7 @@ def _detail(cell: ReportCell, matrix_name: str, captured: str) -> CellDetail:
         outputs=tuple(_output(output) for output in outputs[:_SHOWN_OUTPUTS]),
         outputs_left_out=max(0, len(outputs) - _SHOWN_OUTPUTS),
         captured=captured,
-        command=_command(record, matrix_name),
+        command=_command(record, matrix_path),
     )
 
 
@@ -171,10 +171,10 @@ def _output(output: OutputMetrics) -> OutputRow:
     )
 
 
-def _command(record: Record, matrix_name: str) -> str:
+def _command(record: Record, matrix_path: str) -> str:
     model = _literal(f"{record.suite}/{record.model}")
     return shlex.join(
-        ["ep-harness", "run", matrix_name, "--target", _literal(record.target), "--model", model]
+        ["ep-harness", "run", matrix_path, "--target", _literal(record.target), "--model", model]
     )
 
 

@@ -29,14 +29,19 @@ class EnvironmentTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def environment_table(environments: Sequence[Environment]) -> EnvironmentTable:
-    """Flatten the fingerprints and line them up, keys in order of first appearance."""
+    """Flatten the fingerprints and line them up; facts that no environment has a value for are left out."""
     flat = [dict(_flatten("", environment.fingerprint)) for environment in environments]
-    keys = dict.fromkeys(key for facts in flat for key in facts)
+    seen = dict.fromkeys(key for facts in flat for key, value in facts.items() if value)
+    # In order of first appearance, but what belongs to one top-level key stays together.
+    tops = {top: rank for rank, top in enumerate(dict.fromkeys(_top(key) for key in seen))}
+    keys = sorted(seen, key=lambda key: tops[_top(key)])
     names = [environment.target for environment in environments]
-    columns = tuple(
-        f"{e.target} ({e.run})" if names.count(e.target) > 1 else e.target for e in environments
-    )
+    columns = tuple(f"{e.target} ({e.run})" if names.count(e.target) > 1 else e.target for e in environments)
     return EnvironmentTable(columns=columns, rows=tuple(_row(key, flat) for key in keys))
+
+
+def _top(key: str) -> str:
+    return key.split(".", maxsplit=1)[0].split("[", maxsplit=1)[0]
 
 
 def _row(key: str, flat: Sequence[dict[str, str]]) -> EnvironmentRow:

@@ -13,16 +13,16 @@ class Share(msgspec.Struct, frozen=True):
 
     @property
     def percent(self) -> str:
-        """``84.3 %``, or ``no data``; 0 and 100 are written only where they are exact."""
+        """``84.3%``, or ``no data``; 0 and 100 are written only where they are exact."""
         if not self.total:
             return "no data"
         if self.count in (0, self.total):
-            return "100 %" if self.count else "0 %"
-        return f"{min(max(100 * self.count / self.total, 0.1), 99.9):.1f} %"
+            return "100%" if self.count else "0%"
+        return f"{min(max(100 * self.count / self.total, 0.1), 99.9):.1f}%"
 
     @property
     def text(self) -> str:
-        """``1,119 of 1,327 (84.3 %)``."""
+        """``1,119 of 1,327 (84.3%)``."""
         if not self.total:
             return "no data"
         return f"{self.count:,} of {self.total:,} ({self.percent})"

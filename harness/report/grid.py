@@ -77,7 +77,7 @@ def _suite(name: str, rows: dict[str, list[ReportCell | None]], lanes: int) -> G
         name=name,
         passed=tuple(passed),
         rows=tuple(
-            GridRow(model=model, cells=tuple(cell and _square(cell) for cell in rows[model]))
+            GridRow(model=model, cells=tuple(_square(cell) if cell else None for cell in rows[model]))
             for model in sorted(rows)
         ),
     )

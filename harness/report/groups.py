@@ -12,6 +12,9 @@ from harness.report.tone import tone
 SHOWN_CELLS = 200
 """How many cells of one group are listed by name."""
 
+SHOWN_GROUPS = 100
+"""How many groups are listed; reasons that a hostile or chatty provider varies must not fill the page."""
+
 # Numbers, and what stands in quotes, differ from cell to cell where the reason is the same.
 _VARYING = re.compile(
     r"0x[0-9a-fA-F]+|'[^']{0,200}'|\"[^\"]{0,200}\"|\([\d, ]*\)|[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?%?"
@@ -47,14 +50,33 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         return self.count - len(self.cells)
 
 
-def grouped(cells: Iterable[ReportCell]) -> tuple[Group, ...]:
+class Groups(msgspec.Struct, frozen=True, kw_only=True):
+    """Groups, the largest first.
+
+    Attributes:
+        count: Cells in all groups.
+        shown: The first ``SHOWN_GROUPS`` groups.
+        more: Groups that are not shown.
+    """
+
+    count: int
+    shown: tuple[Group, ...]
+    more: int
+
+
+def grouped(cells: Iterable[ReportCell]) -> Groups:
     """Group cells by verdict, cause and reason, the largest group first."""
     found: dict[tuple[str, str, str], list[ReportCell]] = {}
     for cell in cells:
         record = cell.record
         key = (record.verdict.value, record.cause, _VARYING.sub("#", record.reason))
         found.setdefault(key, []).append(cell)
-    return tuple(_group(members) for members in sorted(found.values(), key=len, reverse=True))
+    by_size = sorted(found.values(), key=len, reverse=True)
+    return Groups(
+        count=sum(map(len, by_size)),
+        shown=tuple(_group(members) for members in by_size[:SHOWN_GROUPS]),
+        more=max(0, len(by_size) - SHOWN_GROUPS),
+    )
 
 
 def _group(members: list[ReportCell]) -> Group:

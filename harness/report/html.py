@@ -7,11 +7,15 @@ from importlib.metadata import PackageNotFoundError, version
 import jinja2
 from markupsafe import Markup
 
+from harness.core.errors import one_line
 from harness.data_files import data_root
 from harness.report.precision import on_scale
 from harness.report.text import visible
 from harness.report.tone import SYMBOLS, TONES, spoken, tone
 from harness.report.view import Report
+
+_MAX_CHARS = 5_000
+"""Longest single text in the page: above an excerpt of captured output, below what bloats the page."""
 
 
 def to_html(report: Report) -> str:
@@ -32,7 +36,7 @@ def to_html(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(tone=tone, spoken=spoken, on_scale=on_scale, number=_number)
+    environment.filters.update(tone=tone, spoken=spoken, on_scale=on_scale, number=_number, one_line=one_line)
     return environment.get_template("report.html").render(
         report=report,
         style=style,
@@ -47,7 +51,9 @@ def to_html(report: Report) -> str:
 
 def _finalize(value: object) -> object:
     # Here rather than in the templates, so that no expression of theirs can be forgotten.
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return visible(value if len(value) <= _MAX_CHARS else value[: _MAX_CHARS - 1] + "…")
 
 
 def _number(value: int) -> str:

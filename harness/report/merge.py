@@ -51,11 +51,12 @@ def merge(runs: Sequence[RunData]) -> MergedRun:
         UsageError: Two runs hold different records of one cell.
     """
     records: dict[str, tuple[Path, Record]] = {}
-    conflicts: list[str] = []
-    for run in runs:
-        for record in run.records:
-            if records.setdefault(record.cell, (run.folder, record))[1] != record:
-                conflicts.append(record.cell)
+    conflicts = [
+        record.cell
+        for run in runs
+        for record in run.records
+        if records.setdefault(record.cell, (run.folder, record))[1] != record
+    ]
     if conflicts:
         raise UsageError(_conflict(conflicts))
     missing = _missing(runs)

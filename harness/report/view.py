@@ -1,5 +1,6 @@
 """Records -> everything the page says. Pure: every number of the report comes from here."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,11 +14,13 @@ from harness.report.cell import ReportCell
 from harness.report.details import MAX_DETAILS, CapturedOutput, DetailSection, sections, wants_details
 from harness.report.environment import EnvironmentTable, environment_table
 from harness.report.grid import GridSuite, grid
-from harness.report.groups import Group, grouped
+from harness.report.groups import Groups, grouped
 from harness.report.lane import Lane, lane_of, lanes
 from harness.report.merge import MergedRun
 from harness.report.precision import LanePrecision, delivered
 from harness.report.summary import LaneSummary, summarise
+
+_SHOWN_REASONS = 5
 
 
 class Unavailable(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +36,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The whole page.
 
     Attributes:
-        name: The matrix, or the run folder where the matrix has no name.
+        name: The matrix file's name, or the run folder's where the run does not say.
+        runs: Names of the run folders.
         first: UTC time of the first cell, ISO 8601; empty where no record says.
         last: The same for the cell that started last.
         planned: Cells planned.
@@ -62,9 +66,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     summary: tuple[LaneSummary, ...]
     precision: tuple[LanePrecision, ...]
     unavailable: tuple[Unavailable, ...]
-    unexpected_failures: tuple[Group, ...]
-    unexpected_others: tuple[Group, ...]
-    expected_failures: tuple[Group, ...]
+    unexpected_failures: Groups
+    unexpected_others: Groups
+    expected_failures: Groups
     suites: tuple[GridSuite, ...]
     sections: tuple[DetailSection, ...]
     details_left_out: int
@@ -73,7 +77,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def unexpected(self) -> int:
         """Cells whose verdict is not what the matrix expects."""
-        return sum(group.count for group in self.unexpected_failures + self.unexpected_others)
+        return self.unexpected_failures.count + self.unexpected_others.count
 
 
 def build_report(run: MergedRun, captured: CapturedOutput) -> Report:
@@ -84,14 +88,15 @@ def build_report(run: MergedRun, captured: CapturedOutput) -> Report:
     for record in records:
         by_lane[lane_of(record)].append(record)
     cells = _placed(run.records)
-    name = _matrix_name(run)
+    path = _matrix_path(run)
     verdicts = Counter(record.verdict for record in records)
     unrecorded = run.planned - len(records)
     failed = [cell for cell in cells if cell.record.verdict.family is Family.FAILED]
     started = sorted(record.started for record in records if record.started)
     wanted = sum(wants_details(record) is not None for record in records)
     return Report(
-        name=one_line(name, 120),
+        # The last part of a path of either kind of system.
+        name=one_line(re.split(r"[/\\]", path)[-1] if path != "MATRIX" else run.folders[0].name, 120),
         runs=tuple(folder.name or str(folder) for folder in run.folders),
         first=started[0] if started else "",
         last=started[-1] if started else "",
@@ -113,7 +118,7 @@ def build_report(run: MergedRun, captured: CapturedOutput) -> Report:
         ),
         expected_failures=grouped(cell for cell in failed if cell.record.expected),
         suites=grid(cells, columns),
-        sections=sections(cells, name, captured),
+        sections=sections(cells, path, captured),
         details_left_out=max(0, wanted - MAX_DETAILS),
         environments=environment_table(run.environments),
     )
@@ -141,14 +146,24 @@ def _placed(records: Sequence[tuple[Path, Record]]) -> tuple[ReportCell, ...]:
 
 def _unavailable(lane: Lane, records: Iterable[Record]) -> Iterable[Unavailable]:
     counts = Counter((r.cause, r.reason) for r in records if r.verdict is Verdict.UNAVAILABLE)
-    for (cause, reason), count in counts.most_common():
+    shown = counts.most_common(_SHOWN_REASONS)
+    for (cause, reason), count in shown:
         yield Unavailable(lane=lane, cause=cause, reason=reason, count=count)
+    if len(counts) > len(shown):
+        rest = counts.total() - sum(count for _, count in shown)
+        reason = f"{len(counts) - len(shown):,} other reasons"
+        yield Unavailable(lane=lane, cause="", reason=reason, count=rest)
 
 
 def _target_order(run: MergedRun) -> list[str]:
-    return [environment.target for environment in run.environments]
+    """Targets as the matrix lists them, then as the environments do; repeats do no harm."""
+    listed = run.matrix.get("targets")
+    names = [t.get("name") for t in listed if isinstance(t, dict)] if isinstance(listed, list) else []
+    return list(
+        dict.fromkeys([*(n for n in names if isinstance(n, str)), *(e.target for e in run.environments)])
+    )
 
 
-def _matrix_name(run: MergedRun) -> str:
-    name = run.matrix.get("name")
-    return name if isinstance(name, str) and name else run.folders[0].name
+def _matrix_path(run: MergedRun) -> str:
+    path = run.matrix.get("path")
+    return path if isinstance(path, str) and path else "MATRIX"

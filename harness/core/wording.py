@@ -1,0 +1,154 @@
+"""How a difference is told to a person, in one line.
+
+Names and strings come from models and execution providers: they are shown as ``repr`` shows them, cut short.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Sequence as Seq
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.core.metrics import Measured, is_integer, special_codes, widen
+from harness.core.tolerance import Tolerance
+from harness.core.value import Array, Map, Sequence, Tensor, Value
+
+NAME_LIMIT = 60
+NAMES_LIMIT = 3
+SORT_LIMIT = 1 << 20
+"""Elements up to which a permutation is looked for: a few hundredths of a second."""
+
+
+def output(name: str) -> str:
+    """``output 'y'``."""
+    return f"output {_cut(name)}"
+
+
+def kind(value: Value) -> str:
+    """What a value is, without its elements: ``float32[2, 3]``, ``a sequence of 3``."""
+    if isinstance(value, Tensor):
+        return f"{value.dtype}{list(value.array.shape)}"
+    if isinstance(value, Sequence):
+        return f"a sequence of {len(value.items)}"
+    if isinstance(value, Map):
+        return f"a map of {value.keys.array.size}"
+    return "an empty optional"
+
+
+def share(count: int, elements: int) -> str:
+    """``3 of 60 elements (5.0%)``."""
+    return f"{count} of {elements} elements ({count / max(1, elements):.1%})"
+
+
+def keys_differ(golden: Iterable[object], actual: Iterable[object]) -> str:
+    """Name the keys that stand on one side only; empty where the two hold the same keys equally often."""
+    wanted, got = list(golden), list(actual)
+    if wanted == got:
+        return ""
+    lost, added = sorted(set(wanted) - set(got), key=str), sorted(set(got) - set(wanted), key=str)
+    clauses = [f"{what} {_some(keys)}" for what, keys in (("missing", lost), ("unexpected", added)) if keys]
+    return "map keys differ: " + ("; ".join(clauses) or "some occur another number of times")
+
+
+def other_names(missing: Seq[str], unexpected: Seq[str]) -> str:
+    """Name the outputs that stand on one side only."""
+    clauses = [
+        f"{what}: {_some(names)}"
+        for what, names in (("outputs missing", missing), ("outputs not asked for", unexpected))
+        if names
+    ]
+    return "; ".join(clauses)
+
+
+def special_values(name: str, golden: Tensor, actual: Tensor, measured: Measured) -> str:
+    """Where NaN or infinity differ, and how many of each there are on either side."""
+    at = measured.special_at or 0
+    counts = []
+    for value in (golden, actual):
+        codes = special_codes(widen(value.array, value.dtype))
+        nans = (codes % 4 == 1) | (codes // 4 == 1)
+        counts.append((int(nans.sum()), int(((codes > 0) & ~nans).sum())))
+    (golden_nans, golden_infs), (nans, infs) = counts
+    finite_wrong = measured.mismatched - measured.special
+    return (
+        f"{output(name)}: {share(measured.special, golden.array.size)} differ in NaN or infinity, "
+        f"first{_at(golden, at)}: got {_element(actual, at)}, golden is {_element(golden, at)}; "
+        f"NaN: got {nans}, golden {golden_nans}; infinities: got {infs}, golden {golden_infs}"
+        + (f"; {finite_wrong} finite elements differ too" if finite_wrong else "")
+    )
+
+
+def values(name: str, golden: Tensor, actual: Tensor, measured: Measured, tolerance: Tolerance) -> str:
+    """How many values are outside the tolerance, the greatest differences, where, and what was allowed."""
+    clauses = [f"{output(name)}: {share(measured.mismatched, golden.array.size)} differ"]
+    if measured.max_abs is not None and measured.max_abs_at is not None:
+        clauses.append(
+            f"greatest absolute difference {measured.max_abs:.3g}{_at(golden, measured.max_abs_at)} "
+            f"(allowed {measured.max_abs_allowed or 0.0:.3g})"
+        )
+    if measured.max_rel is not None and measured.max_rel_at is not None:
+        clauses.append(
+            f"greatest relative difference {measured.max_rel:.3g}{_at(golden, measured.max_rel_at)} "
+            f"(tolerance rtol {tolerance.rtol:g}, atol {tolerance.atol:g})"
+        )
+    else:
+        clauses.append(f"tolerance rtol {tolerance.rtol:g}, atol {tolerance.atol:g}")
+    return "; ".join(clauses + _hints(golden, actual))
+
+
+def strings(name: str, golden: Tensor, actual: Tensor, differs: NDArray[np.intp]) -> str:
+    """How many strings differ, and the first of them."""
+    at = int(differs[0])
+    first = (
+        f"first{_at(golden, at)}: got {_cut(actual.array.flat[at])}, golden is {_cut(golden.array.flat[at])}"
+    )
+    same = sorted(map(str, golden.array.flat)) == sorted(map(str, actual.array.flat))
+    return "; ".join(
+        [f"{output(name)}: {share(differs.size, golden.array.size)} differ", first]
+        + (["same values in another order"] if same else [])
+    )
+
+
+def _hints(golden: Tensor, actual: Tensor) -> list[str]:
+    """What a plain look at the values as a whole suggests."""
+    hints = []
+    if golden.array.size <= SORT_LIMIT and np.array_equal(
+        _sorted_bits(golden.array), _sorted_bits(actual.array)
+    ):
+        hints.append("same values in another order")
+    if not widen(actual.array, actual.dtype).any():
+        hints.append("the result is all zeros")
+    return hints
+
+
+def _sorted_bits(array: Array) -> Array:
+    """The elements as bit patterns, sorted: the same for every permutation, whatever the element type."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    # numpy has no integer as wide as a complex128, but sorts opaque bytes too.
+    return np.sort(flat.view("V16" if flat.itemsize == _COMPLEX128 else f"u{flat.itemsize}"))
+
+
+def _at(value: Tensor, index: int) -> str:
+    """`` at (1, 2)``; nothing for a scalar, which has one place only."""
+    place = tuple(int(i) for i in np.unravel_index(index, value.array.shape))
+    return f" at {place}" if place else ""
+
+
+def _element(value: Tensor, index: int) -> str:
+    element = value.array.flat[index]
+    if is_integer(value.dtype):
+        return str(int(element))
+    return f"{complex(element) if value.dtype.startswith('complex') else float(element):.6g}"
+
+
+def _some(names: Seq[object]) -> str:
+    shown = ", ".join(map(_cut, names[:NAMES_LIMIT]))
+    return shown + (f" and {len(names) - NAMES_LIMIT} more" if len(names) > NAMES_LIMIT else "")
+
+
+def _cut(text: object) -> str:
+    shown = repr(text)
+    return shown if len(shown) <= NAME_LIMIT else shown[: NAME_LIMIT - 1] + "…"
+
+
+_COMPLEX128 = 16

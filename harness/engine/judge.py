@@ -1,0 +1,278 @@
+"""From an outcome to a record: the one place where verdicts are made.
+
+Pure: what the target did, what the CPU provider did, and the tolerance come in; a record goes out.
+"""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from harness.core.cell import Cell
+from harness.core.compare import Comparison, compare_all
+from harness.core.errors import one_line
+from harness.core.record import SCHEMA, OutputMetrics, Placement, Record
+from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
+from harness.core.value import Value
+from harness.core.verdict import Family, Phase, Verdict
+from harness.corpus.case import Case
+from harness.engine.outcome import (
+    Died,
+    Hung,
+    NamedValues,
+    Outcome,
+    Raised,
+    Ran,
+    Rejected,
+    Unavailable,
+    Unfeedable,
+)
+from harness.golden.golden import Golden
+from harness.plan.plan import Plan
+
+ToleranceFor = Callable[[str], Tolerance]
+
+_OUT_OF_MEMORY = re.compile(
+    r"\bMemoryError\b|bad_alloc|bad allocation|out of memory|Failed to allocate memory|MemoryAllocation\b",
+    re.IGNORECASE,
+)
+_REFUSAL = re.compile(r"not (?:yet )?(?:supported|implemented)|unsupported|NOT_IMPLEMENTED", re.IGNORECASE)
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A verdict with its grounds; fields as in ``harness.core.record.Record``."""
+
+    verdict: Verdict
+    phase: Phase | None = None
+    cause: str = ""
+    reason: str = ""
+    placement: Placement | None = None
+    outputs: tuple[OutputMetrics, ...] = ()
+    golden: str = ""
+    timings_ms: dict[str, float] = {}
+
+
+def judge(
+    outcome: Outcome, case: Case, golden: Golden, reference: Golden, tolerance_for: ToleranceFor
+) -> Judgement:
+    """Judge one outcome.
+
+    Args:
+        outcome: What the target did.
+        case: The model, with the suite's expected outputs.
+        golden: The answer of the CPU provider of the harness's own runtime.
+        reference: What the CPU provider of the *target's* runtime makes of the model; often the golden.
+        tolerance_for: Element type of an output -> tolerance.
+    """
+    if isinstance(outcome, Raised):
+        return _raised(outcome, reference)
+    if isinstance(outcome, Ran):
+        return _ran(outcome, case, golden, tolerance_for)
+    return judge_untried(outcome)
+
+
+def judge_untried(outcome: Unavailable | Rejected | Died | Hung | Unfeedable) -> Judgement:
+    """Judge an outcome that needs no answer to compare with."""
+    if isinstance(outcome, Unavailable):
+        phase = Phase.REGISTER if outcome.cause in {"no_device", "registration_failed"} else Phase.START
+        return Judgement(
+            verdict=Verdict.UNAVAILABLE, phase=phase, cause=outcome.cause, reason=one_line(outcome.reason)
+        )
+    if isinstance(outcome, Rejected):
+        reason = f"provider option {outcome.option!r} is refused: {outcome.reason}"
+        return Judgement(verdict=Verdict.OPTION_REJECTED, phase=Phase.REGISTER, reason=one_line(reason))
+    if isinstance(outcome, Hung):
+        reason = f"no end of phase {outcome.phase} within {outcome.limit_s:g} s; the process was killed"
+        return Judgement(verdict=Verdict.HANG, phase=outcome.phase, reason=reason)
+    if isinstance(outcome, Died):
+        memory = _OUT_OF_MEMORY.search(outcome.printed)
+        return Judgement(
+            verdict=Verdict.OUT_OF_MEMORY if memory else Verdict.CRASH,
+            phase=outcome.phase,
+            cause=outcome.cause,
+            reason=f"the process died in phase {outcome.phase}: {outcome.cause or 'it exited early'}",
+        )
+    return Judgement(verdict=Verdict.NO_GOLDEN, phase=Phase.RUN, reason=one_line(outcome.message))
+
+
+def _raised(outcome: Raised, reference: Golden) -> Judgement:
+    text = f"{outcome.kind}: {outcome.message}"
+    if reference.status == "refused":
+        return Judgement(
+            verdict=Verdict.INVALID_MODEL, phase=outcome.phase, reason=one_line(reference.message)
+        )
+    if _OUT_OF_MEMORY.search(text):
+        verdict = Verdict.OUT_OF_MEMORY
+    elif outcome.phase is Phase.CREATE and (outcome.kind == "NotImplemented" or _REFUSAL.search(text)):
+        verdict = Verdict.UNSUPPORTED
+    else:
+        verdict = Verdict.ERROR
+    return Judgement(verdict=verdict, phase=outcome.phase, reason=one_line(text))
+
+
+def _ran(outcome: Ran, case: Case, golden: Golden, tolerance_for: ToleranceFor) -> Judgement:
+    expected = tuple(data_set.expected for data_set in case.data_sets)
+    if golden.status == "ok":
+        answers, judged_by = golden.outputs, "cpu"
+    elif any(expected):
+        answers, judged_by = expected, "expected"
+    else:
+        answers, judged_by = (), ""
+    if judged_by:
+        compared = _compare(answers, outcome.outputs, tolerance_for)
+        verdict, reason = (
+            _disputed(case, golden, tolerance_for)
+            or _wrong(outcome, answers, compared, tolerance_for)
+            or placed(outcome.placement, case.facts.shape_only_ops)
+        )
+        outputs = compared.outputs
+    else:
+        verdict, reason, outputs = Verdict.NO_GOLDEN, f"the CPU EP gives no golden: {golden.message}", ()
+    return Judgement(
+        verdict=verdict,
+        phase=Phase.COMPARE,
+        reason=one_line("; ".join(filter(None, (reason, outcome.teardown)))),
+        placement=outcome.placement,
+        outputs=outputs,
+        golden=judged_by,
+        timings_ms=outcome.timings_ms,
+    )
+
+
+def _disputed(case: Case, golden: Golden, tolerance_for: ToleranceFor) -> tuple[Verdict, str] | None:
+    """Whether the golden is fit to judge anybody."""
+    if golden.status != "ok":
+        return None
+    if not golden.deterministic:
+        return Verdict.REFERENCE_DISPUTED, "the CPU EP itself gives another result each time"
+    expected = tuple(data_set.expected for data_set in case.data_sets)
+    dispute = _compare(expected, golden.outputs, _forgiving(case, tolerance_for), only_known=True)
+    if dispute.verdict is None:
+        return None
+    return Verdict.REFERENCE_DISPUTED, f"golden and expected data disagree: {dispute.message}"
+
+
+def _wrong(
+    outcome: Ran, answers: tuple[NamedValues, ...], compared: Comparison, tolerance_for: ToleranceFor
+) -> tuple[Verdict, str] | None:
+    """What is wrong with the result itself."""
+    if outcome.providers_changed:
+        return Verdict.FALLBACK_AT_RUN, outcome.providers_changed
+    if compared.verdict is not None:
+        return compared.verdict, compared.message
+    if outcome.second is not None:
+        again = _compare(answers[:1], (outcome.second,), tolerance_for)
+        if again.verdict is not None:
+            return Verdict.NONDETERMINISTIC, f"a second run of the same session differs: {again.message}"
+    return None
+
+
+def placed(placement: Placement, shape_only_ops: frozenset[str]) -> tuple[Verdict, str]:
+    """The verdict on a right answer: who computed it.
+
+    Operators that only work on shapes stay on the CPU by design of onnxruntime
+    (``fallback_cpu_capability.cc``) and do not demote a pass.
+    """
+    if not placement.ep_nodes and not placement.cpu_nodes:
+        return Verdict.FOLDED, "no node was left to run"
+    if not placement.ep_nodes:
+        return Verdict.FALLBACK, f"no node ran on the EP; on the CPU: {_listed(placement.cpu_ops)}"
+    compute = {op: count for op, count in placement.cpu_ops.items() if op not in shape_only_ops}
+    if compute:
+        return Verdict.PASS_PARTIAL, f"left to the CPU: {_listed(compute)}"
+    return Verdict.PASS, ""
+
+
+def record_of(
+    plan: Plan,
+    cell: Cell,
+    judgement: Judgement,
+    *,
+    started: str,
+    attempt: int,
+) -> Record:
+    """Complete a judgement to a record: whose it is, and whether the matrix expects it.
+
+    A skipped cell is never unexpected: nothing was tried, and ``required`` targets speak for themselves.
+    """
+    expectation = plan.expectation(cell)
+    family = judgement.verdict.family
+    if family is Family.SKIPPED:
+        expected = True
+    elif expectation is not None:
+        expected = judgement.verdict is expectation.verdict
+    else:
+        expected = family is not Family.FAILED
+    reason = judgement.reason
+    if expectation is not None and not expected:
+        reason = one_line(f"expected {expectation.verdict} ({expectation.reason}); got: {reason or family}")
+    return Record(
+        schema=SCHEMA,
+        cell=cell.id,
+        suite=cell.suite,
+        model=cell.model,
+        target=cell.target,
+        provider=plan.target(cell.target).provider[0],
+        axes=dict(cell.axes),
+        verdict=judgement.verdict,
+        family=family,
+        expected=expected,
+        phase=judgement.phase,
+        cause=judgement.cause,
+        reason=reason,
+        placement=judgement.placement,
+        outputs=judgement.outputs,
+        golden=judgement.golden,
+        timings_ms=judgement.timings_ms,
+        started=started,
+        attempt=attempt,
+    )
+
+
+def tolerance_rule(plan: Plan, cell: Cell, case: Case) -> ToleranceFor:
+    """Element type -> tolerance, for one cell: the matrix's entry, else the default of what computes."""
+    precision = computing_precision(case.facts.float_types, cell.axis("precision"))
+    chosen = plan.tolerance(cell)
+
+    def tolerance_for(dtype: str) -> Tolerance:
+        default = default_tolerance(dtype, precision)
+        # A matrix entry speaks about rounding; what has one right answer keeps it.
+        if chosen is None or default == Tolerance(rtol=0.0, atol=0.0):
+            return default
+        return Tolerance(rtol=chosen[0], atol=chosen[1])
+
+    return tolerance_for
+
+
+def _forgiving(case: Case, tolerance_for: ToleranceFor) -> ToleranceFor:
+    """The suite's own tolerance or ours, whichever is wider: a dispute must be beyond doubt."""
+
+    def wider(dtype: str) -> Tolerance:
+        ours = tolerance_for(dtype)
+        if ours == Tolerance(rtol=0.0, atol=0.0):
+            return ours
+        return Tolerance(rtol=max(ours.rtol, case.rtol), atol=max(ours.atol, case.atol))
+
+    return wider
+
+
+def _compare(
+    answers: tuple[NamedValues, ...],
+    results: tuple[NamedValues, ...],
+    tolerance_for: ToleranceFor,
+    *,
+    only_known: bool = False,
+) -> Comparison:
+    """Compare all data sets at once; beyond the first, names carry the data set's number."""
+    wanted: list[tuple[str, Value]] = []
+    found: list[tuple[str, Value]] = []
+    for index, (answer, result) in enumerate(zip(answers, results, strict=True)):
+        prefix = f"{index}/" if index else ""
+        known = {name for name, _ in answer}
+        wanted += [(prefix + name, value) for name, value in answer]
+        found += [(prefix + name, value) for name, value in result if name in known or not only_known]
+    return compare_all(wanted, found, tolerance_for)
+
+
+def _listed(ops: dict[str, int]) -> str:
+    return ", ".join(f"{op} x{count}" if count > 1 else op for op, count in sorted(ops.items()))

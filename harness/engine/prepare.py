@@ -1,0 +1,44 @@
+"""From the path of a matrix file to its plan and its suites."""
+
+from pathlib import Path
+
+from harness.core.errors import Problem, UsageError
+from harness.corpus.suites import Suite, open_folder, open_suite
+from harness.plan.expand import expand
+from harness.plan.matrix import Matrix, load_matrix
+from harness.plan.plan import Plan
+
+
+def prepare(path: Path) -> tuple[Plan, dict[str, Suite]]:
+    """Read a matrix, list its models and expand it. Opens no model and imports no onnxruntime.
+
+    Raises:
+        UsageError: The matrix, a suite or a folder is wrong; all problems that could be found together.
+    """
+    matrix = load_matrix(path)
+    suites = open_suites(matrix)
+    return expand(matrix, {name: suite.models() for name, suite in suites.items()}), suites
+
+
+def open_suites(matrix: Matrix) -> dict[str, Suite]:
+    """The suites of a matrix by name, built-in ones first, in the order of the file.
+
+    Raises:
+        UsageError: A suite or folder cannot be opened, or two have the same name.
+    """
+    suites: dict[str, Suite] = {}
+    problems: list[Problem] = []
+    for what in (*matrix.models.suites, *matrix.folder_paths):
+        try:
+            suite = open_suite(what) if isinstance(what, str) else open_folder(what)
+        except UsageError as error:
+            problems += error.problems
+            continue
+        if suite.name in suites:
+            where = f"{matrix.path}: models"
+            text = f"{what} makes a second suite {suite.name!r}, and ids of cells would collide"
+            problems.append(Problem(where=where, what=text, hint="rename the folder, or list its parent"))
+        suites[suite.name] = suite
+    if problems:
+        raise UsageError(*problems)
+    return suites

@@ -1,0 +1,135 @@
+"""What a matrix file may not say although every value has the right type."""
+
+from collections.abc import Iterator, Sequence
+from os.path import realpath
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness.catalog.catalog import load_catalog
+from harness.core.errors import Problem, valid_names
+from harness.plan.file_format import RuntimeTable, SelectorTable
+from harness.plan.structure import OPTION, Place
+from harness.plan.target import text
+
+CPU = "CPUExecutionProvider"
+
+_Where = TypeVar("_Where")
+
+
+def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterator[Problem]:
+    """Everything that contradicts itself, or that nothing can be done with.
+
+    Values of a wrong type are passed over one by one: they have been complained about already, and their
+    neighbours still deserve a look.
+
+    Args:
+        table: The parsed file.
+        place: The file.
+        folder: Where relative folders of models start.
+
+    Yields:
+        Problems in the order of the sections.
+    """
+    models = table.get("models", {})
+    if isinstance(models, dict):
+        yield from _in_models(models, place.key("models"), folder)
+    yield from _in_axes(table.get("axes"), place.key("axes"))
+    targets = _tables(table, place, "target")
+    for here, target in targets:
+        yield from _in_chain(target, here)
+        yield from _in_runtime(target.get("runtime"), here.key("runtime"))
+        yield from _in_axes(target.get("axes"), here.key("axes"))
+    for here, name in _repeated([(here, target.get("name")) for here, target in targets]):
+        what = f"another target is named {name!r} too"
+        yield Problem(where=str(here.key("name")), what=what, hint="names are unique")
+    for section, hint in (
+        ("exclude", "this would leave nothing"),
+        ("expect", "name what is expected of whom"),
+    ):
+        for here, entry in _tables(table, place, section):
+            if not any(key in SelectorTable.__struct_fields__ or key.startswith(OPTION) for key in entry):
+                valid = ", ".join([*SelectorTable.__struct_fields__, f'"{OPTION}<key>"'])
+                what = f"selects every cell; {hint}"
+                yield Problem(where=str(here), what=what, hint=f"valid: {valid}")
+
+
+def _in_models(models: dict[str, Any], place: Place, folder: Path) -> Iterator[Problem]:
+    if not models.get("suites") and not models.get("folders"):
+        hint = 'write suites = ["onnx-node"] or folders = ["models"]'
+        yield Problem(where=str(place), what="names no suites and no folders", hint=hint)
+    suites = _items(models.get("suites"), place.key("suites"))
+    for here, written in _items(models.get("folders"), place.key("folders")):
+        name = (folder / written).name
+        # ".." has no name of its own.
+        suites.append((here, name if name != ".." else Path(realpath(folder / written)).name))
+    for here, name in _repeated(suites):
+        hint = "each suite once; a folder's base name is its suite's name"
+        yield Problem(where=str(here), what=f"suite {name!r} is in the list already", hint=hint)
+
+
+def _in_axes(axes: object, place: Place) -> Iterator[Problem]:
+    if not isinstance(axes, dict):
+        return
+    for axis, values in axes.items():
+        found = _items(values, place.key(axis), (str, int, float))
+        for here, value in _repeated([(here, text(value)) for here, value in found]):
+            yield Problem(where=str(here), what=f"{value!r} is in the list already", hint="each value once")
+
+
+def _in_chain(target: dict[str, Any], place: Place) -> Iterator[Problem]:
+    here = place.key("provider")
+    written = target.get("provider")
+    chain = [(here, written)] if isinstance(written, str) else _items(written, here)
+    catalog = load_catalog()
+    for here, name in chain:
+        if name not in catalog.names and "plugin" not in target and name:
+            known = catalog.find(name)
+            hint = f"did you mean {known.name!r}?" if known else valid_names(name, catalog.names)
+            hint += " (any name is good where `plugin` is set)"
+            yield Problem(where=str(here), what=f"unknown execution provider {name!r}", hint=hint)
+    for here, name in chain[:-1]:
+        if name == CPU:
+            hint = "put it last, or leave it out: onnxruntime adds it"
+            yield Problem(where=str(here), what=f"nothing reaches a provider behind {CPU}", hint=hint)
+    for here, name in _repeated(chain):
+        yield Problem(where=str(here), what=f"{name!r} is in the chain already", hint="each provider once")
+
+
+def _in_runtime(runtime: object, place: Place) -> Iterator[Problem]:
+    if not isinstance(runtime, dict):
+        return
+    given = [key for key in RuntimeTable.__struct_fields__ if key in runtime]
+    if len(given) > 1:
+        hint = f"keep one of {', '.join(given)}"
+        yield Problem(
+            where=str(place), what=f"got {' and '.join(given)}, which exclude each other", hint=hint
+        )
+
+
+def _items(values: object, place: Place, kinds: tuple[type, ...] = (str,)) -> list[tuple[Place, Any]]:
+    """The values of some types in a list with their places; none where it is no list."""
+    if not isinstance(values, list):
+        return []
+    return [
+        (place.item(index), value)
+        for index, value in enumerate(values)
+        if isinstance(value, kinds) and "\0" not in str(value)
+    ]
+
+
+def _tables(table: dict[str, Any], place: Place, section: str) -> list[tuple[Place, dict[str, Any]]]:
+    entries = table.get(section)
+    if not isinstance(entries, list):
+        return []
+    here = place.key(section)
+    return [(here.item(index), entry) for index, entry in enumerate(entries) if isinstance(entry, dict)]
+
+
+def _repeated(named: Sequence[tuple[_Where, object]]) -> Iterator[tuple[_Where, str]]:
+    """The second and further occurrences of each name."""
+    seen: set[str] = set()
+    for where, name in named:
+        if isinstance(name, str) and name:
+            if name in seen:
+                yield where, name
+            seen.add(name)

@@ -1,0 +1,82 @@
+"""From a matrix to its plan: the ordered product of targets, models and axes, less what is excluded."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
+
+from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.errors import Problem, UsageError
+from harness.plan.matrix import Matrix
+from harness.plan.plan import Plan
+from harness.plan.selector import SelectorIndex, model_matcher
+from harness.plan.structure import OPTION, Place
+from harness.plan.unmatched import unmatched_entries, unmatched_model_globs
+
+
+def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
+    """The plan of a matrix.
+
+    Args:
+        matrix: A checked matrix.
+        models: Name of a suite -> its models, in the order in which they shall run.
+
+    Returns:
+        At least one cell; ids are unique.
+
+    Raises:
+        UsageError: An id occurs twice; an entry of an exclude, tolerance or expect list matches no cell; no
+            cell is left. All problems at once.
+    """
+    place = Place(matrix.path)
+    if not any(models.values()):
+        raise UsageError(Problem(where=str(place.key("models")), what="the suites hold no models"))
+    excluded = model_matcher(matrix.models.exclude) if matrix.models.exclude else None
+    wanted = {
+        suite: [name for name in names if excluded is None or not excluded(suite, name)]
+        for suite, names in models.items()
+    }
+    every = tuple(cells(matrix, wanted))
+    index = SelectorIndex(matrix.exclude, matrix.first_providers)
+    left = tuple(cell for cell in every if not index.matching(cell)) if matrix.exclude else every
+
+    problems = [*_duplicates(every, place), *unmatched_model_globs(matrix, models)]
+    problems += unmatched_entries(matrix, "exclude", matrix.exclude, every)
+    if left:
+        for section, entries in (("tolerance", matrix.tolerance), ("expect", matrix.expect)):
+            problems += unmatched_entries(matrix, section, [entry.selector for entry in entries], left)
+    else:
+        what = "the plan has no cells: the exclude lists leave nothing"
+        problems.append(Problem(where=str(place), what=what))
+    if problems:
+        raise UsageError(*problems)
+    return Plan(matrix=matrix, cells=left)
+
+
+def cells(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Iterator[Cell]:
+    """The whole product in order, lazily: target, option axes, model, other axes.
+
+    A process serves one target and one set of provider options, so these vary slowest and their cells
+    stand together. The other axes vary fastest, so a model's inputs and golden results are read once for all.
+    """
+    for target in matrix.targets:
+        axes = {axis: (default,) for axis, default in AXIS_DEFAULTS.items()} | matrix.axes | target.axes
+        options = {axis: values for axis, values in axes.items() if axis.startswith(OPTION)}
+        others = {axis: values for axis, values in axes.items() if axis not in options}
+        for chosen in product(*options.values()):
+            configuration = tuple(zip(options, chosen, strict=True))
+            points = [
+                tuple(sorted((*configuration, *zip(others, values, strict=True))))
+                for values in product(*others.values())
+            ]
+            for suite, names in models.items():
+                for model, point in product(names, points):
+                    yield Cell(suite=suite, model=model, target=target.name, axes=point)
+
+
+def _duplicates(planned: Sequence[Cell], place: Place) -> Iterator[Problem]:
+    # Every cell carries all its axes, so equal ids mean equal cells, which are cheaper to compare.
+    if len(set(planned)) == len(planned):
+        return
+    for cell, count in islice(((cell, n) for cell, n in Counter(planned).items() if n > 1), 10):
+        hint = "a suite names a model, or an axis a value, more than once"
+        yield Problem(where=str(place), what=f"{count} cells have the id {cell.id}", hint=hint)

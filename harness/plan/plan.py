@@ -1,0 +1,99 @@
+"""A plan: the cells of a matrix in their order, and what the matrix says about each."""
+
+import hashlib
+from functools import cached_property
+
+import msgspec
+
+from harness.core.cell import Cell
+from harness.core.errors import Problem, UsageError
+from harness.plan.matrix import Expectation, Matrix
+from harness.plan.selector import SelectorIndex, glob_matcher, model_matcher
+from harness.plan.target import Target
+from harness.plan.unmatched import nearest_names
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
+    """The cells to run. ``dict`` lets the indices be made on first use.
+
+    Attributes:
+        matrix: Where the cells come from.
+        cells: By target, by configuration (option axes), by model, by the other axes.
+    """
+
+    matrix: Matrix
+    cells: tuple[Cell, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hexadecimal) over the sorted ids, a line feed after each: equal plans, equal digests."""
+        ids = "".join(f"{cell_id}\n" for cell_id in sorted(cell.id for cell in self.cells))
+        return hashlib.sha256(ids.encode()).hexdigest()
+
+    def target(self, name: str) -> Target:
+        """The target of that name.
+
+        Raises:
+            KeyError: The matrix has none.
+        """
+        return self._targets[name]
+
+    def tolerance(self, cell: Cell) -> tuple[float, float] | None:
+        """``(rtol, atol)`` of the last tolerance entry that matches, or None where the built-in ones hold."""
+        last = self._tolerances.matching(cell).bit_length()
+        if not last:
+            return None
+        entry = self.matrix.tolerance[last - 1]
+        return entry.rtol, entry.atol
+
+    def expectation(self, cell: Cell) -> Expectation | None:
+        """The last expect entry that matches, or None where nothing special is expected."""
+        last = self._expectations.matching(cell).bit_length()
+        return self.matrix.expect[last - 1] if last else None
+
+    def only(self, target_glob: str | None = None, model_glob: str | None = None) -> "Plan":
+        """A part of this plan, in the same order.
+
+        Args:
+            target_glob: On the target's name; None for all.
+            model_glob: On ``suite/model``; without a slash also on the model alone; None for all.
+
+        Raises:
+            UsageError: A glob matches nothing, or the two match nothing together.
+        """
+        on_target = glob_matcher(() if target_glob is None else (target_glob,))
+        on_model = model_matcher(() if model_glob is None else (model_glob,))
+        targets = {name for name in {cell.target: None for cell in self.cells} if on_target(name)}
+        models = {pair for pair in {(cell.suite, cell.model) for cell in self.cells} if on_model(*pair)}
+        left = tuple(
+            cell for cell in self.cells if cell.target in targets and (cell.suite, cell.model) in models
+        )
+        problems = []
+        if target_glob is not None and not targets:
+            problems.append(self._nothing("target", target_glob))
+        if model_glob is not None and not models:
+            problems.append(self._nothing("model", model_glob))
+        if not left and not problems:
+            what = f"no cell has both a target like {target_glob!r} and a model like {model_glob!r}"
+            problems.append(Problem(where="--target, --model", what=what))
+        if problems:
+            raise UsageError(*problems)
+        return Plan(matrix=self.matrix, cells=left)
+
+    def _nothing(self, key: str, glob: str) -> Problem:
+        hint = nearest_names(key, (glob,), self.cells, self.matrix.first_providers)
+        return Problem(where=f"--{key}", what=f"no {key} of the plan matches {glob!r}", hint=hint)
+
+    @cached_property
+    def _targets(self) -> dict[str, Target]:
+        return {target.name: target for target in self.matrix.targets}
+
+    @cached_property
+    def _tolerances(self) -> SelectorIndex:
+        selectors = [entry.selector for entry in self.matrix.tolerance]
+        return SelectorIndex(selectors, self.matrix.first_providers)
+
+    @cached_property
+    def _expectations(self) -> SelectorIndex:
+        selectors = [entry.selector for entry in self.matrix.expect]
+        return SelectorIndex(selectors, self.matrix.first_providers)

@@ -1,0 +1,98 @@
+"""Entries of a matrix that match nothing, and what they may have meant: lists must not rot."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from harness.core.cell import Cell
+from harness.core.errors import Problem, valid_names
+from harness.plan.matrix import Matrix
+from harness.plan.selector import Globs, Selector, SelectorIndex, glob_matcher, model_matcher
+from harness.plan.structure import OPTION, Place
+
+
+def unmatched_entries(
+    matrix: Matrix, section: str, selectors: Sequence[Selector], planned: Sequence[Cell]
+) -> Iterator[Problem]:
+    """One problem for each selector of a section that matches none of the cells."""
+    if not selectors:
+        return
+    index = SelectorIndex(selectors, matrix.first_providers)
+    everything = (1 << len(selectors)) - 1
+    seen = 0
+    for cell in planned:
+        seen |= index.matching(cell)
+        if seen == everything:
+            return
+    for bit, selector in enumerate(selectors):
+        if not seen >> bit & 1:
+            place = Place(matrix.path).key(section).item(bit)
+            yield _unmatched(place, selector, planned, matrix.first_providers)
+
+
+def unmatched_model_globs(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+    """One problem for each glob of ``models.exclude`` that matches no model."""
+    for index, glob in enumerate(matrix.models.exclude):
+        matches = model_matcher((glob,))
+        if not any(matches(suite, model) for suite, names in models.items() for model in names):
+            place = Place(matrix.path).key("models").key("exclude").item(index)
+            known = dict.fromkeys(
+                f"{suite}/{name}" if "/" in glob else name for suite in models for name in models[suite]
+            )
+            hint = valid_names(_literal(glob), known)
+            yield Problem(where=str(place), what=f"no model matches {glob!r}", hint=hint)
+
+
+def nearest_names(key: str, globs: Globs, planned: Sequence[Cell], providers: Mapping[str, str]) -> str:
+    """What a glob that matches nothing may have meant: ``did you mean ...? valid: ...``."""
+    bare = key == "model" and not any("/" in glob for glob in globs)
+    known = dict.fromkeys(cell.model if bare else _value(key, cell, providers) for cell in planned)
+    return valid_names(_literal(globs[0]), [name for name in known if name is not None])
+
+
+def _unmatched(
+    place: Place, selector: Selector, planned: Sequence[Cell], providers: Mapping[str, str]
+) -> Problem:
+    parts = {"suite": selector.suite, "model": selector.model, "target": selector.target}
+    parts |= {"provider": selector.provider, **dict(selector.axes)}
+    for key, globs in parts.items():
+        if not globs or _any_matches(key, globs, planned, providers):
+            continue
+        axes = {axis: None for cell in planned for axis, _ in cell.axes}
+        if key.startswith(OPTION) and key not in axes:
+            what = f"matches no cell: no target varies {key.removeprefix(OPTION)!r}"
+            return Problem(where=str(place.key(key)), what=what, hint=valid_names(key, axes))
+        spelled = " or ".join(repr(glob) for glob in globs)
+        what = f"matches no cell: no {key} is like {spelled}"
+        hint = nearest_names(key, globs, planned, providers)
+        return Problem(where=str(place.key(key)), what=what, hint=hint)
+    hint = "remove the entry, or one of its keys"
+    what = "matches no cell: each key matches some, but none matches them all"
+    return Problem(where=str(place), what=what, hint=hint)
+
+
+def _any_matches(key: str, globs: Globs, planned: Sequence[Cell], providers: Mapping[str, str]) -> bool:
+    if key == "model":
+        on_model = model_matcher(globs)
+        return any(on_model(*pair) for pair in {(cell.suite, cell.model) for cell in planned})
+    match = glob_matcher(globs)
+    values = {_value(key, cell, providers) for cell in planned}
+    return any(value is not None and match(value) for value in values)
+
+
+def _value(key: str, cell: Cell, providers: Mapping[str, str]) -> str | None:
+    """What a cell shows to the globs of one key; None where it has no such axis."""
+    match key:
+        case "suite":
+            return cell.suite
+        case "model":
+            return f"{cell.suite}/{cell.model}"
+        case "target":
+            return cell.target
+        case "provider":
+            return providers[cell.target]
+    return dict(cell.axes).get(key)
+
+
+def _literal(glob: str) -> str:
+    """A glob without its wildcards, to compare with names."""
+    return re.sub(r"[*?]|\[.*?\]", "", glob)

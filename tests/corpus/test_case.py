@@ -1,0 +1,186 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from conftest import RELU, parsed
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import numpy_helper
+
+from harness.core.value import Array, Sequence, Tensor
+from harness.corpus.case import GENERATED, Case, load_case
+from harness.corpus.errors import ModelError
+from harness.corpus.port import Port, ValueType
+from harness.corpus.suites import Suite, open_folder
+
+SUBTRACT = """agraph (float[N] left, float[N] right, float[1] scale) => (float[N] y)
+<float[1] scale = {2.0}> { d = Sub(left, right) y = Mul(d, scale) }"""
+
+
+def save_data(home: Path, index: int = 0, **files: Array) -> Path:
+    folder = home / f"test_data_set_{index}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, array in files.items():
+        (folder / f"{name}.pb").write_bytes(numpy_helper.from_array(array).SerializeToString())
+    return folder
+
+
+def load(path: Path, seed: int = 0, **dimensions: int) -> Case:
+    return load_case(open_folder(path.parent), path.name, dimensions, seed)
+
+
+def ones(*shape: int) -> Array:
+    return np.ones(shape, np.float32)
+
+
+def test_data_sets_are_read_in_the_order_of_their_numbers(write_model: Callable[..., Path]) -> None:
+    path = write_model()
+    for index in (10, 9):
+        save_data(path.parent, index, input_0=ones(index), output_0=ones(index))
+    (path.parent / "data.json").write_text('{"rtol": 0.5, "other": [1]}')
+    case = load(path)
+    assert case.model_path == path
+    assert case.ports == (Port(name="x", type=ValueType(kind="tensor", dtype="float32", shape=(None,))),)
+    assert case.outputs == ("y",)
+    assert [data_set.name for data_set in case.data_sets] == ["test_data_set_9", "test_data_set_10"]
+    assert [name for name, _ in case.data_sets[0].inputs] == ["x"]
+    assert [name for name, _ in case.data_sets[0].expected] == ["y"]
+    assert (case.rtol, case.atol) == (0.5, 1e-7)
+    assert case.facts.op_types == {"Relu": 1}
+
+
+def test_without_data_inputs_are_generated_by_declared_shape(write_model: Callable[..., Path]) -> None:
+    path = write_model()
+    case = load(path, N=7)
+    assert case.ports[0].type.shape == (7,)
+    (data_set,) = case.data_sets
+    assert (data_set.name, data_set.expected) == (GENERATED, ())
+    ((_, value),) = data_set.inputs
+    assert isinstance(value, Tensor)
+    assert value.array.shape == (7,)
+    assert load(path, N=7).digest == case.digest
+    assert len({case.digest, load(path, seed=1, N=7).digest, load(path).digest}) == 3
+
+
+def test_names_inside_the_files_go_before_their_numbers(write_model: Callable[..., Path]) -> None:
+    path = write_model(graph=SUBTRACT)
+    folder = save_data(path.parent)
+    for index, (name, number) in enumerate({"right": 1, "left": 5}.items()):
+        proto = numpy_helper.from_array(np.full(2, number, np.float32), name)
+        (folder / f"input_{index}.pb").write_bytes(proto.SerializeToString())
+    case = load(path)
+    assert [port.name for port in case.ports] == ["left", "right"]  # scale has an initializer
+    values = dict(case.data_sets[0].inputs)
+    assert isinstance(values["left"], Tensor)
+    assert values["left"].array.tolist() == [5, 5]
+
+
+def test_models_that_share_a_folder_have_their_data_under_their_stem(
+    write_model: Callable[..., Path],
+) -> None:
+    one, two = write_model("zoo/one.onnx"), write_model("zoo/two.onnx")
+    save_data(one.parent, input_0=ones(9))
+    save_data(one.with_suffix(""), input_0=ones(3), output_0=ones(3))
+    assert load(one).data_sets[0].expected
+    assert load(two).data_sets[0].name == GENERATED
+
+
+def test_sequences_are_read_by_the_declared_type(write_model: Callable[..., Path]) -> None:
+    path = write_model(graph="agraph (seq(float[N]) s) => (int64 y) { y = SequenceLength(s) }")
+    folder = path.parent / "test_data_set_0"
+    folder.mkdir()
+    proto = numpy_helper.from_list([ones(1), ones(2)])
+    (folder / "input_0.pb").write_bytes(proto.SerializeToString())
+    ((_, value),) = load(path).data_sets[0].inputs
+    assert isinstance(value, Sequence)
+    assert len(value.items) == 2
+
+
+def test_a_model_without_inputs_needs_no_data(write_model: Callable[..., Path]) -> None:
+    path = write_model(graph="agraph () => (float[1] y) { y = Constant<value = float[1] {1.0}>() }")
+    assert load(path).data_sets[0].inputs == ()
+    save_data(path.parent, output_0=ones(1))
+    assert load(path).data_sets[0].expected[0][0] == "y"
+
+
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [
+        (b"", "no graph"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "one.onnx: "),
+        (parsed(RELU).SerializeToString()[:-5], "corrupt"),
+        (b"<html>404</html>", "one.onnx: "),
+    ],
+)
+def test_a_file_that_is_no_model_costs_only_its_own_cells(
+    write_model: Callable[..., Path], content: bytes, cause: str
+) -> None:
+    path = write_model()
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=cause) as caught:
+        load(path)
+    assert caught.value.path == path
+    assert "\n" not in str(caught.value)
+    assert load(write_model("models/other.onnx")).data_sets
+
+
+def test_a_missing_model_and_unsupported_inputs_are_model_errors(write_model: Callable[..., Path]) -> None:
+    path = write_model()
+    suite = open_folder(path.parent)
+    path.unlink()
+    with pytest.raises(ModelError, match="No such file"):
+        load_case(suite, path.name, {})
+    sparse = write_model(graph="agraph (sparse_tensor(float[2]) x) => (float[2] y) { y = Identity(x) }")
+    with pytest.raises(ModelError, match="sparse_tensor are not supported"):
+        load(sparse)
+    unranked = write_model(graph="agraph (float x) => (float y) { y = Relu(x) }")
+    model = onnx.load(unranked)
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    onnx.save(model, unranked)
+    with pytest.raises(ModelError, match="input 'x': no shape is declared"):
+        load(unranked)
+
+
+def test_broken_test_data_names_the_file(write_model: Callable[..., Path]) -> None:
+    path = write_model(graph=SUBTRACT)
+    folder = save_data(path.parent, input_0=ones(2))
+    with pytest.raises(ModelError, match="no data for 1 of 2 inputs: 'right'"):
+        load(path)
+    save_data(path.parent, input_1=ones(2), input_2=ones(2))
+    with pytest.raises(ModelError, match=r"input_2\.pb: the model has only 2 inputs"):
+        load(path)
+    (folder / "input_2.pb").unlink()
+    (folder / "input_1.pb").write_bytes(b"\xff\xff")
+    with pytest.raises(ModelError, match=r"test_data_set_0/input_1\.pb: corrupt"):
+        load(path)
+    save_data(path.parent, input_1=ones(2))
+    (path.parent / "data.json").write_text('{"rtol": -1}')
+    with pytest.raises(ModelError, match=r"data\.json: .*>= 0"):
+        load(path)
+
+
+def test_what_lies_in_data_json_of_a_model_without_test_data_does_not_matter(
+    write_model: Callable[..., Path],
+) -> None:
+    path = write_model()
+    (path.parent / "data.json").write_text("[1, 2")
+    assert load(path).rtol == 1e-3
+
+
+@settings(max_examples=200)
+@given(cut=st.integers(0, 200), noise=st.binary(max_size=40), at=st.integers(0, 200), keep=st.booleans())
+def test_any_damage_is_a_case_or_a_model_error(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, noise: bytes, at: int, *, keep: bool
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "damaged"
+    folder.mkdir(exist_ok=True)
+    good = parsed(SUBTRACT).SerializeToString()
+    rest = good[at + len(noise) :] if keep else good[cut:]
+    (folder / "model.onnx").write_bytes(good[:at] + noise + rest)
+    suite = Suite(name="damaged", root=folder, kind="folder", names=("model.onnx",))
+    try:
+        load_case(suite, "model.onnx", {"N": 2})
+    except ModelError as error:
+        assert "\n" not in str(error)  # noqa: PT017 - an intact model is fine too

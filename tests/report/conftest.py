@@ -1,0 +1,127 @@
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.record import SCHEMA, OutputMetrics, Placement, Record, RunInfo, encode_record
+from harness.core.verdict import Family, Verdict
+from harness.report.merge import MergedRun, merge
+from harness.report.read import RunData
+
+MakeRecord = Callable[..., Record]
+MakeRun = Callable[..., RunData]
+WriteRun = Callable[..., Path]
+
+
+def make_record(  # noqa: PLR0913 - each is a column of the record
+    model: str = "test_abs",
+    target: str = "npu",
+    verdict: Verdict = Verdict.PASS,
+    *,
+    suite: str = "onnx-node",
+    provider: str = "NpuExecutionProvider",
+    bits: float | None = None,
+    op: str = "Abs",
+    axes: dict[str, str] | None = None,
+    **fields: object,
+) -> Record:
+    cell_axes = {**AXIS_DEFAULTS, **(axes or {})}
+    cell = Cell(suite=suite, model=model, target=target, axes=tuple(sorted(cell_axes.items())))
+    base: dict[str, object] = {
+        "schema": SCHEMA,
+        "cell": cell.id,
+        "suite": suite,
+        "model": model,
+        "target": target,
+        "provider": provider,
+        "verdict": verdict,
+        "family": verdict.family,
+        "expected": verdict.family is not Family.FAILED,
+        "axes": cell_axes,
+        "started": "2026-11-20T10:00:00Z",
+        "attempt": 1,
+    }
+    if verdict.family is Family.PASSED or verdict is Verdict.MISMATCH:
+        partial = verdict is Verdict.PASS_PARTIAL
+        base["placement"] = Placement(
+            ep_nodes=2,
+            cpu_nodes=int(partial),
+            ep_ops={op: 2},
+            cpu_ops={"Gather": 1} if partial else {},
+            partitions=1,
+            source="assignment",
+        )
+        error = 0.0 if bits is None else 2.0**-bits
+        base["outputs"] = (
+            OutputMetrics(
+                name="y",
+                dtype="float32",
+                shape=(3, 4),
+                max_abs=error,
+                max_rel=error,
+                rmse=error,
+                delivered_bits=bits,
+                mismatched=3 if verdict is Verdict.MISMATCH else 0,
+                elements=12,
+                rtol=1e-4,
+                atol=1e-5,
+                headroom=25.0 if verdict is Verdict.MISMATCH else 0.0 if bits is None else 0.5,
+            ),
+        )
+        base["timings_ms"] = {"create": 1.25, "first_run": 0.5}
+    return msgspec.convert({**base, **fields}, Record, from_attributes=True)
+
+
+def make_run(
+    records: Sequence[Record],
+    *,
+    folder: str = "run",
+    planned: int | None = None,
+    plan: str = "sha256:1",
+    targets: dict[str, dict[str, object]] | None = None,
+    complete: bool = True,
+    torn: bool = False,
+) -> RunData:
+    info = RunInfo(
+        schema=SCHEMA,
+        plan=plan,
+        cells=len(records) if planned is None else planned,
+        matrix={"path": "matrices/local.toml"},
+        targets={record.target: {} for record in records} if targets is None else targets,
+        complete=complete,
+    )
+    return RunData(folder=Path(folder), info=info, records=tuple(records), torn=torn)
+
+
+@pytest.fixture
+def record() -> MakeRecord:
+    return make_record
+
+
+@pytest.fixture
+def run_of() -> MakeRun:
+    return make_run
+
+
+@pytest.fixture
+def merged() -> Callable[..., MergedRun]:
+    def build(records: Sequence[Record], **fields: object) -> MergedRun:
+        return merge([make_run(records, **fields)])  # type: ignore[arg-type]
+
+    return build
+
+
+@pytest.fixture
+def write_run(tmp_path: Path) -> WriteRun:
+    def write(name: str, records: Sequence[Record], **fields: object) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        run = make_run(records, folder=str(folder), **fields)  # type: ignore[arg-type]
+        (folder / "run.json").write_bytes(msgspec.json.encode(run.info))
+        lines = b"".join(encode_record(record) + b"\n" for record in records)
+        (folder / "records.jsonl").write_bytes(lines)
+        return folder
+
+    return write

@@ -1,0 +1,100 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.core.errors import UsageError
+from harness.core.record import Record
+from harness.core.verdict import Verdict
+from harness.report import render
+from harness.report.read import read_run
+
+MakeRecord = Callable[..., Record]
+WriteRun = Callable[..., Path]
+
+
+def test_a_run_folder_comes_back_as_it_was_written(record: MakeRecord, write_run: WriteRun) -> None:
+    records = [record("a"), record("b", verdict=Verdict.MISMATCH, bits=3.0)]
+    run = read_run(write_run("run", records))
+    assert run.records == tuple(records)
+    assert run.info.cells == 2
+    assert not run.torn
+
+
+def test_a_torn_last_line_is_tolerated_and_told(record: MakeRecord, write_run: WriteRun) -> None:
+    folder = write_run("run", [record("a")], planned=2)
+    with (folder / "records.jsonl").open("ab") as file:
+        file.write(b'{"schema":1,"cell":"onnx-node/b[\xc3')
+    run = read_run(folder)
+    assert run.torn
+    assert len(run.records) == 1
+    page = render([folder], folder / "report").read_text(encoding="utf-8")
+    assert "INCOMPLETE" in page
+    assert "the last line of records.jsonl is torn" in page
+
+
+def test_a_damaged_line_in_the_middle_is_an_error_with_its_number(
+    record: MakeRecord, write_run: WriteRun
+) -> None:
+    folder = write_run("run", [record("a"), record("b")])
+    path = folder / "records.jsonl"
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([lines[0], b"{torn", b'{"schema":1}', lines[1], b""]))
+    with pytest.raises(UsageError) as error:
+        read_run(folder)
+    first, second = error.value.problems
+    assert (first.where, second.where) == (f"{path}: line 2", f"{path}: line 3")
+    assert first.what.startswith("not JSON")
+    assert second.what.startswith("not a record")
+
+
+def test_many_damaged_lines_are_counted_not_listed(record: MakeRecord, write_run: WriteRun) -> None:
+    folder = write_run("run", [record("a")])
+    (folder / "records.jsonl").write_bytes(b"?\n" * 500)
+    with pytest.raises(UsageError) as error:
+        read_run(folder)
+    assert len(error.value.problems) == 6
+    assert error.value.problems[-1].what == "495 more lines are damaged"
+
+
+def test_another_schema_is_refused(record: MakeRecord, write_run: WriteRun) -> None:
+    folder = write_run("run", [record("a", schema=7)])
+    with pytest.raises(UsageError, match="schema 7, but this version reads schema 1"):
+        read_run(folder)
+
+
+def test_two_different_records_of_one_cell_are_refused(record: MakeRecord, write_run: WriteRun) -> None:
+    same = write_run("same", [record("a"), record("a")])
+    assert len(read_run(same).records) == 1
+    different = write_run("different", [record("a"), record("a", verdict=Verdict.CRASH)])
+    with pytest.raises(UsageError, match="second, different record"):
+        read_run(different)
+
+
+def test_all_missing_files_are_named_at_once(tmp_path: Path, record: MakeRecord, write_run: WriteRun) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    half = write_run("half", [record("a")])
+    (half / "records.jsonl").unlink()
+    broken = write_run("broken", [record("b")])
+    (broken / "run.json").write_text('{"schema": "one"}', encoding="utf-8")
+    with pytest.raises(UsageError) as error:
+        render([tmp_path / "nowhere", empty, half, broken], tmp_path / "out")
+    assert [Path(problem.where) for problem in error.value.problems] == [
+        tmp_path / "nowhere",
+        empty / "run.json",
+        half / "records.jsonl",
+        broken / "run.json",
+    ]
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_run_and_an_unwritable_place_are_usage_errors(
+    tmp_path: Path, record: MakeRecord, write_run: WriteRun
+) -> None:
+    with pytest.raises(UsageError, match="no run folder given"):
+        render([], tmp_path / "out")
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="cannot be written"):
+        render([write_run("run", [record()])], in_the_way)

@@ -1,0 +1,138 @@
+"""Each floor imports only floors below it, and loads nothing heavy on import."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import harness
+
+ROOT = Path(harness.__file__).parent
+VALUES = frozenset({"numpy", "ml_dtypes", "msgspec"})
+
+
+class Floor(msgspec.Struct, frozen=True):
+    """What a floor may import: other floors, and distributions beside the standard library.
+
+    ``lazy`` names what may be imported inside functions only, so that importing the floor does not load it.
+    """
+
+    floors: frozenset[str]
+    third_party: frozenset[str]
+    lazy: frozenset[str] = frozenset()
+
+
+def floor(floors: str, third_party: frozenset[str], lazy: str = "") -> Floor:
+    companions = {other for name in third_party for other in COMES_WITH.get(name, ())}
+    return Floor(frozenset(floors.split()), third_party | companions, frozenset(lazy.split()))
+
+
+COMES_WITH = {"onnx": {"google"}, "jinja2": {"markupsafe"}, "pytest": {"pluggy"}}
+GROUND = {"data_files", "__version__"}
+"""Beside the floors, below all that may know where they are installed: not ``core``, not ``agent``."""
+
+
+BELOW_ENGINE = "core catalog plan corpus golden agent"
+EVERYTHING = f"{BELOW_ENGINE} engine report triage"
+FRONT_END = VALUES | {"onnx", "execnet", "filelock", "jinja2", "platformdirs", "pytest", "rich"}
+TABLE = {
+    "core": floor("", VALUES),
+    "catalog": floor("core", VALUES),
+    "plan": floor("core catalog", VALUES),
+    "corpus": floor("core", VALUES | {"onnx", "filelock", "platformdirs"}, "onnxruntime"),
+    "golden": floor("core corpus", VALUES | {"onnx", "filelock", "platformdirs"}, "onnxruntime"),
+    # Travels into any Python: not even the packages that every other floor has.
+    "agent": floor("", frozenset({"numpy"}), "onnxruntime"),
+    "engine": floor(BELOW_ENGINE, VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
+    "report": floor("core", VALUES | {"jinja2"}),
+    "pytest_plugin": floor(EVERYTHING, FRONT_END),
+    "cli": floor(f"{EVERYTHING} pytest_plugin", FRONT_END),
+}
+WATCHED = FRONT_END | {"onnxruntime", "google", "markupsafe", "pluggy"}
+FORBIDDEN_MODULES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
+
+IMPORT_ALL = """
+import importlib, json, pkgutil, sys
+package = importlib.import_module(sys.argv[1])
+for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def may_know(name: str) -> set[str]:
+    """The parts of the package that a floor may import, itself included."""
+    ground = set() if name in {"core", "agent"} else GROUND
+    return {name, *TABLE[name].floors, *ground}
+
+
+def sources(name: str) -> list[Path]:
+    return sorted((ROOT / name).rglob("*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that a file imports, at its top or inside a function, by its full name."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            # ``from harness import plan`` names the floor on its right side.
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def test_every_floor_is_in_the_table() -> None:
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert packages - {"triage", "_data"} <= set(TABLE)
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_a_floor_names_only_what_it_may(name: str) -> None:
+    rules = TABLE[name]
+    assert sources(name)
+    for path in sources(name):
+        for module in imports(path):
+            top, _, rest = module.partition(".")
+            if top == "harness":
+                other = rest.partition(".")[0]
+                assert other in may_know(name), f"{path} imports {module}"
+            elif top not in sys.stdlib_module_names:
+                assert top in rules.third_party | rules.lazy, f"{path} imports {module}"
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_importing_a_floor_loads_only_what_it_may(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL, f"harness.{name}"],
+        capture_output=True,
+        check=False,
+        cwd=ROOT.parent,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = json.loads(done.stdout.splitlines()[-1])
+    tops = {module.partition(".")[0] for module in loaded}
+    assert tops & (WATCHED - TABLE[name].third_party) == set()
+    floors = {module.split(".")[1] for module in loaded if module.startswith("harness.")}
+    assert floors <= may_know(name)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.rglob("*.py")), ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+def test_no_pickle_and_no_shell(path: Path) -> None:
+    assert {module.partition(".")[0] for module in imports(path)} & FORBIDDEN_MODULES == set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.keyword) and node.arg in {"shell", "allow_pickle"}:
+            assert isinstance(node.value, ast.Constant), f"{path}:{node.value.lineno}"
+            assert node.value.value is False, f"{path}:{node.value.lineno}"
+        if isinstance(node, ast.Attribute):
+            assert (getattr(node.value, "id", ""), node.attr) not in {("os", "system"), ("os", "popen")}
