@@ -30,7 +30,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """``<suite>/<model>[<target>,<axis>=<value>,...]``, from values alone, axes at their default left out."""
+        """``<suite>/<model>[<target>,<axis>=<value>,...]``, axes at their default left out."""
         shown = "".join(
             f",{escape(axis)}={escape(value)}"
             for axis, value in self.axes

@@ -87,7 +87,7 @@ def measure(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Measured:
         tolerance: Decides ``mismatched`` and ``headroom``; the rest does not depend on it.
     """
     flat_golden, flat_actual = golden.array.reshape(-1), actual.array.reshape(-1)
-    exact_integers = is_integer(golden.dtype) and is_integer(actual.dtype)
+    exact_integers = _is_integer(golden.dtype) and _is_integer(actual.dtype)
     sums = _Sums(tolerance)
     with np.errstate(all="ignore"):
         for start in range(0, flat_golden.size, BLOCK):
@@ -101,20 +101,18 @@ def measure(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Measured:
     return sums.result()
 
 
-def is_integer(dtype: str) -> bool:
-    """Whether values of this element type are integers or booleans, which are compared exactly."""
-    return dtype.startswith(("int", "uint")) or dtype == "bool"
-
-
+# A signalling NaN makes casts and predicates of some types warn; it is a NaN like any other here.
+@np.errstate(invalid="ignore")
 def any_finite(value: Tensor) -> bool:
     """Whether a numeric tensor holds an element that is neither NaN nor infinite; False where it is empty."""
-    if is_integer(value.dtype):
+    if _is_integer(value.dtype):
         return value.array.size > 0
     flat = value.array.reshape(-1)
     # Nearly always the first element answers.
     return bool(flat.size and np.isfinite(flat[0])) or bool(np.isfinite(flat).any())
 
 
+@np.errstate(invalid="ignore")
 def special_codes(numbers: Array) -> NDArray[np.uint8]:
     """One code per element: 0 finite, 1 NaN, 2 infinity, 3 minus infinity; parts apart for complex.
 
@@ -247,9 +245,14 @@ _LARGEST = float(np.finfo(np.float64).max)
 _SMALLEST = 5e-324  # the least positive float64
 
 
+@np.errstate(invalid="ignore")
 def widen(numbers: Array, dtype: str) -> Array:
     """The elements as float64, or complex128 where their element type is complex."""
     return numbers.astype(np.complex128 if dtype.startswith("complex") else np.float64)
+
+
+def _is_integer(dtype: str) -> bool:
+    return dtype.startswith(("int", "uint")) or dtype == "bool"
 
 
 def _integer_error(golden: Array, actual: Array) -> Floats:

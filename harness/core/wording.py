@@ -9,7 +9,7 @@ from collections.abc import Sequence as Seq
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.metrics import Measured, is_integer, special_codes, widen
+from harness.core.metrics import Measured, special_codes, widen
 from harness.core.tolerance import Tolerance
 from harness.core.value import Array, Map, Sequence, Tensor, Value
 
@@ -136,8 +136,6 @@ def _at(value: Tensor, index: int) -> str:
 
 def _element(value: Tensor, index: int) -> str:
     element = value.array.flat[index]
-    if is_integer(value.dtype):
-        return str(int(element))
     return f"{complex(element) if value.dtype.startswith('complex') else float(element):.6g}"
 
 

@@ -14,7 +14,7 @@ from harness.corpus.errors import ModelError
 from harness.corpus.external import external_files
 from harness.corpus.facts import ModelFacts, model_facts
 from harness.corpus.generate import generate
-from harness.corpus.port import Port, ValueType, value_type
+from harness.corpus.port import Port, ValueType, model_text, value_type
 from harness.corpus.protos import decode_named, parse
 from harness.corpus.suites import Suite
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
@@ -100,17 +100,18 @@ def load_case(suite: Suite, model: str, dimensions: Mapping[str, int], seed: int
         for file in external_files(proto, path):
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
-        declared = {info.name: value_type(info.type, dimensions) for info in proto.graph.input}
+        declared = dict(_declared(info, dimensions) for info in proto.graph.input)
         weights = {weight.name for weight in proto.graph.initializer}
         weights.update(sparse.values.name for sparse in proto.graph.sparse_initializer)
         ports = tuple(Port(name=name, type=kind) for name, kind in declared.items() if name not in weights)
-        outputs = tuple(
-            Port(name=info.name, type=value_type(info.type, dimensions)) for info in proto.graph.output
-        )
+        produced = [_declared(info, dimensions) for info in proto.graph.output]
+        outputs = tuple(Port(name=name, type=kind) for name, kind in produced)
         facts = model_facts(proto)
     home = suite.data_folder(model)
     tolerance = ExpectedTolerance()
-    data_sets = tuple(_read_data_set(folder, ports, outputs, declared) for folder in _data_set_folders(home))
+    with _blame(home):
+        folders = _data_set_folders(home)
+    data_sets = tuple(_read_data_set(folder, ports, outputs, declared) for folder in folders)
     if data_sets:
         with _blame(home / TOLERANCE_FILE):
             tolerance = read_tolerance(home)
@@ -129,6 +130,10 @@ def load_case(suite: Suite, model: str, dimensions: Mapping[str, int], seed: int
         digest=digest.hexdigest(),
         facts=facts,
     )
+
+
+def _declared(info: "onnx.ValueInfoProto", dimensions: Mapping[str, int]) -> tuple[str, ValueType]:
+    return model_text(info.name), value_type(info.type, dimensions)
 
 
 def _data_set_folders(home: Path) -> list[Path]:
@@ -222,5 +227,5 @@ def _blame(path: Path) -> Iterator[None]:
         raise ModelError(path, error.strerror or str(error)) from error
     except MemoryError as error:
         raise ModelError(path, "does not fit into memory") from error
-    except (ValueError, TypeError, OverflowError, msgspec.DecodeError) as error:
+    except (ValueError, OverflowError, msgspec.DecodeError) as error:
         raise ModelError(path, str(error)) from error

@@ -6,6 +6,8 @@ The location is text from the model, so it is hostile until shown to stay inside
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
+from harness.corpus.port import model_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -42,7 +44,7 @@ def read_external(tensor: "onnx.TensorProto", folder: Path) -> bytes:
 
 
 def _check(tensor: "onnx.TensorProto", folder: Path, path: Path) -> tuple[Path, int, int]:
-    entries = {entry.key: entry.value for entry in tensor.external_data}
+    entries = {entry.key: model_text(entry.value) for entry in tensor.external_data}
     location = entries.get("location", "")
     spellings = (PurePosixPath(location), PureWindowsPath(location))
     if not location or any(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
+from harness.corpus.port import model_text
 
 if TYPE_CHECKING:
     import onnx
@@ -16,49 +17,14 @@ DEFAULT_DOMAIN = "ai.onnx"
 SHAPE_SOURCES = frozenset({"Shape", "Size"})
 """Operators that turn any tensor into its shape."""
 
-SHAPE_ARITHMETIC = frozenset(
-    {
-        *(
-            "Abs",
-            "Add",
-            "And",
-            "Cast",
-            "Ceil",
-            "Concat",
-            "Div",
-            "Equal",
-            "Flatten",
-            "Floor",
-            "Gather",
-            "Greater",
-        ),
-        *(
-            "GreaterOrEqual",
-            "Identity",
-            "Less",
-            "LessOrEqual",
-            "Max",
-            "Min",
-            "Mod",
-            "Mul",
-            "Neg",
-            "Not",
-            "Or",
-        ),
-        *(
-            "ReduceMax",
-            "ReduceMin",
-            "ReduceProd",
-            "ReduceSum",
-            "Reshape",
-            "Round",
-            "Slice",
-            "Split",
-            "Squeeze",
-        ),
-        *("Sub", "Unsqueeze", "Where"),
-    }
-)
+# fmt: off
+SHAPE_ARITHMETIC = frozenset({
+    "Abs", "Add", "And", "Cast", "Ceil", "Concat", "Div", "Equal", "Flatten", "Floor", "Gather", "Greater",
+    "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or",
+    "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Round", "Slice", "Split", "Squeeze",
+    "Sub", "Unsqueeze", "Where",
+})
+# fmt: on
 """Operators that compute one shape from others, and much else besides."""
 
 SHAPE_CONSTANT_ELEMENTS = 64
@@ -94,7 +60,7 @@ def model_facts(model: "onnx.ModelProto") -> ModelFacts:
         census.nodes(function.node, set(), set())
     return ModelFacts(
         ir_version=model.ir_version,
-        opsets={entry.domain or DEFAULT_DOMAIN: entry.version for entry in model.opset_import},
+        opsets={model_text(entry.domain) or DEFAULT_DOMAIN: entry.version for entry in model.opset_import},
         nodes=census.counts.total(),
         op_types=dict(sorted(census.counts.items())),
         float_types=frozenset(census.float_types),
@@ -127,7 +93,7 @@ class _Census:
     def nodes(self, nodes: "Iterable[onnx.NodeProto]", shapes: set[str], constants: set[str]) -> None:
         """Walk the nodes of one scope; both sets grow on the way."""
         for node in nodes:
-            self.counts[node.op_type] += 1
+            self.counts[model_text(node.op_type)] += 1
             for attribute in node.attribute:
                 self._attribute(attribute, shapes, constants)
             names = [name for name in node.output if name]

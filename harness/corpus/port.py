@@ -73,6 +73,17 @@ def value_type(proto: "onnx.TypeProto", dimensions: Mapping[str, int]) -> ValueT
     raise ValueError(f"values of type {kind.removesuffix('_type')} are not supported")
 
 
+def model_text(text: str | bytes) -> str:
+    """A name from a model, which protobuf hands out as bytes where it is not UTF-8.
+
+    Raises:
+        ValueError: It is not UTF-8, so that no record or report could hold it.
+    """
+    if isinstance(text, bytes):
+        raise ValueError(f"the name {text!r} is not valid UTF-8")  # noqa: TRY004 - the data is at fault
+    return text
+
+
 def _size(dim: "onnx.TensorShapeProto.Dimension", dimensions: Mapping[str, int]) -> int | None:
     # Exporters write unknown sizes as -1 too, although the standard has no such thing.
     if dim.HasField("dim_value"):

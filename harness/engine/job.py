@@ -111,5 +111,4 @@ def job(case: Case, axes: dict[str, str], *, local: bool) -> dict[str, Any]:
         ],
         "graph_optimization": settings["graph_optimization"],
         "execution_mode": settings["execution_mode"],
-        "repeat": True,
     }

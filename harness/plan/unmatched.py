@@ -65,7 +65,7 @@ def _unmatched(
         what = f"matches no cell: no {key} is like {spelled}"
         hint = nearest_names(key, globs, planned, providers)
         return Problem(where=str(place.key(key)), what=what, hint=hint)
-    hint = "remove the entry, or one of its keys"
+    hint = "excluded cells do not count; remove the entry or one of its keys"
     what = "matches no cell: each key matches some, but none matches them all"
     return Problem(where=str(place), what=what, hint=hint)
 

@@ -13,10 +13,10 @@ from harness.report.cell import ReportCell
 from harness.report.figures import brief
 from harness.report.tone import SYMBOLS, spoken, tone
 
-MAX_DETAILS = 3_000
-"""Cells with details in one page: at most some 3 MB, which a browser opens at once."""
+MAX_DETAILS_CHARS = 2_400_000
+"""Details in one page, so that all of it stays at some 3 to 5 MB, which a browser opens at once."""
 
-MAX_CAPTURED_CHARS = 400_000
+MAX_CAPTURED_CHARS = 300_000
 """Captured output in one page, over all cells."""
 
 _REASON_CHARS = 600
@@ -83,6 +83,11 @@ def wants_details(record: Record) -> int | None:
     if record.verdict is Verdict.PASS_PARTIAL:
         return 2
     return {Family.FAILED: 1, Family.UNSUPPORTED: 3, Family.EXCLUDED: 4}.get(record.verdict.family)
+
+
+def details_chars(record: Record) -> int:
+    """About how much of the page a record's details take: markup, metrics and command, and the reason."""
+    return 700 + min(len(record.reason), _REASON_CHARS)
 
 
 def sections(

@@ -12,7 +12,7 @@ from harness.report.figures import Share, brief, plural
 from harness.report.lane import Lane
 from harness.report.tone import SYMBOLS, spoken, tone
 
-_TITLE_CHARS = 160
+_TITLE_CHARS = 120
 _TITLE_OPS = 4
 
 
@@ -23,7 +23,7 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True):
         tone: How its verdict looks.
         symbol: The verdict's symbol.
         text: Delivered bits of a pass where there are any; else the verdict, spoken.
-        title: What a pointer resting on it shows.
+        title: What a pointer resting on it shows; empty where there are details.
         anchor: Fragment of its details; empty where there are none.
         expected: False where the verdict is not what the matrix expects.
     """
@@ -90,7 +90,8 @@ def _square(cell: ReportCell) -> GridCell:
         tone=look,
         symbol=SYMBOLS[look],
         text=_text(record),
-        title=_title(record),
+        # Where there are details the link leads to the same text; twice, it would double the page.
+        title="" if cell.anchor else _title(record),
         anchor=cell.anchor,
         expected=record.expected,
     )

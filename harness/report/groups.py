@@ -9,7 +9,7 @@ from harness.core.verdict import Verdict
 from harness.report.cell import ReportCell
 from harness.report.tone import tone
 
-SHOWN_CELLS = 200
+SHOWN_CELLS = 60
 """How many cells of one group are listed by name."""
 
 SHOWN_GROUPS = 100

@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,14 @@ from harness.core.errors import one_line
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.cell import ReportCell
-from harness.report.details import MAX_DETAILS, CapturedOutput, DetailSection, sections, wants_details
+from harness.report.details import (
+    MAX_DETAILS_CHARS,
+    CapturedOutput,
+    DetailSection,
+    details_chars,
+    sections,
+    wants_details,
+)
 from harness.report.environment import EnvironmentTable, environment_table
 from harness.report.grid import GridSuite, grid
 from harness.report.groups import Groups, grouped
@@ -93,7 +101,7 @@ def build_report(run: MergedRun, captured: CapturedOutput) -> Report:
     unrecorded = run.planned - len(records)
     failed = [cell for cell in cells if cell.record.verdict.family is Family.FAILED]
     started = sorted(record.started for record in records if record.started)
-    wanted = sum(wants_details(record) is not None for record in records)
+    without_details = sum(not cell.anchor and wants_details(cell.record) is not None for cell in cells)
     return Report(
         # The last part of a path of either kind of system.
         name=one_line(re.split(r"[/\\]", path)[-1] if path != "MATRIX" else run.folders[0].name, 120),
@@ -119,20 +127,21 @@ def build_report(run: MergedRun, captured: CapturedOutput) -> Report:
         expected_failures=grouped(cell for cell in failed if cell.record.expected),
         suites=grid(cells, columns),
         sections=sections(cells, path, captured),
-        details_left_out=max(0, wanted - MAX_DETAILS),
+        details_left_out=without_details,
         environments=environment_table(run.environments),
     )
 
 
 def _placed(records: Sequence[tuple[Path, Record]]) -> tuple[ReportCell, ...]:
-    """The cells sorted by suite, model and lane, the most urgent ``MAX_DETAILS`` with an anchor."""
+    """The cells sorted by suite, model and lane, the most urgent ones with an anchor."""
     ordered = sorted(records, key=lambda pair: (pair[1].suite, pair[1].model, pair[1].cell))
     ranked = sorted(
         (rank, index)
         for index, (_, record) in enumerate(ordered)
         if (rank := wants_details(record)) is not None
     )
-    anchored = {index for _, index in ranked[:MAX_DETAILS]}
+    sizes = accumulate(details_chars(ordered[index][1]) for _, index in ranked)
+    anchored = {index for (_, index), size in zip(ranked, sizes, strict=True) if size <= MAX_DETAILS_CHARS}
     return tuple(
         ReportCell(
             record=record,

@@ -148,6 +148,30 @@ def test_nan_of_narrow_types_is_seen(dtype: str) -> None:
     assert judge(tensor(actual), tensor(actual)).verdict is None
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8e4m3fnuz", "float8e5m2", "float8e8m0"])
+def test_every_bit_pattern_can_be_compared_and_told(dtype: str) -> None:
+    bits = 8 * DTYPES[dtype].itemsize
+    patterns: Any = np.arange(1 << bits).astype(f"u{bits // 8}")
+    value = Tensor(dtype=dtype, array=patterns.view(DTYPES[dtype]))
+    assert judge(value, value).verdict is None
+    turned = Tensor(dtype=dtype, array=patterns[::-1].view(DTYPES[dtype]))
+    assert judge(value, turned).verdict is Verdict.NAN_MISMATCH
+
+
+@pytest.mark.parametrize(("bits", "quiet"), [("u4", 0x7FC00000), ("u8", 0x7FF8000000000000)])
+def test_a_signalling_nan_is_a_nan(bits: str, quiet: int) -> None:
+    signalling = quiet + 1 - (quiet & -quiet)  # the quiet bit cleared, a payload bit set
+    one = 0x3F800000 if bits == "u4" else 0x3FF0000000000000
+    value, same, other = (
+        tensor(np.array(patterns, bits).view(bits.replace("u", "f")))
+        for patterns in ([signalling, one], [quiet, one], [quiet, 0])
+    )
+    assert judge(value, value) == judge(value, same)
+    assert judge(value, same).verdict is None
+    assert judge(value, other).verdict is Verdict.MISMATCH
+    assert judge(tensor(value.array[::-1]), value).verdict is Verdict.NAN_MISMATCH
+
+
 def test_shape_outranks_type_and_leaves_nothing_to_measure() -> None:
     found = judge(tensor(GOLDEN), tensor(GOLDEN.reshape(-1).astype(np.float64)))
     assert found.verdict is Verdict.SHAPE_MISMATCH

@@ -12,16 +12,13 @@ from harness.corpus.cache import ENVIRONMENT
 RELU = "agraph (float[N] x) => (float[N] y) { y = Relu(x) }"
 
 
-def parsed(graph: str, opset: int = 17) -> onnx.ModelProto:
-    return onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]> {graph}')
-
-
 @pytest.fixture
 def write_model(tmp_path: Path) -> Callable[..., Path]:
     def write(name: str = "models/one.onnx", graph: str = RELU) -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        onnx.save(parsed(graph), path)
+        model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> {graph}')
+        onnx.save(model, path)
         return path
 
     return write

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
-from conftest import RELU, parsed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import numpy_helper
@@ -15,8 +15,15 @@ from harness.corpus.errors import ModelError
 from harness.corpus.port import Port, ValueType
 from harness.corpus.suites import Suite, open_folder
 
+RELU = "agraph (float[N] x) => (float[N] y) { y = Relu(x) }"
 SUBTRACT = """agraph (float[N] left, float[N] right, float[1] scale) => (float[N] y)
 <float[1] scale = {2.0}> { d = Sub(left, right) y = Mul(d, scale) }"""
+
+
+def serialized(graph: str) -> bytes:
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> {graph}')
+    data: bytes = model.SerializeToString()
+    return data
 
 
 def save_data(home: Path, index: int = 0, **files: Array) -> Path:
@@ -77,7 +84,7 @@ def test_names_inside_the_files_go_before_their_numbers(write_model: Callable[..
     assert values["left"].array.tolist() == [5, 5]
 
 
-def test_models_that_share_a_folder_have_their_data_under_their_stem(
+def test_models_that_share_a_folder_keep_data_under_their_stem(
     write_model: Callable[..., Path],
 ) -> None:
     one, two = write_model("zoo/one.onnx"), write_model("zoo/two.onnx")
@@ -110,7 +117,7 @@ def test_a_model_without_inputs_needs_no_data(write_model: Callable[..., Path]) 
     [
         (b"", "no graph"),
         (b"version https://git-lfs.github.com/spec/v1\n", "one.onnx: "),
-        (parsed(RELU).SerializeToString()[:-5], "corrupt"),
+        (serialized(RELU)[:-5], "corrupt"),
         (b"<html>404</html>", "one.onnx: "),
     ],
 )
@@ -124,6 +131,14 @@ def test_a_file_that_is_no_model_costs_only_its_own_cells(
     assert caught.value.path == path
     assert "\n" not in str(caught.value)
     assert load(write_model("models/other.onnx")).data_sets
+
+
+@pytest.mark.parametrize("name", ["input_name", "Relu", "output_name"])
+def test_names_that_are_not_text_are_refused(write_model: Callable[..., Path], name: str) -> None:
+    path = write_model(graph=RELU.replace("x", "input_name").replace("y", "output_name"))
+    path.write_bytes(path.read_bytes().replace(name.encode(), name.encode()[:-1] + b"\xff"))
+    with pytest.raises(ModelError, match="is not valid UTF-8"):
+        load(path)
 
 
 def test_a_missing_model_and_unsupported_inputs_are_model_errors(write_model: Callable[..., Path]) -> None:
@@ -176,7 +191,7 @@ def test_any_damage_is_a_case_or_a_model_error(
 ) -> None:
     folder = tmp_path_factory.getbasetemp() / "damaged"
     folder.mkdir(exist_ok=True)
-    good = parsed(SUBTRACT).SerializeToString()
+    good = serialized(SUBTRACT)
     rest = good[at + len(noise) :] if keep else good[cut:]
     (folder / "model.onnx").write_bytes(good[:at] + noise + rest)
     suite = Suite(name="damaged", root=folder, kind="folder", names=("model.onnx",))

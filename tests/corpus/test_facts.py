@@ -1,8 +1,12 @@
 import onnx
 import onnx.parser
-from conftest import parsed
 
 from harness.corpus.facts import model_facts
+
+
+def parsed(graph: str) -> onnx.ModelProto:
+    return onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> {graph}')
+
 
 FLATTEN = """agraph (float[N,C,H] x) => (float[M,K] y)
 <int64[1] zero = {0}, int64[1] minus = {-1}> {

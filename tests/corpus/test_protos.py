@@ -1,3 +1,4 @@
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -116,11 +117,12 @@ def test_maps_round_trip_in_their_order(keys: Any, values: Any) -> None:
     maps = ValueType(kind="sequence", item=TABLE)
     both = Sequence(items=(value, value))
     assert same(decode(encode(both, maps), maps), both)
-    written = numpy_helper.from_dict(dict(zip(keys.tolist(), values.tolist(), strict=True)))
-    read = decode(written.SerializeToString(), TABLE)
-    assert isinstance(read, Map)
-    assert read.keys.array.tolist() == keys.tolist()
-    assert read.values.array.tolist() == values.tolist()
+
+
+def test_a_map_that_onnx_wrote_is_read() -> None:
+    written = numpy_helper.from_dict({7: np.float32(1.5), -1: np.float32(2.5)})
+    expected = Map(keys=tensor(np.array([7, -1])), values=tensor(np.array([1.5, 2.5], np.float32)))
+    assert same(decode(written.SerializeToString(), TABLE), expected)
 
 
 def test_the_name_inside_the_file_comes_along() -> None:
@@ -148,10 +150,8 @@ def test_broken_values_are_refused() -> None:
 
 @given(st.binary(max_size=60), st.sampled_from([PLAIN, LIST, TABLE, ValueType(kind="optional", item=PLAIN)]))
 def test_any_bytes_are_a_value_or_a_value_error(data: bytes, declared: ValueType) -> None:
-    try:
+    with contextlib.suppress(ValueError):
         decode(data, declared)
-    except ValueError:
-        pass
 
 
 def test_a_value_of_another_structure_than_declared_cannot_be_written() -> None:

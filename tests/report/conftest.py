@@ -15,7 +15,7 @@ MakeRun = Callable[..., RunData]
 WriteRun = Callable[..., Path]
 
 
-def make_record(  # noqa: PLR0913 - each is a column of the record
+def make_record(
     model: str = "test_abs",
     target: str = "npu",
     verdict: Verdict = Verdict.PASS,

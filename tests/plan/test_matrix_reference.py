@@ -1,0 +1,91 @@
+"""What is published about the matrix file says what the code does."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import inspect
+
+from harness.core.verdict import Verdict
+from harness.plan import file_format
+from harness.plan.file_format import matrix_schema
+from harness.plan.matrix import matrix_from
+from harness.plan.structure import expected
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+TABLES = [
+    file_format.MatrixFile,
+    file_format.ModelsTable,
+    file_format.AxesTable,
+    file_format.TargetTable,
+    file_format.RuntimeTable,
+    file_format.Timeouts,
+    file_format.SelectorTable,
+    file_format.ToleranceTable,
+    file_format.ExpectTable,
+]
+
+
+def rows(table: type[msgspec.Struct]) -> list[str]:
+    """One line of a Markdown table for each key: name, type, default, meaning."""
+    kind = inspect.type_info(table)
+    assert isinstance(kind, inspect.StructType)
+    inherited = file_format.SelectorTable.__struct_fields__ if table is not file_format.SelectorTable else ()
+    return [
+        f"| `{field.encode_name}` | {_type(field.type)} | {_default(field)} | {_meaning(field.type)} |"
+        for field in kind.fields
+        if field.name not in inherited or not issubclass(table, file_format.SelectorTable)
+    ]
+
+
+def _type(kind: inspect.Type) -> str:
+    return "a verdict" if "reference_disputed" in expected(kind) else expected(kind)
+
+
+def _meaning(kind: inspect.Type) -> str:
+    assert isinstance(kind, inspect.Metadata)
+    return str((kind.extra_json_schema or {})["description"])
+
+
+def _default(field: inspect.Field) -> str:
+    if field.required:
+        return "required"
+    return "" if field.default is msgspec.NODEFAULT else f"`{json.dumps(msgspec.to_builtins(field.default))}`"
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
+def test_every_key_is_in_the_reference(table: type[msgspec.Struct]) -> None:
+    page = (REFERENCE / "matrix.md").read_text(encoding="utf-8").splitlines()
+    assert [row for row in rows(table) if row not in page] == []
+
+
+def test_the_example_of_the_reference_is_a_matrix() -> None:
+    page = (REFERENCE / "matrix.md").read_text(encoding="utf-8")
+    examples = page.split("```toml\n")[1:]
+    matrix = matrix_from(tomllib.loads(examples[0].split("```")[0]), Path("example.toml"))
+    assert len(matrix.targets) == 2
+
+
+def test_the_published_schema_is_current() -> None:
+    published = json.loads((REFERENCE / "matrix.schema.json").read_text(encoding="utf-8"))
+    assert published == matrix_schema(), (
+        "run: python -m harness.plan.file_format > docs/reference/matrix.schema.json"
+    )
+
+
+def test_the_schema_refuses_unknown_keys_everywhere() -> None:
+    tables: dict[str, Any] = matrix_schema()["$defs"]
+    objects = {name: table for name, table in tables.items() if "properties" in table}
+    assert len(objects) == 9
+    assert all(table["additionalProperties"] is False for table in objects.values())
+    with_options = {name for name, table in objects.items() if "patternProperties" in table}
+    assert with_options == {"AxesTable", "ExcludeTable", "ToleranceTable", "ExpectTable"}
+    globs = tables["ExcludeTable"]["properties"]["suite"]["anyOf"]
+    assert tables["ExcludeTable"]["patternProperties"] == {"^option\\..+$": {"anyOf": globs}}
+
+
+def test_the_schema_knows_every_verdict() -> None:
+    assert set(matrix_schema()["$defs"]["Verdict"]["enum"]) == {verdict.value for verdict in Verdict}

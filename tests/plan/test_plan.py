@@ -1,0 +1,123 @@
+"""What a plan says about its cells, and how it is narrowed."""
+
+import hashlib
+import tomllib
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from harness.core.cell import Cell
+from harness.core.errors import UsageError
+from harness.core.verdict import Verdict
+from harness.plan.expand import expand
+from harness.plan.matrix import matrix_from
+from harness.plan.plan import Plan
+
+TEXT = """
+schema = 1
+models = { suites = ["onnx-node"] }
+[[target]]
+name = "openvino"
+provider = "OpenVINOExecutionProvider"
+axes = { "option.streams" = ["1", "2"] }
+[[target]]
+name = "qnn"
+provider = ["QNNExecutionProvider", "CPUExecutionProvider"]
+[[exclude]]
+target = "qnn"
+model = "test_add"
+[[tolerance]]
+rtol = 1e-3
+atol = 1e-4
+target = "openvino"
+[[tolerance]]
+rtol = 1
+atol = 2
+target = "openvino"
+"option.streams" = "2"
+[[expect]]
+provider = "QNN*"
+verdict = "fallback"
+reason = "first"
+[[expect]]
+model = "onnx-node/test_stft"
+provider = "QNN*"
+verdict = "crash"
+reason = "last wins"
+"""
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return expand(
+        matrix_from(tomllib.loads(TEXT), Path("m.toml")), {"onnx-node": ["test_abs", "test_stft", "test_add"]}
+    )
+
+
+def cell(plan: Plan, cell_id: str) -> Cell:
+    return next(cell for cell in plan.cells if cell.id == cell_id)
+
+
+def test_the_last_tolerance_wins(plan: Plan) -> None:
+    assert plan.tolerance(cell(plan, "onnx-node/test_abs[openvino,option.streams=1]")) == (1e-3, 1e-4)
+    assert plan.tolerance(cell(plan, "onnx-node/test_abs[openvino,option.streams=2]")) == (1.0, 2.0)
+    assert plan.tolerance(cell(plan, "onnx-node/test_abs[qnn]")) is None
+
+
+def test_the_last_expectation_wins(plan: Plan) -> None:
+    last = plan.expectation(cell(plan, "onnx-node/test_stft[qnn]"))
+    assert last is not None
+    assert (last.verdict, last.reason) == (Verdict.CRASH, "last wins")
+    first = plan.expectation(cell(plan, "onnx-node/test_abs[qnn]"))
+    assert first is not None
+    assert first.verdict is Verdict.FALLBACK
+    assert plan.expectation(cell(plan, "onnx-node/test_abs[openvino,option.streams=1]")) is None
+
+
+def test_a_target_is_found_by_name(plan: Plan) -> None:
+    assert plan.target("qnn").provider == ("QNNExecutionProvider", "CPUExecutionProvider")
+    with pytest.raises(KeyError):
+        plan.target("gpu")
+
+
+def test_the_digest_is_that_of_the_sorted_ids(plan: Plan) -> None:
+    text = "".join(cell_id + "\n" for cell_id in sorted(cell.id for cell in plan.cells))
+    assert plan.digest == hashlib.sha256(text.encode()).hexdigest()
+    assert plan.digest != plan.only("qnn").digest
+
+
+@pytest.mark.parametrize(
+    ("target", "model", "left"),
+    [
+        (None, None, 8),
+        ("qnn", None, 2),
+        ("*", "test_a*", 5),
+        ("openvino", "onnx-node/test_stft", 2),
+        (None, "test_add", 2),
+    ],
+)
+def test_a_plan_is_narrowed_in_order(plan: Plan, target: str | None, model: str | None, left: int) -> None:
+    part = plan.only(target, model)
+    assert len(part.cells) == left
+    assert [cell for cell in plan.cells if cell in set(part.cells)] == list(part.cells)
+    assert part.matrix is plan.matrix
+
+
+@pytest.mark.parametrize(
+    ("target", "model"),
+    [("qn", None), (None, "onnx-node/test_sfft"), ("gpu", "test_abz"), ("qnn", "test_add"), ("", None)],
+)
+def test_narrowing_to_nothing_is_an_error(
+    plan: Plan, target: str | None, model: str | None, snapshot: SnapshotAssertion
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        plan.only(target, model)
+    assert str(caught.value) == snapshot
+
+
+def test_a_narrowed_plan_still_answers(plan: Plan) -> None:
+    (stft,) = plan.only("qnn", "test_stft").cells
+    expectation = plan.only("qnn", "test_stft").expectation(stft)
+    assert expectation is not None
+    assert expectation.verdict is Verdict.CRASH

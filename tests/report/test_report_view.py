@@ -1,0 +1,171 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from harness.core.record import Record
+from harness.core.verdict import Phase, Verdict
+from harness.report import details, view
+from harness.report.environment import environment_table
+from harness.report.groups import SHOWN_CELLS, SHOWN_GROUPS
+from harness.report.merge import Environment, MergedRun
+from harness.report.view import build_report
+
+MakeRecord = Callable[..., Record]
+Merged = Callable[..., MergedRun]
+
+
+def nothing(_folder: Path, _record: Record) -> str:
+    return ""
+
+
+def test_the_view_model_of_a_small_run(
+    record: MakeRecord, merged: Merged, snapshot: SnapshotAssertion
+) -> None:
+    records = [
+        record("test_matmul", bits=7.7, op="MatMul"),
+        record("test_conv", verdict=Verdict.MISMATCH, bits=7.1, op="Conv", reason="3 of 12 elements differ"),
+        record("test_gather", verdict=Verdict.PASS_PARTIAL),
+        record("test_stft", verdict=Verdict.CRASH, cause="SIGSEGV", phase=Phase.CREATE, expected=True),
+        record("test_abs", expected=False, reason="expected crash: see the tracker"),
+        record("test_abs", target="gpu", verdict=Verdict.UNAVAILABLE, cause="no_device", reason="no GPU"),
+        record("light_resnet50", suite="onnx-light", verdict=Verdict.FALLBACK),
+    ]
+    run = merged(records, planned=9, complete=False, targets={"npu": {"versions": {"onnxruntime": "1.31.1"}}})
+    report = build_report(run, lambda _folder, found: f"output of {found.model}" if found.cause else "")
+    assert msgspec.to_builtins(report, enc_hook=str) == snapshot
+
+
+def test_planned_recorded_and_not_run(record: MakeRecord, merged: Merged) -> None:
+    records = [record("a"), record("b", verdict=Verdict.NOT_RUN)]
+    report = build_report(merged(records, planned=5), nothing)
+    assert (report.planned, report.recorded, report.not_run, report.complete) == (5, 1, 4, False)
+    whole = build_report(merged([record("a")]), nothing)
+    assert (whole.planned, whole.recorded, whole.not_run, whole.complete) == (1, 1, 0, True)
+
+
+def test_every_failure_is_in_one_list(record: MakeRecord, merged: Merged) -> None:
+    records = [
+        record("new", verdict=Verdict.ERROR),
+        record("known", verdict=Verdict.ERROR, expected=True),
+        record("mended", expected=False),
+        record("fine"),
+    ]
+    report = build_report(merged(records), nothing)
+    lists = (report.unexpected_failures, report.unexpected_others, report.expected_failures)
+    assert [[cell.record.model for group in found.shown for cell in group.cells] for found in lists] == [
+        ["new"],
+        ["mended"],
+        ["known"],
+    ]
+    assert report.unexpected == 2
+    assert [section.title for section in report.sections] == ["Unexpected", "Failed as expected"]
+
+
+def test_reasons_that_differ_in_figures_are_one_group(record: MakeRecord, merged: Merged) -> None:
+    reason = "output 'y{}': {} of 60 elements ({}.0%) differ; greatest at ({}, 2), 0x7f{}a"
+    records = [
+        record(f"m{i:03}", verdict=Verdict.MISMATCH, reason=reason.format(i, i, i, i, i)) for i in range(300)
+    ]
+    records.append(record("crash1", verdict=Verdict.CRASH, cause="SIGSEGV", reason="died"))
+    records.append(record("crash2", verdict=Verdict.CRASH, cause="SIGABRT", reason="died"))
+    found = build_report(merged(records), nothing).unexpected_failures
+    assert [(g.count, g.cause, g.varies) for g in found.shown] == [
+        (300, "", True),
+        (1, "SIGSEGV", False),
+        (1, "SIGABRT", False),
+    ]
+    assert found.count == 302
+    assert (len(found.shown[0].cells), found.shown[0].left_out) == (SHOWN_CELLS, 300 - SHOWN_CELLS)
+
+
+def test_endless_different_reasons_do_not_fill_the_page(record: MakeRecord, merged: Merged) -> None:
+    names = [f"{a}{b}" for a in "abcdefghijklmnop" for b in "abcdefghijklmnop"]
+    failing = [record(name, verdict=Verdict.ERROR, reason=f"no {name}") for name in names]
+    absent = [
+        record(name, target="gpu", verdict=Verdict.UNAVAILABLE, cause="no_device", reason=name)
+        for name in names
+    ]
+    report = build_report(merged(failing + absent), nothing)
+    assert len(report.unexpected_failures.shown) == SHOWN_GROUPS
+    assert report.unexpected_failures.more == len(names) - SHOWN_GROUPS
+    assert [row.count for row in report.unavailable] == [1, 1, 1, 1, 1, len(names) - 5]
+    assert report.unavailable[-1].reason == "251 other reasons"
+
+
+def test_details_go_to_the_most_urgent_cells_first(
+    record: MakeRecord, merged: Merged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view, "MAX_DETAILS_CHARS", 1_500)
+    monkeypatch.setattr(details, "MAX_CAPTURED_CHARS", 5)
+    records = [
+        record("a", verdict=Verdict.INVALID_MODEL),
+        record("b", verdict=Verdict.UNSUPPORTED),
+        record("c", verdict=Verdict.ERROR, expected=True),
+        record("d", verdict=Verdict.ERROR),
+    ]
+    report = build_report(merged(records), lambda _folder, found: f"from {found.model}")
+    shown = {cell.cell: cell.captured for section in report.sections for cell in section.details}
+    assert shown == {"onnx-node/d[npu]": "from d", "onnx-node/c[npu]": ""}
+    assert report.details_left_out == 2
+    squares = [row.cells[0] for row in report.suites[0].rows]
+    assert [bool(square and square.anchor) for square in squares] == [False, False, True, True]
+
+
+def test_the_command_names_just_this_cell(record: MakeRecord, merged: Merged) -> None:
+    records = [
+        record("sub dir/a[1]*.onnx", suite="my models", target="t'; rm -rf ~", verdict=Verdict.ERROR),
+    ]
+    (section,) = build_report(merged(records), nothing).sections
+    assert section.details[0].command == (
+        "ep-harness run matrices/local.toml --target 't'\"'\"'; rm -rf ~' "
+        "--model 'my models/sub dir/a[[]1][*].onnx'"
+    )
+
+
+def test_targets_stand_in_the_order_of_the_matrix(record: MakeRecord, merged: Merged) -> None:
+    run = merged([record(target="a"), record(target="b"), record(target="c")], targets={"c": {}, "b": {}})
+    assert [lane.target for lane in build_report(run, nothing).lanes] == ["c", "b", "a"]
+    listed = msgspec.structs.replace(run, matrix={"path": "C:\\m\\local.toml", "targets": [{"name": "b"}]})
+    report = build_report(listed, nothing)
+    assert [lane.target for lane in report.lanes] == ["b", "c", "a"]
+    assert report.name == "local.toml"
+
+
+def test_a_model_without_a_record_leaves_its_square_empty(record: MakeRecord, merged: Merged) -> None:
+    report = build_report(merged([record("a"), record("b", target="gpu")]), nothing)
+    rows = [[cell is not None for cell in row.cells] for row in report.suites[0].rows]
+    assert rows == [[True, False], [False, True]]
+    assert [share.text for share in report.suites[0].passed] == ["1 of 1 (100%)", "1 of 1 (100%)"]
+
+
+def test_environments_are_flattened_side_by_side() -> None:
+    table = environment_table(
+        [
+            Environment(
+                target="npu",
+                run="r",
+                fingerprint={
+                    "python": "3.11",
+                    "devices": [{"name": "x"}],
+                    "plugin": None,
+                    "providers": ["A", "B"],
+                },
+            ),
+            Environment(
+                target="gpu",
+                run="r",
+                fingerprint={"python": "3.11", "plugin": {"version": 2, "loaded": True}, "env": {}},
+            ),
+        ]
+    )
+    assert table.columns == ("npu", "gpu")
+    assert [(row.key, row.values, row.same) for row in table.rows] == [
+        ("python", ("3.11", "3.11"), True),
+        ("devices[0].name", ("x", ""), False),
+        ("providers", ("A, B", ""), False),
+        ("plugin.version", ("", "2"), False),
+        ("plugin.loaded", ("", "yes"), False),
+    ]
