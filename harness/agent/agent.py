@@ -254,6 +254,7 @@ class Target:
         self.chain = list(config["providers"])
         self.options = dict(config["options"])
         self.devices: list[Any] = []
+        self.held: Any = None
         self.version = tuple(int(part) for part in re.findall(r"\d+", ort.__version__)[:2])
         self.fingerprint: dict[str, Any] = {"providers": self.chain, "options": self.options}
         if config.get("plugin"):
@@ -322,6 +323,10 @@ class Target:
         except Exception as error:  # noqa: BLE001 - the text is the result
             return clean(error)
         missing = [name for name in self.chain if name not in session.get_providers()]
+        if not missing:
+            # Held for as long as the process: the last session to go would take with it what sessions of a
+            # provider share (WebGPU's device and its compiled shaders), to be made anew for each model.
+            self.held = session
         return "the session has no %s" % ", ".join(missing) if missing else None
 
     def session(

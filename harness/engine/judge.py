@@ -32,6 +32,11 @@ from harness.plan.plan import Plan
 
 ToleranceFor = Callable[[str], Tolerance]
 
+RANDOM_OPERATORS = frozenset(
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+)
+"""Operators whose generator the standard leaves open, a seed or not: their values judge nobody."""
+
 _OUT_OF_MEMORY = re.compile(
     r"\bMemoryError\b|bad_alloc|bad allocation|out of memory|Failed to allocate memory|MemoryAllocation\b",
     re.IGNORECASE,
@@ -141,6 +146,9 @@ def _ran(outcome: Ran, case: Case, golden: Golden, tolerance_for: ToleranceFor) 
 
 def _disputed(case: Case, golden: Golden, tolerance_for: ToleranceFor) -> tuple[Verdict, str] | None:
     """Whether the golden is fit to judge anybody."""
+    random = RANDOM_OPERATORS & case.facts.op_types.keys()
+    if random:
+        return Verdict.REFERENCE_DISPUTED, f"{', '.join(sorted(random))} draws numbers; no two runtimes agree"
     if golden.status != "ok":
         return None
     if not golden.deterministic:

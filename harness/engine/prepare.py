@@ -28,7 +28,8 @@ def open_suites(matrix: Matrix) -> dict[str, Suite]:
     """
     suites: dict[str, Suite] = {}
     problems: list[Problem] = []
-    for what in (*matrix.models.suites, *matrix.folder_paths):
+    wanted: list[str | Path] = [*matrix.models.suites, *matrix.folder_paths]
+    for what in wanted:
         try:
             suite = open_suite(what) if isinstance(what, str) else open_folder(what)
         except UsageError as error:

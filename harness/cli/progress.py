@@ -1,0 +1,152 @@
+"""What a person sees while a matrix runs: bars on a terminal, plain lines elsewhere, a table at the end."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import rich.progress
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from harness.core.record import Record
+from harness.core.verdict import Family, Verdict
+from harness.engine.events import TargetReady
+from harness.engine.tally import Tally, TargetRow
+
+SHOWN_UNEXPECTED = 20
+"""Unexpected cells that get a line of their own; the report has all."""
+
+PLAIN_INTERVAL_S = 15.0
+"""Where there is no terminal: seconds between two lines of progress."""
+
+
+class Progress:
+    """Shows a run on a console.
+
+    Args:
+        tally: Running totals.
+        console: Where to; standard output by default.
+    """
+
+    def __init__(self, tally: Tally, console: Console | None = None) -> None:
+        self.console = console or Console(highlight=False, soft_wrap=False)
+        self._tally = tally
+        self._unexpected = 0
+        self._spoke = time.monotonic()
+        rows = tally.rows()
+        width = max(len(row.target) for row in rows)
+        self.bars = rich.progress.Progress(
+            rich.progress.TextColumn(f"{{task.description:<{min(width, 28)}}}"),
+            rich.progress.BarColumn(bar_width=20),
+            rich.progress.MofNCompleteColumn(),
+            rich.progress.TextColumn("{task.fields[counts]}"),
+            console=self.console,
+            disable=not self.console.is_terminal,
+        )
+        self._tasks = {
+            row.target: self.bars.add_task(escape(row.target), total=row.planned, counts="") for row in rows
+        }
+
+    def say(self, text: str) -> None:
+        """One line, whatever is in it."""
+        self.bars.console.print(text, markup=False, soft_wrap=True)
+
+    def ready(self, event: TargetReady) -> None:
+        """A target is up, or is not going to be."""
+        if event.problem:
+            self.say(f"unavailable  {event.target}: {event.problem}")
+        elif not self.console.is_terminal:
+            self.say(f"ready        {event.target}")
+
+    def finished(self, record: Record) -> None:
+        """A cell has its record."""
+        if not record.expected:
+            self._unexpected += 1
+            if self._unexpected <= SHOWN_UNEXPECTED:
+                self.say(f"{record.verdict:<12} {record.cell}: {record.reason}")
+            if self._unexpected == SHOWN_UNEXPECTED:
+                self.say("...          further unexpected cells are in the report only")
+        if self.console.is_terminal:
+            row = next(row for row in self._tally.rows() if row.target == record.target)
+            self.bars.update(self._tasks[record.target], advance=1, counts=_counts(row))
+        elif time.monotonic() - self._spoke > PLAIN_INTERVAL_S:
+            self._spoke = time.monotonic()
+            rows = self._tally.rows()
+            planned = sum(row.planned for row in rows)
+            self.say(f"progress     {self._tally.recorded:,} of {planned:,} cells")
+
+    def summary(self, tally: Tally, *, interrupted: bool) -> None:
+        """The table of all targets, and what is unusual."""
+        self.console.print(summary_table(tally))
+        for row in tally.rows():
+            if row.reason:
+                self.say(f"unavailable  {row.target}: {row.reason}")
+        for target in tally.missing_required():
+            self.say(f"required     {target} was not available")
+        planned = sum(row.planned for row in tally.rows())
+        if interrupted or tally.recorded < planned:
+            self.say(f"INCOMPLETE   {tally.recorded:,} of {planned:,} cells have a record")
+        elif tally.unexpected:
+            self.say(f"unexpected   {tally.unexpected:,} cells")
+        else:
+            self.say("every verdict is as the matrix expects")
+
+
+@contextmanager
+def progress(tally: Tally) -> Iterator[Progress]:
+    """A live display for the time of a run."""
+    shown = Progress(tally)
+    with shown.bars:
+        yield shown
+
+
+def summary_table(tally: Tally) -> Table:
+    """One row for each target; fits 80 columns with names of up to 20 characters."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("target", overflow="fold")
+    for heading in (
+        "cells",
+        "pass",
+        "partly",
+        "untested",
+        "unsupp.",
+        "failed",
+        "excluded",
+        "skipped",
+        "unexp.",
+    ):
+        table.add_column(heading, justify="right")
+    for row in tally.rows():
+        families = row.families
+        table.add_row(
+            escape(row.target),
+            f"{row.planned:,}",
+            *(
+                f"{number:,}" if number else "-"
+                for number in (
+                    row.verdicts.get(Verdict.PASS, 0),
+                    row.verdicts.get(Verdict.PASS_PARTIAL, 0),
+                    families.get(Family.UNTESTED, 0),
+                    families.get(Family.UNSUPPORTED, 0),
+                    families.get(Family.FAILED, 0),
+                    families.get(Family.EXCLUDED, 0),
+                    families.get(Family.SKIPPED, 0),
+                    row.unexpected,
+                )
+            ),
+        )
+    return table
+
+
+def _counts(row: TargetRow) -> str:
+    words = (
+        (Family.PASSED, "green", "passed"),
+        (Family.FAILED, "red", "failed"),
+        (Family.UNTESTED, "blue", "untested"),
+    )
+    return " ".join(
+        f"[{colour}]{row.families[family]} {word}[/]"
+        for family, colour, word in words
+        if family in row.families
+    )

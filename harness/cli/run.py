@@ -1,0 +1,71 @@
+"""`ep-harness run`: plan, run, record, report."""
+
+import datetime as dt
+from pathlib import Path
+
+from harness.cli.progress import Progress, progress
+from harness.core.record import Record
+from harness.engine.artifacts import keep_artifacts
+from harness.engine.engine import Engine
+from harness.engine.events import Event, Finished, TargetReady, Warned
+from harness.engine.prepare import prepare
+from harness.engine.run_folder import RunFolder
+from harness.engine.tally import EXIT_INTERRUPTED, Tally
+from harness.report import render
+
+
+def run(matrix: Path, *, out: Path | None, target: str | None, model: str | None, with_report: bool) -> int:
+    """Run a matrix and write its run folder; returns the exit code.
+
+    Raises:
+        UsageError: The matrix is wrong, a glob matches nothing, or the run folder cannot be written.
+    """
+    plan, suites = prepare(matrix)
+    plan = plan.only(target, model)
+    folder = RunFolder.create(out or _default_folder(matrix), plan)
+    tally = Tally(plan)
+    interrupted = False
+    with progress(tally) as shown:
+        engine = Engine(plan, suites)
+        try:
+            engine.submit(plan.cells)
+            engine.drain()
+            for event in engine.events():
+                _consume(event, folder, tally, shown)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            engine.close()
+            folder.finish()
+    shown.summary(tally, interrupted=interrupted)
+    if with_report:
+        shown.say(f"report   {render([folder.path], folder.path / 'report')}")
+    shown.say(f"records  {folder.path / 'records.jsonl'}")
+    return EXIT_INTERRUPTED if interrupted else tally.exit_code()
+
+
+def _consume(event: Event, folder: RunFolder, tally: Tally, shown: Progress) -> None:
+    if isinstance(event, Finished):
+        record = _with_artifacts(event, folder, shown)
+        folder.add(record)
+        tally.add(record)
+        shown.finished(record)
+    elif isinstance(event, TargetReady):
+        folder.ready(event)
+        shown.ready(event)
+    elif isinstance(event, Warned):
+        shown.say(f"warning: {event.message}")
+
+
+def _with_artifacts(event: Finished, folder: RunFolder, shown: Progress) -> Record:
+    try:
+        return keep_artifacts(folder.path, event)
+    except OSError as error:
+        # The record matters more than what lies beside it.
+        shown.say(f"warning: artifacts of {event.record.cell} cannot be written: {error.strerror}")
+        return event.record
+
+
+def _default_folder(matrix: Path) -> Path:
+    now = dt.datetime.now(dt.UTC).strftime("%Y%m%d-%H%M%S")
+    return Path("runs") / f"{matrix.stem}-{now}"

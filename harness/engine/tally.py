@@ -1,0 +1,94 @@
+"""Running totals of a run, for the terminal and for the exit code."""
+
+from collections import Counter
+
+import msgspec
+
+from harness.core.record import Record
+from harness.core.verdict import Family, Verdict
+from harness.plan.plan import Plan
+
+EXIT_OK = 0
+EXIT_UNEXPECTED = 1
+EXIT_USAGE = 2
+EXIT_INCOMPLETE = 3
+EXIT_INTERRUPTED = 130
+
+
+class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One target's totals.
+
+    Attributes:
+        target: Its name.
+        planned: Cells of the plan.
+        verdicts: Verdict -> cells.
+        families: Family -> cells.
+        unexpected: Cells whose verdict the matrix does not expect.
+        reason: Why the target is unavailable; empty where it is not.
+    """
+
+    target: str
+    planned: int
+    verdicts: dict[Verdict, int]
+    families: dict[Family, int]
+    unexpected: int
+    reason: str = ""
+
+
+class Tally:
+    """Counts records against a plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._planned = Counter(cell.target for cell in plan.cells)
+        self._verdicts: dict[str, Counter[Verdict]] = {target: Counter() for target in self._planned}
+        self._unexpected: Counter[str] = Counter()
+        self._reasons: dict[str, str] = {}
+
+    def add(self, record: Record) -> None:
+        """Count one record."""
+        self._verdicts[record.target][record.verdict] += 1
+        self._unexpected[record.target] += not record.expected
+        if record.verdict is Verdict.UNAVAILABLE:
+            self._reasons.setdefault(record.target, f"{record.cause}: {record.reason}")
+
+    @property
+    def recorded(self) -> int:
+        """Records so far."""
+        return sum(verdicts.total() for verdicts in self._verdicts.values())
+
+    @property
+    def unexpected(self) -> int:
+        """Records whose verdict the matrix does not expect."""
+        return self._unexpected.total()
+
+    def rows(self) -> tuple[TargetRow, ...]:
+        """One row for each target, in the order of the plan."""
+        return tuple(
+            TargetRow(
+                target=target,
+                planned=planned,
+                verdicts=dict(self._verdicts[target]),
+                families=_families(self._verdicts[target]),
+                unexpected=self._unexpected[target],
+                reason=self._reasons.get(target, ""),
+            )
+            for target, planned in self._planned.items()
+        )
+
+    def missing_required(self) -> tuple[str, ...]:
+        """Targets that the matrix requires and that turned out to be unavailable."""
+        return tuple(target for target in self._reasons if self._plan.target(target).required)
+
+    def exit_code(self) -> int:
+        """0 as expected, 1 unexpected verdicts, 3 a required target unavailable or a cell without record."""
+        if self.missing_required() or self.recorded < len(self._plan.cells):
+            return EXIT_INCOMPLETE
+        return EXIT_UNEXPECTED if self.unexpected else EXIT_OK
+
+
+def _families(verdicts: Counter[Verdict]) -> dict[Family, int]:
+    families: Counter[Family] = Counter()
+    for verdict, count in verdicts.items():
+        families[verdict.family] += count
+    return dict(families)
