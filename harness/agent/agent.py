@@ -30,6 +30,7 @@ import stat
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,10 @@ NARROW = {
     "int2": (26, 2),
 }
 MISSING_LIBRARY = re.compile(
-    r"([\w.+-]+\.(?:so[.\d]*|dll|dylib))[^\n]{0,40}?(?:cannot open shared object file|not found|No such file)"
-    r"|(?:Library not loaded:|Error loading) \"?([^\s\"]+)"
+    # Linux, with nothing between the name and the complaint: a loader names the asking library before it.
+    r"([\w.+-]+\.so[.\d]*)[^\w\n]{1,6}(?:cannot open shared object file|not found|No such file)"
+    r"|which depends on \"([^\"\n]+)\" which is missing"  # onnxruntime, on Windows
+    r"|Library not loaded: ([^\s\"]+)"  # macOS
 )
 
 
@@ -89,17 +92,18 @@ def main(channel: Any) -> None:
         channel.send(("phase", None, "register"))
         target = Target(ort, config)
         fingerprint.update(target.fingerprint)
-        target.prove(capture)
+        target.prove()
     except UnavailableError as error:
-        cause, reason = error.args
-        channel.send(("unavailable", cause, clean(reason), capture.take(), fingerprint))
+        printed = capture.take()
+        cause, reason = diagnose(error.args[0], error.args[1], printed)
+        channel.send(sendable(("unavailable", cause, reason, printed, fingerprint)))
         return
     except OptionRejectedError as error:
         key, reason = error.args
-        channel.send(("rejected", key, clean(reason), capture.take(), fingerprint))
+        channel.send(sendable(("rejected", key, reason, capture.take(), fingerprint)))
         return
     capture.take()
-    channel.send(("ready", fingerprint))
+    channel.send(sendable(("ready", fingerprint)))
     while True:
         try:
             message = channel.receive()
@@ -124,17 +128,16 @@ def serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict
         started = time.perf_counter()
         session = target.session(job["model"], job)
         result["timings_ms"]["create"] = elapsed_ms(started)
-        result["providers"] = list(session.get_providers())
-        enter("run")
-        run(session, job, result)
-        result["providers_after"] = list(session.get_providers())
-        result["placement"] = target.placement(session, job)
+        result["providers"] = sendable(session.get_providers())
+        run(session, job, result, enter)
+        result["providers_after"] = sendable(session.get_providers())
+        result["placement"] = sendable(target.placement(session, job, enter))
     except UnfeedableError as error:
         result.update(status="unfeedable", message=clean(error))
     except MemoryError as error:
         result.update(status="error", kind="MemoryError", message=clean(error) or "out of memory")
     except Exception as error:  # noqa: BLE001 - whatever the provider raises is this cell's result
-        result.update(status="error", kind=type(error).__name__, message=clean(error))
+        result.update(status="error", kind=clean(type(error).__name__), message=clean(error))
     result["output"] = capture.take(keep=True)
     channel.send(("result", job_id, result))
     enter("teardown")
@@ -143,13 +146,14 @@ def serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict
     channel.send(("done", job_id, elapsed_ms(started), capture.take()))
 
 
-def run(session: Any, job: dict[str, Any], result: dict[str, Any]) -> None:
+def run(session: Any, job: dict[str, Any], result: dict[str, Any], enter: Callable[[str], None]) -> None:
     """Run every data set; the first one twice where that is cheap, to see results that differ by run."""
     names = [output.name for output in session.get_outputs()]
     types = [output.type.lower() for output in session.get_outputs()]
-    result["names"] = names
+    result["names"] = sendable(names)
     result["outputs"] = []
     for index, inputs in enumerate(job["data_sets"]):
+        enter("run")  # each time: the limit holds for one run
         feeds = {name: to_feed(wire) for name, wire in inputs}
         started = time.perf_counter()
         outputs = call(session, names, types, feeds)
@@ -283,7 +287,7 @@ class Target:
             # QNN takes its provider name from this registration name; the others ignore it.
             self.ort.register_execution_provider_library(name, path)
         except Exception as error:
-            raise UnavailableError("registration_failed", str(error)) from error
+            raise UnavailableError("registration_failed", clean(error)) from error
         offered = [device for device in self.ort.get_ep_devices() if device.ep_name == name]
         self.devices = [device for device in offered if device_matches(device, device_filter)][:1]
         self.fingerprint["devices"] = [describe_device(device) for device in offered]
@@ -296,7 +300,7 @@ class Target:
                 % (name, " matching %s" % json.dumps(device_filter) if device_filter else "", offer or names),
             )
 
-    def prove(self, capture: Capture) -> None:
+    def prove(self) -> None:
         """Make a session of a one-node model: with the options, else find out which option is refused."""
         error = self.refusal(self.options)
         if error is None:
@@ -306,14 +310,6 @@ class Target:
                 raise OptionRejectedError(key, error)
         if self.options and self.refusal({}) is None:
             raise OptionRejectedError(", ".join(self.options), error)
-        found = MISSING_LIBRARY.search(capture.peek()) or MISSING_LIBRARY.search(error)
-        if found:
-            library = os.path.basename(found.group(1) or found.group(2))
-            raise UnavailableError("library_missing", "%s is missing: %s" % (library, error))
-        owners = owners_of_onnxruntime()
-        if len(owners) > 1:
-            reason = "%s both own onnxruntime: %s" % (" and ".join(owners), error)
-            raise UnavailableError("version_conflict", reason)
         raise UnavailableError("registration_failed", error)
 
     def refusal(self, options: dict[str, str]) -> str | None:
@@ -384,7 +380,7 @@ class Target:
         """Whether this onnxruntime can say which node went where."""
         return hasattr(self.ort.InferenceSession, "get_provider_graph_assignment_info")
 
-    def placement(self, session: Any, job: dict[str, Any]) -> dict[str, Any]:
+    def placement(self, session: Any, job: dict[str, Any], enter: Callable[[str], None]) -> dict[str, Any]:
         """Count nodes on the chain's providers and on the CPU.
 
         The assignment record comes first. Where it is absent (before 1.24), known to be incomplete (1.24)
@@ -398,7 +394,7 @@ class Target:
             ]
         source = "assignment"
         if self.version < (1, 25) or not groups:
-            groups, source = self.profiled(job), "profile"
+            groups, source = self.profiled(job, enter), "profile"
         own = {name.lower() for name in self.chain if name != CPU} or {CPU.lower()}
         count: dict[bool, dict[str, int]] = {True: {}, False: {}}
         for provider, op_types in groups:
@@ -414,12 +410,14 @@ class Target:
             "source": source,
         }
 
-    def profiled(self, job: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    def profiled(self, job: dict[str, Any], enter: Callable[[str], None]) -> list[tuple[str, list[str]]]:
         """``(provider, [operator type])`` of each node that a profiled run executed."""
         with tempfile.TemporaryDirectory() as folder:
+            enter("create")
             session = self.session(job["model"], job, profile_prefix=os.path.join(folder, "profile"))
             names = [output.name for output in session.get_outputs()]
             types = [output.type.lower() for output in session.get_outputs()]
+            enter("run")
             call(session, names, types, {name: to_feed(wire) for name, wire in job["data_sets"][0]})
             with open(session.end_profiling(), encoding="utf-8", errors="replace") as file:
                 events = json.load(file)
@@ -486,12 +484,12 @@ def import_onnxruntime() -> Any:
         ort = importlib.import_module("onnxruntime")
     except ModuleNotFoundError as error:
         if error.name != "onnxruntime":
-            raise UnavailableError("import_failed", "import onnxruntime: %s" % error) from error
+            raise UnavailableError("import_failed", "import onnxruntime: %s" % clean(error)) from error
         raise UnavailableError(
             "not_installed", "no onnxruntime in %s; install one, such as 'onnxruntime'" % sys.executable
         ) from error
     except Exception as error:
-        raise UnavailableError("import_failed", "import onnxruntime: %s" % error) from error
+        raise UnavailableError("import_failed", "import onnxruntime: %s" % clean(error)) from error
     if not hasattr(ort, "InferenceSession"):
         raise UnavailableError(
             "import_failed",
@@ -514,6 +512,21 @@ def describe_runtime(ort: Any) -> dict[str, Any]:
         "available_providers": list(ort.get_available_providers()),
         "session": {"intra_op_num_threads": 1, "inter_op_num_threads": 1},
     }
+
+
+def diagnose(cause: str, reason: str, printed: str) -> tuple[str, str]:
+    """Look behind a failure to import or register: a cause that somebody can mend, where there is one."""
+    if cause not in ("import_failed", "registration_failed"):
+        return cause, reason
+    # Some providers say on stderr alone what the loader did not find.
+    found = MISSING_LIBRARY.search(reason) or MISSING_LIBRARY.search(printed)
+    if found:
+        library = os.path.basename(next(filter(None, found.groups())))
+        return "library_missing", "%s is missing: %s" % (library, reason)
+    owners = owners_of_onnxruntime()
+    if len(owners) > 1:
+        return "version_conflict", "%s both own onnxruntime: %s" % (" and ".join(owners), reason)
+    return cause, reason
 
 
 def owners_of_onnxruntime() -> list[str]:
@@ -543,7 +556,7 @@ def plugin_library(plugin: str) -> tuple[str, str]:
             "not_installed", "plugin package %r is not installed in %s" % (plugin, sys.prefix)
         ) from error
     except Exception as error:
-        raise UnavailableError("import_failed", "plugin package %r: %s" % (plugin, error)) from error
+        raise UnavailableError("import_failed", "plugin package %r: %s" % (plugin, clean(error))) from error
     try:
         version = importlib.metadata.version(plugin.replace("_", "-"))
     except importlib.metadata.PackageNotFoundError:
@@ -589,9 +602,25 @@ def elapsed_ms(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 4)
 
 
-def clean(text: object) -> str:
-    """Text that can be encoded, of bounded length."""
-    return str(text)[:4000].encode("utf-8", "replace").decode("utf-8")
+def clean(text: object, limit: int = 4000) -> str:
+    """Text that can be encoded, of bounded length, of an object whose own idea of text may be broken."""
+    try:
+        shown = str(text)
+    except Exception as error:  # noqa: BLE001 - such as an exception whose message is not UTF-8
+        shown = "%s without a readable text (%s)" % (type(text).__name__, type(error).__name__)
+    return shown[:limit].encode("utf-8", "replace").decode("utf-8")
+
+
+def sendable(value: Any) -> Any:
+    """The same value out of what a channel can carry, whatever names and versions a provider gives."""
+    if value is None or type(value) in (bool, int, float, bytes):
+        return value
+    if isinstance(value, dict):
+        return {sendable(key): sendable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [sendable(item) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
+    return clean(value, limit=OUTPUT_LIMIT * 2)
 
 
 if __name__ == "__channelexec__":

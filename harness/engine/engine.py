@@ -22,7 +22,7 @@ from harness.core.verdict import Cause, Phase
 from harness.corpus.errors import ModelError
 from harness.corpus.suites import Suite
 from harness.engine.docket import Docket
-from harness.engine.events import Event, TargetReady
+from harness.engine.events import Event, TargetReady, Warned
 from harness.engine.job import Configuration, configuration, cpu_configuration, interpreter, is_local, job
 from harness.engine.judge import judge_untried
 from harness.engine.lane import Lane
@@ -95,11 +95,17 @@ class Engine:
 
     def _run(self) -> None:
         try:
-            while not (self._draining and not self._docket.open):
-                self._assign()
+            while True:
+                while self._assign():
+                    pass
+                if self._draining and not self._docket.open:
+                    break
                 if not self._handle(self._next_message()):
                     break
-                self._expire()
+                if (
+                    self._inbox.empty()
+                ):  # else the next phase may have begun already, in a message not read yet
+                    self._expire()
         except BaseException as error:  # noqa: BLE001 - raised again where somebody listens
             self._outbox.put(error)
         finally:
@@ -159,22 +165,32 @@ class Engine:
 
     # --- tasks to workers ---
 
-    def _assign(self) -> None:
-        """Give every worker what it can hold; start and stop workers as the queues ask for."""
+    def _assign(self) -> bool:
+        """Give every worker what it can hold; start and stop workers as the queues ask for.
+
+        Returns:
+            Whether something was settled on the spot, which may have put new questions into the queues; no
+            message will come to tell.
+        """
+        settled = False
         # Reading a model for one lane may queue a question for another, so references come last but win:
         # they are few and do not count against the limit.
         for lane in sorted(self._lanes.values(), key=lambda lane: lane.is_reference):
-            self._settle(lane)
             for worker in list(lane.workers):
                 while worker.has_room and lane.queue:
-                    self._hand_over(lane, worker, lane.queue.popleft())
+                    settled |= not self._hand_over(lane, worker, lane.queue.popleft())
             while lane.wants_worker and (lane.is_reference or self._slot_free()):
                 self._start_worker(lane)
+            settled |= self._settle(lane)
+        return settled
 
-    def _settle(self, lane: Lane) -> None:
-        """Where a configuration is unusable, that is the outcome of all its tasks."""
-        while lane.verdict is not None and lane.queue:
+    def _settle(self, lane: Lane) -> bool:
+        """Where a configuration is unusable, that is the outcome of all its tasks; whether there were any."""
+        if lane.verdict is None or not lane.queue:
+            return False
+        while lane.queue:
             self._docket.conclude(lane.queue.popleft(), lane.verdict)
+        return True
 
     def _slot_free(self) -> bool:
         busy = sum(len(lane.workers) for lane in self._lanes.values() if not lane.is_reference)
@@ -186,11 +202,12 @@ class Engine:
             worker.stop()
         return False
 
-    def _hand_over(self, lane: Lane, worker: Worker, task: Task) -> None:
+    def _hand_over(self, lane: Lane, worker: Worker, task: Task) -> bool:
+        """Give a worker a task; False where its model cannot be read, which is its outcome."""
         case = self._docket.case(task)
         if isinstance(case, ModelError):
             self._docket.conclude(task, case)
-            return
+            return False
         self._docket.foresee(task, case)
         try:
             message = job(
@@ -198,9 +215,10 @@ class Engine:
             )
         except OSError as error:
             self._docket.conclude(task, ModelError(case.model_path, str(error)))
-            return
+            return False
         task.started = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
         worker.hand(task, message)
+        return True
 
     def _start_worker(self, lane: Lane) -> None:
         self._started += 1
@@ -217,7 +235,7 @@ class Engine:
         lane.workers.append(worker)
         self._workers[number] = worker
         deliver = lambda message: self._inbox.put(("heard", number, message))  # noqa: E731
-        threading.Thread(target=process.open, args=(config.message(), deliver), daemon=True).start()
+        threading.Thread(target=process.serve, args=(config.message(), deliver), daemon=True).start()
 
     # --- messages from workers ---
 
@@ -238,12 +256,10 @@ class Engine:
         elif kind == "unavailable":
             _, cause, reason, printed, fingerprint = message
             verdict = Unavailable(cause=cause, reason=reason, printed=printed)
-            self._give_up(self._lane_of(worker), verdict, fingerprint)
+            self._dismiss(worker, verdict, fingerprint)
         elif kind == "rejected":
             _, option, reason, printed, fingerprint = message
-            self._give_up(
-                self._lane_of(worker), Rejected(option=option, reason=reason, printed=printed), fingerprint
-            )
+            self._dismiss(worker, Rejected(option=option, reason=reason, printed=printed), fingerprint)
         elif message == ENDED:
             self._bury(worker)
 
@@ -264,9 +280,22 @@ class Engine:
         if outcome is not None:
             self._docket.conclude(task, outcome)
 
+    def _dismiss(self, worker: Worker, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]) -> None:
+        """A process says that it is of no use, and ends."""
+        worker.stopping = True
+        self._give_up(self._lane_of(worker), verdict, fingerprint)
+
     def _give_up(self, lane: Lane, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]) -> None:
+        problem = one_line(judge_untried(verdict).reason)
+        serving = sum(worker.ready and not worker.stopping for worker in lane.workers)
+        if serving:
+            # A device may hold fewer sessions than the matrix asks for; that condemns nobody.
+            lane.width = serving
+            how_many = f"{serving} process{'es' if serving > 1 else ''} at once, not more"
+            self._outbox.put(Warned(message=f"target {lane.name} runs with {how_many}: {problem}"))
+            return
         lane.verdict = verdict
-        self._announce(lane, fingerprint, problem=one_line(judge_untried(verdict).reason))
+        self._announce(lane, fingerprint, problem=problem)
 
     def _announce(self, lane: Lane, fingerprint: dict[str, Any], problem: str = "") -> None:
         if not lane.is_reference and lane.name not in self._announced:
@@ -278,7 +307,7 @@ class Engine:
         lane = self._lane_of(worker)
         lane.workers.remove(worker)
         del self._workers[worker.number]
-        if worker.stopping or (lane.verdict is not None and not worker.hands):
+        if worker.stopping:
             threading.Thread(target=worker.process.ended, daemon=True).start()
             return
         end = worker.end()
@@ -321,18 +350,20 @@ class Engine:
                 worker.expire()
 
     def _stop_all(self) -> None:
-        """Ask idle processes to exit, kill the others, wait for neither longer than ``STOP_S``."""
+        """Let idle processes exit by themselves where the run came to its end; kill all others."""
+        grace = STOP_S if self._draining and not self._docket.open else 0.0
         threads = []
         for worker in self._workers.values():
-            if worker.ready and not worker.hands:
+            if grace and worker.ready and not worker.hands:
                 worker.stop()
-                thread = threading.Thread(target=worker.process.ended, args=(STOP_S,), daemon=True)
-                thread.start()
-                threads.append(thread)
             else:
                 worker.process.kill()
+            threads.append(threading.Thread(target=worker.process.ended, args=(grace,), daemon=True))
         for thread in threads:
-            thread.join(STOP_S)
+            thread.start()
+        deadline = time.monotonic() + STOP_S
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
 
 def _with_teardown(outcome: Outcome, end: Died | Hung) -> Outcome:

@@ -70,7 +70,7 @@ def judge(
         tolerance_for: Element type of an output -> tolerance.
     """
     if isinstance(outcome, Raised):
-        return _raised(outcome, reference)
+        return _raised(outcome, case, reference)
     if isinstance(outcome, Ran):
         return _ran(outcome, case, golden, tolerance_for)
     return judge_untried(outcome)
@@ -100,19 +100,20 @@ def judge_untried(outcome: Unavailable | Rejected | Died | Hung | Unfeedable) ->
     return Judgement(verdict=Verdict.NO_GOLDEN, phase=Phase.RUN, reason=one_line(outcome.message))
 
 
-def _raised(outcome: Raised, reference: Golden) -> Judgement:
+def _raised(outcome: Raised, case: Case, reference: Golden) -> Judgement:
     text = f"{outcome.kind}: {outcome.message}"
     if reference.status == "refused":
-        return Judgement(
-            verdict=Verdict.INVALID_MODEL, phase=outcome.phase, reason=one_line(reference.message)
-        )
-    if _OUT_OF_MEMORY.search(text):
+        verdict = Verdict.INVALID_MODEL
+        text = reference.message
+    elif _OUT_OF_MEMORY.search(text):
         verdict = Verdict.OUT_OF_MEMORY
     elif outcome.phase is Phase.CREATE and (outcome.kind == "NotImplemented" or _REFUSAL.search(text)):
         verdict = Verdict.UNSUPPORTED
     else:
         verdict = Verdict.ERROR
-    return Judgement(verdict=verdict, phase=outcome.phase, reason=one_line(text))
+    # Where this machine keeps its models tells no reader anything.
+    reason = one_line(text.replace(str(case.model_path), case.model_path.name))
+    return Judgement(verdict=verdict, phase=outcome.phase, reason=reason)
 
 
 def _ran(outcome: Ran, case: Case, golden: Golden, tolerance_for: ToleranceFor) -> Judgement:
@@ -208,12 +209,13 @@ def record_of(
     if family is Family.SKIPPED:
         expected = True
     elif expectation is not None:
-        expected = judgement.verdict is expectation.verdict
+        expected = judgement.verdict in expectation.verdicts
     else:
         expected = family is not Family.FAILED
     reason = judgement.reason
     if expectation is not None and not expected:
-        reason = one_line(f"expected {expectation.verdict} ({expectation.reason}); got: {reason or family}")
+        wanted = " or ".join(expectation.verdicts)
+        reason = one_line(f"expected {wanted} ({expectation.reason}); got: {reason or family}")
     return Record(
         schema=SCHEMA,
         cell=cell.id,

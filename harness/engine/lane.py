@@ -38,10 +38,18 @@ class Lane:
 
     @property
     def wants_worker(self) -> bool:
-        """Whether another process would find work."""
+        """Whether another process would find work.
+
+        The first one goes alone: it shows whether the configuration can be used at all.
+        """
         alive = [worker for worker in self.workers if not worker.stopping]
         starting = sum(not worker.ready for worker in alive)
-        return self.verdict is None and len(alive) < self.width and len(self.queue) > starting
+        return (
+            self.verdict is None
+            and len(alive) < self.width
+            and len(self.queue) > starting
+            and (not alive or starting < len(alive))
+        )
 
     @property
     def idle_worker(self) -> Worker | None:

@@ -7,6 +7,7 @@ loader path, a Vulkan driver), so the pipe is made here and handed to execnet's 
 
 import contextlib
 import os
+import queue
 import shlex
 import signal
 import subprocess
@@ -46,6 +47,8 @@ class AgentProcess:
         self._output = folder / "output.txt"
         self._gateway: Any = None
         self._channel: Any = None
+        self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._problem = ""
         # Readable: the agent reads back what was printed. Appending: after truncation it starts at zero.
         with self._output.open("a+b") as stderr:
             self._popen = subprocess.Popen(  # noqa: S603 - an argument list, never a shell
@@ -64,69 +67,93 @@ class AgentProcess:
         """The process id, on this machine."""
         return self._popen.pid
 
-    def open(self, config: dict[str, Any], deliver: Callable[[Any], None]) -> None:
-        """Bring the agent to life. Blocks for as long as the interpreter needs to start.
+    def serve(self, config: dict[str, Any], deliver: Callable[[Any], None]) -> None:
+        """Bring the agent to life, then carry messages to it. Blocks until the process has ended.
 
         Args:
             config: What the agent calls its configuration.
-            deliver: Called from another thread with each message, and at last with ``ENDED``.
+            deliver: Called with each message, from other threads, and at last with ``ENDED``.
         """
+
+        def hear(message: Any) -> None:
+            if message == ENDED:
+                self._outgoing.put(ENDED)
+            deliver(message)
+
         try:
-            spec = execnet.XSpec(f"popen//python={shlex.quote(sys.executable)}//execmodel=main_thread_only")
-            io = _Pipe(self._popen)
-            with _group_lock:
-                _group.allocate_id(spec)
-            self._gateway = gateway_bootstrap.bootstrap(io, spec)
-            self._gateway.spec = spec
-            with _group_lock:
-                _group._register(self._gateway)  # noqa: SLF001 - what Group.makegateway does at its end
-            self._channel = self._gateway.remote_exec(_AGENT_SOURCE)
-            self._channel.send(config)
-            self._channel.setcallback(deliver, endmarker=ENDED)
-        except (OSError, EOFError, AssertionError, AttributeError):
+            self._open(config, hear)
+        except AssertionError:
+            # Whatever it is, it would go on talking or waiting for ever.
+            self._problem = "it wrote on stdout before the agent was there"
+            self.kill()
+            deliver(ENDED)
+        except (OSError, EOFError, AttributeError):
             # A process that is gone, or that is no Python: its exit and its output tell more than the pipe.
             deliver(ENDED)
+        else:
+            with contextlib.suppress(OSError):  # it is gone, and ENDED is on its way
+                while (message := self._outgoing.get()) != ENDED:
+                    self._channel.send(message)
+
+    def _open(self, config: dict[str, Any], hear: Callable[[Any], None]) -> None:
+        spec = execnet.XSpec(f"popen//python={shlex.quote(sys.executable)}//execmodel=main_thread_only")
+        io = _Pipe(self._popen)
+        with _group_lock:
+            _group.allocate_id(spec)
+        self._gateway = gateway_bootstrap.bootstrap(io, spec)
+        self._gateway.spec = spec
+        with _group_lock:
+            _group._register(self._gateway)  # noqa: SLF001 - what Group.makegateway does at its end
+        self._channel = self._gateway.remote_exec(_AGENT_SOURCE)
+        self._channel.send(config)
+        self._channel.setcallback(hear, endmarker=ENDED)
 
     def send(self, message: tuple[Any, ...]) -> None:
-        """Hand over a message; one to a dead process is lost, and ``ENDED`` is on its way."""
-        try:
-            self._channel.send(message)
-        except OSError:
-            return
+        """Queue a message. Never blocks, whatever the process is busy with; one to a dead process is lost."""
+        self._outgoing.put(message)
 
     def kill(self) -> None:
         """Kill the process and whatever it started, at once. Harmless on a dead one."""
-        if self._popen.poll() is not None:
-            return
-        if os.name == "posix":
-            try:
-                os.killpg(self._popen.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                return
-        else:
-            self._popen.kill()
+        # Not poll(), which would reap a dead process and so give its group's number away: what it left
+        # behind can hold its pipe open.
+        if self._popen.returncode is None:
+            self._kill_group()
 
     def ended(self, grace_s: float = 5.0) -> str:
         """How it ended: ``SIGSEGV``, ``0xC0000005``, ``exit code 3``, or an empty string for a clean exit.
 
-        A process whose agent has returned is told to exit, given ``grace_s`` seconds, then killed.
+        A process whose agent has returned is told to exit, given ``grace_s`` seconds, then killed. What it
+        started and left behind is killed too.
         """
-        with contextlib.suppress(OSError, AttributeError):
-            self._gateway.exit()
+        if self._gateway is not None:
+            with contextlib.suppress(OSError, AttributeError):  # AttributeError: not in its group yet
+                self._gateway.exit()
         try:
             code = self._popen.wait(grace_s)
         except subprocess.TimeoutExpired:
-            self.kill()
+            self._kill_group()
             code = self._popen.wait()
-        return exit_cause(code)
+        else:
+            self._kill_group()
+        return self._problem or exit_cause(code)
+
+    def _kill_group(self) -> None:
+        if os.name == "posix":
+            # PermissionError: macOS says so where only a dead process is left.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._popen.pid, signal.SIGKILL)
+        else:
+            self._popen.kill()
 
     def remote_error(self) -> str:
         """The last line of a Python error that ended the agent itself; empty where there was none."""
+        if self._channel is None:
+            return ""
         try:
             self._channel.waitclose(0.1)
-        except self._channel.RemoteError as error:
+        except execnet.RemoteError as error:
             return str(error).strip().rsplit("\n", 1)[-1]
-        except (OSError, EOFError, AttributeError):
+        except (OSError, EOFError):
             return ""
         return ""
 

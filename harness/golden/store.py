@@ -4,6 +4,7 @@ An entry is ``<cache>/goldens/<2 digits>/<key>/`` with ``manifest.json`` and, wh
 something, ``test_data_set_N/output_M.pb`` as other tools read and write them.
 """
 
+import contextlib
 import hashlib
 import shutil
 from pathlib import Path
@@ -72,6 +73,8 @@ class GoldenStore:
     def save(self, case: Case, golden: Golden) -> None:
         """Keep a golden. One that was ``lost`` is not kept: its next chance is the next run.
 
+        Nor is one with values of another kind than the model declares, for which there is no file format.
+
         Raises:
             UsageError: The cache cannot be written.
         """
@@ -93,7 +96,8 @@ class GoldenStore:
                 _write_outputs(folder / f"test_data_set_{index}", outputs, case)
             (folder / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
 
-        fill_once(self._entry(case), build)
+        with contextlib.suppress(TypeError, KeyError):
+            fill_once(self._entry(case), build)
 
     def _entry(self, case: Case) -> Path:
         identity = (FORMAT, case.digest, sorted(self._provenance.items()))

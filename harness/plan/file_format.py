@@ -152,7 +152,10 @@ class ToleranceTable(SelectorTable, kw_only=True):
 class ExpectTable(SelectorTable, kw_only=True):
     """The verdict that the selected cells are known to have; later entries win."""
 
-    verdict: Annotated[Verdict, Meta(description="The expected verdict; any other is unexpected.")]
+    verdict: Annotated[
+        Verdict | Annotated[list[Verdict], Meta(min_length=1)],
+        Meta(description="The expected verdict, or several where a fault shows in more than one way."),
+    ]
     reason: Annotated[Text, Meta(description="Why, or a link to it.")]
 
 

@@ -12,7 +12,7 @@ from harness.plan.consistency import contradictions
 from harness.plan.file_format import MatrixFile, ModelsTable
 from harness.plan.selector import Globs, Selector, selector_from
 from harness.plan.structure import Place, deviations
-from harness.plan.target import Target, axes_from, target_from
+from harness.plan.target import Target, axes_from, one_or_more, target_from
 
 
 class Models(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,10 +40,16 @@ class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict that the selected cells are known to have, and why."""
+    """The verdict that the selected cells are known to have, and why.
+
+    Attributes:
+        selector: Which cells.
+        verdicts: Any of these is expected; more than one where a fault shows in more than one way.
+        reason: Why, or a link to it.
+    """
 
     selector: Selector
-    verdict: Verdict
+    verdicts: tuple[Verdict, ...]
     reason: str
 
 
@@ -137,7 +143,7 @@ def matrix_from(table: dict[str, Any], path: Path) -> Matrix:
         expect=tuple(
             Expectation(
                 selector=selector_from(entry, not_keys=("verdict", "reason")),
-                verdict=Verdict(entry["verdict"]),
+                verdicts=tuple(Verdict(verdict) for verdict in one_or_more(entry["verdict"])),
                 reason=entry["reason"],
             )
             for entry in table.get("expect", [])

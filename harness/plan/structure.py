@@ -65,6 +65,8 @@ def deviations(value: object, kind: inspect.Type, place: Place) -> Iterator[Prob
         case inspect.UnionType(types=(*_, inspect.ListType() as a_list)), list():
             # Judged as the union's list, so that its bad items are named; anything else as a whole.
             yield from _in_list(value, a_list, place)
+        case inspect.UnionType(types=(inspect.EnumType() as choice, *_)), str():
+            yield from _in_choice(value, choice, place)
         case ((inspect.LiteralType() | inspect.EnumType()), _):
             yield from _in_choice(value, kind, place)
         case _ if not _fits(value, kind):

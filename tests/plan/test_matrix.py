@@ -134,7 +134,7 @@ def test_every_key_arrives_in_its_normal_form(tmp_path: Path) -> None:
         expect=(
             Expectation(
                 selector=Selector(suite=("onnx-node",), provider=("QNN*",)),
-                verdict=Verdict.CRASH,
+                verdicts=(Verdict.CRASH,),
                 reason="it does",
             ),
         ),

@@ -1,0 +1,82 @@
+"""A matrix file as a collector, its cells as items. Collecting opens no model and imports no onnxruntime."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Never
+
+import pytest
+
+from harness.core.cell import Cell
+from harness.core.errors import UsageError
+from harness.engine.events import Finished, TargetReady
+from harness.plan.plan import Plan
+from harness.pytest_plugin.outcome import Outcome, outcome_of
+from harness.pytest_plugin.session import matrices_of
+
+
+class MatrixFile(pytest.File):
+    """A matrix file that was named on the command line."""
+
+    plan: Plan
+
+    def collect(self) -> Iterator["CellItem"]:
+        """One item for each cell, in the order of the plan."""
+        try:
+            self.plan, _ = matrices_of(self.config).prepared(self.path)
+        except UsageError as error:
+            raise self.CollectError(str(error)) from None
+        for cell in self.plan.cells:
+            yield CellItem.from_parent(self, name=cell.id, cell=cell)
+
+
+class CellItem(pytest.Item):
+    """One cell. The engine runs it, usually long before its turn; the item waits for its result.
+
+    Attributes:
+        cell: The cell.
+        finished: Its result, from the end of its run until its report.
+        ready: Targets that were announced meanwhile.
+    """
+
+    def __init__(self, *, cell: Cell, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.cell = cell
+        self.finished: Finished | None = None
+        self.ready: tuple[TargetReady, ...] = ()
+
+    def runtest(self) -> None:
+        """Wait for the cell's record, and end as it says."""
+        run = matrices_of(self.config).for_items(self.path)
+        self.finished = run.take(self.cell)
+        self.ready = run.take_ready()
+        record = self.finished.record
+        self.user_properties.append(("verdict", record.verdict.value))
+        plan = self.getparent(MatrixFile).plan  # type: ignore[union-attr]  # items have no other parent
+        outcome = outcome_of(record, plan)
+        if outcome.kind == "failed" and self.finished.printed:
+            self.add_report_section("call", "output of the process", self.finished.printed)
+        settle(outcome)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """A cell has no line of its own: the matrix file stands for it."""
+        return self.path, 0, self.name
+
+
+def settle(outcome: Outcome) -> None:
+    """End a test as an outcome says.
+
+    Raises:
+        pytest.skip.Exception: It is a skip.
+        pytest.xfail.Exception: It is an expected failure.
+        pytest.fail.Exception: It is a failure, shown without a traceback.
+    """
+    if outcome.kind != "passed":
+        _raise(outcome)
+
+
+def _raise(outcome: Outcome) -> Never:
+    if outcome.kind == "skipped":
+        pytest.skip(outcome.text)
+    if outcome.kind == "xfailed":
+        pytest.xfail(outcome.text)
+    pytest.fail(outcome.text, pytrace=False)

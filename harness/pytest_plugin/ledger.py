@@ -1,0 +1,166 @@
+"""The books of a run, kept by the one process that owns it: records into totals and into the run folder."""
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from harness.core.errors import UsageError
+from harness.core.record import Record
+from harness.engine.events import TargetReady
+from harness.engine.run_folder import RunFolder
+from harness.engine.tally import Tally
+from harness.plan.plan import Plan
+from harness.pytest_plugin.items import CellItem
+from harness.pytest_plugin.session import Matrices
+from harness.pytest_plugin.summary import write_summary
+
+ATTRIBUTE = "ep_harness"
+
+
+class Enclosure(msgspec.Struct, frozen=True):
+    """What travels in a report, as JSON.
+
+    Attributes:
+        matrix: Path of the matrix file.
+        record: The cell's record.
+        ready: Targets that were announced before.
+    """
+
+    matrix: str
+    record: Record
+    ready: tuple[TargetReady, ...] = ()
+
+
+def enclose(report: pytest.TestReport, matrix: Path, record: Record, ready: tuple[TargetReady, ...]) -> None:
+    """Attach a record to a report; xdist carries attributes that are text."""
+    enclosure = Enclosure(matrix=str(matrix), record=record, ready=ready)
+    setattr(report, ATTRIBUTE, msgspec.json.encode(enclosure).decode())
+
+
+class Book:
+    """One matrix's run.
+
+    Args:
+        plan: The selected cells.
+        out: Where the run folder is to be; None for none.
+
+    Raises:
+        UsageError: The run folder cannot be made.
+    """
+
+    def __init__(self, plan: Plan, out: Path | None) -> None:
+        self.tally = Tally(plan)
+        self.folder = None if out is None else RunFolder.create(out, plan)
+        self._awaited = {cell.id for cell in plan.cells}
+
+    @property
+    def missing(self) -> int:
+        """Planned cells without a record."""
+        return len(self._awaited)
+
+    def add(self, enclosure: Enclosure) -> None:
+        """Enter a record; a second one for the same cell, of a plugin that repeats tests, does not count."""
+        if self.folder is not None:
+            for ready in enclosure.ready:
+                self.folder.ready(ready)
+        if enclosure.record.cell not in self._awaited:
+            return
+        self._awaited.remove(enclosure.record.cell)
+        self.tally.add(enclosure.record)
+        if self.folder is not None:
+            self.folder.add(enclosure.record)
+
+
+class Ledger:
+    """Takes the records out of the reports.
+
+    Args:
+        config: Of the session.
+        matrices: Of the session.
+        paths: The matrix files that were named.
+    """
+
+    def __init__(self, config: pytest.Config, matrices: Matrices, paths: tuple[Path, ...]) -> None:
+        self._config = config
+        self._matrices = matrices
+        self._paths = paths
+        self._books: dict[Path, Book] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Open the books for the items of this process; with xdist it has none."""
+        if not (self._config.option.collectonly or session.testsfailed):
+            self._open((item.path, item.name) for item in session.items if isinstance(item, CellItem))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Open the books for the items of xdist's workers."""
+        if not self._books:
+            self._open(self._parsed(ids))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Enter a record; the terminal keeps every report for ever, so it leaves the report here."""
+        text = report.__dict__.pop(ATTRIBUTE, None)
+        if text is not None:
+            enclosure = _DECODER.decode(text)
+            _or_stop(lambda: self._books[Path(enclosure.matrix)].add(enclosure))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Close the run folders."""
+        for book in self._books.values():
+            if book.folder is not None:
+                _or_stop(book.folder.finish)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """One table for each matrix; ``-qq`` hides it."""
+        if self._config.get_verbosity() > -2:  # noqa: PLR2004 - -qq
+            for path, book in self._books.items():
+                folder = None if book.folder is None else book.folder.path
+                write_summary(
+                    terminalreporter, _nodeid(self._config, path), book.tally.rows(), book.missing, folder
+                )
+
+    def _open(self, selected: Iterable[tuple[Path, str]]) -> None:
+        ids: dict[Path, set[str]] = {}
+        for path, cell_id in selected:
+            ids.setdefault(path, set()).add(cell_id)
+        out = self._config.getoption("ep_out")
+        for path, wanted in ids.items():
+            plan, _ = self._matrices.prepared(path)
+            narrowed = Plan(matrix=plan.matrix, cells=tuple(cell for cell in plan.cells if cell.id in wanted))
+            try:
+                self._books[path] = Book(narrowed, None if out is None else Path(out))
+            except UsageError as error:
+                raise pytest.UsageError(*map(str, error.problems)) from error
+
+    def _parsed(self, nodeids: Iterable[str]) -> Iterable[tuple[Path, str]]:
+        heads = {_nodeid(self._config, path): path for path in self._paths}
+        for nodeid in nodeids:
+            head, _, cell_id = nodeid.partition("::")
+            if head in heads:
+                yield heads[head], cell_id
+
+
+def _or_stop(write: Callable[[], Any]) -> None:
+    """A run folder that cannot be written any more ends the session, with a line and not with a traceback."""
+    try:
+        write()
+    except UsageError as error:
+        pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+
+
+def _nodeid(config: pytest.Config, path: Path) -> str:
+    """The id that pytest gives to a file."""
+    try:
+        return path.relative_to(config.rootpath).as_posix()
+    except ValueError:
+        return Path(os.path.relpath(path, config.rootpath)).as_posix()
+
+
+_DECODER = msgspec.json.Decoder(Enclosure)

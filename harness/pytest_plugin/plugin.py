@@ -1,0 +1,96 @@
+"""What pytest loads in every run: an option, a marker, a fixture. All else waits for a matrix to be named."""
+
+import os
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from harness.pytest_plugin.fixture import EpCell
+    from harness.pytest_plugin.items import MatrixFile
+
+MATRICES = pytest.StashKey[tuple[Path, ...]]()
+"""The matrix files named on the command line, absolute, in its order."""
+
+MARKER = (
+    "ep_matrix(path, **selector): run the test for each cell of a matrix file, relative to rootdir, that "
+    "the selector matches: globs on suite, model, target, provider or an axis. Use the fixture ep_cell."
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--ep-out``."""
+    group = parser.getgroup("ep-harness", "execution provider harness (pytest MATRIX.toml)")
+    group.addoption(
+        "--ep-out", metavar="DIR", help="write run.json, records.jsonl and artifacts of the matrix below DIR"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker and, where a matrix is named, the hooks that run it."""
+    config.addinivalue_line("markers", MARKER)
+    matrices = named_matrices(config)
+    config.stash[MATRICES] = matrices
+    out = config.getoption("ep_out")
+    if out is not None:
+        if len(matrices) != 1:
+            got = f"{len(matrices)} are named" if matrices else "none is named"
+            raise pytest.UsageError(f"--ep-out holds the run of one matrix, and {got}: pytest MATRIX.toml")
+        # Workers of xdist get the options, but may have another working directory.
+        config.option.ep_out = os.path.abspath(config.invocation_params.dir / out)  # noqa: PTH100 - as pytest does
+    if matrices:
+        from harness.pytest_plugin.conductor import register
+
+        register(config, matrices)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "MatrixFile | None":
+    """Collect a matrix file, if it was named on the command line."""
+    if file_path.suffix != ".toml" or file_path not in parent.config.stash[MATRICES]:
+        return None
+    from harness.pytest_plugin.items import MatrixFile
+
+    return MatrixFile.from_parent(parent, path=file_path)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that takes ``ep_cell`` once for each cell that its marker selects."""
+    if "ep_cell" in metafunc.fixturenames:
+        from harness.pytest_plugin.fixture import parametrize
+
+        parametrize(metafunc)
+
+
+@pytest.fixture
+def ep_cell(request: pytest.FixtureRequest) -> "EpCell":
+    """One cell of the matrix that the test's marker ``ep_matrix`` names; ``run()`` runs it."""
+    from harness.pytest_plugin.fixture import open_cell
+
+    return open_cell(request)
+
+
+def named_matrices(config: pytest.Config) -> tuple[Path, ...]:
+    """The matrix files among the arguments, which may go on with ``::cell``; each once."""
+    paths: dict[Path, None] = {}
+    for argument in config.args:
+        base = argument.partition("[")[0].partition("::")[0]
+        if base.endswith(".toml"):
+            path = Path(os.path.abspath(config.invocation_params.dir / base))  # noqa: PTH100 - no links resolved
+            if is_matrix(path):
+                paths[path] = None
+    return tuple(paths)
+
+
+def is_matrix(path: Path) -> bool:
+    """Whether a TOML file is a matrix, and not some other plugin's business; a broken one may be."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return False
+    try:
+        table = tomllib.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return b"[[target]]" in content
+    return "schema" in table and isinstance(table.get("target"), list)

@@ -1,0 +1,181 @@
+"""How cells are spread over xdist's workers: each takes a contiguous share, known to it from the start.
+
+A target's cells stand together in a plan and share processes, so a share should be one piece; and a worker
+that knows its share can let its engine run ahead, although it is told to report only a few cells at a time.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import pytest
+
+SHARE = "ep_harness_share"
+"""In a worker's input: its index among the workers and their number."""
+
+WINDOW = 4
+"""Cells that a worker is told about at once. More would be reported after a stop (``-x``) too."""
+
+
+class Node(Protocol):
+    """What is used of an ``xdist.workermanage.WorkerController``."""
+
+    gateway: Any
+    workerinput: dict[str, Any]
+    shutting_down: bool
+
+    def send_runtest_some(self, indices: Sequence[int]) -> None:
+        """Tell the worker which items come next."""
+
+    def shutdown(self) -> None:
+        """Tell the worker that no more items will come."""
+
+
+def share(total: int, index: int, count: int) -> range:
+    """The items of one worker of several: contiguous, in order, sizes differing by at most one."""
+    return range(total * index // count, total * (index + 1) // count)
+
+
+class ShareScheduling:
+    """A scheduler for xdist: its work is linear in the number of items.
+
+    Args:
+        config: Of the controller.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._count = 0
+        self._collections: dict[Node, Sequence[str]] = {}
+        self._queues: dict[Node, deque[int]] = {}
+        self._sent: dict[Node, deque[int]] = {}
+        self._orphans: deque[int] = deque()
+        self._ids: Sequence[str] | None = None
+
+    @property
+    def nodes(self) -> list[Node]:
+        """Workers that are up."""
+        return list(self._sent)
+
+    @property
+    def collection_is_completed(self) -> bool:
+        """Whether as many workers as were started have collected."""
+        return len(self._collections) >= max(1, self._count)
+
+    @property
+    def tests_finished(self) -> bool:
+        """Whether all is on its way: a worker ends its last item only once told that it is the last."""
+        waiting = self._orphans or any(self._queues.values())
+        return (
+            self.collection_is_completed
+            and not waiting
+            and all(len(sent) <= 1 for sent in self._sent.values())
+        )
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether anything is still to be reported."""
+        return bool(self._orphans) or any(self._queues.values()) or any(self._sent.values())
+
+    def add_node(self, node: Node) -> None:
+        """A worker is up."""
+        self._sent[node], self._queues[node] = deque(), deque()
+        self._count = max(self._count, node.workerinput.get(SHARE, (0, 0))[1])
+
+    def add_node_collection(self, node: Node, collection: Sequence[str]) -> None:
+        """A worker has collected."""
+        self._collections[node] = collection
+
+    def schedule(self) -> None:
+        """Spread the items, once; afterwards find work for workers that took the place of dead ones."""
+        if self._ids is None:
+            self._ids = next(iter(self._collections.values()))
+            if not self._all_the_same():
+                self._ids = ()
+            self._spread(len(self._ids))
+        for node in self.nodes:
+            self._fill(node)
+
+    def mark_test_complete(self, node: Node, item_index: int, duration: float = 0) -> None:  # noqa: ARG002
+        """A worker has reported an item."""
+        self._sent[node].remove(item_index)
+        self._fill(node)
+
+    def mark_test_pending(self, item: str) -> None:
+        """Run an item once more."""
+        self._orphans.append((self._ids or ()).index(item))
+        for node in self.nodes:
+            self._fill(node)
+
+    def remove_pending_tests_from_node(self, node: Node, indices: Sequence[int]) -> None:
+        """Never asked for, since nothing is ever stolen.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError
+
+    def remove_node(self, node: Node) -> str | None:
+        """A worker is gone: the item that it was at is lost, the others go to whoever replaces it."""
+        sent, queue = self._sent.pop(node), self._queues.pop(node)
+        lost = sent.popleft() if sent else None
+        self._orphans += (*sent, *queue)
+        for other in self.nodes:
+            self._fill(other)
+        return None if lost is None or self._ids is None else self._ids[lost]
+
+    def _spread(self, total: int) -> None:
+        unclaimed = {index: share(total, index, self._count) for index in range(self._count)}
+        for node, queue in self._queues.items():
+            index, _ = node.workerinput.get(SHARE, (None, 0))
+            queue.extend(unclaimed.pop(index, ()))
+        for indices in unclaimed.values():
+            self._orphans += indices
+
+    def _fill(self, node: Node) -> None:
+        if node.shutting_down or self._ids is None:
+            return
+        sent = self._sent[node]
+        fresh = list(_pop(self._queues[node] or self._orphans, WINDOW - len(sent)))
+        if fresh:
+            sent += fresh
+            node.send_runtest_some(fresh)
+        if not self._queues[node] and not self._orphans:
+            node.shutdown()
+
+    def _all_the_same(self) -> bool:
+        (first, ids), *others = self._collections.items()
+        different = [node for node, its_ids in others if its_ids != ids]
+        for node in different:
+            text = (
+                f"{node.gateway.id} found other cells than {first.gateway.id}: did a folder change meanwhile?"
+            )
+            report = pytest.CollectReport(node.gateway.id, "failed", longrepr=text, result=[])
+            self._config.hook.pytest_collectreport(report=report)
+        return not different
+
+
+class Shares:
+    """Hooks of xdist's controller."""
+
+    def __init__(self) -> None:
+        self._started = 0
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Node) -> None:
+        """Tell a worker its share; one that replaces a dead worker has none, and is told item by item."""
+        count = node.workerinput["workercount"]
+        if self._started < count:
+            node.workerinput[SHARE] = (self._started, count)
+        self._started += 1
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config) -> ShareScheduling:
+        """Spread the cells by shares."""
+        return ShareScheduling(config)
+
+
+def _pop(queue: "deque[int]", count: int) -> Iterable[int]:
+    while queue and count > 0:
+        yield queue.popleft()
+        count -= 1

@@ -1,0 +1,152 @@
+"""The engines of a pytest session: cells are submitted ahead, and each result is waited for by name."""
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+from harness.core.cell import Cell
+from harness.corpus.suites import Suite
+from harness.engine.artifacts import keep_artifacts
+from harness.engine.engine import Engine
+from harness.engine.events import Finished, TargetReady
+from harness.engine.prepare import prepare
+from harness.plan.plan import Plan
+from harness.pytest_plugin.outcome import excerpt
+
+Settle = Callable[[Finished], Finished]
+
+
+class EngineRun:
+    """One engine, and what has come out of it so far.
+
+    Args:
+        plan: What may be asked for.
+        suites: Suite name -> suite.
+        processes: Target processes at once.
+        settle: Called with each result as it arrives; what it returns is kept until it is taken.
+    """
+
+    def __init__(self, plan: Plan, suites: Mapping[str, Suite], processes: int, settle: Settle) -> None:
+        self._engine = Engine(plan, suites, processes)
+        self._events = self._engine.events()
+        self._settle = settle
+        self._open: set[str] = set()
+        self._finished: dict[str, Finished] = {}
+        self._ready: list[TargetReady] = []
+
+    def submit(self, cells: Iterable[Cell]) -> None:
+        """Queue those cells that are neither queued already nor waiting to be taken."""
+        fresh = {cell.id: cell for cell in cells}
+        for known in self._open & fresh.keys() | self._finished.keys() & fresh.keys():
+            del fresh[known]
+        self._open |= fresh.keys()
+        self._engine.submit(fresh.values())
+
+    def take(self, cell: Cell) -> Finished:
+        """Wait for a cell's result and hand it out; it is submitted where it was not."""
+        cell_id = cell.id
+        if cell_id not in self._finished:
+            self.submit((cell,))
+        while cell_id not in self._finished:
+            event = next(self._events)
+            if isinstance(event, Finished):
+                self._open.discard(event.record.cell)
+                self._finished[event.record.cell] = self._settle(event)
+            elif isinstance(event, TargetReady):
+                self._ready.append(event)
+            else:
+                warnings.warn(pytest.PytestWarning(event.message), stacklevel=2)
+        return self._finished.pop(cell_id)
+
+    def take_ready(self) -> tuple[TargetReady, ...]:
+        """The targets that have been announced since this was last asked."""
+        ready, self._ready = tuple(self._ready), []
+        return ready
+
+    def close(self) -> None:
+        """Kill every process of the engine."""
+        self._engine.close()
+
+
+class Matrices:
+    """The matrices of a session by path, and their engines: one for items, one for the fixture's tests.
+
+    Args:
+        config: Of the session.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        workers = getattr(config, "workerinput", {}).get("workercount", 1)
+        self._processes = max(1, (os.cpu_count() or 1) // workers)
+        out = config.getoption("ep_out")
+        self._out = None if out is None else Path(out)
+        self._here = config.invocation_params.dir
+        self._prepared: dict[Path, tuple[Plan, dict[str, Suite]]] = {}
+        self._item_runs: dict[Path, EngineRun] = {}
+        self._test_runs: dict[Path, EngineRun] = {}
+
+    def prepared(self, path: Path) -> tuple[Plan, dict[str, Suite]]:
+        """The plan and the suites of a matrix; read once.
+
+        Raises:
+            UsageError: The matrix is wrong.
+        """
+        if path not in self._prepared:
+            # As the user would name it, which keeps messages short and run.json free of home folders.
+            named = path.relative_to(self._here) if path.is_relative_to(self._here) else path
+            self._prepared[path] = prepare(named)
+        return self._prepared[path]
+
+    def for_items(self, path: Path) -> EngineRun:
+        """The engine that serves items: of a result it keeps no more than a report shows."""
+        if path not in self._item_runs:
+            self._item_runs[path] = EngineRun(*self.prepared(path), self._processes, self._keep_little)
+        return self._item_runs[path]
+
+    def for_tests(self, path: Path) -> EngineRun:
+        """The engine that serves tests written in Python, which get the outputs too."""
+        if path not in self._test_runs:
+            self._test_runs[path] = EngineRun(
+                *self.prepared(path), self._processes, lambda finished: finished
+            )
+        return self._test_runs[path]
+
+    def done_with(self, path: Path) -> None:
+        """No more items of this matrix will come: its processes need not stay."""
+        run = self._item_runs.pop(path, None)
+        if run is not None:
+            run.close()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """End every engine, however the session ended."""
+        for runs in (self._item_runs, self._test_runs):
+            while runs:
+                runs.popitem()[1].close()
+
+    def pytest_unconfigure(self) -> None:
+        """End every engine where pytest never came to finish its session."""
+        self.pytest_sessionfinish()
+
+    def _keep_little(self, finished: Finished) -> Finished:
+        record = finished.record
+        if self._out is not None:
+            try:
+                record = keep_artifacts(self._out, finished)
+            except OSError as error:
+                warnings.warn(pytest.PytestWarning(f"{self._out}: no artifacts: {error}"), stacklevel=2)
+        return Finished(record=record, printed=excerpt(finished.printed))
+
+
+_MATRICES = pytest.StashKey[Matrices]()
+
+
+def matrices_of(config: pytest.Config) -> Matrices:
+    """The session's matrices; made, and hooked into its end, on the first call."""
+    if _MATRICES not in config.stash:
+        config.stash[_MATRICES] = Matrices(config)
+        config.pluginmanager.register(config.stash[_MATRICES], "ep_harness_matrices")
+    return config.stash[_MATRICES]

@@ -1,0 +1,209 @@
+"""Every way in which a provider can fail a model, through the real engine and the real agent.
+
+Each faulty model stands between two good ones in the queue of one worker. All of them share one run.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from harness.core.verdict import Phase, Verdict
+from harness.engine.events import Event, Finished
+
+POSIX = os.name == "posix"
+
+
+class Want(NamedTuple):
+    """What a fault shall come to."""
+
+    verdict: Verdict
+    phase: Phase = Phase.COMPARE
+    cause: str = ""
+    reason: str = ""
+
+
+CRASH, HANG, ERROR, PASS = Verdict.CRASH, Verdict.HANG, Verdict.ERROR, Verdict.PASS
+CREATE, RUN, COMPARE = Phase.CREATE, Phase.RUN, Phase.COMPARE
+AFTER = "died in teardown, after the result"
+
+FAULTS = {
+    "segv_in_create": Want(CRASH, CREATE, "SIGSEGV", "died in phase create: SIGSEGV"),
+    "segv_in_run": Want(CRASH, RUN, "SIGSEGV"),
+    "segv_in_teardown": Want(PASS, COMPARE, "", f"{AFTER}: SIGSEGV"),
+    "abort_in_create": Want(CRASH, CREATE, "SIGABRT"),
+    "abort_in_run": Want(CRASH, RUN, "SIGABRT"),
+    "abort_in_teardown": Want(PASS, COMPARE, "", f"{AFTER}: SIGABRT"),
+    "exit3_in_create": Want(CRASH, CREATE, "exit code 3"),
+    "exit3_in_run": Want(CRASH, RUN, "exit code 3"),
+    "exit3_in_teardown": Want(PASS, COMPARE, "", f"{AFTER}: exit code 3"),
+    "exit0_in_create": Want(CRASH, CREATE, "", "it exited early"),
+    "exit0_in_run": Want(CRASH, RUN, "", "it exited early"),
+    "exit0_in_teardown": Want(PASS, COMPARE, "", f"{AFTER}: it exited"),
+    "kill_in_run": Want(CRASH, RUN, "SIGKILL"),
+    "killonce_in_run": Want(PASS),
+    "orphan_in_run": Want(CRASH, RUN, "SIGABRT"),
+    "memory_in_create": Want(Verdict.OUT_OF_MEMORY, CREATE),
+    "memory_in_run": Want(Verdict.OUT_OF_MEMORY, RUN),
+    "alloc_in_run": Want(Verdict.OUT_OF_MEMORY, RUN, "", "Failed to allocate memory"),
+    "error_in_create": Want(ERROR, CREATE, "", "Fail: [ONNXRuntimeError] : 1"),
+    "error_in_run": Want(ERROR, RUN, "", "Fail: [ONNXRuntimeError] : 1"),
+    "notimpl_in_create": Want(Verdict.UNSUPPORTED, CREATE, "", "no kernel for Relu"),
+    "notimpl_in_run": Want(ERROR, RUN),
+    "ansi_in_run": Want(ERROR, RUN, "", "<script>"),
+    "long_in_run": Want(ERROR, RUN, "", "xxxxx…"),
+    "unreadable_in_run": Want(ERROR, RUN, "", "without a readable text"),
+    "flood_in_run": Want(PASS),
+    "say_in_run": Want(PASS),
+    "say_in_teardown": Want(PASS),
+    "wrong_dtype": Want(Verdict.DTYPE_MISMATCH, COMPARE, "", "got float64, golden is float32"),
+    "wrong_shape": Want(Verdict.SHAPE_MISMATCH, COMPARE, "", "float32[2, 2]"),
+    "missing_output": Want(Verdict.SHAPE_MISMATCH, COMPARE, "", "outputs missing: 'z'"),
+    "extra_output": Want(Verdict.SHAPE_MISMATCH, COMPARE, "", "not asked for: 'w'"),
+    "permuted": Want(PASS),
+    "nan": Want(Verdict.NAN_MISMATCH, COMPARE, "", "1 of 4 elements"),
+    "off_by_one": Want(Verdict.MISMATCH, COMPARE, "", "output 'k': 1 of 4 elements"),
+    "reordered": Want(Verdict.MISMATCH, COMPARE, "", "same values in another order"),
+    "zeros": Want(Verdict.MISMATCH, COMPARE, "", "all zeros"),
+    "jitter": Want(Verdict.NONDETERMINISTIC, COMPARE, "", "a second run"),
+    "small_jitter": Want(PASS),
+    "providers_change": Want(Verdict.FALLBACK_AT_RUN, COMPARE, "", "CUDAExecutionProvider"),
+    "placed_nowhere": Want(Verdict.FALLBACK, COMPARE, "", "Cast, Neg, Relu"),
+    "folded": Want(Verdict.FOLDED, COMPARE, "", "no node was left"),
+    "placed_partly": Want(Verdict.PASS_PARTIAL, COMPARE, "", "left to the CPU: Neg"),
+    "placed_but_shapes": Want(PASS),
+    "hostile_name": Want(Verdict.SHAPE_MISMATCH, COMPARE, "", "outputs missing"),
+    "hostile_placement": Want(PASS),
+}
+HANGS = {
+    "hang_in_create": Want(HANG, CREATE, "", "no end of phase create within 1 s"),
+    "hang_in_run": Want(HANG, RUN, "", "no end of phase run within 1 s"),
+    "hang_in_teardown": Want(PASS, COMPARE, "", "no end within 1 s"),
+    "hanggil_in_run": Want(HANG, RUN, "", "no end of phase run within 1 s"),
+}
+VARIANTS = {
+    ("placed_but_shapes", "2_placed_but_shapes"): "shaped",
+    # Its inputs do not fit into a pipe that nobody reads, and must not stop the engine.
+    ("hanggil_in_run", "3_after"): "big",
+}
+MATRIX = """
+[models]
+folders = ["faults", "hangs"]
+[[target]]
+name = "faulty"
+provider = "CUDAExecutionProvider"
+[[target]]
+name = "slow"
+provider = "CUDAExecutionProvider"
+timeouts_s = { create = 1.0, run = 1.0, teardown = 1.0 }
+[[exclude]]
+suite = "hangs"
+target = "faulty"
+[[exclude]]
+suite = "faults"
+target = "slow"
+"""
+
+pytestmark = pytest.mark.skipif(not POSIX, reason="the fake dies by POSIX signals")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("faults")
+
+
+@pytest.fixture(scope="module")
+def cells(
+    home: Path,
+    write_model: Callable[..., None],
+    run_matrix: Callable[..., list[Event]],
+    fake_env: dict[str, str],
+) -> dict[str, Finished]:
+    import tomllib
+
+    for suite, faults in (("faults", FAULTS), ("hangs", HANGS)):
+        for fault in faults:
+            for name in ("1_before", f"2_{fault}", "3_after"):
+                write_model(home / suite / fault / f"{name}.onnx", VARIANTS.get((fault, name), ""))
+    matrix = tomllib.loads(MATRIX)
+    for target in matrix["target"]:
+        target["env"] = {**fake_env, "FAKE_MARKER": str(home / "marker")}
+    finished = [event for event in run_matrix(home, matrix) if isinstance(event, Finished)]
+    found = {event.record.model.removesuffix(".onnx"): event for event in finished}
+    assert len(found) == len(finished) == 3 * (len(FAULTS) + len(HANGS))
+    return found
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, *HANGS])
+def test_a_fault_gets_its_verdict_and_harms_nobody_else(cells: dict[str, Finished], fault: str) -> None:
+    want = {**FAULTS, **HANGS}[fault]
+    record = cells[f"{fault}/2_{fault}"].record
+    assert (record.verdict, record.phase, record.cause) == (want.verdict, want.phase, want.cause), record
+    assert want.reason in record.reason
+    assert (record.reason == "") is (want.verdict is PASS and not want.reason), record.reason
+    for neighbour in ("1_before", "3_after"):
+        record = cells[f"{fault}/{neighbour}"].record
+        assert (record.verdict, record.attempt) == (PASS, 1), record
+
+
+@pytest.mark.parametrize("fault", ["killonce_in_run", "kill_in_run"])
+def test_only_a_kill_from_outside_gets_a_second_attempt(cells: dict[str, Finished], fault: str) -> None:
+    assert cells[f"{fault}/2_{fault}"].record.attempt == 2
+
+
+def test_every_other_cell_has_one_attempt(cells: dict[str, Finished]) -> None:
+    assert {name for name, cell in cells.items() if cell.record.attempt != 1} == {
+        "killonce_in_run/2_killonce_in_run",
+        "kill_in_run/2_kill_in_run",
+    }
+
+
+def test_what_a_cell_prints_is_its_own(cells: dict[str, Finished]) -> None:
+    said = cells["say_in_run/2_say_in_run"].printed
+    # Once for each run of the session.
+    assert said.count("stdout of the provider\n") == said.count("buffered in C\n") == 2
+    assert "stderr of the provider �\x1b[31m\n" in said
+    talkative = {name for name, cell in cells.items() if cell.printed}
+    assert {name for name in talkative if not name.endswith(("2_say_in_run", "2_flood_in_run"))} == set()
+
+
+def test_a_flood_keeps_its_head_and_its_tail(cells: dict[str, Finished]) -> None:
+    printed = cells["flood_in_run/2_flood_in_run"].printed
+    assert 16_000 < len(printed) < 17_000
+    assert printed.startswith("noise ")
+    assert printed.endswith("noise \n")
+    assert " bytes cut ...]" in printed
+
+
+def test_messages_of_any_length_and_content_become_one_line(cells: dict[str, Finished]) -> None:
+    for cell in cells.values():
+        assert len(cell.record.reason) <= 300
+        assert "\n" not in cell.record.reason
+        cell.record.reason.encode()
+
+
+def test_an_output_name_that_is_no_text_can_be_recorded(cells: dict[str, Finished]) -> None:
+    outputs = cells["hostile_name/2_hostile_name"].record.outputs
+    assert [output.name[:2] for output in outputs] == ["y", "k", "z", "y?"]
+
+
+def test_timings_and_placement_come_with_a_result(cells: dict[str, Finished]) -> None:
+    record = cells["placed_partly/1_before"].record
+    assert record.timings_ms.keys() == {"create", "first_run", "teardown"}
+    assert record.placement is not None
+    assert (record.placement.ep_nodes, record.placement.partitions, record.placement.source) == (
+        3,
+        2,
+        "assignment",
+    )
+
+
+def test_nothing_that_a_dead_process_started_survives(cells: dict[str, Finished], home: Path) -> None:
+    assert cells
+    pid = int((home / "marker.child").read_text(encoding="utf-8"))
+    with contextlib.suppress(FileNotFoundError):  # a zombie may wait for whoever adopted it
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        assert state == "Z"

@@ -1,0 +1,171 @@
+"""Targets that cannot be used, each for its own reason: one run over all of them."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from harness.core.verdict import Cause, Phase, Verdict
+from harness.engine.events import Event, Finished, TargetReady
+
+CUDA = "CUDAExecutionProvider"
+
+
+class Want(NamedTuple):
+    """A target's settings beside the usual ones, and what its cells shall come to."""
+
+    table: dict[str, Any]
+    cause: str
+    reason: str
+    phase: Phase = Phase.START
+
+
+def fault(name: str) -> dict[str, Any]:
+    return {"env": {"FAKE_FAULT": name}}
+
+
+REGISTER = Phase.REGISTER
+TARGETS = {
+    "not-installed": Want(fault("not_installed"), Cause.NOT_INSTALLED, "no onnxruntime in"),
+    "broken": Want(fault("broken_dependency"), Cause.IMPORT_FAILED, "No module named 'coloredlogs'"),
+    "hollow": Want(fault("hollow"), Cause.IMPORT_FAILED, "hollow"),
+    "unreadable": Want(fault("unreadable_in_import"), Cause.IMPORT_FAILED, "without a readable text"),
+    "crash-import": Want(fault("segv_in_import"), Cause.IMPORT_FAILED, "in phase start: SIGSEGV"),
+    "exit-import": Want(fault("exit3_in_import"), Cause.IMPORT_FAILED, "in phase start: exit code 3"),
+    "hang-import": Want(
+        {**fault("hang_in_import"), "timeouts_s": {"start": 1.0}}, Cause.IMPORT_FAILED, "no answer in 1 s"
+    ),
+    "crash-register": Want(
+        fault("abort_in_register"), Cause.REGISTRATION_FAILED, "in phase register: SIGABRT", REGISTER
+    ),
+    "hang-register": Want(
+        {**fault("hang_in_register"), "timeouts_s": {"register": 1.0}},
+        Cause.REGISTRATION_FAILED,
+        "no answer in 1 s",
+        REGISTER,
+    ),
+    "unlisted": Want(fault("unlisted"), Cause.NOT_IN_BUILD, f"{CUDA} is not in this onnxruntime"),
+    "dropped": Want(fault("dropped"), Cause.REGISTRATION_FAILED, f"the session has no {CUDA}", REGISTER),
+    "library-stderr": Want(
+        fault("library_on_stderr"), Cause.LIBRARY_MISSING, "libcublasLt.so.13 is missing: the session has no"
+    ),
+    "library-import": Want(
+        fault("library_at_import"), Cause.LIBRARY_MISSING, "libcublasLt.so.13 is missing: import onnxruntime"
+    ),
+    "library-error": Want(
+        {**fault("library_in_error"), "plugin": "here.so"}, Cause.LIBRARY_MISSING, "libcublasLt.so.13 is"
+    ),
+    "refused": Want(
+        {**fault("refuse_registration"), "plugin": "here.so"},
+        Cause.REGISTRATION_FAILED,
+        "API version 99",
+        REGISTER,
+    ),
+    "no-device": Want({**fault("no_device"), "plugin": "here.so"}, Cause.NO_DEVICE, "no device", REGISTER),
+    "other-device": Want(
+        {"plugin": "here.so", "device": {"type": "NPU"}},
+        Cause.NO_DEVICE,
+        'no device matching {"type": "NPU"}; offered: {"type": "GPU"',
+        REGISTER,
+    ),
+    "no-library": Want({"plugin": "gone/libep.so"}, Cause.NOT_INSTALLED, "no plugin library at"),
+    "no-package": Want({"plugin": "no_such_ep"}, Cause.NOT_INSTALLED, "'no_such_ep' is not installed"),
+    "no-python": Want({"runtime": {"python": "gone/bin/python"}}, Cause.NOT_INSTALLED, "gone/bin/python"),
+    "cat": Want({"runtime": {"command": "cat"}}, Cause.IMPORT_FAILED, "in phase start: exit code 1"),
+    "talker": Want(
+        {"runtime": {"command": f"{sys.executable} -c 'print(2); input(); input()'"}},
+        Cause.IMPORT_FAILED,
+        "wrote on stdout before the agent was there",
+    ),
+    "packages": Want({"runtime": {"packages": ["x"]}}, Cause.NOT_INSTALLED, "not built from package names"),
+}
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")
+
+
+def target(name: str, table: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+    return {"name": name, "provider": CUDA, **table, "env": {**env, **table.get("env", {})}}
+
+
+@pytest.fixture(scope="module")
+def events(
+    tmp_path_factory: pytest.TempPathFactory,
+    write_model: Callable[..., None],
+    run_matrix: Callable[..., list[Event]],
+    fake_env: dict[str, str],
+) -> list[Event]:
+    home = tmp_path_factory.mktemp("targets")
+    (home / "here.so").touch()
+    write_model(home / "models" / "1_one.onnx")
+    write_model(home / "models" / "2_two.onnx")
+    targets = [target(name, want.table, fake_env) for name, want in TARGETS.items()]
+    targets += [
+        target("good", {}, fake_env),
+        target("plugin", {"plugin": "here.so", "device": {"type": "gpu"}}, fake_env),
+        target("profiled", {"env": {"FAKE_VERSION": "1.24.1"}}, fake_env),
+        target("rejected", {"options": {"precision": "wrong", "device_id": 0}}, fake_env),
+        target("varied", {"axes": {"option.precision": ["right", "wrong"]}}, fake_env),
+    ]
+    return run_matrix(home, {"models": {"folders": ["models"]}, "target": targets}, processes=3)
+
+
+def cells(events: list[Event], name: str) -> list[Finished]:
+    found = [event for event in events if isinstance(event, Finished) and event.record.target == name]
+    return sorted(found, key=lambda event: event.record.cell)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_an_unusable_target_says_why_for_each_cell(events: list[Event], name: str) -> None:
+    want = TARGETS[name]
+    found = cells(events, name)
+    assert len(found) == 2
+    for cell in found:
+        record = cell.record
+        assert (record.verdict, record.cause) == (Verdict.UNAVAILABLE, want.cause), record
+        assert want.reason in record.reason, record.reason
+        assert record.phase is want.phase
+        assert record.expected
+
+
+@pytest.mark.parametrize("name", [*TARGETS, "good", "rejected", "varied", "profiled", "plugin"])
+def test_each_target_is_announced_once(events: list[Event], name: str) -> None:
+    ready = [event for event in events if isinstance(event, TargetReady) and event.target == name]
+    assert len(ready) == 1
+    usable = name not in TARGETS and name != "rejected"
+    assert (ready[0].problem == "") is usable
+
+
+@pytest.mark.parametrize("name", ["good", "plugin", "profiled"])
+def test_the_others_ran(events: list[Event], name: str) -> None:
+    for cell in cells(events, name):
+        assert cell.record.verdict is Verdict.PASS, cell.record
+        assert cell.record.placement is not None
+        assert cell.record.placement.source == ("profile" if name == "profiled" else "assignment")
+
+
+def test_a_refused_option_is_named(events: list[Event]) -> None:
+    for cell in cells(events, "rejected"):
+        assert cell.record.verdict is Verdict.OPTION_REJECTED
+        assert cell.record.phase is Phase.REGISTER
+        assert cell.record.reason.startswith("provider option 'precision' is refused: unknown value")
+        assert not cell.record.expected
+
+
+def test_one_value_of_an_option_may_be_refused_alone(events: list[Event]) -> None:
+    found = {
+        cell.record.axes["option.precision"]: cell.record.verdict for cell in cells(events, "varied")
+    }
+    assert found == {"right": Verdict.PASS, "wrong": Verdict.OPTION_REJECTED}
+
+
+def test_the_environment_is_described(events: list[Event]) -> None:
+    (ready,) = [event for event in events if isinstance(event, TargetReady) and event.target == "plugin"]
+    assert ready.fingerprint["onnxruntime"] == "1.31.1"
+    assert ready.fingerprint["plugin"]["library"].endswith("here.so")
+    # What a device says about itself is any text, or no text at all.
+    (device,) = ready.fingerprint["devices"]
+    assert device["device"]["vendor"] == "Acme?"
+    assert device["metadata"] == {"version": "2.0"}
