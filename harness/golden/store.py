@@ -56,10 +56,8 @@ class GoldenStore:
                 _read_outputs(entry / f"test_data_set_{index}", manifest.outputs, case)
                 for index in range(manifest.data_sets)
             )
-        except FileNotFoundError:
-            return None
         except (OSError, ValueError, msgspec.MsgspecError, DecodeError):
-            # Torn by a full disk or a power loss: what cannot be read is computed again.
+            # Not there, or torn by a full disk or a power loss: what cannot be read is computed again.
             shutil.rmtree(entry, ignore_errors=True)
             return None
         return Golden(

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -14,6 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import harness
+from harness.corpus.cache import ENVIRONMENT
 
 ROOT = Path(harness.__file__).parent.parent
 
@@ -28,9 +29,9 @@ name = "cpu"
 provider = "CPUExecutionProvider"
 
 [[target]]
-name = "hurried"
+name = "abort"
 provider = "CPUExecutionProvider"
-timeouts_s = { create = 1e-6 }
+env = { PYTHONPATH = "@FAULTS@" }
 
 [[target]]
 name = "ghost"
@@ -38,7 +39,7 @@ provider = "GhostExecutionProvider"
 plugin = "no_such_plugin_package"
 
 [[exclude]]
-target = "hurried"
+target = "abort"
 model = ["add.onnx", "broken.onnx", "neg.onnx"]
 
 [[exclude]]
@@ -53,10 +54,22 @@ reason = "https://example.org/1"
 
 [[expect]]
 model = "abs.onnx"
-target = "hurried"
-verdict = "hang"
-reason = "nobody is that fast"
+target = "abort"
+verdict = "crash"
+reason = "it does"
 """
+
+FAULTY = """\
+import os
+import onnxruntime
+
+def die(*arguments, **options):
+    os.write(2, b"last words")
+    os.abort()
+
+onnxruntime.InferenceSession.run = onnxruntime.InferenceSession.run_with_ort_values = die
+"""
+"""Every Python runs this at its start, if it finds it: one whose models crash."""
 
 OUTCOMES = {
     "models/abs.onnx[cpu]": "PASSED",
@@ -64,8 +77,8 @@ OUTCOMES = {
     "models/broken.onnx[cpu]": "SKIPPED",
     "models/neg.onnx[cpu]": "PASSED",
     "models/relu.onnx[cpu]": "FAILED",
-    "models/abs.onnx[hurried]": "XFAIL",
-    "models/relu.onnx[hurried]": "FAILED",
+    "models/abs.onnx[abort]": "XFAIL",
+    "models/relu.onnx[abort]": "FAILED",
     "models/abs.onnx[ghost]": "SKIPPED",
     "models/add.onnx[ghost]": "SKIPPED",
     "models/neg.onnx[ghost]": "SKIPPED",
@@ -96,9 +109,6 @@ class Ran(msgspec.Struct, frozen=True):
         return dict(alone) | {cell: outcome for outcome, cell in xdist}
 
 
-RunPytest = Callable[..., Ran]
-
-
 def environment() -> dict[str, str]:
     """Only the plugins that a test names, whatever is installed; and this checkout."""
     env = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "COV_"))}
@@ -120,6 +130,18 @@ def run_pytest(folder: Path, *arguments: str) -> Ran:
         timeout=120,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def start_pytest(folder: Path, *arguments: str, **env: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        command(*arguments),
+        cwd=folder,
+        env=environment() | env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        start_new_session=True,
+    )
 
 
 def write_model(path: Path, *operators: str) -> None:
@@ -148,20 +170,51 @@ def write_project(folder: Path, matrix: str = MATRIX) -> Path:
         write_model(models / f"{operator.lower()}.onnx", operator)
     (models / "broken.onnx").write_bytes(b"not a model")
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-    (folder / "m.toml").write_text(matrix, encoding="utf-8")
+    (folder / "faults").mkdir()
+    (folder / "faults" / "sitecustomize.py").write_text(FAULTY, encoding="utf-8")
+    text = matrix.replace("@FAULTS@", (folder / "faults").as_posix())
+    (folder / "m.toml").write_text(text, encoding="utf-8")
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Goldens of these tests stay among themselves, but serve all of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        cache = tmp_path_factory.mktemp("cache")
+        patch.setenv(ENVIRONMENT, str(cache))
+        yield cache
+
+
 @pytest.fixture(scope="session")
-def harness_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
+def run() -> Callable[..., Ran]:
+    """``run(folder, *arguments)``: pytest, as a user calls it."""
+    return run_pytest
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(harness_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EP_HARNESS_CACHE", str(harness_cache))
+@pytest.fixture(scope="session")
+def start() -> Callable[..., "subprocess.Popen[str]"]:
+    """``start(folder, *arguments)``: the same, not waited for, in a process group of its own."""
+    return start_pytest
+
+
+@pytest.fixture(scope="session")
+def outcomes() -> dict[str, str]:
+    return OUTCOMES
+
+
+@pytest.fixture(scope="session")
+def make_project() -> Callable[..., Path]:
+    """``make_project(folder, matrix=...)``: the models and the matrix ``m.toml``."""
+    return write_project
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     return write_project(tmp_path / "project")
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """Options that run pytest in one process, and in two."""
+    return MODES[request.param]

@@ -1,0 +1,71 @@
+"""The agent alone, in this interpreter with the real onnxruntime, over execnet."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import execnet
+import onnx
+import onnx.parser
+import pytest
+
+from harness.agent import agent
+from harness.core.value import Value, from_wire, to_wire
+
+
+@pytest.fixture(scope="session")
+def serve() -> Iterator[Callable[..., dict[str, Any]]]:
+    """Give one model to an agent on the CPU provider; its result message."""
+    pytest.importorskip("onnxruntime")
+    group = execnet.Group()
+    gateway = group.makegateway("popen//execmodel=main_thread_only")
+    channel = gateway.remote_exec(agent)
+    channel.send(
+        {
+            "providers": ["CPUExecutionProvider"],
+            "plugin": None,
+            "device": {},
+            "options": {},
+            "memory_limit_mb": None,
+        }
+    )
+
+    def serve(model: bytes, *data_sets: Mapping[str, Value], **settings: str) -> dict[str, Any]:
+        wired = [[(name, to_wire(value)) for name, value in one.items()] for one in data_sets or [{}]]
+        channel.send(("job", 7, {"model": model, "data_sets": wired, **settings}))
+        result: dict[str, Any] = {}
+        while (message := channel.receive(60))[0] != "done":
+            if message[0] == "result":
+                result = message[2]
+        return result
+
+    assert channel.receive(60) == ("phase", None, "start")
+    assert channel.receive(60) == ("phase", None, "register")
+    assert channel.receive(60)[0] == "ready"
+    yield serve
+    channel.send(("stop",))
+    channel.waitclose(30)
+    group.terminate(timeout=5)
+
+
+@pytest.fixture(scope="session")
+def outputs_of(serve: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Value]]:
+    """As ``serve``, but the outputs of the first data set; a failure fails the test."""
+
+    def run(model: bytes, feeds: Mapping[str, Value], **settings: str) -> dict[str, Value]:
+        result = serve(model, feeds, **settings)
+        assert result["status"] == "ok", result
+        return dict(zip(result["names"], map(from_wire, result["outputs"][0]), strict=True))
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def parse() -> Callable[..., bytes]:
+    """A serialized model from ONNX's text form."""
+
+    def text(graph: str, opset: int = 26, ir: int = 13) -> bytes:
+        head = f'<ir_version: {ir}, opset_import: ["" : {opset}, "ai.onnx.ml" : 3]>'
+        model: bytes = onnx.parser.parse_model(head + graph).SerializeToString()
+        return model
+
+    return text

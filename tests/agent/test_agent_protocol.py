@@ -1,0 +1,125 @@
+"""The agent's side of the conversation, and the pure functions that it is made of."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.agent import agent
+from harness.core.value import tensor
+
+Serve = Callable[..., dict[str, Any]]
+Parse = Callable[..., bytes]
+
+ADD = "g (float[N] x) => (float[N] y) { a = Neg(x) b = Sqrt(x) y = Add(a, b) }"
+ONE = {"x": tensor(np.array([1.0, 4.0], np.float32))}
+TWO = {"x": tensor(np.array([9.0], np.float32))}
+
+
+def test_a_result_says_all_that_judging_takes(serve: Serve, parse: Parse) -> None:
+    result = serve(parse(ADD), ONE, TWO)
+    assert result["status"] == "ok"
+    assert result["names"] == ["y"]
+    assert result["providers"] == result["providers_after"] == ["CPUExecutionProvider"]
+    assert [np.frombuffer(one[0]["data"], np.float32).tolist() for one in result["outputs"]] == [
+        [0.0, -2.0],
+        [-6.0],
+    ]
+    assert result["timings_ms"].keys() == {"create", "first_run"}
+    assert result["placement"]["cpu_nodes"] == 0  # for a target that is the CPU they are its own
+    assert result["placement"]["ep_ops"] == {"Neg": 1, "Sqrt": 1, "Add": 1}
+    assert result["placement"]["source"] == "assignment"
+    assert "second" not in result
+
+
+def test_a_second_run_is_told_only_where_it_differs(serve: Serve, parse: Parse) -> None:
+    result = serve(parse("g () => (float[8] y) { y = RandomNormal<shape = [8]>() }"))
+    assert result["second"] != result["outputs"][0]
+
+
+@pytest.mark.parametrize("level", ["disabled", "basic", "extended", "layout", "all"])
+@pytest.mark.parametrize("mode", ["sequential", "parallel"])
+def test_session_settings(serve: Serve, parse: Parse, level: str, mode: str) -> None:
+    result = serve(parse(ADD), ONE, graph_optimization=level, execution_mode=mode)
+    assert result["status"] == "ok"
+
+
+def test_a_level_that_this_onnxruntime_lacks_says_nothing_about_the_provider(
+    serve: Serve, parse: Parse
+) -> None:
+    result = serve(parse(ADD), ONE, graph_optimization="heroic")
+    assert result["status"] == "unfeedable"
+    assert "heroic" in result["message"]
+
+
+def test_a_model_that_cannot_be_made_fails_in_create(serve: Serve) -> None:
+    for model in (b"no model", b"", "/no/such/model.onnx"):
+        result = serve(model, ONE)
+        assert (result["status"], result["phase"]) == ("error", "create"), result
+        assert result["kind"]
+        assert result["message"]
+
+
+def test_a_run_that_fails_fails_in_run(serve: Serve, parse: Parse) -> None:
+    result = serve(parse(ADD), {"x": tensor(np.zeros((2, 2), np.float32))})
+    assert (result["status"], result["phase"]) == ("error", "run")
+    result = serve(parse(ADD), ONE)
+    assert result["status"] == "ok"
+
+
+def test_containers_beside_types_that_numpy_lacks_cannot_be_fed(serve: Serve, parse: Parse) -> None:
+    model = parse(
+        "g (string[N] s, float[N] x) => (string[N] t, bfloat16[N] y) { t = Identity(s) y = Cast<to=16>(x) }"
+    )
+    result = serve(model, {"s": tensor(np.array(["a", "b"], dtype=object)), **ONE})
+    assert result["status"] == "unfeedable"
+
+
+@pytest.mark.parametrize(
+    ("text", "library"),
+    [
+        ("libcuda.so.1: cannot open shared object file: No such file or directory", "libcuda.so.1"),
+        (
+            "Failed to load library libonnxruntime_providers_cuda.so with error: libcublasLt.so.13: "
+            "cannot open shared object file",
+            "libcublasLt.so.13",
+        ),
+        ("libfoo++.so.1.2 => not found", "libfoo++.so.1.2"),
+        ('Error loading "C:\\x\\ep.dll" which depends on "cudart64_12.dll" which is missing.', "cudart64_12.dll"),
+        ("Library not loaded: @rpath/libep.dylib", "libep.dylib"),
+    ],
+)
+def test_a_missing_library_is_named(text: str, library: str) -> None:
+    for cause in ("import_failed", "registration_failed"):
+        assert agent.diagnose(cause, text, "") == ("library_missing", f"{library} is missing: {text}")
+        assert agent.diagnose(cause, "why", text) == ("library_missing", f"{library} is missing: why")
+    assert agent.diagnose("no_device", text, text) == ("no_device", text)
+
+
+@pytest.mark.parametrize("text", ["", "libep.so speaks API 99", "model.onnx not found", "ep.so loaded; x not found"])
+def test_other_troubles_keep_their_cause(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent, "owners_of_onnxruntime", lambda: ["onnxruntime"])
+    assert agent.diagnose("registration_failed", text, text) == ("registration_failed", text)
+
+
+def test_two_distributions_in_one_folder_are_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent, "owners_of_onnxruntime", lambda: ["onnxruntime", "onnxruntime-gpu"])
+    cause, reason = agent.diagnose("registration_failed", "bad", "")
+    assert (cause, reason) == ("version_conflict", "onnxruntime and onnxruntime-gpu both own onnxruntime: bad")
+
+
+class Unreadable(Exception):  # noqa: N818 - it stands for any class
+    def __str__(self) -> str:
+        raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+
+
+def test_any_text_can_be_sent() -> None:
+    assert agent.clean("\udcff\x1b[31m") == "?\x1b[31m"
+    assert len(agent.clean("x" * (1 << 20))) == 4000
+    assert agent.clean(Unreadable()) == "Unreadable without a readable text (UnicodeDecodeError)"
+
+
+def test_anything_can_be_sent() -> None:
+    strange = {"a\udcff": [np.float64(1.5), (np.int64(2), None, True, b"\xff")], 3: {"x"}}
+    assert agent.sendable(strange) == {"a?": ["1.5", ("2", None, True, b"\xff")], 3: "{'x'}"}

@@ -1,0 +1,276 @@
+"""The one place where verdicts are made, as a table: outcome and answers in, verdict out."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from harness.core.cell import Cell
+from harness.core.record import Placement
+from harness.core.tolerance import Tolerance, default_tolerance
+from harness.core.value import Sequence, tensor
+from harness.core.verdict import Cause, Family, Phase, Verdict
+from harness.corpus.case import Case, DataSet
+from harness.corpus.facts import ModelFacts
+from harness.corpus.port import ValueType
+from harness.engine.judge import Judgement, judge, record_of, tolerance_rule
+from harness.engine.outcome import (
+    Died,
+    Hung,
+    NamedValues,
+    Outcome,
+    Raised,
+    Ran,
+    Rejected,
+    Unavailable,
+    Unfeedable,
+)
+from harness.golden.golden import Golden
+from harness.plan.expand import expand
+from harness.plan.matrix import matrix_from
+from harness.plan.plan import Plan
+
+RIGHT = [1.0, -2.0, 0.0]
+
+
+def values(y: Any, name: str = "y", dtype: Any = np.float32) -> NamedValues:
+    return ((name, tensor(np.array(y, dtype))),)
+
+
+def case(*expected: NamedValues, ops: dict[str, int] | None = None) -> Case:
+    facts = ModelFacts(
+        ir_version=9,
+        opsets={"ai.onnx": 17},
+        nodes=2,
+        op_types=ops or {"Relu": 1, "Shape": 1},
+        float_types=frozenset({"float32"}),
+        shape_only_ops=frozenset({"Shape"}),
+    )
+    data_sets = [DataSet(name=f"{i}", inputs=(), expected=known) for i, known in enumerate(expected or [()])]
+    return Case(
+        model_path=Path("m.onnx"),
+        ports=(),
+        outputs=("y",),
+        output_types=(ValueType(kind="tensor"),),
+        data_sets=tuple(data_sets),
+        rtol=1e-3,
+        atol=1e-7,
+        digest="0",
+        facts=facts,
+    )
+
+
+def placement(ep: dict[str, int], cpu: dict[str, int] | None = None) -> Placement:
+    cpu = cpu or {}
+    return Placement(
+        ep_nodes=sum(ep.values()),
+        cpu_nodes=sum(cpu.values()),
+        ep_ops=ep,
+        cpu_ops=cpu,
+        partitions=len(ep),
+        source="assignment",
+    )
+
+
+def ran(y: Any = RIGHT, **fields: Any) -> Ran:
+    outputs = fields.pop("outputs", (values(y),))
+    fields = {"placement": placement({"Relu": 1}), **fields}
+    return Ran(outputs=outputs, timings_ms={"create": 1.0}, **fields)
+
+
+OK = Golden(status="ok", outputs=(values(RIGHT),))
+REFUSED = Golden(status="refused", message="not a model")
+LOST = Golden(status="lost", message="the CPU EP crashed: SIGSEGV")
+
+
+def decide(
+    outcome: Outcome, model: Case | None = None, golden: Golden = OK, reference: Golden | None = None
+) -> Judgement:
+    rule = lambda dtype: default_tolerance(dtype, "float32")  # noqa: E731
+    return judge(outcome, model or case(), golden, reference or golden, rule)
+
+
+def raised(message: str, phase: Phase = Phase.CREATE, kind: str = "Fail") -> Raised:
+    return Raised(phase=phase, kind=kind, message=message)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "verdict", "phase", "cause"),
+    [
+        (Unavailable(cause=Cause.NO_DEVICE, reason="r"), Verdict.UNAVAILABLE, Phase.REGISTER, "no_device"),
+        (Unavailable(cause=Cause.IMPORT_FAILED, reason="r"), Verdict.UNAVAILABLE, Phase.START, "import_failed"),
+        (Rejected(option="k", reason="r"), Verdict.OPTION_REJECTED, Phase.REGISTER, ""),
+        (Died(phase=Phase.RUN, cause="SIGSEGV"), Verdict.CRASH, Phase.RUN, "SIGSEGV"),
+        (Died(phase=Phase.RUN, cause="0xC0000005"), Verdict.CRASH, Phase.RUN, "0xC0000005"),
+        (
+            Died(phase=Phase.CREATE, cause="SIGABRT", printed="terminate ... std::bad_alloc"),
+            Verdict.OUT_OF_MEMORY,
+            Phase.CREATE,
+            "SIGABRT",
+        ),
+        (Hung(phase=Phase.CREATE, limit_s=2.5), Verdict.HANG, Phase.CREATE, ""),
+        (Unfeedable(message="no bfloat16"), Verdict.NO_GOLDEN, Phase.RUN, ""),
+        (raised("CUDA out of memory", Phase.RUN), Verdict.OUT_OF_MEMORY, Phase.RUN, ""),
+        (raised("out of memory"), Verdict.OUT_OF_MEMORY, Phase.CREATE, ""),
+        (raised("x", kind="NotImplemented"), Verdict.UNSUPPORTED, Phase.CREATE, ""),
+        (raised("Op is not supported yet"), Verdict.UNSUPPORTED, Phase.CREATE, ""),
+        (raised("not implemented", Phase.RUN), Verdict.ERROR, Phase.RUN, ""),
+        (raised("bad"), Verdict.ERROR, Phase.CREATE, ""),
+        (ran(), Verdict.PASS, Phase.COMPARE, ""),
+        (ran([1.0, -2.0, 0.1]), Verdict.MISMATCH, Phase.COMPARE, ""),
+        (ran([1.0, np.nan, 0.0]), Verdict.NAN_MISMATCH, Phase.COMPARE, ""),
+        (ran([[1.0, -2.0, 0.0]]), Verdict.SHAPE_MISMATCH, Phase.COMPARE, ""),
+        (ran(outputs=(values(RIGHT, dtype=np.float64),)), Verdict.DTYPE_MISMATCH, Phase.COMPARE, ""),
+        (ran(outputs=(values(RIGHT, "other"),)), Verdict.SHAPE_MISMATCH, Phase.COMPARE, ""),
+        (ran(outputs=((("y", Sequence(items=())),),)), Verdict.SHAPE_MISMATCH, Phase.COMPARE, ""),
+        (ran(second=values([1.0, -2.0, 0.1])), Verdict.NONDETERMINISTIC, Phase.COMPARE, ""),
+        (ran(second=values([1.0, -2.0, 1e-9])), Verdict.PASS, Phase.COMPARE, ""),
+        (ran(providers_changed="A became B"), Verdict.FALLBACK_AT_RUN, Phase.COMPARE, ""),
+        (ran(placement=placement({}, {"Relu": 1})), Verdict.FALLBACK, Phase.COMPARE, ""),
+        (ran(placement=placement({}, {"Shape": 1})), Verdict.FALLBACK, Phase.COMPARE, ""),
+        (ran(placement=placement({})), Verdict.FOLDED, Phase.COMPARE, ""),
+        (ran(placement=placement({"A": 1}, {"Relu": 2})), Verdict.PASS_PARTIAL, Phase.COMPARE, ""),
+        (ran(placement=placement({"A": 1}, {"Shape": 2})), Verdict.PASS, Phase.COMPARE, ""),
+    ],
+)
+def test_an_outcome_becomes_a_verdict(outcome: Outcome, verdict: Verdict, phase: Phase, cause: str) -> None:
+    judgement = decide(outcome)
+    assert (judgement.verdict, judgement.phase, judgement.cause) == (verdict, phase, cause)
+    assert bool(judgement.reason) is (verdict is not Verdict.PASS)
+
+
+def test_every_verdict_about_the_result_wins_over_the_placement() -> None:
+    on_cpu = placement({}, {"Relu": 1})
+    assert decide(ran([9.0, 9.0, 9.0], placement=on_cpu)).verdict is Verdict.MISMATCH
+    assert decide(ran(second=values([9.0, 9.0, 9.0]), placement=on_cpu)).verdict is Verdict.NONDETERMINISTIC
+
+
+def test_a_change_of_providers_wins_over_wrong_values() -> None:
+    assert decide(ran([9.0, 9.0, 9.0], providers_changed="x")).verdict is Verdict.FALLBACK_AT_RUN
+
+
+@pytest.mark.parametrize("message", ["bad", "out of memory", "not supported"])
+def test_what_the_cpu_of_the_same_runtime_refuses_is_no_fault_of_the_ep(message: str) -> None:
+    judgement = decide(raised(message), golden=OK, reference=REFUSED)
+    assert (judgement.verdict, judgement.reason) == (Verdict.INVALID_MODEL, "not a model")
+    # The harness's own runtime has no say in it.
+    assert decide(raised("bad"), golden=REFUSED, reference=OK).verdict is Verdict.ERROR
+
+
+def test_a_disputed_golden_judges_nobody() -> None:
+    disputed = case(values([7.0, -2.0, 0.0]))
+    for result in (ran(), ran([9.0, 9.0, 9.0]), ran(placement=placement({}))):
+        assert decide(result, disputed).verdict is Verdict.REFERENCE_DISPUTED
+    assert decide(ran(), golden=msgspec.structs.replace(OK, deterministic=False)).verdict is (
+        Verdict.REFERENCE_DISPUTED
+    )
+    assert decide(ran(), case(ops={"RandomNormal": 1})).verdict is Verdict.REFERENCE_DISPUTED
+
+
+def test_a_dispute_is_beyond_the_wider_of_both_tolerances() -> None:
+    # 2e-4 is beyond ours, but within the suite's own rtol of 1e-3.
+    close = case(values([1.0002, -2.0, 0.0]))
+    assert decide(ran(), close).verdict is Verdict.PASS
+
+
+def test_expected_data_judge_where_the_cpu_has_no_kernel() -> None:
+    for golden in (REFUSED, LOST):
+        judgement = decide(ran(), case(values(RIGHT)), golden)
+        assert (judgement.verdict, judgement.golden) == (Verdict.PASS, "expected")
+        judgement = decide(ran([1.0, -2.0, 0.5]), case(values(RIGHT)), golden)
+        assert (judgement.verdict, judgement.golden) == (Verdict.MISMATCH, "expected")
+        judgement = decide(ran(), case(), golden)
+        assert (judgement.verdict, judgement.golden) == (Verdict.NO_GOLDEN, "")
+        assert golden.message in judgement.reason
+
+
+def test_expected_data_that_leave_an_output_open_prove_nothing() -> None:
+    model = msgspec.structs.replace(case(values(RIGHT)), outputs=("y", "z"))
+    outcome = ran(outputs=(values(RIGHT) + values(RIGHT, "z"),))
+    assert decide(outcome, model, REFUSED).verdict is Verdict.NO_GOLDEN
+
+
+def test_every_data_set_counts() -> None:
+    golden = msgspec.structs.replace(OK, outputs=(values(RIGHT), values([4.0])))
+    good = ran(outputs=(values(RIGHT), values([4.0])))
+    bad = ran(outputs=(values(RIGHT), values([5.0])))
+    assert decide(good, case((), ()), golden).verdict is Verdict.PASS
+    judgement = decide(bad, case((), ()), golden)
+    assert judgement.verdict is Verdict.MISMATCH
+    assert [output.name for output in judgement.outputs] == ["y", "1/y"]
+
+
+def test_a_death_after_the_result_is_a_note() -> None:
+    judgement = decide(ran(teardown="the process died in teardown"))
+    assert (judgement.verdict, judgement.reason) == (Verdict.PASS, "the process died in teardown")
+    judgement = decide(ran([9.0, 9.0, 9.0], teardown="the process died in teardown"))
+    assert judgement.verdict is Verdict.MISMATCH
+    assert judgement.reason.endswith("; the process died in teardown")
+
+
+# --- the record: what the matrix has to say ---
+
+MATRIX = """
+schema = 1
+[models]
+suites = ["onnx-node"]
+[[target]]
+name = "t"
+provider = "CPUExecutionProvider"
+[[tolerance]]
+model = "loose"
+rtol = 0.5
+atol = 0.25
+[[expect]]
+model = "known"
+verdict = "crash"
+reason = "bug 1"
+"""
+
+
+@pytest.fixture
+def plan() -> Plan:
+    models = {"onnx-node": ["any", "known", "loose"]}
+    return expand(matrix_from(tomllib.loads(MATRIX), Path("m.toml")), models)
+
+
+def cell(plan: Plan, model: str) -> Cell:
+    return next(cell for cell in plan.cells if cell.model == model)
+
+
+@pytest.mark.parametrize(
+    ("model", "verdict", "expected"),
+    [
+        *(("any", verdict, verdict.family is not Family.FAILED) for verdict in Verdict),
+        # An expectation is strict both ways; only what was not tried says nothing about it.
+        *(
+            ("known", verdict, verdict is Verdict.CRASH or verdict.family is Family.SKIPPED)
+            for verdict in Verdict
+        ),
+    ],
+)
+def test_what_is_expected(plan: Plan, model: str, verdict: Verdict, expected: bool) -> None:  # noqa: FBT001
+    judgement = Judgement(verdict=verdict, reason="why")
+    record = record_of(plan, cell(plan, model), judgement, started="now", attempt=2)
+    assert record.expected is expected
+    assert record.family is verdict.family
+    assert (record.started, record.attempt, record.provider) == ("now", 2, "CPUExecutionProvider")
+    missed = model == "known" and not expected
+    assert record.reason == ("expected crash (bug 1); got: why" if missed else "why")
+
+
+def test_a_tolerance_of_the_matrix_is_about_rounding_only(plan: Plan) -> None:
+    loose = tolerance_rule(plan, cell(plan, "loose"), case())
+    assert loose("float32") == Tolerance(rtol=0.5, atol=0.25)
+    assert loose("int32") == Tolerance(rtol=0.0, atol=0.0)
+    assert tolerance_rule(plan, cell(plan, "any"), case())("float32") == default_tolerance("float32", "float32")
+
+
+def test_the_coarsest_type_of_the_model_sets_the_default(plan: Plan) -> None:
+    half = msgspec.structs.replace(
+        case(), facts=msgspec.structs.replace(case().facts, float_types=frozenset({"float32", "float16"}))
+    )
+    assert tolerance_rule(plan, cell(plan, "any"), half)("float32") == default_tolerance("float32", "float16")

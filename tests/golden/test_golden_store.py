@@ -1,0 +1,189 @@
+"""The golden cache: what goes in comes out, and nothing else does."""
+
+from pathlib import Path
+
+import ml_dtypes
+import msgspec
+import numpy as np
+import pytest
+
+from harness.core.errors import UsageError
+from harness.core.value import DTYPES, Map, Sequence, Tensor, Value, tensor, to_wire
+from harness.corpus.case import Case, DataSet
+from harness.corpus.facts import ModelFacts
+from harness.corpus.port import ValueType
+from harness.golden.golden import Golden
+from harness.golden.provenance import provenance
+from harness.golden.store import GoldenStore
+
+TENSOR = ValueType(kind="tensor")
+STRINGS = tensor(np.array(["", "ä€😀", "a\nb"], dtype=object))
+FLOATS = tensor(np.array([1.5, -0.0, np.nan, np.inf], np.float32))
+PROVENANCE = {"onnxruntime": "1.31.1", "machine": "x86_64"}
+
+
+def case(digest: str = "d", *declared: ValueType) -> Case:
+    facts = ModelFacts(
+        ir_version=9,
+        opsets={},
+        nodes=0,
+        op_types={},
+        float_types=frozenset(),
+        shape_only_ops=frozenset(),
+    )
+    return Case(
+        model_path=Path("m.onnx"),
+        ports=(),
+        outputs=tuple(f"out/{index}" for index in range(len(declared))),
+        output_types=declared,
+        data_sets=(DataSet(name="generated", inputs=()),),
+        rtol=0.0,
+        atol=0.0,
+        digest=digest,
+        facts=facts,
+    )
+
+
+def golden(model: Case, *values: Value) -> Golden:
+    return Golden(status="ok", outputs=(tuple(zip(model.outputs, values, strict=True)),))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> GoldenStore:
+    return GoldenStore(PROVENANCE, tmp_path)
+
+
+def tensors() -> dict[str, Tensor]:
+    codes = np.arange(6, dtype=np.uint8) % 4
+    made = {
+        name: Tensor(dtype=name, array=codes.astype(dtype).reshape(2, 3)) for name, dtype in DTYPES.items()
+    }
+    return {**made, "string": STRINGS, "scalar": tensor(np.array(3.5)), "empty": tensor(np.zeros((0, 2)))}
+
+
+@pytest.mark.parametrize("name", tensors())
+def test_every_element_type_comes_back(store: GoldenStore, name: str) -> None:
+    model, value = case("d", TENSOR), tensors()[name]
+    store.save(model, golden(model, value))
+    loaded = store.load(model)
+    assert loaded is not None
+    ((_, back),) = loaded.outputs[0]
+    assert to_wire(back) == to_wire(value)
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        (ValueType(kind="sequence", item=TENSOR), Sequence(items=(FLOATS, tensor(np.zeros((2, 2)))))),
+        (ValueType(kind="sequence", item=TENSOR), Sequence(items=())),
+        (ValueType(kind="optional", item=TENSOR), FLOATS),
+        (ValueType(kind="optional", item=TENSOR), None),
+        (
+            ValueType(kind="optional", item=ValueType(kind="sequence", item=TENSOR)),
+            Sequence(items=(tensor(np.array([1], ml_dtypes.bfloat16)),)),
+        ),
+        (
+            ValueType(kind="map", dtype="int64", item=TENSOR),
+            Map(keys=tensor(np.array([3, -1])), values=tensor(np.array([0.5, 2], np.float32))),
+        ),
+        (
+            ValueType(kind="sequence", item=ValueType(kind="map", dtype="string", item=TENSOR)),
+            Sequence(items=(Map(keys=STRINGS, values=tensor(np.array([1, 2, 3], np.float32))),)),
+        ),
+    ],
+)
+def test_every_container_comes_back(store: GoldenStore, declared: ValueType, value: Value) -> None:
+    model = case("d", declared, TENSOR)
+    store.save(model, golden(model, value, FLOATS))
+    loaded = store.load(model)
+    assert loaded is not None
+    (name, back), (_, beside) = loaded.outputs[0]
+    assert name == "out/0"
+    assert to_wire(back) == to_wire(value)
+    assert to_wire(beside) == to_wire(FLOATS)
+
+
+def test_all_data_sets_and_the_rest_of_a_golden_come_back(store: GoldenStore) -> None:
+    model = case("d", TENSOR)
+    outputs = tuple(((model.outputs[0], tensor(np.array([n]))),) for n in range(12))
+    saved = Golden(status="ok", outputs=outputs, deterministic=False)
+    store.save(model, saved)
+    loaded = store.load(model)
+    assert loaded is not None
+    assert [to_wire(data_set[0][1]) for data_set in loaded.outputs] == [
+        to_wire(data_set[0][1]) for data_set in outputs
+    ]
+    assert not loaded.deterministic
+    assert loaded.provenance == PROVENANCE
+
+
+def test_a_refusal_is_an_answer_and_a_loss_is_none(store: GoldenStore) -> None:
+    model = case("d", TENSOR)
+    store.save(model, Golden(status="lost", message="it crashed"))
+    assert store.load(model) is None
+    store.save(model, Golden(status="refused", message="no kernel for Foo"))
+    loaded = store.load(model)
+    assert loaded is not None
+    assert (loaded.status, loaded.message, loaded.outputs) == ("refused", "no kernel for Foo", ())
+
+
+def test_another_model_or_provenance_is_another_entry(store: GoldenStore, tmp_path: Path) -> None:
+    model = case("d", TENSOR)
+    store.save(model, golden(model, FLOATS))
+    assert store.load(case("e", TENSOR)) is None
+    for key in PROVENANCE:
+        assert GoldenStore({**PROVENANCE, key: "other"}, tmp_path).load(model) is None
+    assert GoldenStore(dict(reversed(PROVENANCE.items())), tmp_path).load(model) is not None
+
+
+@pytest.mark.parametrize("damage", ["cut", "gone", "manifest", "format"])
+def test_a_damaged_entry_counts_as_none_and_can_be_written_anew(
+    store: GoldenStore, tmp_path: Path, damage: str
+) -> None:
+    model = case("d", TENSOR)
+    store.save(model, golden(model, FLOATS))
+    (manifest,) = tmp_path.rglob("manifest.json")
+    (values,) = tmp_path.rglob("output_0.pb")
+    if damage == "cut":
+        values.write_bytes(values.read_bytes()[:-3])
+    elif damage == "gone":
+        values.unlink()
+    elif damage == "manifest":
+        manifest.write_bytes(manifest.read_bytes()[:20])
+    else:
+        manifest.write_bytes(b'{"format": "x"}')
+    assert store.load(model) is None
+    store.save(model, golden(model, FLOATS))
+    assert store.load(model) is not None
+
+
+def test_values_of_another_kind_than_declared_are_not_kept(store: GoldenStore, tmp_path: Path) -> None:
+    model = case("d", ValueType(kind="sequence", item=TENSOR))
+    store.save(model, golden(model, FLOATS))
+    assert store.load(model) is None
+    assert not list(tmp_path.rglob("output_0.pb"))
+
+
+def test_a_store_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    model = case("d", TENSOR)
+    with pytest.raises(UsageError, match="cannot be filled"):
+        GoldenStore(PROVENANCE, tmp_path / "file").save(model, golden(model, FLOATS))
+
+
+def test_provenance_names_the_runtime_and_the_processor() -> None:
+    found = provenance()
+    assert found.keys() == {
+        "onnxruntime",
+        "machine",
+        "processor",
+        "graph_optimization",
+        "intra_op_num_threads",
+    }
+    assert found["machine"]
+    assert found["onnxruntime"] == ort_version()
+
+
+def ort_version() -> str:
+    ort = pytest.importorskip("onnxruntime")
+    return msgspec.convert(ort.__version__, str)

@@ -1,0 +1,105 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+PLAIN = """
+import sys
+
+def test_plain():
+    heavy = {"numpy", "msgspec", "onnx", "onnxruntime", "execnet", "jinja2", "rich"}
+    assert not heavy & {name.partition(".")[0] for name in sys.modules}
+    assert {name for name in sys.modules if name.startswith("harness")} == {
+        "harness", "harness.pytest_plugin", "harness.pytest_plugin.plugin"
+    }
+"""
+
+
+def test_a_plain_suite_loads_the_option_and_nothing_else(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "test_plain.py").write_text(PLAIN, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    done = run(tmp_path, "-p", "no:xdist")
+    assert done.code == 0, done.out
+    assert "execution providers" not in done.out
+
+
+def test_a_matrix_is_collected_only_where_it_is_named(project: Path, run: Run) -> None:
+    (project / "test_plain.py").write_text("def test_plain(): pass\n", encoding="utf-8")
+    done = run(project, "--co", "-q", "-p", "no:xdist", ".")
+    assert done.lines[0] == "test_plain.py::test_plain"
+    assert "m.toml" not in done.out
+
+
+@pytest.mark.parametrize("text", ["[tool.other]\nkey = 1\n", "schema = 1\n", "not toml\n"])
+def test_another_toml_file_is_left_to_others(project: Path, run: Run, text: str) -> None:
+    (project / "other.toml").write_text(text, encoding="utf-8")
+    done = run(project, "--co", "-q", "-p", "no:xdist", "other.toml")
+    assert done.code in {pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR}
+    assert "Traceback" not in done.out + done.err
+    assert "::" not in done.out
+
+
+def test_collecting_imports_no_runtime_and_opens_no_model(project: Path, run: Run) -> None:
+    for model in (project / "models").iterdir():
+        model.write_bytes(b"nothing that could be opened")
+    (project / "conftest.py").write_text(
+        "import sys\ndef pytest_collection_finish(): assert 'onnxruntime' not in sys.modules\n",
+        encoding="utf-8",
+    )
+    done = run(project, "--co", "-q", "-p", "no:xdist", "m.toml")
+    assert done.code == 0, done.out + done.err
+    assert done.lines[-1].startswith("11 tests collected")
+
+
+def test_a_wrong_matrix_is_a_collection_error_without_traceback(
+    project: Path, run: Run, mode: tuple[str, ...]
+) -> None:
+    (project / "m.toml").write_text('schema = 1\n[[target]]\nnam = "x"\n', encoding="utf-8")
+    done = run(project, *mode, "m.toml")
+    # xdist says "failed" where pytest alone says "interrupted".
+    assert done.code in {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.TESTS_FAILED}
+    assert "m.toml: target[0].nam" in done.out
+    assert "did you mean 'name'?" in done.out
+    assert "Traceback" not in done.out + done.err
+    assert ".py:" not in done.out
+    assert done.out.count("did you mean") == 1
+
+
+def test_a_matrix_that_is_no_toml_is_an_error_too(project: Path, run: Run) -> None:
+    (project / "m.toml").write_text("schema = \n[[target]]\n", encoding="utf-8")
+    done = run(project, "-p", "no:xdist", "m.toml")
+    assert done.code == pytest.ExitCode.INTERRUPTED
+    assert "m.toml: line 1" in done.out.replace("at line", "line")
+    assert "not TOML" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["test_plain.py", "--ep-out", "run"], "none is named"),
+        (["m.toml", "other.toml", "--ep-out", "run"], "2 are named"),
+    ],
+)
+def test_a_run_folder_is_for_one_matrix(project: Path, run: Run, arguments: list[str], message: str) -> None:
+    (project / "test_plain.py").write_text("def test_plain(): pass\n", encoding="utf-8")
+    (project / "other.toml").write_bytes((project / "m.toml").read_bytes())
+    done = run(project, "-p", "no:xdist", *arguments)
+    assert done.code == pytest.ExitCode.USAGE_ERROR
+    assert message in done.err
+    assert "Traceback" not in done.err
+    assert not (project / "run").exists()
+
+
+def test_a_run_folder_in_use_is_refused_before_anything_runs(
+    project: Path, run: Run, mode: tuple[str, ...]
+) -> None:
+    (project / "run").mkdir()
+    (project / "run" / "run.json").write_text("{}", encoding="utf-8")
+    done = run(project, *mode, "m.toml", "--ep-out", "run")
+    assert done.code == pytest.ExitCode.USAGE_ERROR
+    assert "there is a run in this folder already" in done.err
+    assert "Traceback" not in done.out + done.err
+    assert "passed" not in done.out

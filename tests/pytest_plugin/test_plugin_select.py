@@ -1,0 +1,46 @@
+"""What pytest itself does with the items; nothing runs here."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+def collected(run: Run, project: Path, *arguments: str) -> list[str]:
+    done = run(project, "--co", "-q", "-p", "no:xdist", *arguments)
+    assert done.code == 0, done.out + done.err
+    return [line.partition("::")[2] for line in done.lines if "::" in line]
+
+
+def test_items_are_named_by_their_cells(project: Path, run: Run, outcomes: dict[str, str]) -> None:
+    assert collected(run, project, "m.toml") == list(outcomes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["m.toml", "-k", "abs and cpu"], ["models/abs.onnx[cpu]"]),
+        (["m.toml::models/neg.onnx[ghost]"], ["models/neg.onnx[ghost]"]),
+        (
+            ["m.toml::models/abs.onnx"],
+            ["models/abs.onnx[cpu]", "models/abs.onnx[abort]", "models/abs.onnx[ghost]"],
+        ),
+        (
+            ["m.toml", "--deselect", "m.toml::models/abs.onnx[cpu]", "-k", "abs"],
+            ["models/abs.onnx[abort]", "models/abs.onnx[ghost]"],
+        ),
+    ],
+)
+def test_selection(project: Path, run: Run, arguments: list[str], expected: list[str]) -> None:
+    assert collected(run, project, *arguments) == expected
+
+
+def test_from_another_folder(project: Path, run: Run) -> None:
+    below = project / "below"
+    below.mkdir()
+    done = run(below, "--co", "-q", "-p", "no:xdist", "../m.toml")
+    assert done.lines[-1].startswith("11 tests collected"), done.out
+    assert "m.toml::models/abs.onnx[cpu]" in done.lines
