@@ -58,6 +58,8 @@ NARROW = {
     "uint2": (25, 2),
     "int2": (26, 2),
 }
+MAP_TYPE = re.compile(r"map\((\w+),tensor\((\w+)\)\)")
+MAP_DTYPES = {"float": "float32", "double": "float64", "int64": "int64", "string": "O"}
 MISSING_LIBRARY = re.compile(
     # Linux, with nothing between the name and the complaint: a loader names the asking library before it.
     r"([\w.+-]+\.so[.\d]*)[^\w\n]{1,6}(?:cannot open shared object file|not found|No such file)"
@@ -169,7 +171,7 @@ def run(session: Any, job: dict[str, Any], result: dict[str, Any], enter: Callab
 def call(session: Any, names: list[str], types: list[str], feeds: dict[str, Any]) -> list[Any]:
     """Run once; outputs in wire form, in the order of ``names``."""
     if not any(narrow_type(output_type) for output_type in types):
-        return [to_wire(value) for value in session.run(names, feeds)]
+        return [to_wire(value, kind) for value, kind in zip(session.run(names, feeds), types)]
     # numpy cannot hold these outputs, so they are read from the memory of OrtValues instead.
     values = {}
     for name, feed in feeds.items():
@@ -210,15 +212,17 @@ def to_feed(wire: Any) -> Any:
     return value
 
 
-def to_wire(value: Any) -> Any:
-    """What ``InferenceSession.run`` gave, in wire form."""
+def to_wire(value: Any, onnx_type: str = "") -> Any:
+    """What ``InferenceSession.run`` gave, in wire form; a map's element types come from the declared type."""
     if value is None:
         return None
     if isinstance(value, dict):
-        keys, values = list(value), list(value.values())
-        return {"keys": to_wire(np.array(keys)), "values": to_wire(np.array(values))}
+        found = MAP_TYPE.search(onnx_type)
+        kinds = [MAP_DTYPES.get(kind) for kind in found.groups()] if found else [None, None]
+        keys, values = np.array(list(value), kinds[0]), np.array(list(value.values()), kinds[1])
+        return {"keys": to_wire(keys), "values": to_wire(values)}
     if isinstance(value, (list, tuple)):
-        return {"sequence": [to_wire(item) for item in value]}
+        return {"sequence": [to_wire(item, onnx_type) for item in value]}
     array = np.asarray(value)
     if array.dtype.kind in "OUS":
         texts = [str(item).encode("utf-8", "replace").decode("utf-8") for item in array.ravel().tolist()]

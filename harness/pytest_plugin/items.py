@@ -26,7 +26,9 @@ class MatrixFile(pytest.File):
         except UsageError as error:
             raise self.CollectError(str(error)) from None
         for cell in self.plan.cells:
-            yield CellItem.from_parent(self, name=cell.id, cell=cell)
+            # Given as text, the node id is read as --lf reads it from its cache, with the brackets apart.
+            name = cell.id
+            yield CellItem.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", cell=cell)
 
 
 class CellItem(pytest.Item):

@@ -34,11 +34,12 @@ SCALE_BITS = 24
 """Right end of the plot: the significand of float32."""
 
 _BANDS = (
-    # The edges lie halfway between the bits that each arithmetic delivers on such models: bfloat16 7.7,
-    # float16 (and TF32, with the same significand) 10.6, float32 about 20.
-    (5.0, "less than bfloat16"),
-    (9.1, "about bfloat16"),
-    (15.3, "about float16"),
+    # What each arithmetic delivers on such models, from every layer rounded (deep models) to the operands of
+    # one product rounded: bfloat16 7.7 to 9.7, float16 (and TF32, with the same significand) 10.6 to 12.7,
+    # float32 20 and more. The edges lie in the gaps.
+    (6.0, "less than bfloat16"),
+    (10.2, "about bfloat16"),
+    (16.0, "about float16"),
     (float("inf"), "about float32"),
 )
 

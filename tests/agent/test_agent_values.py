@@ -110,12 +110,13 @@ def test_quantized_on_the_way(outputs_of: Run, parse: Parse, dtype: str) -> None
         f"{{ q = QuantizeLinear<output_dtype: int = {kind}>(x, s) y = DequantizeLinear(q, s) }}",
         opset=25,
     )
-    result = outputs_of(model, {"x": tensor(EXACT)})
+    given = EXACT[EXACT < 4]  # int4 ends at 7
+    result = outputs_of(model, {"x": tensor(given)})
     quantized, back = result["q"], result["y"]
     assert isinstance(quantized, Tensor)
     assert isinstance(back, Tensor)
-    np.testing.assert_array_equal(quantized.array.astype(np.float32), EXACT * 2)
-    np.testing.assert_array_equal(back.array, EXACT)
+    np.testing.assert_array_equal(quantized.array.astype(np.float32), given * 2)
+    np.testing.assert_array_equal(back.array, given)
 
 
 FLOATS = tensor(np.array([1.5, -2.0], np.float32))

@@ -1,0 +1,119 @@
+"""The oldest Python and onnxruntime that a target may have: 3.9 and 1.16, in an environment made for this."""
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.core.verdict import Verdict
+from harness.engine.events import Event, Finished, TargetReady
+
+pytestmark = pytest.mark.compat
+
+HEAD = '<ir_version: 8, opset_import: ["" : 15]>\n'
+MODELS = {
+    "elementwise": HEAD + "g (float[3] x, float[3] w) => (float[3] y) { t = Mul(x, w) y = Softmax(t) }",
+    "strings": HEAD + "g (seq(float[2]) x) => (float[2] y, string[1] s) <string[1] n = {\"ä\"}> "
+    "{ i = Constant<value_int = 0>() y = SequenceAt(x, i) s = Identity(n) }",
+    "matmul": HEAD + "g (float[4, 8] x, float[8, 2] w) => (float[4, 2] y) { y = MatMul(x, w) }",
+    # The onnxruntime of that time refuses it: newer than its opset.
+    "newer": '<ir_version: 9, opset_import: ["" : 21]>\ng (float[3] x) => (float[3] y) { y = Relu(x) }',
+    # Its Python API cannot hand over such a tensor.
+    "bfloat16": HEAD + "g (bfloat16[3] x) => (float[3] y) { y = Cast<to = 1>(x) }",
+}
+
+
+def call(*command: str, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=300)
+    if done.returncode:
+        pytest.skip(f"{command[0]}: {(done.stderr.strip() or done.stdout.strip()).splitlines()[-1]}")
+    return done.stdout.strip()
+
+
+def python39(uv: str) -> str:
+    # pyenv's stand-ins for versions that it has not switched on stop uv's search, so they leave the path.
+    places = [place for place in os.environ["PATH"].split(os.pathsep) if Path(place).name != "shims"]
+    if pyenv := shutil.which("pyenv"):
+        root = Path(call(pyenv, "root"))
+        places += [str(folder) for folder in sorted(root.glob("versions/3.9.*/bin"))]
+    env = {**os.environ, "PATH": os.pathsep.join(places), "UV_PYTHON_DOWNLOADS": "never"}
+    return call(uv, "python", "find", "--no-project", "--system", "3.9", env=env)
+
+
+@pytest.fixture(scope="module")
+def interpreter(tmp_path_factory: pytest.TempPathFactory) -> str:
+    uv = shutil.which("uv")
+    if uv is None:
+        pytest.skip("uv is not installed")
+    if platform.machine().lower() not in {"x86_64", "amd64", "aarch64", "arm64"}:
+        pytest.skip(f"onnxruntime 1.16.3 has no wheel for {platform.machine()}")
+    home = tmp_path_factory.mktemp("old") / "venv"
+    call(uv, "venv", "--no-project", "--python", python39(uv), str(home))
+    python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    call(uv, "pip", "install", "--python", str(python), "onnxruntime==1.16.3", "numpy<2")
+    return str(python)
+
+
+@pytest.fixture(scope="module")
+def events(
+    interpreter: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    write_model: Callable[..., None],
+    run_matrix: Callable[..., list[Event]],
+) -> list[Event]:
+    home = tmp_path_factory.mktemp("compat")
+    for name, text in MODELS.items():
+        write_model(home / "models" / f"{name}.onnx", text)
+    target = {"name": "old", "provider": "CPUExecutionProvider", "runtime": {"python": interpreter}}
+    plugin = {"name": "plugin", "provider": "QNNExecutionProvider", "plugin": interpreter + ".so"}
+    Path(interpreter + ".so").touch()
+    plugin["runtime"] = target["runtime"]
+    return run_matrix(home, {"models": {"folders": ["models"]}, "target": [target, plugin]})
+
+
+def verdicts(events: list[Event], target: str) -> dict[str, Verdict]:
+    return {
+        event.record.model.removesuffix(".onnx"): event.record.verdict
+        for event in events
+        if isinstance(event, Finished) and event.record.target == target
+    }
+
+
+def test_it_says_what_it_is(events: list[Event]) -> None:
+    (ready,) = [event for event in events if isinstance(event, TargetReady) and event.target == "old"]
+    assert ready.problem == ""
+    assert ready.fingerprint["onnxruntime"] == "1.16.3"
+    assert ready.fingerprint["python"].startswith("3.9.")
+
+
+def test_models_run(events: list[Event]) -> None:
+    assert verdicts(events, "old") == {
+        "elementwise": Verdict.PASS,
+        "strings": Verdict.PASS,
+        "matmul": Verdict.PASS,
+        "newer": Verdict.INVALID_MODEL,
+        "bfloat16": Verdict.NO_GOLDEN,
+    }
+
+
+def test_placement_comes_from_the_profile(events: list[Event]) -> None:
+    found = {
+        event.record.model: event.record.placement
+        for event in events
+        if isinstance(event, Finished) and event.record.verdict is Verdict.PASS
+    }
+    assert found.keys() == {"elementwise.onnx", "strings.onnx", "matmul.onnx"}
+    for placement in found.values():
+        assert placement is not None
+        assert placement.source == "profile"
+        assert placement.ep_nodes > 0
+
+
+def test_a_plugin_is_too_new_for_it(events: list[Event]) -> None:
+    assert set(verdicts(events, "plugin").values()) == {Verdict.UNAVAILABLE}
+    causes = {event.record.cause for event in events if isinstance(event, Finished)} - {""}
+    assert causes == {"version_conflict"}

@@ -1,0 +1,153 @@
+"""However a session ends, the processes of its engines end with it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+MATRIX = """\
+schema = 1
+[models]
+folders = ["models"]
+[[target]]
+name = "cpu"
+provider = "CPUExecutionProvider"
+"""
+
+
+def write_endless(path: Path) -> None:
+    """A model that runs for some hours."""
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go_on"], ["again"]), helper.make_node("Sin", ["a"], ["b"])],
+        "body",
+        [
+            value("i", TensorProto.INT64, []),
+            value("go_on", TensorProto.BOOL, []),
+            value("a", TensorProto.FLOAT, [2, 3]),
+        ],
+        [value("again", TensorProto.BOOL, []), value("b", TensorProto.FLOAT, [2, 3])],
+    )
+    graph = helper.make_graph(
+        [helper.make_node("Loop", ["trips", "", "x"], ["y"], body=body)],
+        "endless",
+        [value("x", TensorProto.FLOAT, [2, 3])],
+        [value("y", TensorProto.FLOAT, [2, 3])],
+        [numpy_helper.from_array(np.array(1 << 40, np.int64), "trips")],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+@pytest.fixture
+def endless(tmp_path: Path, make_project: Callable[..., Path]) -> Path:
+    """A project whose fourth cell of six runs for ever."""
+    project = make_project(tmp_path / "project", MATRIX)
+    write_endless(project / "models" / "endless.onnx")
+    return project
+
+
+@pytest.fixture
+def tag(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """A variable by which the processes of a test are known; whatever is left of them is killed at its end."""
+    tag = {"EP_HARNESS_TEST": str(tmp_path)}
+    yield tag
+    for pid in processes(tag):
+        os.kill(pid, signal.SIGKILL)
+
+
+def processes(tag: dict[str, str]) -> list[int]:
+    """The living processes that carry a tag in their environment."""
+    (wanted,) = (f"{name}={value}".encode() for name, value in tag.items())
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and wanted in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def wait_for(condition: Callable[[], Any], limit_s: float = 60.0) -> None:
+    end = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.05)
+
+
+def recorded(project: Path) -> int:
+    path = project / "run" / "records.jsonl"
+    return len(path.read_bytes().splitlines()) if path.exists() else 0
+
+
+def test_an_interrupt_ends_every_process_soon(
+    endless: Path, start: Start, tag: dict[str, str], mode: tuple[str, ...]
+) -> None:
+    session = start(endless, *mode, "m.toml", "--ep-out", "run", **tag)
+    wait_for(lambda: recorded(endless) >= 3)
+    started = time.monotonic()
+    os.killpg(session.pid, signal.SIGINT)  # as a terminal does
+    out, _ = session.communicate(timeout=30)
+    assert time.monotonic() - started < 5
+    assert session.returncode == pytest.ExitCode.INTERRUPTED, out
+    wait_for(lambda: not processes(tag), limit_s=2)
+    info = json.loads((endless / "run" / "run.json").read_text(encoding="utf-8"))
+    assert info["complete"] is False
+    assert "incomplete: " in out
+
+
+FAILING = """\
+import os
+import pytest
+
+@pytest.mark.ep_matrix("m.toml", model="abs.onnx")
+def test_it(ep_cell):
+    assert ep_cell.run().record.verdict == "crash"
+"""
+
+
+def test_a_failure_with_x_ends_the_engine_although_a_cell_runs(
+    endless: Path, start: Start, tag: dict[str, str]
+) -> None:
+    matrix = endless / "m.toml"
+    text = '[[expect]]\nmodel = "abs.onnx"\nverdict = "crash"\nreason = "no"\n'
+    matrix.write_text(matrix.read_text(encoding="utf-8") + text, encoding="utf-8")
+    session = start(endless, "-p", "no:xdist", "-x", "m.toml", **tag)
+    out, _ = session.communicate(timeout=60)
+    assert session.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "stopping after 1 failures" in out
+    wait_for(lambda: not processes(tag), limit_s=2)
+
+
+def test_a_worker_of_xdist_that_dies_costs_one_cell(endless: Path, start: Start, tag: dict[str, str]) -> None:
+    session = start(endless, "-p", "xdist", "-n", "2", "-v", "m.toml", "--ep-out", "run", **tag)
+    wait_for(lambda: recorded(endless) >= 3)
+    stuck = [pid for pid in processes(tag) if is_worker(pid, session.pid)]
+    # Whoever of the two is stuck with the endless model is killed until the model is given up.
+    wait_for(lambda: recorded(endless) >= 5)
+    for pid in stuck:
+        if pid in processes(tag):
+            os.kill(pid, signal.SIGKILL)
+            break
+    out, _ = session.communicate(timeout=60)
+    assert "crashed while running" in out, out
+    wait_for(lambda: not processes(tag), limit_s=5)
+
+
+def is_worker(pid: int, parent: int) -> bool:
+    status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    return int(status.rpartition(")")[2].split()[1]) == parent

@@ -1,0 +1,163 @@
+"""Four real execution providers on ONNX's own operator tests, as ``matrices/local.toml`` has them."""
+
+import os
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from harness.core.record import Record
+from harness.core.verdict import Family, Verdict
+from harness.corpus.cache import ENVIRONMENT
+from harness.data_files import data_root
+from harness.engine.engine import Engine
+from harness.engine.events import Event, Finished, TargetReady
+from harness.engine.prepare import open_suites
+from harness.plan.expand import expand
+from harness.plan.matrix import matrix_from
+
+pytestmark = pytest.mark.real_ep
+
+MODELS = [
+    "test_abs",
+    "test_add",
+    "test_add_bcast",
+    "test_averagepool_2d_default",
+    "test_batchnorm_epsilon",
+    "test_ceil",
+    "test_clip",
+    "test_concat_2d_axis_0",
+    "test_conv_with_strides_no_padding",
+    "test_div",
+    "test_exp",
+    "test_floor",
+    "test_gather_0",
+    "test_gemm_all_attributes",
+    "test_globalaveragepool",
+    "test_leakyrelu",
+    "test_matmul_2d",
+    "test_maxpool_2d_default",
+    "test_mul",
+    "test_nonzero_example",
+    "test_reduce_sum_keepdims_example",
+    "test_relu",
+    "test_sigmoid",
+    "test_softmax_axis_1",
+    "test_stft",
+    "test_tanh",
+    "test_transpose_default",
+]
+TARGETS = ["cpu", "openvino-default", "openvino-f32", "qnn-htp", "webgpu-swiftshader"]
+HAS_BFLOAT16 = "amx_bf16" in (
+    Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").is_file() else ""
+)
+
+
+def write_matmul(path: Path) -> None:
+    """A product long enough that the precision of the multiplier shows."""
+    rng = np.random.default_rng(1)
+    weight = rng.standard_normal((256, 64)).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", 1, [32, 256])],
+        [helper.make_tensor_value_info("y", 1, [32, 64])],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    path.parent.mkdir(parents=True)
+    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), path)
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Event]]:
+    home = tmp_path_factory.mktemp("real")
+    write_matmul(home / "own" / "matmul.onnx")
+    table: dict[str, Any] = tomllib.loads((data_root() / "matrices" / "local.toml").read_text(encoding="utf-8"))
+    table = {"schema": 1, "models": {"suites": ["onnx-node"], "folders": ["own"]}, "target": table["target"]}
+    for target in table["target"]:
+        # Drivers of display servers look there; a runner may have none.
+        target["env"] = {"XDG_RUNTIME_DIR": str(home), **target.get("env", {})}
+    matrix = matrix_from(table, home / "real.toml")
+    suites = open_suites(matrix)
+    plan = expand(matrix, {"onnx-node": MODELS, "own": ["matmul.onnx"]})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ENVIRONMENT, str(home / "cache"))
+        engine = Engine(plan, suites)
+        try:
+            engine.submit(plan.cells)
+            engine.drain()
+            yield list(engine.events())
+        finally:
+            engine.close()
+
+
+def available(events: list[Event], target: str) -> dict[str, Record]:
+    """The records of a target by model. Where it cannot be used here: a failure in CI, else a skip."""
+    (ready,) = [event for event in events if isinstance(event, TargetReady) and event.target == target]
+    if ready.problem:
+        if os.environ.get("CI", "").lower() == "true":
+            pytest.fail(f"{target} is unavailable: {ready.problem}")
+        pytest.skip(f"{target} is unavailable: {ready.problem}")
+    return {
+        event.record.model: event.record
+        for event in events
+        if isinstance(event, Finished) and event.record.target == target
+    }
+
+
+def bits(record: Record) -> float:
+    (output,) = record.outputs
+    assert output.delivered_bits is not None
+    return output.delivered_bits
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_cell_has_a_record_and_no_pass_is_somebody_elses(events: list[Event], target: str) -> None:
+    records = available(events, target)
+    assert records.keys() == {*MODELS, "matmul.onnx"}
+    for record in records.values():
+        assert record.verdict is not Verdict.UNAVAILABLE
+        if record.family is Family.PASSED:
+            assert record.placement is not None
+            assert record.placement.ep_nodes > 0
+        elif record.verdict is Verdict.FALLBACK:
+            assert record.placement is not None
+            assert record.placement.ep_nodes == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "at_least"),
+    [("cpu", 27), ("openvino-f32", 24), ("qnn-htp", 10), ("webgpu-swiftshader", 18)],
+)
+def test_the_provider_computes_most_of_them(events: list[Event], target: str, at_least: int) -> None:
+    records = available(events, target)
+    passed = [record.model for record in records.values() if record.family is Family.PASSED]
+    assert len(passed) >= at_least, {name: record.verdict.value for name, record in records.items()}
+
+
+def test_a_segmentation_fault_costs_one_cell(events: list[Event]) -> None:
+    records = available(events, "qnn-htp")
+    stft = records["test_stft"]
+    assert (stft.verdict, stft.cause, stft.attempt) == (Verdict.CRASH, "SIGSEGV", 1)
+    after = MODELS[MODELS.index("test_stft") + 1 :]
+    assert {records[name].verdict for name in after} & {Verdict.PASS, Verdict.FALLBACK}
+    assert not {records[name].verdict for name in after} & {Verdict.CRASH, Verdict.NOT_RUN}
+
+
+def test_openvino_delivers_float32_where_it_is_told_to(events: list[Event]) -> None:
+    record = available(events, "openvino-f32")["matmul.onnx"]
+    assert record.verdict is Verdict.PASS
+    assert 18 <= bits(record) <= 24
+
+
+def test_openvino_delivers_what_the_processor_is_fast_at(events: list[Event]) -> None:
+    delivered = bits(available(events, "openvino-default")["matmul.onnx"])
+    if HAS_BFLOAT16:
+        assert 6.5 <= delivered <= 9.5
+    else:
+        assert delivered >= 15
