@@ -81,12 +81,14 @@ def test_containers_beside_types_that_numpy_lacks_cannot_be_fed(serve: Serve, pa
     [
         ("libcuda.so.1: cannot open shared object file: No such file or directory", "libcuda.so.1"),
         (
-            "Failed to load library libonnxruntime_providers_cuda.so with error: libcublasLt.so.13: "
-            "cannot open shared object file",
+            "Failed to load library libep_cuda.so with error: libcublasLt.so.13: cannot open shared object file",
             "libcublasLt.so.13",
         ),
         ("libfoo++.so.1.2 => not found", "libfoo++.so.1.2"),
-        ('Error loading "C:\\x\\ep.dll" which depends on "cudart64_12.dll" which is missing.', "cudart64_12.dll"),
+        (
+            'Error loading "C:\\x\\ep.dll" which depends on "cudart64_12.dll" which is missing.',
+            "cudart64_12.dll",
+        ),
         ("Library not loaded: @rpath/libep.dylib", "libep.dylib"),
     ],
 )
@@ -97,7 +99,9 @@ def test_a_missing_library_is_named(text: str, library: str) -> None:
     assert agent.diagnose("no_device", text, text) == ("no_device", text)
 
 
-@pytest.mark.parametrize("text", ["", "libep.so speaks API 99", "model.onnx not found", "ep.so loaded; x not found"])
+@pytest.mark.parametrize(
+    "text", ["", "libep.so speaks API 99", "model.onnx not found", "ep.so loaded; x not found"]
+)
 def test_other_troubles_keep_their_cause(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent, "owners_of_onnxruntime", lambda: ["onnxruntime"])
     assert agent.diagnose("registration_failed", text, text) == ("registration_failed", text)
@@ -106,7 +110,10 @@ def test_other_troubles_keep_their_cause(text: str, monkeypatch: pytest.MonkeyPa
 def test_two_distributions_in_one_folder_are_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent, "owners_of_onnxruntime", lambda: ["onnxruntime", "onnxruntime-gpu"])
     cause, reason = agent.diagnose("registration_failed", "bad", "")
-    assert (cause, reason) == ("version_conflict", "onnxruntime and onnxruntime-gpu both own onnxruntime: bad")
+    assert (cause, reason) == (
+        "version_conflict",
+        "onnxruntime and onnxruntime-gpu both own onnxruntime: bad",
+    )
 
 
 class Unreadable(Exception):  # noqa: N818 - it stands for any class

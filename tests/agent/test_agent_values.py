@@ -1,6 +1,7 @@
 """Every ONNX element type and container that the CPU provider takes, in and out of the agent."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import onnx
@@ -24,11 +25,12 @@ def value(dtype: str) -> Tensor:
     """Seven elements that the type can hold."""
     if dtype == STRING:
         return tensor(np.array(["", "ä€😀", "line\nfeed", "x" * 5000, "a", "b", "c"], dtype=object))
+    source: np.ndarray[Any, Any]
     if dtype == "bool":
         source = EXACT > 0.5
     elif dtype == "float8e8m0":
         source = np.maximum(EXACT, 0.5)  # powers of two only
-    elif dtype in {"int2"}:
+    elif dtype == "int2":
         source = np.array([1, 0, -2, -1, 1, 0, 1], np.float32)
     elif dtype == "uint2":
         source = np.array([1, 0, 3, 2, 1, 0, 1], np.float32)
@@ -45,7 +47,7 @@ def number(dtype: str) -> int:
 SPELLED = {"float32": "FLOAT", "float64": "DOUBLE"}
 
 
-def one_node(op: str, source: str, result: str, **attributes: int) -> bytes:
+def one_node(op: str, source: str, result: str, **attributes: Any) -> bytes:
     graph = helper.make_graph(
         [helper.make_node(op, ["x"], ["y"], **attributes)],
         "g",
@@ -173,7 +175,8 @@ def test_maps_as_outputs(outputs_of: Run, parse: Parse, labels: str, keys: Tenso
 
 def test_the_values_of_a_map_keep_their_type(outputs_of: Run, parse: Parse) -> None:
     model = parse(
-        "g (float[N, 1] x) => (seq(map(int64, float)) y) { y = ai.onnx.ml.ZipMap<classlabels_int64s = [1]>(x) }",
+        "g (float[N, 1] x) => (seq(map(int64, float)) y) "
+        "{ y = ai.onnx.ml.ZipMap<classlabels_int64s = [1]>(x) }",
         opset=15,
         ir=8,
     )
@@ -192,7 +195,11 @@ def test_the_values_of_a_map_keep_their_type(outputs_of: Run, parse: Parse) -> N
     ],
 )
 def test_maps_as_inputs(
-    outputs_of: Run, parse: Parse, declared: str, vocabulary: str, keys: np.ndarray[tuple[int], np.dtype[np.int64]]
+    outputs_of: Run,
+    parse: Parse,
+    declared: str,
+    vocabulary: str,
+    keys: np.ndarray[tuple[int], np.dtype[np.int64]],
 ) -> None:
     model = parse(
         f"g ({declared} x) => (float[1, 3] y) {{ y = ai.onnx.ml.DictVectorizer<{vocabulary}>(x) }}",

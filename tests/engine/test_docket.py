@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 
 from harness.core.value import Tensor, tensor
@@ -15,8 +17,10 @@ from harness.engine.events import Event, Finished, Warned
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17, "nowhere" : 1]>\n'
 # The CPU provider refuses it; the fake one computes it all the same.
-STRANGE = HEAD + "agraph (float[4] x) => (float[4] y, int32[4] k, float[4] z) {\n" + (
-    "y = Relu(x) k = Cast<to=6>(x) z = nowhere.Neg(x) }"
+STRANGE = (
+    HEAD
+    + "agraph (float[4] x) => (float[4] y, int32[4] k, float[4] z) {\n"
+    + ("y = Relu(x) k = Cast<to=6>(x) z = nowhere.Neg(x) }")
 )
 RANDOM = HEAD + "agraph (float[4] x) => (float[4] z) { y = RandomNormalLike(x) z = Add(x, y) }"
 EXTERNAL = HEAD + "agraph (float[4] x) => (float[4] z) <float[4] w> { z = Add(x, w) }"
@@ -43,16 +47,14 @@ target = "fake"
 def expect(folder: Path, x: list[float], *outputs: Tensor) -> None:
     data_set = folder / "test_data_set_0"
     data_set.mkdir()
-    write = lambda name, value: (data_set / name).write_bytes(tensor_proto(value).SerializeToString())  # noqa: E731
-    write("input_0.pb", tensor(np.array(x, np.float32)))
-    for index, value in enumerate(outputs):
-        write(f"output_{index}.pb", value)
+    values = {"input_0.pb": tensor(np.array(x, np.float32))}
+    values |= {f"output_{index}.pb": value for index, value in enumerate(outputs)}
+    for name, value in values.items():
+        (data_set / name).write_bytes(tensor_proto(value).SerializeToString())
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, write_model: Callable[..., None]) -> Path:
-    import onnx
-
     home = tmp_path_factory.mktemp("docket")
     x = [-1.5, 2.0, 0.0, 3.5]
     right = np.maximum(np.array(x, np.float32), 0), np.array(x, np.int32), -np.array(x, np.float32)

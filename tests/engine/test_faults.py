@@ -5,6 +5,7 @@ Each faulty model stands between two good ones in the queue of one worker. All o
 
 import contextlib
 import os
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -122,8 +123,6 @@ def cells(
     run_matrix: Callable[..., list[Event]],
     fake_env: dict[str, str],
 ) -> dict[str, Finished]:
-    import tomllib
-
     for suite, faults in (("faults", FAULTS), ("hangs", HANGS)):
         for fault in faults:
             for name in ("1_before", f"2_{fault}", "3_after"):

@@ -127,7 +127,9 @@ def test_a_run_that_came_to_its_end_leaves_no_process(
     assert children() <= before
 
 
-@pytest.mark.parametrize("settings", [{"runtime": {"python": "gone/python"}}, {}], ids=["no python", "corrupt"])
+@pytest.mark.parametrize(
+    "settings", [{"runtime": {"python": "gone/python"}}, {}], ids=["no python", "corrupt"]
+)
 def test_a_run_ends_although_no_process_sends_a_last_word(
     tmp_path: Path,
     settings: dict[str, Any],
@@ -164,7 +166,7 @@ def test_a_device_for_one_process_serves_with_one(
         write_model(tmp_path / "models" / f"{name}.onnx")
     env = {**fake_env, "FAKE_MARKER": str(tmp_path / "marker"), "FAKE_FAULT": "single_in_register"}
     events = run_matrix(tmp_path, matrix(env, workers=2))
-    assert verdicts(events) == {name: (Verdict.PASS, 1) for name in names}
+    assert verdicts(events) == dict.fromkeys(names, (Verdict.PASS, 1))
     for event in events:
         if isinstance(event, Warned):
             assert "runs with 1 process at once" in event.message

@@ -101,7 +101,12 @@ def raised(message: str, phase: Phase = Phase.CREATE, kind: str = "Fail") -> Rai
     ("outcome", "verdict", "phase", "cause"),
     [
         (Unavailable(cause=Cause.NO_DEVICE, reason="r"), Verdict.UNAVAILABLE, Phase.REGISTER, "no_device"),
-        (Unavailable(cause=Cause.IMPORT_FAILED, reason="r"), Verdict.UNAVAILABLE, Phase.START, "import_failed"),
+        (
+            Unavailable(cause=Cause.IMPORT_FAILED, reason="r"),
+            Verdict.UNAVAILABLE,
+            Phase.START,
+            "import_failed",
+        ),
         (Rejected(option="k", reason="r"), Verdict.OPTION_REJECTED, Phase.REGISTER, ""),
         (Died(phase=Phase.RUN, cause="SIGSEGV"), Verdict.CRASH, Phase.RUN, "SIGSEGV"),
         (Died(phase=Phase.RUN, cause="0xC0000005"), Verdict.CRASH, Phase.RUN, "0xC0000005"),
@@ -266,7 +271,9 @@ def test_a_tolerance_of_the_matrix_is_about_rounding_only(plan: Plan) -> None:
     loose = tolerance_rule(plan, cell(plan, "loose"), case())
     assert loose("float32") == Tolerance(rtol=0.5, atol=0.25)
     assert loose("int32") == Tolerance(rtol=0.0, atol=0.0)
-    assert tolerance_rule(plan, cell(plan, "any"), case())("float32") == default_tolerance("float32", "float32")
+    assert tolerance_rule(plan, cell(plan, "any"), case())("float32") == default_tolerance(
+        "float32", "float32"
+    )
 
 
 def test_the_coarsest_type_of_the_model_sets_the_default(plan: Plan) -> None:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.compat
 HEAD = '<ir_version: 8, opset_import: ["" : 15]>\n'
 MODELS = {
     "elementwise": HEAD + "g (float[3] x, float[3] w) => (float[3] y) { t = Mul(x, w) y = Softmax(t) }",
-    "strings": HEAD + "g (seq(float[2]) x) => (float[2] y, string[1] s) <string[1] n = {\"ä\"}> "
+    "strings": HEAD + "g (seq(float[2]) x, string[2] n) => (float[2] y, string[2] s) "
     "{ i = Constant<value_int = 0>() y = SequenceAt(x, i) s = Identity(n) }",
     "matmul": HEAD + "g (float[4, 8] x, float[8, 2] w) => (float[4, 2] y) { y = MatMul(x, w) }",
     # The onnxruntime of that time refuses it: newer than its opset.
@@ -68,10 +69,13 @@ def events(
     home = tmp_path_factory.mktemp("compat")
     for name, text in MODELS.items():
         write_model(home / "models" / f"{name}.onnx", text)
-    target = {"name": "old", "provider": "CPUExecutionProvider", "runtime": {"python": interpreter}}
-    plugin = {"name": "plugin", "provider": "QNNExecutionProvider", "plugin": interpreter + ".so"}
-    Path(interpreter + ".so").touch()
-    plugin["runtime"] = target["runtime"]
+    target: dict[str, Any] = {
+        "name": "old",
+        "provider": "CPUExecutionProvider",
+        "runtime": {"python": interpreter},
+    }
+    (home / "plugin.so").touch()
+    plugin = {**target, "name": "plugin", "provider": "QNNExecutionProvider", "plugin": "plugin.so"}
     return run_matrix(home, {"models": {"folders": ["models"]}, "target": [target, plugin]})
 
 

@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -155,9 +154,7 @@ def test_a_refused_option_is_named(events: list[Event]) -> None:
 
 
 def test_one_value_of_an_option_may_be_refused_alone(events: list[Event]) -> None:
-    found = {
-        cell.record.axes["option.precision"]: cell.record.verdict for cell in cells(events, "varied")
-    }
+    found = {cell.record.axes["option.precision"]: cell.record.verdict for cell in cells(events, "varied")}
     assert found == {"right": Verdict.PASS, "wrong": Verdict.OPTION_REJECTED}
 
 

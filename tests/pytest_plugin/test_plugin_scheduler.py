@@ -36,7 +36,7 @@ class Controller:
 
     def __init__(self, ids: list[str], count: int) -> None:
         self.reported: list[CollectReport] = []
-        hook = SimpleNamespace(pytest_collectreport=lambda report: self.reported.append(report))
+        hook = SimpleNamespace(pytest_collectreport=self.reported.append)
         self.hooks = Shares()
         config: Any = SimpleNamespace(hook=hook)
         self.scheduler = self.hooks.pytest_xdist_make_scheduler(config)

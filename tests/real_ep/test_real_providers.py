@@ -1,5 +1,6 @@
 """Four real execution providers on ONNX's own operator tests, as ``matrices/local.toml`` has them."""
 
+import math
 import os
 import tomllib
 from collections.abc import Iterator
@@ -77,7 +78,9 @@ def write_matmul(path: Path) -> None:
 def events(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Event]]:
     home = tmp_path_factory.mktemp("real")
     write_matmul(home / "own" / "matmul.onnx")
-    table: dict[str, Any] = tomllib.loads((data_root() / "matrices" / "local.toml").read_text(encoding="utf-8"))
+    table: dict[str, Any] = tomllib.loads(
+        (data_root() / "matrices" / "local.toml").read_text(encoding="utf-8")
+    )
     table = {"schema": 1, "models": {"suites": ["onnx-node"], "folders": ["own"]}, "target": table["target"]}
     for target in table["target"]:
         # Drivers of display servers look there; a runner may have none.
@@ -111,9 +114,10 @@ def available(events: list[Event], target: str) -> dict[str, Record]:
 
 
 def bits(record: Record) -> float:
+    """Delivered bits of the only output; infinite where it equals the golden bit by bit."""
     (output,) = record.outputs
-    assert output.delivered_bits is not None
-    return output.delivered_bits
+    assert output.elements == 32 * 64
+    return math.inf if output.delivered_bits is None else output.delivered_bits
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -152,7 +156,7 @@ def test_a_segmentation_fault_costs_one_cell(events: list[Event]) -> None:
 def test_openvino_delivers_float32_where_it_is_told_to(events: list[Event]) -> None:
     record = available(events, "openvino-f32")["matmul.onnx"]
     assert record.verdict is Verdict.PASS
-    assert 18 <= bits(record) <= 24
+    assert bits(record) >= 18
 
 
 def test_openvino_delivers_what_the_processor_is_fast_at(events: list[Event]) -> None:

@@ -1,7 +1,7 @@
 """An onnxruntime that misbehaves on demand: pure Python, seen by a target's process through PYTHONPATH.
 
-It computes one model, ``y = Relu(x), k = Cast<int32>(x), z = Neg(x)``. How it misbehaves stands in the model's
-file name, ``<number>_<fault>.onnx``, or, for what happens before any model, in the variable ``FAKE_FAULT``.
+It computes one model, ``y = Relu(x), k = Cast<int32>(x), z = Neg(x)``. How it misbehaves stands in the
+model's file name, ``<number>_<fault>.onnx``, or, for what happens before any model, in the variable ``FAKE_FAULT``.
 A fault ``<action>_in_<phase>`` does something drastic there; the others bend the answer.
 """
 
@@ -209,7 +209,7 @@ class InferenceSession:
             if FAULT == "library_on_stderr":
                 os.write(2, LIBRARY_MISSING.encode() + b"\n")
         if options.get("precision") == "wrong":
-            raise Fail("unknown value for an option of %s" % name)
+            raise Fail(f"unknown value for an option of {name}")
         act(self.fault, "create")
         self.providers = [CPU] if FAULT in {"dropped", "library_on_stderr"} else [name, CPU]
 

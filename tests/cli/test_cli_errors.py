@@ -1,0 +1,86 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main
+
+Project = Callable[..., Path]
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "Traceback" not in shown.err
+    assert len(shown.err.splitlines()) <= 2
+    return shown.err
+
+
+def test_a_matrix_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "local.toml").write_text("", "utf-8")
+    shown = refused(capsys, "run", str(tmp_path / "locl.toml"))
+    assert "no such file" in shown
+    assert "did you mean" in shown
+
+
+def test_a_folder_instead_of_a_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert str(tmp_path) in refused(capsys, "run", str(tmp_path))
+
+
+def test_broken_toml_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "m.toml").write_text('schema = 1\n[models\nsuites = ["onnx-node"]\n', "utf-8")
+    assert "line 2" in refused(capsys, "list", str(tmp_path / "m.toml"))
+
+
+def test_a_typo_in_a_key(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = refused(capsys, "run", str(project(target='optoins = { a = "1" }')))
+    assert "target[0].optoins: unknown key" in shown
+    assert "did you mean 'options'?" in shown
+
+
+def test_an_unknown_suite(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    matrix = project()
+    text = matrix.read_text("utf-8").replace('folders = ["models"]', 'suites = ["onnx-nod"]')
+    matrix.write_text(text, "utf-8")
+    assert "did you mean 'onnx-node'?" in refused(capsys, "run", str(matrix))
+
+
+def test_an_empty_folder(project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    matrix = project()
+    for model in (tmp_path / "models").iterdir():
+        model.unlink()
+    assert "models" in refused(capsys, "run", str(matrix))
+
+
+def test_all_problems_of_the_models_are_told_at_once(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matrix = project()
+    text = matrix.read_text("utf-8").replace(
+        'folders = ["models"]', 'suites = ["onnx-nod", "onnx-lite"]\nfolders = ["modles"]'
+    )
+    matrix.write_text(text, "utf-8")
+    assert main(["run", str(matrix)]) == 2
+    shown = capsys.readouterr().err
+    assert all(word in shown for word in ("onnx-nod", "onnx-lite", "modles"))
+
+
+def test_a_glob_that_matches_nothing(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "'gpu'" in refused(capsys, "run", str(project()), "--target", "gpu")
+
+
+def test_a_folder_that_holds_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "runs").mkdir()
+    assert "runs" in refused(capsys, "report", str(tmp_path / "runs"), "--out", str(tmp_path / "out"))
+
+
+def test_list_without_a_matrix(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "ep-harness list MATRIX" in refused(capsys, "list")
+
+
+def test_a_misspelt_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as error:
+        main(["rnu"])
+    assert error.value.code == 2
+    assert "choose from" in capsys.readouterr().err

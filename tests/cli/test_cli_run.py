@@ -1,0 +1,200 @@
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import main
+from harness.core.record import Record, decode_record
+from harness.engine.run_folder import RunFolder
+
+Project = Callable[..., Path]
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "records.jsonl").read_text("utf-8").splitlines()]
+
+
+def test_a_run_leaves_one_record_per_cell_and_a_report(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    assert main(["run", str(project()), "--out", str(out)]) == 0
+    assert sorted(record["cell"] for record in records(out)) == [
+        "models/abs.onnx[cpu]",
+        "models/neg.onnx[cpu]",
+        "models/relu.onnx[cpu]",
+    ]
+    assert {record["verdict"] for record in records(out)} == {"pass"}
+    info = json.loads((out / "run.json").read_text("utf-8"))
+    assert (info["cells"], info["complete"]) == (3, True)
+    assert info["targets"]["cpu"]["onnxruntime"]
+    assert (out / "report" / "index.html").is_file()
+    printed = capsys.readouterr().out
+    assert "every verdict is as the matrix expects" in printed
+    assert str(out / "report" / "index.html") in printed
+
+
+def test_every_record_reads_back(project: Project, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    main(["run", str(project()), "--out", str(out), "--no-report"])
+    for line in (out / "records.jsonl").read_bytes().splitlines():
+        record = decode_record(line)
+        assert record.placement is not None
+        assert record.placement.ep_nodes == 1
+        assert record.placement.source == "assignment"
+    assert not (out / "report").exists()
+
+
+def test_the_table_fits_80_columns(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    main(["run", str(project()), "--out", str(tmp_path / "run"), "--no-report"])
+    table = [line for line in capsys.readouterr().out.splitlines() if line.startswith(("target", "cpu"))]
+    assert len(table) == 2
+    assert all(len(line) <= 80 for line in table)
+    assert "unexp" in table[0]
+
+
+def test_globs_narrow_the_run(project: Project, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert main(["run", str(project()), "--out", str(out), "--model", "*/a*", "--no-report"]) == 0
+    assert [record["model"] for record in records(out)] == ["abs.onnx"]
+
+
+def test_an_unexpected_verdict_is_exit_code_1(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matrix = project('[[expect]]\nmodel = "models/abs.onnx"\nverdict = "crash"\nreason = "known bug"\n')
+    assert main(["run", str(matrix), "--out", str(tmp_path / "run"), "--no-report"]) == 1
+    assert "expected crash (known bug); got: passed" in capsys.readouterr().out
+    unexpected = [record for record in records(tmp_path / "run") if not record["expected"]]
+    assert [record["cell"] for record in unexpected] == ["models/abs.onnx[cpu]"]
+
+
+UNAVAILABLE = '[[target]]\nname = "npu"\nprovider = "XExecutionProvider"\nplugin = "no_such_plugin"\n'
+
+
+def test_an_unavailable_target_costs_nothing_but_its_cells(project: Project, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert main(["run", str(project(UNAVAILABLE)), "--out", str(out)]) == 0
+    by_target = {(record["target"], record["verdict"]) for record in records(out)}
+    assert by_target == {("cpu", "pass"), ("npu", "unavailable")}
+    npu = [record for record in records(out) if record["target"] == "npu"]
+    assert {record["cause"] for record in npu} == {"not_installed"}
+    assert all("no_such_plugin" in record["reason"] for record in npu)
+
+
+def test_a_required_target_that_is_unavailable_is_exit_code_3(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matrix = project(UNAVAILABLE + "required = true\n")
+    assert main(["run", str(matrix), "--out", str(tmp_path / "run"), "--no-report"]) == 3
+    assert "required     npu was not available" in capsys.readouterr().out
+
+
+def test_a_corrupt_model_costs_its_own_cells_only(project: Project, tmp_path: Path) -> None:
+    matrix = project()
+    (tmp_path / "models" / "broken.onnx").write_bytes(b"\xff" * 40)
+    assert main(["run", str(matrix), "--out", str(tmp_path / "run"), "--no-report"]) == 0
+    verdicts = {record["model"]: record["verdict"] for record in records(tmp_path / "run")}
+    assert verdicts.pop("broken.onnx") == "invalid_model"
+    assert set(verdicts.values()) == {"pass"}
+
+
+def test_a_folder_with_a_run_is_not_overwritten(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["run", str(project()), "--out", str(tmp_path / "run"), "--no-report"]
+    assert main(arguments) == 0
+    before = (tmp_path / "run" / "records.jsonl").read_bytes()
+    assert main(arguments) == 2
+    assert "there is a run in this folder already" in capsys.readouterr().err
+    assert (tmp_path / "run" / "records.jsonl").read_bytes() == before
+
+
+def test_a_full_disk_keeps_what_was_written(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = RunFolder.add
+
+    def full_after_two(folder: RunFolder, record: Record) -> None:
+        if len(records(folder.path)) == 2:
+            folder._records.close()
+            monkeypatch.setattr(folder, "_records", _FullDisk())
+        add(folder, record)
+
+    monkeypatch.setattr(RunFolder, "add", full_after_two)
+    assert main(["run", str(project()), "--out", str(tmp_path / "run")]) == 2
+    shown = capsys.readouterr().err
+    assert "cannot be written: No space left on device" in shown
+    assert "Traceback" not in shown
+    assert len(records(tmp_path / "run")) == 2
+    assert json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))["complete"] is False
+
+
+class _FullDisk:
+    def write(self, _: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def close(self) -> None:
+        return
+
+
+def test_without_a_terminal_there_are_plain_lines(project: Project, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "harness", "run", str(project()), "--out", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "\x1b" not in done.stdout
+    assert "ready        cpu" in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT as a terminal does")
+def test_ctrl_c_leaves_a_valid_run_that_is_incomplete(project: Project, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    matrix = project(
+        target='axes = { graph_optimization = ["disabled", "basic", "extended", "layout", "all"] }'
+    )
+    text = matrix.read_text("utf-8").replace('folders = ["models"]', 'suites = ["onnx-pytorch-converted"]')
+    matrix.write_text(text, "utf-8")
+    command = [sys.executable, "-m", "harness", "run", str(matrix), "--out", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (out / "records.jsonl").exists():
+        time.sleep(0.01)
+    while time.monotonic() < deadline and not (out / "records.jsonl").stat().st_size:
+        time.sleep(0.01)
+    children = _descendants(process.pid)
+    process.send_signal(signal.SIGINT)
+    shown = process.communicate(timeout=30)[0]
+    assert process.returncode == 130
+    assert "Traceback" not in shown
+    assert "INCOMPLETE" in shown
+    info = json.loads((out / "run.json").read_text("utf-8"))
+    assert info["complete"] is False
+    assert 0 < len(records(out)) < info["cells"]
+    assert children
+    assert not [pid for pid in children if _alive(pid)]
+
+
+def _descendants(parent: int) -> list[int]:
+    found = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True, check=False
+    )
+    return [int(pid) for pid in found.stdout.split()]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text("utf-8")
+    except OSError:
+        return False
+    return status.rsplit(")", 1)[1].split()[0] != "Z"
