@@ -298,7 +298,12 @@ class Engine:
         self._announce(lane, fingerprint, problem=problem)
 
     def _announce(self, lane: Lane, fingerprint: dict[str, Any], problem: str = "") -> None:
-        if not lane.is_reference and lane.name not in self._announced:
+        # One option's value may be refused while another works: a target is of no use when none does.
+        hope = problem and any(
+            other.name == lane.name and not other.is_reference and other.verdict is None
+            for other in self._lanes.values()
+        )
+        if not lane.is_reference and lane.name not in self._announced and not hope:
             self._announced.add(lane.name)
             self._outbox.put(TargetReady(target=lane.name, fingerprint=fingerprint, problem=problem))
 

@@ -27,6 +27,7 @@ from harness.engine.outcome import (
     Unavailable,
     Unfeedable,
 )
+from harness.engine.wording import essence
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
 
@@ -81,11 +82,11 @@ def judge_untried(outcome: Unavailable | Rejected | Died | Hung | Unfeedable) ->
     if isinstance(outcome, Unavailable):
         phase = Phase.REGISTER if outcome.cause in {"no_device", "registration_failed"} else Phase.START
         return Judgement(
-            verdict=Verdict.UNAVAILABLE, phase=phase, cause=outcome.cause, reason=one_line(outcome.reason)
+            verdict=Verdict.UNAVAILABLE, phase=phase, cause=outcome.cause, reason=essence(outcome.reason)
         )
     if isinstance(outcome, Rejected):
         reason = f"provider option {outcome.option!r} is refused: {outcome.reason}"
-        return Judgement(verdict=Verdict.OPTION_REJECTED, phase=Phase.REGISTER, reason=one_line(reason))
+        return Judgement(verdict=Verdict.OPTION_REJECTED, phase=Phase.REGISTER, reason=essence(reason))
     if isinstance(outcome, Hung):
         reason = f"no end of phase {outcome.phase} within {outcome.limit_s:g} s; the process was killed"
         return Judgement(verdict=Verdict.HANG, phase=outcome.phase, reason=reason)
@@ -111,9 +112,7 @@ def _raised(outcome: Raised, case: Case, reference: Golden) -> Judgement:
         verdict = Verdict.UNSUPPORTED
     else:
         verdict = Verdict.ERROR
-    # Where this machine keeps its models tells no reader anything.
-    reason = one_line(text.replace(str(case.model_path), case.model_path.name))
-    return Judgement(verdict=verdict, phase=outcome.phase, reason=reason)
+    return Judgement(verdict=verdict, phase=outcome.phase, reason=essence(text, case.model_path))
 
 
 def _ran(outcome: Ran, case: Case, golden: Golden, tolerance_for: ToleranceFor) -> Judgement:

@@ -6,6 +6,7 @@ from harness.core.compare import compare_all
 from harness.core.tolerance import computing_precision, default_tolerance
 from harness.corpus.case import Case
 from harness.engine.outcome import Died, Hung, Outcome, Raised, Ran, Rejected, Unavailable, Unfeedable
+from harness.engine.wording import essence
 from harness.golden.golden import Golden
 from harness.golden.store import GoldenStore
 from harness.plan.target import Runtime
@@ -68,7 +69,9 @@ def golden_of(outcome: Outcome, model: Case) -> Golden:
         case Ran():
             return Golden(status="ok", outputs=outcome.outputs, deterministic=_repeats(outcome, model))
         case Raised():
-            return Golden(status="refused", message=outcome.message)
+            return Golden(
+                status="refused", message=essence(f"{outcome.kind}: {outcome.message}", model.model_path)
+            )
         case Died():
             message = f"the CPU EP crashed: {outcome.cause}"
         case Hung():

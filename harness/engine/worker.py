@@ -1,5 +1,6 @@
 """A worker: one agent process, the tasks in its hands, and the time limit it is under."""
 
+import os
 import time
 from collections import deque
 
@@ -98,8 +99,9 @@ class Worker:
 
     def end(self) -> Hung | Died:
         """How it ended, once it has."""
-        if self.hung is not None:
-            return self.hung
         cause = self.process.ended()
+        # A child that outlives a dead process can hold its pipe open, so that only the limit shows its end.
+        if self.hung is not None and (os.name != "posix" or cause == "SIGKILL"):
+            return self.hung
         error = self.process.remote_error()
         return Died(phase=self.phase, cause=cause or error, printed=self.process.printed())

@@ -1,5 +1,6 @@
 """A matrix file as a collector, its cells as items. Collecting opens no model and imports no onnxruntime."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Never
@@ -63,6 +64,11 @@ class CellItem(pytest.Item):
         """A cell has no line of its own: the matrix file stands for it."""
         # Where this ends as the node id does, pytest takes it for a dotted Python name and changes its dots.
         return self.path, 0, f"cell {self.name}"
+
+
+def node_id(config: pytest.Config, path: Path) -> str:
+    """The id of a matrix file, the same in every process: pytest's own may not tell where the file is."""
+    return Path(os.path.relpath(path, config.rootpath)).as_posix()
 
 
 def settle(outcome: Outcome) -> None:

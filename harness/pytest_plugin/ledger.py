@@ -1,6 +1,5 @@
 """The books of a run, kept by the one process that owns it: records into totals and into the run folder."""
 
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from harness.engine.events import TargetReady
 from harness.engine.run_folder import RunFolder
 from harness.engine.tally import Tally
 from harness.plan.plan import Plan
-from harness.pytest_plugin.items import CellItem
+from harness.pytest_plugin.items import CellItem, node_id
 from harness.pytest_plugin.session import Matrices
 from harness.pytest_plugin.summary import write_summary
 
@@ -93,7 +92,9 @@ class Ledger:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         """Open the books for the items of this process; with xdist it has none."""
-        if not (self._config.option.collectonly or session.testsfailed):
+        option = self._config.option
+        stopped = session.testsfailed and not option.continue_on_collection_errors
+        if not (option.collectonly or stopped):
             self._open((item.path, item.name) for item in session.items if isinstance(item, CellItem))
 
     @pytest.hookimpl(optionalhook=True)
@@ -123,7 +124,7 @@ class Ledger:
             for path, book in self._books.items():
                 folder = None if book.folder is None else book.folder.path
                 write_summary(
-                    terminalreporter, _nodeid(self._config, path), book.tally.rows(), book.missing, folder
+                    terminalreporter, node_id(self._config, path), book.tally.rows(), book.missing, folder
                 )
 
     def _open(self, selected: Iterable[tuple[Path, str]]) -> None:
@@ -140,7 +141,7 @@ class Ledger:
                 raise pytest.UsageError(*map(str, error.problems)) from error
 
     def _parsed(self, nodeids: Iterable[str]) -> Iterable[tuple[Path, str]]:
-        heads = {_nodeid(self._config, path): path for path in self._paths}
+        heads = {node_id(self._config, path): path for path in self._paths}
         for nodeid in nodeids:
             head, _, cell_id = nodeid.partition("::")
             if head in heads:
@@ -153,14 +154,6 @@ def _or_stop(write: Callable[[], Any]) -> None:
         write()
     except UsageError as error:
         pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
-
-
-def _nodeid(config: pytest.Config, path: Path) -> str:
-    """The id that pytest gives to a file."""
-    try:
-        return path.relative_to(config.rootpath).as_posix()
-    except ValueError:
-        return Path(os.path.relpath(path, config.rootpath)).as_posix()
 
 
 _DECODER = msgspec.json.Decoder(Enclosure)

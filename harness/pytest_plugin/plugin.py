@@ -50,9 +50,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "MatrixFil
     """Collect a matrix file, if it was named on the command line."""
     if file_path.suffix != ".toml" or file_path not in parent.config.stash[MATRICES]:
         return None
-    from harness.pytest_plugin.items import MatrixFile
+    from harness.pytest_plugin.items import MatrixFile, node_id
 
-    return MatrixFile.from_parent(parent, path=file_path)
+    return MatrixFile.from_parent(parent, path=file_path, nodeid=node_id(parent.config, file_path))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

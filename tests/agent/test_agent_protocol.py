@@ -81,7 +81,7 @@ def test_containers_beside_types_that_numpy_lacks_cannot_be_fed(serve: Serve, pa
     [
         ("libcuda.so.1: cannot open shared object file: No such file or directory", "libcuda.so.1"),
         (
-            "Failed to load library libep_cuda.so with error: libcublasLt.so.13: cannot open shared object file",
+            "Failed to load libep.so with error: libcublasLt.so.13: cannot open shared object file",
             "libcublasLt.so.13",
         ),
         ("libfoo++.so.1.2 => not found", "libfoo++.so.1.2"),

@@ -35,8 +35,8 @@ class Controller:
     """The part of xdist's controller that talks to a scheduler."""
 
     def __init__(self, ids: list[str], count: int) -> None:
-        self.reported: list[CollectReport] = []
-        hook = SimpleNamespace(pytest_collectreport=self.reported.append)
+        self.reported: list[pytest.CollectReport] = []
+        hook = SimpleNamespace(pytest_collectreport=self.hear)
         self.hooks = Shares()
         config: Any = SimpleNamespace(hook=hook)
         self.scheduler = self.hooks.pytest_xdist_make_scheduler(config)
@@ -44,6 +44,9 @@ class Controller:
         self.count = count
         self.started = 0
         self.nodes = [self.start() for _ in range(count)]
+
+    def hear(self, report: pytest.CollectReport) -> None:
+        self.reported.append(report)
 
     def start(self) -> FakeNode:
         node = FakeNode(f"gw{self.started}", self.count)
@@ -61,9 +64,6 @@ class Controller:
         index = node.queue.pop(0)
         self.scheduler.mark_test_complete(node, index)
         return index
-
-
-CollectReport = pytest.CollectReport
 
 
 @given(st.integers(0, 200), st.integers(1, 9))

@@ -1,4 +1,4 @@
-"""What pytest itself does with the items; nothing runs here."""
+"""What pytest itself does with the items."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +36,12 @@ def test_items_are_named_by_their_cells(project: Path, run: Run, outcomes: dict[
 )
 def test_selection(project: Path, run: Run, arguments: list[str], expected: list[str]) -> None:
     assert collected(run, project, *arguments) == expected
+
+
+def test_a_root_directory_elsewhere(project: Path, run: Run, mode: tuple[str, ...]) -> None:
+    done = run(project, *mode, "--rootdir", str(project / "models"), "m.toml", "-k", "abs and cpu", "-v")
+    assert done.outcomes == {"models/abs.onnx[cpu]": "PASSED"}
+    assert "../m.toml::models/abs.onnx[cpu]" in done.out
 
 
 def test_from_another_folder(project: Path, run: Run) -> None:

@@ -1,8 +1,8 @@
 """An onnxruntime that misbehaves on demand: pure Python, seen by a target's process through PYTHONPATH.
 
 It computes one model, ``y = Relu(x), k = Cast<int32>(x), z = Neg(x)``. How it misbehaves stands in the
-model's file name, ``<number>_<fault>.onnx``, or, for what happens before any model, in the variable ``FAKE_FAULT``.
-A fault ``<action>_in_<phase>`` does something drastic there; the others bend the answer.
+model's file name, ``<number>_<fault>.onnx``, or, for what happens before any model, in the variable
+``FAKE_FAULT``. A fault ``<action>_in_<phase>`` does something drastic there; the others bend the answer.
 """
 
 from __future__ import annotations
@@ -95,6 +95,13 @@ def leave_child() -> None:
     os.abort()
 
 
+def fork() -> None:
+    """Die while a copy of this process lives on, with all its descriptors."""
+    if os.fork():
+        os.abort()
+    hang()
+
+
 def flood() -> None:
     line = b"noise " * 170 + b"\n"
     for _ in range(FLOOD_BYTES // len(line)):
@@ -126,6 +133,7 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "orphan": leave_child,
     "waitonce": wait_once,
     "single": only_one,
+    "fork": fork,
     "flood": flood,
     "say": say,
     "memory": throw(MemoryError()),

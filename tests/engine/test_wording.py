@@ -1,0 +1,40 @@
+from pathlib import Path
+
+import pytest
+
+from harness.engine.wording import essence
+
+SOURCE = "/onnxruntime_src/onnxruntime/core"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        (
+            (
+                "Fail: [ONNXRuntimeError] : 1 : FAIL : Load model from /c/t/model.onnx failed:"
+                f"{SOURCE}/graph/model.cc:256 onnxruntime::Model::Model(onnx::ModelProto&&, const Path&) "
+                "Unsupported model IR version: 14\n"
+            ),
+            "Fail: Load model from model.onnx failed:model.cc:256: Unsupported model IR version: 14",
+        ),
+        (
+            f"{SOURCE}/string_normalizer.cc:235 Locale::Locale(const S&)::<lambda()> Failed to make",
+            "string_normalizer.cc:235: Failed to make",
+        ),
+        (
+            f"{SOURCE}/rnn.h:48 RNN<T>::RNN(const OpKernelInfo&) [with T = float] layout_ == 0 (was false)",
+            "rnn.h:48: layout_ == 0 (was false)",
+        ),
+        (
+            f"{SOURCE}/conv_integer.cc:52 virtual S ConvInteger::Compute(Context*) const W was false.",
+            "conv_integer.cc:52: W was false.",
+        ),
+        ("no kernel for Foo(13)", "no kernel for Foo(13)"),
+        (f"{SOURCE}/b.cc:1 cut off (in the", "b.cc:1: cut off (in the"),
+        (f"{SOURCE}/b.cc:1 no signature", "b.cc:1: no signature"),
+        ("two\nlines", "two lines"),
+    ],
+)
+def test_the_cause_is_what_stays(said: str, kept: str) -> None:
+    assert essence(said, Path("/c/t/model.onnx")) == kept

@@ -1,0 +1,157 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.core.record import OutputMetrics, Placement, Record
+from harness.core.verdict import Family, Phase, Verdict
+from harness.engine.tally import TargetRow
+from harness.plan.expand import expand
+from harness.plan.matrix import matrix_from
+from harness.plan.plan import Plan
+from harness.pytest_plugin.outcome import EDGE, excerpt, outcome_of, printable
+from harness.pytest_plugin.summary import table
+
+
+def plan(*, required: bool = False) -> Plan:
+    target = {"name": "ep", "provider": "CPUExecutionProvider", "required": required}
+    matrix: dict[str, Any] = {"schema": 1, "models": {"folders": ["m"]}, "target": [target]}
+    return expand(matrix_from(matrix, Path("m.toml")), {"m": ("a.onnx",)})
+
+
+def record(verdict: Verdict, *, expected: bool = True, **fields: Any) -> Record:
+    return Record(
+        schema=1,
+        cell="m/a.onnx[ep]",
+        suite="m",
+        model="a.onnx",
+        target="ep",
+        provider="CPUExecutionProvider",
+        verdict=verdict,
+        family=verdict.family,
+        expected=expected,
+        **fields,
+    )
+
+
+OUTPUT_LINE = (
+    "  output:     'y\\\\x1b[31m' float32[6, 10]: 3 of 60 elements differ, "
+    "error 12 times what is allowed (rtol 0.01, atol 0.1)"
+)
+KINDS = {
+    Family.PASSED: "passed",
+    Family.FAILED: "xfailed",
+    Family.SKIPPED: "skipped",
+    Family.EXCLUDED: "skipped",
+    Family.UNSUPPORTED: "skipped",
+    Family.UNTESTED: "skipped",
+}
+
+
+@pytest.mark.parametrize("verdict", [verdict for verdict in Verdict if verdict.family in KINDS])
+def test_what_is_expected(verdict: Verdict) -> None:
+    outcome = outcome_of(record(verdict, reason="because"), plan())
+    assert outcome.kind == KINDS[verdict.family]
+    assert outcome.text == ("" if outcome.kind == "passed" else f"{verdict}: because")
+
+
+@pytest.mark.parametrize("verdict", [verdict for verdict in Verdict if verdict.family in KINDS])
+def test_what_is_not_expected_fails_whatever_it_is(verdict: Verdict) -> None:
+    outcome = outcome_of(record(verdict, expected=False, reason="expected crash (x); got: y"), plan())
+    assert outcome.kind == "failed"
+    assert outcome.text.startswith(f"{verdict}: expected crash (x); got: y\n")
+
+
+def test_a_cause_is_said_once() -> None:
+    missing = record(Verdict.UNAVAILABLE, cause="no_device", reason="no device of type NPU")
+    assert outcome_of(missing, plan()).text == "unavailable: no_device: no device of type NPU"
+    crash = record(Verdict.CRASH, cause="SIGSEGV", reason="the process died in phase run: SIGSEGV")
+    assert outcome_of(crash, plan()).text == "crash: the process died in phase run: SIGSEGV"
+
+
+def test_a_required_target_must_be_there() -> None:
+    missing = record(Verdict.UNAVAILABLE, cause="no_device", reason="none")
+    outcome = outcome_of(missing, plan(required=True))
+    assert outcome.kind == "failed"
+    assert outcome.text.startswith("required target unavailable: unavailable: no_device: none\n")
+
+
+def test_a_failure_says_what_where_and_what_was_allowed() -> None:
+    failed = record(
+        Verdict.MISMATCH,
+        expected=False,
+        phase=Phase.COMPARE,
+        reason="output 'y': 3 of 60 elements (5.0%) differ; greatest absolute difference 0.2 at (1, 2)",
+        placement=Placement(
+            ep_nodes=2, cpu_nodes=1, ep_ops={"Conv": 2}, cpu_ops={"Shape": 1}, partitions=1, source="profile"
+        ),
+        outputs=(
+            OutputMetrics(name="ok", dtype="float32", shape=(3,), elements=3),
+            OutputMetrics(
+                name="y\x1b[31m",
+                dtype="float32",
+                shape=(6, 10),
+                mismatched=3,
+                elements=60,
+                rtol=0.01,
+                atol=0.1,
+                headroom=12.0,
+            ),
+        ),
+        artifacts="artifacts/0123",
+        attempt=2,
+    )
+    assert outcome_of(failed, plan()).text.splitlines() == [
+        "mismatch: output 'y': 3 of 60 elements (5.0%) differ; greatest absolute difference 0.2 at (1, 2)",
+        "",
+        "  cell:       m/a.onnx[ep]",
+        "  provider:   CPUExecutionProvider",
+        "  phase:      compare",
+        "  placement:  2 on the EP (Conv), 1 on the CPU (Shape)",
+        OUTPUT_LINE,
+        "  attempt:    2",
+        "  artifacts:  artifacts/0123",
+    ]
+
+
+def test_only_the_first_failing_outputs_are_shown() -> None:
+    outputs = tuple(
+        OutputMetrics(name=f"y{i}", dtype="string", shape=(1,), mismatched=1, elements=1) for i in range(8)
+    )
+    text = outcome_of(record(Verdict.MISMATCH, expected=False, outputs=outputs), plan()).text
+    assert "'y4'" in text
+    assert "'y5'" not in text
+    assert "and 3 more outputs" in text
+
+
+def test_a_long_output_keeps_its_beginning_and_its_end() -> None:
+    shown = excerpt("first\n" + "x" * 100_000 + "\nlast\n")
+    assert shown.startswith("first\n")
+    assert shown.endswith("\nlast")
+    assert "characters left out" in shown
+    assert len(shown) < 2 * EDGE + 60
+    assert excerpt("short\r\n") == "short"
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=[])))
+def test_hostile_text_becomes_harmless(text: str) -> None:
+    shown = printable(text)
+    shown.encode("utf-8")
+    assert all(char.isprintable() or char in "\t\n" or ord(char) > 0x9F for char in shown)
+    assert "\x1b" not in shown
+
+
+@given(st.integers(0, 9_999), st.text(min_size=1, max_size=60))
+def test_a_table_fits_80_columns(count: int, name: str) -> None:
+    row = TargetRow(
+        target=name,
+        planned=count,
+        verdicts={Verdict.PASS: count, Verdict.PASS_PARTIAL: count},
+        families=dict.fromkeys(Family, count),
+        unexpected=count,
+    )
+    head, line = table((row,))
+    assert len(head) <= 80
+    assert len(line) <= 80

@@ -1,0 +1,105 @@
+"""The main job, whole: `matrices/local.toml` through the command, and what its records must show.
+
+A minute or three on two processors; the longest test there is, and the one that the rest is for.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.data_files import data_root
+
+pytestmark = pytest.mark.real_ep
+
+MATRIX = data_root() / "matrices" / "local.toml"
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("local") / "run"
+    command = [sys.executable, "-m", "harness", "run", str(MATRIX), "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
+    assert done.returncode in {0, 1}, done.stdout + done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def rows(run: Path) -> Rows:
+    lines = (run / "records.jsonl").read_text("utf-8").splitlines()
+    found = [json.loads(line) for line in lines]
+    missing = {row["target"]: row["reason"] for row in found if row["verdict"] == "unavailable"}
+    if missing and not os.environ.get("CI"):
+        pytest.skip(f"unavailable here: {missing}")
+    assert not missing
+    return found
+
+
+def of(rows: Rows, target: str) -> Rows:
+    return [row for row in rows if row["target"] == target]
+
+
+def test_records_hold_exactly_the_planned_cells(run: Path, rows: Rows) -> None:
+    listing = [sys.executable, "-m", "harness", "list", str(MATRIX)]
+    planned = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split()
+    assert Counter(row["cell"] for row in rows) == Counter(planned)
+    info = json.loads((run / "run.json").read_text("utf-8"))
+    assert (info["cells"], info["complete"], len(info["targets"])) == (len(planned), True, 5)
+    assert (run / "report" / "index.html").stat().st_size > 100_000
+
+
+def test_every_operator_test_is_there_on_every_target(rows: Rows) -> None:
+    counts = Counter(row["target"] for row in rows if row["suite"] == "onnx-node")
+    assert len(counts) == 5
+    assert set(counts.values()) == {1884}
+
+
+def test_no_pass_without_a_node_on_the_provider(rows: Rows) -> None:
+    passed = [row for row in rows if row["family"] == "passed"]
+    assert len(passed) > 4000
+    assert [row["cell"] for row in passed if row["placement"]["ep_nodes"] == 0] == []
+
+
+@pytest.mark.parametrize("target", ["openvino-default", "openvino-f32", "qnn-htp", "webgpu-swiftshader"])
+def test_what_the_cpu_computed_is_fallback(rows: Rows, target: str) -> None:
+    fallback = [row for row in of(rows, target) if row["verdict"] == "fallback"]
+    assert len(fallback) >= 180
+    assert all(row["placement"]["ep_nodes"] == 0 < row["placement"]["cpu_nodes"] for row in fallback)
+
+
+def test_a_segfault_costs_one_cell(rows: Rows) -> None:
+    qnn = of(rows, "qnn-htp")
+    (stft,) = [row for row in qnn if row["model"] == "test_stft"]
+    assert (stft["verdict"], stft["cause"], stft["phase"]) == ("crash", "SIGSEGV", "create")
+    after = qnn[qnn.index(stft) + 1 :]
+    assert len(after) > 400
+    assert sum(row["verdict"] == "pass" for row in after) > 20
+
+
+def test_models_newer_than_the_runtime_are_no_fault_of_the_provider(rows: Rows) -> None:
+    # 289 of the tests are stamped with opset 27 or 28, which this onnxruntime does not load.
+    words = (
+        "Unsupported model IR version: 14",
+        "support for models stamped with official released onnx opset",
+    )
+    newer = {row["model"] for row in of(rows, "cpu") if any(word in row.get("reason", "") for word in words)}
+    assert len(newer) == 289
+    assert {row["verdict"] for row in rows if row["model"] in newer} == {"invalid_model"}
+
+
+def test_the_goldens_are_accounted_for(rows: Rows) -> None:
+    verdicts = Counter(row["verdict"] for row in of(rows, "cpu") if row["suite"] == "onnx-node")
+    with_golden = verdicts["pass"] + verdicts["folded"] + verdicts["reference_disputed"]
+    assert with_golden >= 1512  # four more where the locale en_US.UTF-8 is installed
+    assert with_golden + verdicts["invalid_model"] == 1884
+
+
+def test_known_faults_are_as_the_matrix_expects(rows: Rows) -> None:
+    unexpected = [f"{row['verdict']} {row['cell']}" for row in rows if not row["expected"]]
+    assert unexpected == []

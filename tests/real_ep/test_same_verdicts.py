@@ -1,0 +1,57 @@
+"""The smoke matrix gives the same verdicts through the command, through pytest, and through pytest-xdist."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.data_files import data_root
+
+pytestmark = pytest.mark.real_ep
+
+MATRIX = data_root() / "matrices" / "smoke.toml"
+FRONT_ENDS = {
+    "command": ["-m", "harness", "run", str(MATRIX), "--no-report", "--out"],
+    "pytest": ["-m", "pytest", str(MATRIX), "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--ep-out"],
+    "xdist": ["-m", "pytest", str(MATRIX), "-q", "-n", "2", "-p", "no:cacheprovider", "--ep-out"],
+}
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, tuple[str, bool]]]:
+    home = tmp_path_factory.mktemp("smoke")
+    # Not what this very pytest run was started with.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    found = {}
+    for name, arguments in FRONT_ENDS.items():
+        command = [sys.executable, *arguments, str(home / name)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=600, cwd=home, env=environment
+        )
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+        found[name] = _read(home / name)
+    return found
+
+
+def _read(folder: Path) -> dict[str, tuple[str, bool]]:
+    rows = map(json.loads, (folder / "records.jsonl").read_text("utf-8").splitlines())
+    return {row["cell"]: (row["verdict"], row["expected"]) for row in rows}
+
+
+def test_each_front_end_has_every_cell(verdicts: dict[str, dict[str, tuple[str, bool]]]) -> None:
+    assert {len(found) for found in verdicts.values()} == {290}
+
+
+@pytest.mark.parametrize("front_end", ["pytest", "xdist"])
+def test_same_verdicts(verdicts: dict[str, dict[str, tuple[str, bool]]], front_end: str) -> None:
+    assert verdicts[front_end] == verdicts["command"]
+
+
+def test_every_provider_was_there(verdicts: dict[str, dict[str, tuple[str, bool]]]) -> None:
+    unavailable = {cell for cell, (verdict, _) in verdicts["command"].items() if verdict == "unavailable"}
+    if unavailable and not os.environ.get("CI"):
+        pytest.skip(f"{len(unavailable)} cells are unavailable here")
+    assert not unavailable
