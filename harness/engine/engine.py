@@ -102,9 +102,8 @@ class Engine:
                     break
                 if not self._handle(self._next_message()):
                     break
-                if (
-                    self._inbox.empty()
-                ):  # else the next phase may have begun already, in a message not read yet
+                # A message that waits may say that the next phase has begun already.
+                if self._inbox.empty():
                     self._expire()
         except BaseException as error:  # noqa: BLE001 - raised again where somebody listens
             self._outbox.put(error)
@@ -209,10 +208,9 @@ class Engine:
             self._docket.conclude(task, case)
             return False
         self._docket.foresee(task, case)
+        axes = dict(task.cell.axes) if task.cell else {}
         try:
-            message = job(
-                case, dict(task.cell.axes) if task.cell else {}, local=is_local(lane.configuration.runtime)
-            )
+            message = job(case, axes, local=is_local(lane.configuration.runtime))
         except OSError as error:
             self._docket.conclude(task, ModelError(case.model_path, str(error)))
             return False
