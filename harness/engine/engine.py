@@ -54,7 +54,7 @@ class Engine:
         self._processes = processes or os.cpu_count() or 1
         self._inbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         self._outbox: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()
-        self._lanes: dict[tuple[str, Configuration], Lane] = {}
+        self._lanes: dict[tuple[str, Configuration, bool], Lane] = {}
         self._workers: dict[int, Worker] = {}
         self._announced: set[str] = set()
         references = References(GoldenStore(provenance()))
@@ -81,7 +81,14 @@ class Engine:
         Raises:
             BaseException: Whatever broke the engine itself.
         """
-        while (event := self._outbox.get()) is not None:
+        while True:
+            try:
+                # With a limit, for on Windows Ctrl-C does not interrupt a wait without one.
+                event = self._outbox.get(timeout=1.0)
+            except queue.Empty:
+                continue
+            if event is None:
+                return
             if isinstance(event, BaseException):
                 raise event
             yield event
@@ -157,7 +164,8 @@ class Engine:
         *,
         is_reference: bool = False,
     ) -> Lane:
-        key = (name, config)
+        # A target may well be the CPU provider itself; its cells must not stand before questions to it.
+        key = (name, config, is_reference)
         if key not in self._lanes:
             self._lanes[key] = Lane(name, config, limits, width, is_reference=is_reference)
         return self._lanes[key]

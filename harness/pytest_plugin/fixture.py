@@ -62,7 +62,7 @@ class EpCell:
             finished = self._matrices.for_tests(self._path).take(self.cell)
             if finished.record.family is Family.SKIPPED:
                 plan, _ = self._matrices.prepared(self._path)
-                settle(outcome_of(finished.record, plan))
+                settle(outcome_of(finished.record, self.cell, plan))
             outputs = {name: plain(value) for name, value in finished.outputs}
             self._result = CellResult(record=finished.record, outputs=outputs, case=finished.case)
         return self._result

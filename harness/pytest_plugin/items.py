@@ -55,7 +55,7 @@ class CellItem(pytest.Item):
         record = self.finished.record
         self.user_properties.append(("verdict", record.verdict.value))
         plan = self.getparent(MatrixFile).plan  # type: ignore[union-attr]  # items have no other parent
-        outcome = outcome_of(record, plan)
+        outcome = outcome_of(record, self.cell, plan)
         if outcome.kind == "failed" and self.finished.printed:
             self.add_report_section("call", "output of the process", self.finished.printed)
         settle(outcome)

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from harness.core.cell import Cell
 from harness.core.record import Placement, Record, failing_outputs
 from harness.core.verdict import Family, Verdict
 from harness.plan.plan import Plan
@@ -27,11 +28,12 @@ class Outcome(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-def outcome_of(record: Record, plan: Plan) -> Outcome:
+def outcome_of(record: Record, cell: Cell, plan: Plan) -> Outcome:
     """How the test of a cell ends.
 
     Args:
         record: The cell's record.
+        cell: The cell.
         plan: Says whether its target is required, and what was expected of the cell.
     """
     if record.verdict is Verdict.UNAVAILABLE and plan.target(record.target).required:
@@ -41,7 +43,9 @@ def outcome_of(record: Record, plan: Plan) -> Outcome:
     if record.family is Family.PASSED:
         return Outcome("passed")
     if record.family is Family.FAILED:
-        return Outcome("xfailed", summary(record))
+        expectation = plan.expectation(cell)
+        why = record.reason if expectation is None else expectation.reason
+        return Outcome("xfailed", printable(f"{record.verdict}, expected: {why}"))
     return Outcome("skipped", summary(record))
 
 

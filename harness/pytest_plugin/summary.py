@@ -64,7 +64,7 @@ def table(rows: Sequence[TargetRow]) -> list[str]:
     body = [[str(figure(row)) for _, figure in COLUMNS] for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
     names = [printable(row.target) for row in rows]
-    room = max(8, WIDTH - 1 - sum(widths) - len(widths))
+    room = max(8, WIDTH - sum(widths) - len(widths))
     width = min(room, max(map(len, ["target", *names])))
     return [
         " ".join([_cut(name, width), *(cell.rjust(size) for cell, size in zip(line, widths, strict=True))])

@@ -11,13 +11,15 @@ from harness.engine.tally import TargetRow
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
-from harness.pytest_plugin.outcome import EDGE, excerpt, outcome_of, printable
+from harness.pytest_plugin.outcome import EDGE, Outcome, excerpt, outcome_of, printable
 from harness.pytest_plugin.summary import table
 
 
-def plan(*, required: bool = False) -> Plan:
+def plan(*, required: bool = False, expect: str = "") -> Plan:
     target = {"name": "ep", "provider": "CPUExecutionProvider", "required": required}
     matrix: dict[str, Any] = {"schema": 1, "models": {"folders": ["m"]}, "target": [target]}
+    if expect:
+        matrix["expect"] = [{"model": "a.onnx", "verdict": expect, "reason": "https://example.org/2"}]
     return expand(matrix_from(matrix, Path("m.toml")), {"m": ("a.onnx",)})
 
 
@@ -40,6 +42,13 @@ OUTPUT_LINE = (
     "  output:     'y\\\\x1b[31m' float32[6, 10]: 3 of 60 elements differ, "
     "error 12 times what is allowed (rtol 0.01, atol 0.1)"
 )
+
+
+def told(record: Record, plan: Plan) -> Outcome:
+    (cell,) = plan.cells
+    return outcome_of(record, cell, plan)
+
+
 KINDS = {
     Family.PASSED: "passed",
     Family.FAILED: "xfailed",
@@ -52,28 +61,35 @@ KINDS = {
 
 @pytest.mark.parametrize("verdict", [verdict for verdict in Verdict if verdict.family in KINDS])
 def test_what_is_expected(verdict: Verdict) -> None:
-    outcome = outcome_of(record(verdict, reason="because"), plan())
+    outcome = told(record(verdict, reason="because"), plan())
     assert outcome.kind == KINDS[verdict.family]
-    assert outcome.text == ("" if outcome.kind == "passed" else f"{verdict}: because")
+    if outcome.kind != "passed":
+        assert outcome.text == f"{verdict}{', expected' if outcome.kind == 'xfailed' else ''}: because"
+
+
+def test_an_expected_failure_gives_the_reason_of_the_matrix() -> None:
+    outcome = told(record(Verdict.MISMATCH, reason="3 of 5 elements differ"), plan(expect="mismatch"))
+    assert (outcome.kind, outcome.text) == ("xfailed", "mismatch, expected: https://example.org/2")
 
 
 @pytest.mark.parametrize("verdict", [verdict for verdict in Verdict if verdict.family in KINDS])
 def test_what_is_not_expected_fails_whatever_it_is(verdict: Verdict) -> None:
-    outcome = outcome_of(record(verdict, expected=False, reason="expected crash (x); got: y"), plan())
+    outcome = told(record(verdict, expected=False, reason="expected crash (x); got: y"), plan())
     assert outcome.kind == "failed"
     assert outcome.text.startswith(f"{verdict}: expected crash (x); got: y\n")
 
 
 def test_a_cause_is_said_once() -> None:
     missing = record(Verdict.UNAVAILABLE, cause="no_device", reason="no device of type NPU")
-    assert outcome_of(missing, plan()).text == "unavailable: no_device: no device of type NPU"
-    crash = record(Verdict.CRASH, cause="SIGSEGV", reason="the process died in phase run: SIGSEGV")
-    assert outcome_of(crash, plan()).text == "crash: the process died in phase run: SIGSEGV"
+    assert told(missing, plan()).text == "unavailable: no_device: no device of type NPU"
+    reason = "the process died in phase run: SIGSEGV"
+    crash = record(Verdict.CRASH, expected=False, cause="SIGSEGV", reason=reason)
+    assert told(crash, plan()).text.startswith(f"crash: {reason}\n")
 
 
 def test_a_required_target_must_be_there() -> None:
     missing = record(Verdict.UNAVAILABLE, cause="no_device", reason="none")
-    outcome = outcome_of(missing, plan(required=True))
+    outcome = told(missing, plan(required=True))
     assert outcome.kind == "failed"
     assert outcome.text.startswith("required target unavailable: unavailable: no_device: none\n")
 
@@ -103,7 +119,7 @@ def test_a_failure_says_what_where_and_what_was_allowed() -> None:
         artifacts="artifacts/0123",
         attempt=2,
     )
-    assert outcome_of(failed, plan()).text.splitlines() == [
+    assert told(failed, plan()).text.splitlines() == [
         "mismatch: output 'y': 3 of 60 elements (5.0%) differ; greatest absolute difference 0.2 at (1, 2)",
         "",
         "  cell:       m/a.onnx[ep]",
@@ -120,7 +136,7 @@ def test_only_the_first_failing_outputs_are_shown() -> None:
     outputs = tuple(
         OutputMetrics(name=f"y{i}", dtype="string", shape=(1,), mismatched=1, elements=1) for i in range(8)
     )
-    text = outcome_of(record(Verdict.MISMATCH, expected=False, outputs=outputs), plan()).text
+    text = told(record(Verdict.MISMATCH, expected=False, outputs=outputs), plan()).text
     assert "'y4'" in text
     assert "'y5'" not in text
     assert "and 3 more outputs" in text
