@@ -78,7 +78,7 @@ def test_a_segfault_costs_one_cell(rows: Rows) -> None:
     (stft,) = [row for row in qnn if row["model"] == "test_stft"]
     assert (stft["verdict"], stft["cause"], stft["phase"]) == ("crash", "SIGSEGV", "create")
     after = qnn[qnn.index(stft) + 1 :]
-    assert len(after) > 400
+    assert len(after) > 100
     assert sum(row["verdict"] == "pass" for row in after) > 20
 
 

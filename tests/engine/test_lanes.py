@@ -1,0 +1,40 @@
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.core.verdict import Verdict
+from harness.engine.engine import Engine
+from harness.engine.events import Finished, TargetReady
+from harness.engine.prepare import prepare
+
+MATRIX = """
+schema = 1
+[models]
+folders = ["models"]
+[[target]]
+name = "host"
+provider = "CPUExecutionProvider"
+env = { SOME = "1" }
+[[target]]
+name = "cpu"
+provider = "CPUExecutionProvider"
+"""
+
+
+def test_a_target_that_is_the_reference_still_has_a_life_of_its_own(
+    tmp_path: Path, write_model: Callable[..., None]
+) -> None:
+    """The CPU provider is asked for a golden before the target "cpu", of the same configuration, gets a cell."""
+    write_model(tmp_path / "models" / "a.onnx")
+    (tmp_path / "m.toml").write_text(MATRIX, "utf-8")
+    plan, suites = prepare(tmp_path / "m.toml")
+    host, cpu = plan.cells
+    engine = Engine(plan, suites)
+    engine.submit([host])
+    first = list(itertools.takewhile(lambda event: not isinstance(event, Finished), engine.events()))
+    engine.submit([cpu])
+    engine.drain()
+    rest = list(engine.events())
+    assert [event.target for event in first if isinstance(event, TargetReady)] == ["host"]
+    assert [event.target for event in rest if isinstance(event, TargetReady)] == ["cpu"]
+    assert [event.record.verdict for event in rest if isinstance(event, Finished)] == [Verdict.PASS]
