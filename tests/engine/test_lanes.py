@@ -24,7 +24,7 @@ provider = "CPUExecutionProvider"
 def test_a_target_that_is_the_reference_still_has_a_life_of_its_own(
     tmp_path: Path, write_model: Callable[..., None]
 ) -> None:
-    """The CPU provider is asked for a golden before the target "cpu", of the same configuration, gets a cell."""
+    # The CPU provider is asked for a golden before the target "cpu", of the same configuration, gets a cell.
     write_model(tmp_path / "models" / "a.onnx")
     (tmp_path / "m.toml").write_text(MATRIX, "utf-8")
     plan, suites = prepare(tmp_path / "m.toml")
