@@ -7,11 +7,12 @@ from contextlib import contextmanager
 import rich.progress
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.text import visible
+from harness.core.verdict import Family
 from harness.engine.events import TargetReady
+from harness.engine.summary import table
 from harness.engine.tally import Tally, TargetRow
 
 SHOWN_UNEXPECTED = 20
@@ -49,8 +50,8 @@ class Progress:
         }
 
     def say(self, text: str) -> None:
-        """One line, whatever is in it."""
-        self.bars.console.print(text, markup=False, soft_wrap=True)
+        """One line, whatever is in it: providers and models have a say in some."""
+        self.bars.console.print(visible(text), markup=False, soft_wrap=True)
 
     def ready(self, event: TargetReady) -> None:
         """A target is up, or is not going to be."""
@@ -78,7 +79,8 @@ class Progress:
 
     def summary(self, tally: Tally, *, interrupted: bool) -> None:
         """The table of all targets, and what is unusual."""
-        self.console.print(summary_table(tally))
+        for line in table(tally.rows()):
+            self.say(line)
         for row in tally.rows():
             if row.reason:
                 self.say(f"unavailable  {row.target}: {row.reason}")
@@ -99,34 +101,6 @@ def progress(tally: Tally) -> Iterator[Progress]:
     shown = Progress(tally)
     with shown.bars:
         yield shown
-
-
-def summary_table(tally: Tally) -> Table:
-    """One row for each target; fits 80 columns with names of up to 20 characters."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("target", overflow="fold")
-    for heading in ("cells", "pass", "part", "untest", "unsup", "fail", "excl", "skip", "unexp"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in tally.rows():
-        families = row.families
-        table.add_row(
-            escape(row.target),
-            f"{row.planned:,}",
-            *(
-                f"{number:,}" if number else "-"
-                for number in (
-                    row.verdicts.get(Verdict.PASS, 0),
-                    row.verdicts.get(Verdict.PASS_PARTIAL, 0),
-                    families.get(Family.UNTESTED, 0),
-                    families.get(Family.UNSUPPORTED, 0),
-                    families.get(Family.FAILED, 0),
-                    families.get(Family.EXCLUDED, 0),
-                    families.get(Family.SKIPPED, 0),
-                    row.unexpected,
-                )
-            ),
-        )
-    return table
 
 
 def _counts(row: TargetRow) -> str:

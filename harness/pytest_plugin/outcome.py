@@ -1,12 +1,12 @@
 """From a record to what pytest says about it: pass, skip, expected failure or failure, in which words."""
 
-import re
 from typing import Literal
 
 import msgspec
 
 from harness.core.cell import Cell
 from harness.core.record import Placement, Record, failing_outputs
+from harness.core.text import visible
 from harness.core.verdict import Family, Verdict
 from harness.plan.plan import Plan
 
@@ -45,33 +45,27 @@ def outcome_of(record: Record, cell: Cell, plan: Plan) -> Outcome:
     if record.family is Family.FAILED:
         expectation = plan.expectation(cell)
         why = record.reason if expectation is None else expectation.reason
-        return Outcome("xfailed", printable(f"{record.verdict}, expected: {why}"))
+        return Outcome("xfailed", visible(f"{record.verdict}, expected: {why}"))
     return Outcome("skipped", summary(record))
 
 
 def summary(record: Record) -> str:
     """``unavailable: no_device: no device of type NPU``, in one line."""
     cause = record.cause if record.cause and record.cause not in record.reason else ""
-    return printable(": ".join(filter(None, (record.verdict, cause, record.reason))))
+    return visible(": ".join(filter(None, (record.verdict, cause, record.reason))))
 
 
 def excerpt(printed: str) -> str:
     """The beginning and the end of what a process printed."""
-    text = printable(printed.replace("\r\n", "\n")).strip("\n")
+    text = visible(printed.replace("\r\n", "\n")).strip("\n")
     left_out = len(text) - 2 * EDGE
     if left_out <= 0:
         return text
     return f"{text[:EDGE]}\n… {left_out:,} characters left out …\n{text[-EDGE:]}"
 
 
-def printable(text: str) -> str:
-    """The same text without what moves a terminal's cursor or cannot be encoded; it comes from anywhere."""
-    shown = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
-    return shown.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def _failure(record: Record, headline: str) -> str:
-    lines = [headline, "", f"  cell:       {record.cell}", f"  provider:   {printable(record.provider)}"]
+    lines = [headline, "", f"  cell:       {record.cell}", f"  provider:   {visible(record.provider)}"]
     if record.phase:
         lines.append(f"  phase:      {record.phase}")
     if record.placement is not None:
@@ -80,7 +74,7 @@ def _failure(record: Record, headline: str) -> str:
     for output in failing[:OUTPUTS_SHOWN]:
         headroom = "" if output.headroom is None else f", error {output.headroom:.3g} times what is allowed"
         lines.append(
-            f"  output:     {printable(output.name)!r} {output.dtype}{list(output.shape)}: "
+            f"  output:     {visible(output.name)!r} {output.dtype}{list(output.shape)}: "
             f"{output.mismatched} of {output.elements} elements differ{headroom} "
             f"(rtol {output.rtol:g}, atol {output.atol:g})"
         )
@@ -95,13 +89,10 @@ def _failure(record: Record, headline: str) -> str:
 
 def _placed(placement: Placement) -> str:
     on_ep, on_cpu = (
-        f"{nodes} on {where}" + (f" ({', '.join(map(printable, sorted(ops)))})" if ops else "")
+        f"{nodes} on {where}" + (f" ({', '.join(map(visible, sorted(ops)))})" if ops else "")
         for nodes, where, ops in (
             (placement.ep_nodes, "the EP", placement.ep_ops),
             (placement.cpu_nodes, "the CPU", placement.cpu_ops),
         )
     )
     return f"{on_ep}, {on_cpu}"
-
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

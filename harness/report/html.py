@@ -8,9 +8,9 @@ import jinja2
 from markupsafe import Markup
 
 from harness.core.errors import one_line
+from harness.core.text import visible
 from harness.data_files import data_root
 from harness.report.precision import on_scale
-from harness.report.text import visible
 from harness.report.tone import SYMBOLS, TONES, spoken, tone
 from harness.report.view import Report
 

@@ -1,0 +1,40 @@
+"""The totals of a run as a table of plain text, within 80 columns."""
+
+from collections.abc import Callable, Sequence
+
+from harness.core.text import visible
+from harness.core.verdict import Family, Verdict
+from harness.engine.tally import TargetRow
+
+WIDTH = 80
+
+COLUMNS: tuple[tuple[str, Callable[[TargetRow], int]], ...] = (
+    ("planned", lambda row: row.planned),
+    ("pass", lambda row: row.verdicts.get(Verdict.PASS, 0)),
+    ("partly", lambda row: row.verdicts.get(Verdict.PASS_PARTIAL, 0)),
+    ("untested", lambda row: row.families.get(Family.UNTESTED, 0)),
+    ("unsupp.", lambda row: row.families.get(Family.UNSUPPORTED, 0)),
+    ("failed", lambda row: row.families.get(Family.FAILED, 0)),
+    ("excl.", lambda row: row.families.get(Family.EXCLUDED, 0)),
+    ("skip", lambda row: row.families.get(Family.SKIPPED, 0)),
+    ("unexp.", lambda row: row.unexpected),
+)
+"""Heading and figure; together with their spaces they leave 18 columns to the target's name."""
+
+
+def table(rows: Sequence[TargetRow]) -> list[str]:
+    """The table's lines, without colours, at most 80 characters each for counts below 10,000."""
+    head = [title for title, _ in COLUMNS]
+    body = [[str(figure(row)) for _, figure in COLUMNS] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
+    names = [visible(row.target) for row in rows]
+    room = max(8, WIDTH - sum(widths) - len(widths))
+    width = min(room, max(map(len, ["target", *names])))
+    return [
+        " ".join([_cut(name, width), *(cell.rjust(size) for cell, size in zip(line, widths, strict=True))])
+        for name, line in zip(["target", *names], [head, *body], strict=True)
+    ]
+
+
+def _cut(name: str, width: int) -> str:
+    return name.ljust(width) if len(name) <= width else f"{name[: width - 1]}…"
