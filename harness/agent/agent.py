@@ -76,6 +76,10 @@ class OptionRejectedError(Exception):
     """A provider option is refused; ``args`` are the option's key and the reason."""
 
 
+class FallbackError(Exception):
+    """onnxruntime made a session on other providers than it was asked for, without an error of its own."""
+
+
 class UnfeedableError(Exception):
     """A value that the Python API of this onnxruntime cannot take or give; never the provider's fault."""
 
@@ -319,15 +323,12 @@ class Target:
     def refusal(self, options: dict[str, str]) -> str | None:
         """Why a session of the probe model cannot be made with these options; None where it can."""
         try:
-            session = self.session(PROBE_MODEL, {}, options)
-        except Exception as error:  # noqa: BLE001 - the text is the result
-            return clean(error)
-        missing = [name for name in self.chain if name not in session.get_providers()]
-        if not missing:
             # Held for as long as the process: the last session to go would take with it what sessions of a
             # provider share (WebGPU's device and its compiled shaders), to be made anew for each model.
-            self.held = session
-        return "the session has no %s" % ", ".join(missing) if missing else None
+            self.held = self.session(PROBE_MODEL, {}, options)
+        except Exception as error:  # noqa: BLE001 - the text is the result
+            return clean(error)
+        return None
 
     def session(
         self,
@@ -344,8 +345,33 @@ class Target:
             options: Provider options in place of the target's own.
             profile_prefix: Switches profiling on, with this prefix for the file.
         """
-        ort = self.ort
         options = self.options if options is None else options
+        settings = self.settings(job)
+        if profile_prefix:
+            settings.enable_profiling = True
+            settings.profile_file_prefix = profile_prefix
+        arguments: dict[str, Any] = {}
+        if self.devices:
+            settings.add_provider_for_devices(self.devices, options)
+            for name in self.chain[1:]:
+                if name != CPU:
+                    settings.add_provider(name, {})
+        else:
+            arguments["providers"] = [(self.chain[0], options), *self.chain[1:]]
+        if self.version >= (1, 23):
+            arguments["enable_fallback"] = 0  # else a refused session is silently remade on the CPU
+        session = self.ort.InferenceSession(model, settings, **arguments)
+        if self.version < (1, 23):
+            session.disable_fallback()
+        # Older versions cannot be told so; and where a library is missing no version raises an error.
+        missing = [name for name in self.chain if name not in session.get_providers()]
+        if missing:
+            raise FallbackError("onnxruntime made the session without %s" % ", ".join(missing))
+        return session
+
+    def settings(self, job: dict[str, Any]) -> Any:
+        """The session options that a job asks for."""
+        ort = self.ort
         settings = ort.SessionOptions()
         # One thread a session: sums keep their order, and workers do not fight for cores.
         settings.intra_op_num_threads = 1
@@ -362,23 +388,7 @@ class Target:
             settings.execution_mode = ort.ExecutionMode.ORT_PARALLEL
         if self.records_assignment():
             settings.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-        if profile_prefix:
-            settings.enable_profiling = True
-            settings.profile_file_prefix = profile_prefix
-        arguments: dict[str, Any] = {}
-        if self.devices:
-            settings.add_provider_for_devices(self.devices, options)
-            for name in self.chain[1:]:
-                if name != CPU:
-                    settings.add_provider(name, {})
-        else:
-            arguments["providers"] = [(self.chain[0], options), *self.chain[1:]]
-        if self.version >= (1, 23):
-            arguments["enable_fallback"] = 0  # else a refused session is silently remade on the CPU
-        session = ort.InferenceSession(model, settings, **arguments)
-        if self.version < (1, 23):
-            session.disable_fallback()
-        return session
+        return settings
 
     def records_assignment(self) -> bool:
         """Whether this onnxruntime can say which node went where."""

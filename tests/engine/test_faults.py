@@ -56,6 +56,8 @@ FAULTS = {
     "notimpl_in_run": Want(ERROR, RUN),
     "ansi_in_run": Want(ERROR, RUN, "", "<script>"),
     "long_in_run": Want(ERROR, RUN, "", "xxxxx…"),
+    # What onnxruntime before 1.23 does when a provider refuses a model.
+    "dropped_at_create": Want(ERROR, Phase.CREATE, "", "made the session without"),
     "unreadable_in_run": Want(ERROR, RUN, "", "without a readable text"),
     "flood_in_run": Want(PASS),
     "say_in_run": Want(PASS),

@@ -47,9 +47,13 @@ TARGETS = {
         REGISTER,
     ),
     "unlisted": Want(fault("unlisted"), Cause.NOT_IN_BUILD, f"{CUDA} is not in this onnxruntime"),
-    "dropped": Want(fault("dropped"), Cause.REGISTRATION_FAILED, f"the session has no {CUDA}", REGISTER),
+    "dropped": Want(
+        fault("dropped"), Cause.REGISTRATION_FAILED, f"made the session without {CUDA}", REGISTER
+    ),
     "library-stderr": Want(
-        fault("library_on_stderr"), Cause.LIBRARY_MISSING, "libcublasLt.so.13 is missing: the session has no"
+        fault("library_on_stderr"),
+        Cause.LIBRARY_MISSING,
+        "libcublasLt.so.13 is missing: onnxruntime made the session without",
     ),
     "library-import": Want(
         fault("library_at_import"), Cause.LIBRARY_MISSING, "libcublasLt.so.13 is missing: import onnxruntime"

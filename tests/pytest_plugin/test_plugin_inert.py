@@ -65,7 +65,8 @@ def test_a_wrong_matrix_is_a_collection_error_without_traceback(
     assert "did you mean 'name'?" in done.out
     assert "Traceback" not in done.out + done.err
     assert ".py:" not in done.out
-    assert done.out.count("did you mean") == 1
+    # Each worker of xdist may get to say it before the session stops.
+    assert done.out.count("did you mean") <= (2 if "-n" in mode else 1)
 
 
 def test_a_matrix_that_is_no_toml_is_an_error_too(project: Path, run: Run) -> None:

@@ -219,7 +219,8 @@ class InferenceSession:
         if options.get("precision") == "wrong":
             raise Fail(f"unknown value for an option of {name}")
         act(self.fault, "create")
-        self.providers = [CPU] if FAULT in {"dropped", "library_on_stderr"} else [name, CPU]
+        dropped = FAULT in {"dropped", "library_on_stderr"} or self.fault == "dropped_at_create"
+        self.providers = [CPU] if dropped else [name, CPU]
 
     def __del__(self) -> None:
         act(getattr(self, "fault", ""), "teardown")
