@@ -56,7 +56,7 @@ class Progress:
     def ready(self, event: TargetReady) -> None:
         """A target is up, or is not going to be."""
         if event.problem:
-            self.say(f"unavailable  {event.target}: {event.problem}")
+            self.say(f"unavailable  {event.target}")  # the reason follows where it stays in view: at the end
         elif not self.console.is_terminal:
             self.say(f"ready        {event.target}")
 
@@ -91,6 +91,9 @@ class Progress:
             self.say(f"INCOMPLETE   {tally.recorded:,} of {planned:,} cells have a record")
         elif tally.unexpected:
             self.say(f"unexpected   {tally.unexpected:,} cells")
+        elif untried := sum(row.families.get(Family.SKIPPED, 0) for row in tally.rows()):
+            rest = "the others are as the matrix expects" if untried < planned else "no provider was tried"
+            self.say(f"not tried    {untried:,} of {planned:,} cells; {rest}")
         else:
             self.say("every verdict is as the matrix expects")
 

@@ -93,6 +93,18 @@ def test_an_unavailable_target_costs_nothing_but_its_cells(project: Project, tmp
     assert all("no_such_plugin" in record["reason"] for record in npu)
 
 
+def test_cells_that_were_not_tried_are_no_success(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matrix = str(project(UNAVAILABLE))
+    main(["run", matrix, "--out", str(tmp_path / "both"), "--no-report"])
+    assert "not tried    3 of 6 cells; the others are as the matrix expects" in capsys.readouterr().out
+    main(["run", matrix, "--target", "npu", "--out", str(tmp_path / "one"), "--no-report"])
+    shown = capsys.readouterr().out
+    assert "not tried    3 of 3 cells; no provider was tried" in shown
+    assert "unavailable  npu: not_installed: plugin package 'no_such_plugin' is not installed" in shown
+
+
 def test_a_required_target_that_is_unavailable_is_exit_code_3(
     project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
