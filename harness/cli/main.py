@@ -48,7 +48,9 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run a matrix: live progress, records, report")
     run.set_defaults(command=_run)
     run.add_argument("matrix", type=Path, help=_MATRIX)
-    run.add_argument("--out", type=Path, metavar="DIR", help="run folder; default: runs/<matrix>-<time>")
+    place = run.add_mutually_exclusive_group()
+    place.add_argument("--out", type=Path, metavar="DIR", help="run folder; default: runs/<matrix>-<time>")
+    place.add_argument("--resume", type=Path, metavar="DIR", help="go on with a run that was broken off")
     run.add_argument("--target", metavar="GLOB", help="only these targets")
     run.add_argument("--model", metavar="GLOB", help="only these models: suite/model, or the model alone")
     run.add_argument("--no-report", action="store_true", help="do not render the HTML report")
@@ -78,6 +80,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return run(
         arguments.matrix,
         out=arguments.out,
+        resume=arguments.resume,
         target=arguments.target,
         model=arguments.model,
         with_report=not arguments.no_report,

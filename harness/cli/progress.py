@@ -46,7 +46,13 @@ class Progress:
             disable=not self.console.is_terminal,
         )
         self._tasks = {
-            row.target: self.bars.add_task(escape(row.target), total=row.planned, counts="") for row in rows
+            row.target: self.bars.add_task(
+                escape(row.target),
+                total=row.planned,
+                completed=sum(row.verdicts.values()),  # of a run that is resumed
+                counts=_counts(row),
+            )
+            for row in rows
         }
 
     def say(self, text: str) -> None:

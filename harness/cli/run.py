@@ -1,6 +1,7 @@
 """`ep-harness run`: plan, run, record, report."""
 
 import datetime as dt
+import shlex
 from pathlib import Path
 
 from harness.cli.progress import Progress, progress
@@ -12,23 +13,48 @@ from harness.engine.prepare import prepare
 from harness.engine.run_folder import RunFolder
 from harness.engine.tally import EXIT_INTERRUPTED, Tally
 from harness.report import render
+from harness.report.read import read_run
 
 
-def run(matrix: Path, *, out: Path | None, target: str | None, model: str | None, with_report: bool) -> int:
-    """Run a matrix and write its run folder; returns the exit code.
+def run(
+    matrix: Path,
+    *,
+    out: Path | None,
+    resume: Path | None,
+    target: str | None,
+    model: str | None,
+    with_report: bool,
+) -> int:
+    """Run a matrix, or what a broken-off run of it left to do, and write its run folder.
+
+    Returns:
+        The exit code, over all cells of the plan.
 
     Raises:
-        UsageError: The matrix is wrong, a glob matches nothing, or the run folder cannot be written.
+        UsageError: The matrix is wrong, a glob matches nothing, the run to resume is of another matrix or
+            environment, or the run folder cannot be written.
     """
     plan, suites = prepare(matrix)
     plan = plan.only(target, model)
-    folder = RunFolder.create(out or _default_folder(matrix), plan)
     tally = Tally(plan)
+    if resume is None:
+        done: tuple[Record, ...] = ()
+        folder = RunFolder.create(out or _default_folder(matrix), plan)
+    else:
+        before = read_run(resume)
+        done = before.records
+        folder = RunFolder.reopen(resume, plan, before.info, len(done))
+    for record in done:
+        tally.add(record)
     interrupted = False
     with progress(tally) as shown:
+        if resume is not None:
+            torn = "; a torn last line is dropped" if before.torn else ""
+            shown.say(f"resuming     {len(done):,} of {len(plan.cells):,} cells have a record{torn}")
+        known = {record.cell for record in done}
         engine = Engine(plan, suites)
         try:
-            engine.submit(plan.cells)
+            engine.submit(cell for cell in plan.cells if cell.id not in known)
             engine.drain()
             for event in engine.events():
                 _consume(event, folder, tally, shown)
@@ -41,6 +67,10 @@ def run(matrix: Path, *, out: Path | None, target: str | None, model: str | None
     if with_report:
         shown.say(f"report   {render([folder.path], folder.path / 'report')}")
     shown.say(f"records  {folder.path / 'records.jsonl'}")
+    if interrupted:
+        globs = [("--target", target), ("--model", model)]
+        narrowed = "".join(f" {flag} {shlex.quote(glob)}" for flag, glob in globs if glob is not None)
+        shown.say(f"resume   ep-harness run {matrix} --resume {folder.path}{narrowed}")
     return EXIT_INTERRUPTED if interrupted else tally.exit_code()
 
 

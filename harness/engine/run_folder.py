@@ -1,36 +1,52 @@
 """The run folder: `run.json` and `records.jsonl`, written by the one process that owns the run."""
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
 
+import filelock
 import msgspec
 
 from harness.core.errors import Problem, UsageError, one_line
-from harness.core.record import SCHEMA, Record, RunInfo, encode_record
+from harness.core.record import SCHEMA, Record, RunInfo, decode_record, encode_record
 from harness.engine.events import TargetReady
+from harness.engine.resume import check_same_environment, check_same_plan
 from harness.plan.plan import Plan
+
+RECORDS = "records.jsonl"
 
 
 class RunFolder:
-    """An open run folder. Records are on their way to the disk when ``add`` returns.
+    """An open run folder. A record is on the disk when ``add`` returns, whatever dies then.
 
     Args:
         path: The folder; exists.
         plan: What the run is going to do.
+        targets: Environments that are known already.
+        added: Records that are there already.
 
     Raises:
-        UsageError: The folder cannot be written.
+        UsageError: The folder cannot be written, or another process writes it.
     """
 
-    def __init__(self, path: Path, plan: Plan) -> None:
+    def __init__(
+        self, path: Path, plan: Plan, targets: dict[str, dict[str, Any]] | None = None, added: int = 0
+    ) -> None:
         self.path = path
         self._plan = plan
-        self._targets: dict[str, dict[str, Any]] = {}
-        self._added = 0
+        self._targets = dict(targets or {})
+        self._added = added
+        self._lock = filelock.FileLock(path / "run.lock", timeout=0)
+        with _writing(path):
+            try:
+                self._lock.acquire()
+            except filelock.Timeout as error:
+                what = "another process is writing this run"
+                raise UsageError(Problem(where=str(path), what=what)) from error
         self._describe()
         with _writing(path):
-            self._records = (path / "records.jsonl").open("ab")
+            self._records = (path / RECORDS).open("ab")
 
     @classmethod
     def create(cls, path: Path, plan: Plan) -> "RunFolder":
@@ -44,17 +60,44 @@ class RunFolder:
                 Problem(
                     where=str(path),
                     what="there is a run in this folder already",
-                    hint="choose another folder",
+                    hint="choose another folder, or go on with it: --resume",
                 )
             )
         with _writing(path):
             path.mkdir(parents=True, exist_ok=True)
         return cls(path, plan)
 
+    @classmethod
+    def reopen(cls, path: Path, plan: Plan, info: RunInfo, recorded: int) -> "RunFolder":
+        """Open the folder of a run that was broken off, to add what is missing.
+
+        Args:
+            path: The folder.
+            plan: The plan as it is now.
+            info: What ``run.json`` says.
+            recorded: Whole records in ``records.jsonl``.
+
+        Raises:
+            UsageError: The matrix or the models have changed, or the folder cannot be written.
+        """
+        check_same_plan(info, plan, str(path))
+        folder = cls(path, plan, info.targets, recorded)
+        with _writing(path):
+            _mend(path / RECORDS)
+        return folder
+
     def ready(self, event: TargetReady) -> None:
-        """Note a target's environment."""
+        """Note a target's environment.
+
+        Raises:
+            UsageError: It is not the environment in which the run began.
+        """
         problem = {"unavailable": event.problem} if event.problem else {}
-        self._targets[event.target] = {**event.fingerprint, **problem}
+        environment = {**event.fingerprint, **problem}
+        if event.target in self._targets:
+            check_same_environment(event.target, self._targets[event.target], environment, str(self.path))
+            return
+        self._targets[event.target] = environment
         self._describe()
 
     def add(self, record: Record) -> None:
@@ -62,6 +105,7 @@ class RunFolder:
         with _writing(self.path):
             self._records.write(encode_record(record) + b"\n")
             self._records.flush()
+            os.fsync(self._records.fileno())
         self._added += 1
 
     def finish(self) -> bool:
@@ -69,6 +113,9 @@ class RunFolder:
         with _writing(self.path):
             self._records.close()
         self._describe()
+        self._lock.release()
+        with contextlib.suppress(OSError):
+            (self.path / "run.lock").unlink()
         return self._complete
 
     @property
@@ -91,6 +138,23 @@ class RunFolder:
             os.replace(fresh, self.path / "run.json")  # noqa: PTH105 - replaces on Windows too
 
 
+def _mend(records: Path) -> None:
+    """Make the file end with a whole line: a write that was cut off goes, a lost newline comes back."""
+    if not records.exists():
+        return
+    with records.open("r+b") as file:
+        data = file.read()
+        whole = data.rfind(b"\n") + 1
+        if whole == len(data):
+            return
+        try:
+            decode_record(data[whole:])
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            file.truncate(whole)
+        else:
+            file.write(b"\n")
+
+
 class _writing:  # noqa: N801 - reads as a statement: with _writing(path)
     """Turns what the system says about a folder into one line for people."""
 
@@ -106,6 +170,6 @@ class _writing:  # noqa: N801 - reads as a statement: with _writing(path)
                 Problem(
                     where=str(self._path),
                     what=f"the run folder cannot be written: {one_line(error.strerror or error)}",
-                    hint="records written so far are kept; free some space or choose another folder",
+                    hint="records written so far are kept; free some space, then go on: --resume",
                 )
             ) from error

@@ -190,11 +190,79 @@ def test_ctrl_c_leaves_a_valid_run_that_is_incomplete(project: Project, tmp_path
     assert process.returncode == 130
     assert "Traceback" not in shown
     assert "INCOMPLETE" in shown
+    assert f"resume   ep-harness run {matrix} --resume {out}" in shown
     info = json.loads((out / "run.json").read_text("utf-8"))
     assert info["complete"] is False
     assert 0 < len(records(out)) < info["cells"]
     assert children
     assert not [pid for pid in children if _alive(pid)]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills processes as POSIX does")
+def test_a_killed_run_is_resumed_to_exactly_the_whole(project: Project, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    matrix = project(
+        target='axes = { graph_optimization = ["disabled", "basic", "extended", "layout", "all"] }'
+    )
+    text = matrix.read_text("utf-8").replace('folders = ["models"]', 'suites = ["onnx-pytorch-converted"]')
+    matrix.write_text(text, "utf-8")
+    command = [sys.executable, "-m", "harness", "run", str(matrix), "--no-report"]
+    announced: dict[str, str] = {}
+    for wanted in (1, 60, 140):
+        where = ["--resume", str(out)] if out.exists() else ["--out", str(out)]
+        process = subprocess.Popen([*command, *where], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and len(_lines(out)) < wanted:
+            time.sleep(0.005)
+        process.kill()
+        process.wait()
+        written = {json.loads(line)["cell"]: line for line in _lines(out)}
+        assert announced.items() <= written.items()
+        announced = written
+    with (out / "records.jsonl").open("ab") as file:
+        file.write(b'{"schema": 1, "cell": "onnx-py')
+    done = subprocess.run([*command, "--resume", str(out)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"resuming     {len(announced)} of " in done.stdout
+    assert "a torn last line is dropped" in done.stdout
+    rows = records(out)
+    info = json.loads((out / "run.json").read_text("utf-8"))
+    assert len(rows) == len({row["cell"] for row in rows}) == info["cells"]
+    assert info["complete"] is True
+    assert announced.items() <= {json.loads(line)["cell"]: line for line in _lines(out)}.items()
+
+
+def _lines(out: Path) -> list[str]:
+    """The whole lines that are there."""
+    try:
+        text = (out / "records.jsonl").read_text("utf-8")
+    except OSError:
+        return []
+    return text[: text.rfind("\n") + 1].splitlines()
+
+
+def test_a_complete_run_has_nothing_to_resume(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matrix = str(project())
+    out = tmp_path / "run"
+    assert main(["run", matrix, "--out", str(out), "--no-report"]) == 0
+    before = (out / "records.jsonl").read_bytes()
+    assert main(["run", matrix, "--resume", str(out), "--no-report"]) == 0
+    assert "resuming     3 of 3 cells have a record" in capsys.readouterr().out
+    assert (out / "records.jsonl").read_bytes() == before
+
+
+def test_resuming_under_another_matrix_is_refused(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    main(["run", str(project()), "--out", str(out), "--no-report"])
+    matrix = project("[[tolerance]]\nrtol = 0.1\natol = 0.1\n")
+    assert main(["run", str(matrix), "--resume", str(out)]) == 2
+    shown = capsys.readouterr().err
+    assert "the matrix has changed since this run began: tolerance" in shown
+    assert len(shown.splitlines()) == 2
 
 
 def _descendants(parent: int) -> list[int]:

@@ -1,0 +1,80 @@
+"""What may have changed between a run that was broken off and its continuation."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from harness.core.errors import Problem, UsageError, one_line
+from harness.core.record import RunInfo
+from harness.plan.plan import Plan
+
+SHOWN = 4
+"""Changes that are spelled out; one is usually enough to see what happened."""
+
+
+def check_same_plan(info: RunInfo, plan: Plan, where: str) -> None:
+    """Refuse to continue a run under another matrix, or over other models.
+
+    Records were judged under the matrix of their time; a run of two matrices would prove nothing.
+
+    Raises:
+        UsageError: Something changed, and what.
+    """
+    now = plain(plan.matrix)
+    # The same file may be named in two ways.
+    changes = [change for change in differences(info.matrix, now) if not change.startswith("path:")]
+    if changes:
+        raise UsageError(_refusal(where, "the matrix has changed since this run began", changes))
+    if info.plan != plan.digest:
+        what = (
+            f"the run planned {info.cells:,} cells, now there are {len(plan.cells):,}, or others: "
+            "a suite or folder has changed, or --target and --model are not what they were"
+        )
+        raise UsageError(Problem(where=where, what=what, hint="begin a new run with --out"))
+
+
+def check_same_environment(target: str, then: Mapping[str, Any], now: Mapping[str, Any], where: str) -> None:
+    """Refuse to continue a target in another environment.
+
+    Raises:
+        UsageError: Something changed, and what.
+    """
+    changes = list(differences(then, plain(now)))
+    if changes:
+        raise UsageError(_refusal(where, f"the environment of target {target!r} has changed", changes))
+
+
+def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
+    """Where two trees of plain values differ: ``packages.numpy: 2.3 -> 2.4``."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in [*old, *(key for key in new if key not in old)]:
+            below = f"{path}.{key}" if path else str(key)
+            yield from differences(old.get(key, _ABSENT), new.get(key, _ABSENT), below)
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (left, right) in enumerate(zip(old, new, strict=True)):
+            yield from differences(left, right, f"{path}[{index}]")
+    elif old != new:
+        yield f"{path}: {one_line(old, 60)} -> {one_line(new, 60)}"
+
+
+def plain(value: Any) -> Any:
+    """A value as it comes back from JSON."""
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def _refusal(where: str, what: str, changes: list[str]) -> Problem:
+    more = f" (and {len(changes) - SHOWN} more)" if len(changes) > SHOWN else ""
+    return Problem(
+        where=where,
+        what=f"{what}: {'; '.join(changes[:SHOWN])}{more}",
+        hint="restore it, or begin a new run with --out",
+    )
+
+
+class _Absent:
+    def __str__(self) -> str:
+        return "(absent)"
+
+
+_ABSENT = _Absent()

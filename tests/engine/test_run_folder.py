@@ -1,0 +1,151 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.core.errors import UsageError
+from harness.core.record import SCHEMA, Record, RunInfo
+from harness.core.verdict import Verdict
+from harness.engine.events import TargetReady
+from harness.engine.resume import differences
+from harness.engine.run_folder import RunFolder
+from harness.plan.expand import expand
+from harness.plan.matrix import matrix_from
+from harness.plan.plan import Plan
+
+TABLE: dict[str, Any] = {
+    "schema": 1,
+    "models": {"folders": ["m"]},
+    "target": [{"name": "cpu", "provider": "CPUExecutionProvider"}],
+}
+READY = TargetReady(target="cpu", fingerprint={"onnxruntime": "1.31.1", "packages": {"numpy": "2.4.6"}})
+
+
+def plan(models: tuple[str, ...] = ("a.onnx", "b.onnx"), **tables: Any) -> Plan:
+    return expand(matrix_from(TABLE | tables, Path("m.toml")), {"m": models})
+
+
+def record(model: str) -> Record:
+    return Record(
+        schema=SCHEMA,
+        cell=f"m/{model}[cpu]",
+        suite="m",
+        model=model,
+        target="cpu",
+        provider="CPUExecutionProvider",
+        verdict=Verdict.PASS,
+        family=Verdict.PASS.family,
+        expected=True,
+    )
+
+
+def info(folder: Path) -> RunInfo:
+    return msgspec.json.decode((folder / "run.json").read_bytes(), type=RunInfo)
+
+
+@pytest.fixture
+def broken_off(tmp_path: Path) -> Path:
+    folder = RunFolder.create(tmp_path / "run", plan())
+    folder.ready(READY)
+    folder.add(record("a.onnx"))
+    assert folder.finish() is False
+    return folder.path
+
+
+def test_a_run_is_completed_by_what_is_missing(broken_off: Path) -> None:
+    folder = RunFolder.reopen(broken_off, plan(), info(broken_off), 1)
+    folder.ready(READY)
+    folder.add(record("b.onnx"))
+    assert folder.finish() is True
+    assert info(broken_off).complete is True
+    cells = [json.loads(line)["cell"] for line in (broken_off / "records.jsonl").read_text().splitlines()]
+    assert cells == ["m/a.onnx[cpu]", "m/b.onnx[cpu]"]
+
+
+@pytest.mark.parametrize(
+    ("harm", "left"),
+    [
+        (lambda whole: whole + b'{"schema": 1, "cell": "m/b', lambda whole: whole),
+        (lambda whole: whole + b"\xff\xfe", lambda whole: whole),
+        (lambda whole: whole[:-1], lambda whole: whole),
+        (lambda whole: whole, lambda whole: whole),
+        (lambda _: b'{"sch', lambda _: b""),
+        (lambda _: b"", lambda _: b""),
+    ],
+)
+def test_the_last_line_is_mended(
+    broken_off: Path, harm: Callable[[bytes], bytes], left: Callable[[bytes], bytes]
+) -> None:
+    records = broken_off / "records.jsonl"
+    whole = records.read_bytes()
+    records.write_bytes(harm(whole))
+    RunFolder.reopen(broken_off, plan(), info(broken_off), 1).finish()
+    assert records.read_bytes() == left(whole)
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        (plan(tolerance=[{"rtol": 0.1, "atol": 0.1}]), "tolerance: "),
+        (plan(target=[TABLE["target"][0] | {"env": {"A": "1"}}]), "targets[0].env.A: (absent) -> 1"),
+        (plan(("a.onnx", "c.onnx")), "a suite or folder has changed"),
+        (plan(("a.onnx",)), "planned 2 cells, now there are 1"),
+    ],
+)
+def test_another_plan_is_refused_with_what_changed(broken_off: Path, now: Plan, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        RunFolder.reopen(broken_off, now, info(broken_off), 1)
+    assert said in str(error.value)
+    assert "--out" in str(error.value)
+    assert len((broken_off / "records.jsonl").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        ({"onnxruntime": "1.32.0", "packages": {"numpy": "2.4.6"}}, "onnxruntime: 1.31.1 -> 1.32.0"),
+        ({"onnxruntime": "1.31.1", "packages": {}}, "packages.numpy: 2.4.6 -> (absent)"),
+    ],
+)
+def test_another_environment_is_refused_with_what_changed(
+    broken_off: Path, now: dict[str, Any], said: str
+) -> None:
+    folder = RunFolder.reopen(broken_off, plan(), info(broken_off), 1)
+    with pytest.raises(UsageError) as error:
+        folder.ready(TargetReady(target="cpu", fingerprint=now))
+    folder.finish()
+    assert said in str(error.value)
+    assert info(broken_off).targets["cpu"] == READY.fingerprint
+
+
+def test_a_target_that_has_gone_missing_is_another_environment(broken_off: Path) -> None:
+    folder = RunFolder.reopen(broken_off, plan(), info(broken_off), 1)
+    with pytest.raises(UsageError, match="unavailable"):
+        folder.ready(msgspec.structs.replace(READY, problem="no device"))
+    folder.finish()
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    first = RunFolder.create(tmp_path / "run", plan())
+    with pytest.raises(UsageError, match="another process"):
+        RunFolder.reopen(first.path, plan(), info(first.path), 0)
+    first.finish()
+    RunFolder.reopen(first.path, plan(), info(first.path), 0).finish()
+    assert not (first.path / "run.lock").exists()
+
+
+TREES = st.recursive(
+    st.none() | st.integers() | st.text(max_size=5),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=3), below, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(TREES, TREES)
+def test_trees_differ_somewhere_or_not_at_all(left: Any, right: Any) -> None:
+    assert (not list(differences(left, right))) == (left == right)
