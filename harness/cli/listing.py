@@ -6,14 +6,13 @@ from pathlib import Path
 
 import msgspec
 
+from harness.cli.selection import Selection
 from harness.core.errors import Problem, UsageError
 from harness.corpus.suites import SUITES
 from harness.engine.prepare import prepare
 
 
-def list_plan(
-    matrix: Path | None, *, target: str | None, model: str | None, as_json: bool, count: bool
-) -> int:
+def list_plan(matrix: Path | None, *, selection: Selection, as_json: bool, count: bool) -> int:
     """Print the ids of the planned cells, or their number for each target.
 
     Raises:
@@ -27,7 +26,7 @@ def list_plan(
                 hint="ep-harness list MATRIX, or ep-harness list --suites",
             )
         )
-    plan = prepare(matrix)[0].only(target, model)
+    plan = selection.of(prepare(matrix)[0])
     if count:
         counts = Counter(cell.target for cell in plan.cells)
         rows: object = dict(counts)

@@ -4,10 +4,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness import __version__
 from harness.core.errors import HarnessError
 from harness.engine.tally import EXIT_INTERRUPTED, EXIT_USAGE
+
+if TYPE_CHECKING:
+    from harness.cli.selection import Selection
 
 _MATRIX = "matrix file (TOML); see docs/reference/matrix.md"
 
@@ -51,8 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     place = run.add_mutually_exclusive_group()
     place.add_argument("--out", type=Path, metavar="DIR", help="run folder; default: runs/<matrix>-<time>")
     place.add_argument("--resume", type=Path, metavar="DIR", help="go on with a run that was broken off")
-    run.add_argument("--target", metavar="GLOB", help="only these targets")
-    run.add_argument("--model", metavar="GLOB", help="only these models: suite/model, or the model alone")
+    _add_selection(run)
     run.add_argument("--no-report", action="store_true", help="do not render the HTML report")
 
     listing = commands.add_parser("list", help="show the plan of a matrix without running it")
@@ -61,14 +64,36 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--suites", action="store_true", help="name the built-in suites instead")
     listing.add_argument("--json", action="store_true", help="one JSON array")
     listing.add_argument("--count", action="store_true", help="only how many cells each target has")
-    listing.add_argument("--target", metavar="GLOB", help="only these targets")
-    listing.add_argument("--model", metavar="GLOB", help="only these models")
+    _add_selection(listing)
 
     report = commands.add_parser("report", help="render the HTML report of finished runs")
     report.set_defaults(command=_report)
     report.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folder")
     report.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the report")
     return parser
+
+
+def _add_selection(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--target", metavar="GLOB", help="only these targets")
+    command.add_argument("--model", metavar="GLOB", help="only these models: suite/model, or the model alone")
+    command.add_argument("--shard", metavar="I/N", help="only the I-th of N shares, for N machines")
+    command.add_argument(
+        "--durations",
+        type=Path,
+        metavar="RUN",
+        help="with --shard: an earlier run, to make shares equally long",
+    )
+
+
+def _selection(arguments: argparse.Namespace) -> "Selection":
+    from harness.cli.selection import Selection
+
+    return Selection(
+        target=arguments.target,
+        model=arguments.model,
+        shard=arguments.shard,
+        durations=arguments.durations,
+    )
 
 
 # Each command's module is imported when it is called: `--help` needs neither numpy nor onnx.
@@ -81,8 +106,7 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments.matrix,
         out=arguments.out,
         resume=arguments.resume,
-        target=arguments.target,
-        model=arguments.model,
+        selection=_selection(arguments),
         with_report=not arguments.no_report,
     )
 
@@ -94,8 +118,7 @@ def _list(arguments: argparse.Namespace) -> int:
         return list_suites(as_json=arguments.json)
     return list_plan(
         arguments.matrix,
-        target=arguments.target,
-        model=arguments.model,
+        selection=_selection(arguments),
         as_json=arguments.json,
         count=arguments.count,
     )

@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 from harness.cli.progress import Progress, progress
+from harness.cli.selection import Selection
 from harness.core.record import Record
 from harness.engine.artifacts import keep_artifacts
 from harness.engine.engine import Engine
@@ -21,8 +22,7 @@ def run(
     *,
     out: Path | None,
     resume: Path | None,
-    target: str | None,
-    model: str | None,
+    selection: Selection,
     with_report: bool,
 ) -> int:
     """Run a matrix, or what a broken-off run of it left to do, and write its run folder.
@@ -35,7 +35,7 @@ def run(
             environment, or the run folder cannot be written.
     """
     plan, suites = prepare(matrix)
-    plan = plan.only(target, model)
+    plan = selection.of(plan)
     tally = Tally(plan)
     if resume is None:
         done: tuple[Record, ...] = ()
@@ -68,9 +68,8 @@ def run(
         shown.say(f"report   {render([folder.path], folder.path / 'report')}")
     shown.say(f"records  {folder.path / 'records.jsonl'}")
     if interrupted:
-        globs = [("--target", target), ("--model", model)]
-        narrowed = "".join(f" {flag} {shlex.quote(glob)}" for flag, glob in globs if glob is not None)
-        shown.say(f"resume   ep-harness run {matrix} --resume {folder.path}{narrowed}")
+        command = ["ep-harness", "run", str(matrix), "--resume", str(folder.path), *selection.arguments()]
+        shown.say(f"resume   {shlex.join(command)}")
     return EXIT_INTERRUPTED if interrupted else tally.exit_code()
 
 

@@ -70,6 +70,13 @@ def test_a_glob_that_matches_nothing(project: Project, capsys: pytest.CaptureFix
     assert "'gpu'" in refused(capsys, "run", str(project()), "--target", "gpu")
 
 
+def test_durations_without_a_shard(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = refused(capsys, "run", str(project()), "--durations", str(tmp_path))
+    assert "means nothing without --shard" in shown
+
+
 def test_a_folder_that_holds_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "runs").mkdir()
     assert "runs" in refused(capsys, "report", str(tmp_path / "runs"), "--out", str(tmp_path / "out"))

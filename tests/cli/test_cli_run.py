@@ -253,6 +253,22 @@ def test_a_complete_run_has_nothing_to_resume(
     assert (out / "records.jsonl").read_bytes() == before
 
 
+def test_shards_make_the_whole(project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    matrix = str(project())
+    assert main(["run", matrix, "--out", str(tmp_path / "whole"), "--no-report"]) == 0
+    balanced = ["--durations", str(tmp_path / "whole"), "--no-report"]
+    for index in (1, 2):
+        out = str(tmp_path / f"shard{index}")
+        assert main(["run", matrix, "--out", out, "--shard", f"{index}/2", *balanced]) == 0
+    cells = [record["cell"] for index in (1, 2) for record in records(tmp_path / f"shard{index}")]
+    assert sorted(cells) == sorted(record["cell"] for record in records(tmp_path / "whole"))
+    shards = [str(tmp_path / f"shard{index}") for index in (1, 2)]
+    assert main(["report", *shards, "--out", str(tmp_path / "merged")]) == 0
+    assert (tmp_path / "merged" / "index.html").is_file()
+    assert main(["run", matrix, "--shard", "3/2"]) == 2
+    assert "--shard: got '3/2'" in capsys.readouterr().err
+
+
 def test_resuming_under_another_matrix_is_refused(
     project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

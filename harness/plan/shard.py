@@ -1,0 +1,54 @@
+"""A share of a plan for one of several machines: the same on each of them, and of about equal length."""
+
+import heapq
+import re
+from collections.abc import Mapping
+
+from harness.core.errors import Problem, UsageError
+from harness.plan.plan import Plan
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """Read ``I/N``.
+
+    Raises:
+        UsageError: It is something else, or I is not within 1 to N.
+    """
+    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+    index, count = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= index <= count:
+        hint = "valid: I/N with I from 1 to N, such as 2/8"
+        raise UsageError(Problem(where="--shard", what=f"got {text!r}", hint=hint))
+    return index, count
+
+
+def shard(plan: Plan, index: int, count: int, durations_ms: Mapping[str, float]) -> Plan:
+    """One share of a plan. The shares of all indices are the plan, each cell in one of them.
+
+    The longest cells are dealt first, each to the share that is the shortest so far (the rule of the longest
+    processing time, at most a third above the best there is). Depends on its arguments alone: machines that
+    agree on them agree on the shares.
+
+    Args:
+        plan: The whole plan.
+        index: Which share, from 1.
+        count: How many there are.
+        durations_ms: Id of a cell -> what it took; the others count as the middle one of these.
+
+    Raises:
+        UsageError: There are more shares than cells, so that this one is empty.
+    """
+    known = sorted(durations_ms[cell.id] for cell in plan.cells if cell.id in durations_ms)
+    usual = known[len(known) // 2] if known else 1.0
+    longest_first = sorted((-durations_ms.get(cell.id, usual), cell.id) for cell in plan.cells)
+    shares = [(0.0, number) for number in range(count)]
+    mine: set[str] = set()
+    for negative_ms, cell_id in longest_first:
+        length, number = heapq.heappop(shares)
+        if number == index - 1:
+            mine.add(cell_id)
+        heapq.heappush(shares, (length - negative_ms, number))
+    if not mine:
+        what = f"shard {index}/{count} is empty: the plan has {len(plan.cells):,} cells"
+        raise UsageError(Problem(where="--shard", what=what, hint="use fewer shards"))
+    return Plan(matrix=plan.matrix, cells=tuple(cell for cell in plan.cells if cell.id in mine))
