@@ -33,7 +33,7 @@ class Progress:
     def __init__(self, tally: Tally, console: Console | None = None) -> None:
         self.console = console or Console(highlight=False, soft_wrap=False)
         self._tally = tally
-        self._unexpected = 0
+        self._told: set[tuple[str, str]] = set()
         self._spoke = time.monotonic()
         rows = tally.rows()
         width = max(len(row.target) for row in rows)
@@ -69,11 +69,7 @@ class Progress:
     def finished(self, record: Record) -> None:
         """A cell has its record."""
         if not record.expected:
-            self._unexpected += 1
-            if self._unexpected <= SHOWN_UNEXPECTED:
-                self.say(f"{record.verdict:<12} {record.cell}: {record.reason}")
-            if self._unexpected == SHOWN_UNEXPECTED:
-                self.say("...          further unexpected cells are in the report only")
+            self._tell(record)
         if self.console.is_terminal:
             row = next(row for row in self._tally.rows() if row.target == record.target)
             self.bars.update(self._tasks[record.target], advance=1, counts=_counts(row))
@@ -82,6 +78,17 @@ class Progress:
             rows = self._tally.rows()
             planned = sum(row.planned for row in rows)
             self.say(f"progress     {self._tally.recorded:,} of {planned:,} cells")
+
+    def _tell(self, record: Record) -> None:
+        """A line for an unexpected cell, unless its target has said the same already, or too many have."""
+        grounds = (record.target, record.reason)
+        if grounds in self._told or len(self._told) > SHOWN_UNEXPECTED:
+            return
+        self._told.add(grounds)
+        if len(self._told) > SHOWN_UNEXPECTED:
+            self.say("...          further unexpected cells are in the report only")
+        else:
+            self.say(f"{record.verdict:<12} {record.cell}: {record.reason}")
 
     def summary(self, tally: Tally, *, interrupted: bool) -> None:
         """The table of all targets, and what is unusual."""

@@ -113,6 +113,16 @@ def test_a_required_target_that_is_unavailable_is_exit_code_3(
     assert "required     npu was not available" in capsys.readouterr().out
 
 
+def test_what_every_cell_of_a_target_says_is_said_once(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matrix = project('[[expect]]\nmodel = "*"\nverdict = "crash"\nreason = "known bug"\n')
+    assert main(["run", str(matrix), "--out", str(tmp_path / "run"), "--no-report"]) == 1
+    shown = capsys.readouterr().out
+    assert shown.count("expected crash (known bug)") == 1
+    assert "unexpected   3 cells" in shown
+
+
 def test_a_corrupt_model_costs_its_own_cells_only(project: Project, tmp_path: Path) -> None:
     matrix = project()
     (tmp_path / "models" / "broken.onnx").write_bytes(b"\xff" * 40)
