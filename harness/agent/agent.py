@@ -6,7 +6,8 @@ standard library, numpy and whatever ``onnxruntime`` (>= 1.16) the target has; P
 Messages are plain tuples over one channel. From the harness: one configuration dict, then jobs
 ``("job", id, job)`` until ``("stop",)``. To the harness:
 
-* ``("phase", id or None, phase)`` before each phase, so that a death or a hang is placed;
+* ``("phase", id or None, phase)`` before a phase, so that a death or a hang is placed; a job begins in
+  ``create`` and its result ends in ``teardown`` without saying so, for each message has its price;
 * ``("ready", fingerprint)``, or ``("unavailable", cause, reason, output, fingerprint)``, or
   ``("rejected", key, reason, output, fingerprint)`` where one provider option is refused;
 * ``("result", id, result)`` once outputs are known, then ``("done", id, teardown_ms, output)``.
@@ -130,7 +131,6 @@ def serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict
         channel.send(("phase", job_id, phase))
 
     try:
-        enter("create")
         started = time.perf_counter()
         session = target.session(job["model"], job)
         result["timings_ms"]["create"] = elapsed_ms(started)
@@ -146,7 +146,6 @@ def serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict
         result.update(status="error", kind=clean(type(error).__name__), message=clean(error))
     result["output"] = capture.take(keep=True)
     channel.send(("result", job_id, result))
-    enter("teardown")
     started = time.perf_counter()
     del session
     channel.send(("done", job_id, elapsed_ms(started), capture.take()))

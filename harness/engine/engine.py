@@ -251,6 +251,7 @@ class Engine:
             worker.enter(Phase(message[2]))
         elif kind == "result":
             worker.result = self._read(message[2])
+            worker.enter(Phase.TEARDOWN)
         elif kind == "done":
             self._done(worker, message[2])
         elif kind == "ready":
