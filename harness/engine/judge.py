@@ -16,6 +16,7 @@ from harness.core.tolerance import Tolerance, computing_precision, default_toler
 from harness.core.value import Value
 from harness.core.verdict import Family, Phase, Verdict
 from harness.corpus.case import Case
+from harness.engine.essence import essence
 from harness.engine.outcome import (
     Died,
     Hung,
@@ -27,7 +28,6 @@ from harness.engine.outcome import (
     Unavailable,
     Unfeedable,
 )
-from harness.engine.wording import essence
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
 

@@ -5,8 +5,8 @@ from collections import OrderedDict
 from harness.core.compare import compare_all
 from harness.core.tolerance import computing_precision, default_tolerance
 from harness.corpus.case import Case
+from harness.engine.essence import essence
 from harness.engine.outcome import Died, Hung, Outcome, Raised, Ran, Rejected, Unavailable, Unfeedable
-from harness.engine.wording import essence
 from harness.golden.golden import Golden
 from harness.golden.store import GoldenStore
 from harness.plan.target import Runtime

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -7,12 +7,8 @@ from onnx import TensorProto, helper
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Keep goldens of these tests out of the user's cache."""
-    folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EP_HARNESS_CACHE", str(folder))
-        yield folder
+def _isolated(own_cache: Path) -> None:
+    """Every test of this folder keeps its goldens apart."""
 
 
 def save_model(path: Path, op_type: str) -> None:

@@ -9,7 +9,6 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.corpus.cache import ENVIRONMENT
 from harness.engine.engine import Engine
 from harness.engine.events import Event
 from harness.engine.prepare import open_suites
@@ -25,12 +24,8 @@ agraph (float[4] x) => (float[4] y, int32[4] k, float[4] z) {
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Goldens of these tests stay among themselves, but serve all of them."""
-    with pytest.MonkeyPatch.context() as patch:
-        cache = tmp_path_factory.mktemp("cache")
-        patch.setenv(ENVIRONMENT, str(cache))
-        yield cache
+def _isolated(own_cache: Path) -> None:
+    """Every test of this folder keeps its goldens apart."""
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,6 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import harness
-from harness.corpus.cache import ENVIRONMENT
 
 ROOT = Path(harness.__file__).parent.parent
 
@@ -178,12 +177,8 @@ def write_project(folder: Path, matrix: str = MATRIX) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Goldens of these tests stay among themselves, but serve all of them."""
-    with pytest.MonkeyPatch.context() as patch:
-        cache = tmp_path_factory.mktemp("cache")
-        patch.setenv(ENVIRONMENT, str(cache))
-        yield cache
+def _isolated(own_cache: Path) -> None:
+    """Every test of this folder keeps its goldens apart."""
 
 
 @pytest.fixture(scope="session")

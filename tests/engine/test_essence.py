@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.wording import essence
+from harness.engine.essence import essence
 
 SOURCE = "/onnxruntime_src/onnxruntime/core"
 
