@@ -6,8 +6,9 @@ from pathlib import Path
 
 import msgspec
 
+from harness.catalog.checks import contradictions
 from harness.catalog.provider import Provider
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import Problem, UsageError, one_line
 from harness.data_files import data_root
 
 
@@ -49,15 +50,20 @@ def read_catalog(folder: Path) -> Catalog:
     """Read every ``*.toml`` of a folder.
 
     Raises:
-        UsageError: As ``load_catalog``; every bad file is named.
+        UsageError: As ``load_catalog``; it holds every problem of every file.
     """
     providers: list[Provider] = []
     problems: list[Problem] = []
     for file in sorted(folder.glob("*.toml")):
         try:
-            providers.append(msgspec.toml.decode(file.read_bytes(), type=Provider))
+            provider = msgspec.toml.decode(file.read_bytes(), type=Provider)
         except (OSError, ValueError) as error:  # msgspec's and tomllib's errors are ValueErrors
-            problems.append(Problem(where=str(file), what=str(error)))
+            problems.append(Problem(where=str(file), what=one_line(error)))
+        except RecursionError:
+            problems.append(Problem(where=str(file), what="nested too deeply"))
+        else:
+            providers.append(provider)
+            problems += contradictions(provider, str(file))
     problems += _clashes(providers, folder)
     if not providers and not problems:
         problems.append(

@@ -4,10 +4,57 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from harness.catalog.option import Option, PrecisionMode
+
 Text = Annotated[str, msgspec.Meta(min_length=1)]
+Sources = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
+Kind = Literal["cpu", "gpu", "npu", "mobile", "browser", "other"]
 State = Literal["active", "preview", "deprecated", "removed"]
 Platform = Literal["linux", "windows", "macos", "android", "ios", "browser"]
 Registration = Literal["static", "bridge", "plugin"]
+
+
+class OperatorSupport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What documents say about the operators that an EP takes; whether it does is for a run to find out.
+
+    Attributes:
+        source: Documents that hold the list.
+        operators: Operator type -> what restricts it, empty where nothing does; empty where the list is
+            somewhere else only.
+    """
+
+    source: Sources
+    operators: dict[Text, str] = {}
+
+
+class VersionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one release of onnxruntime, or of the EP's package, needs.
+
+    Attributes:
+        onnxruntime: Release, such as ``1.23`` or ``>=1.24.4``.
+        needs: What goes with it, such as ``CANN 8.2`` or ``CUDA 12, cuDNN 9``.
+        source: Documents.
+    """
+
+    onnxruntime: Text
+    needs: Text
+    source: Sources
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Another way to make sessions, for where an EP computes nothing with its defaults.
+
+    Attributes:
+        options: Provider options.
+        env: Environment variables.
+        needs_file: A file without which there is no use in trying; empty where there is none.
+        meaning: What that makes of it, in one line.
+    """
+
+    options: dict[Text, str] = {}
+    env: dict[Text, str] = {}
+    needs_file: str = ""
+    meaning: Text
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -18,13 +65,35 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         name: The name exactly as ``get_providers()`` spells it.
         aliases: Other spellings that people and tools use; never a name of another EP.
         vendor: Who makes it.
+        kind: What it computes on, in one word; ``mobile`` for phones' own interfaces.
+        hardware: The family of devices; providers with the same word may find the same ones. ``cpu`` and
+            ``cloud`` can be shared freely.
         state: ``removed`` means that no current onnxruntime can contain it.
         state_note: What the state leaves out, in one line.
+        listed_since: First onnxruntime release whose ``get_all_providers()`` has it; empty where none has,
+            or where it is older than 1.15.
+        deprecated_in: onnxruntime release that deprecated it; empty where none did.
+        removed_in: onnxruntime release without it; empty where there is none.
         platforms: Operating systems on which it computes.
         registration: ``static`` (compiled into the library), ``bridge`` (a library of its own that is loaded
             on demand), ``plugin`` (a library registered at run time); several where builds differ.
         wheels: Python distributions that bring it.
         plugin_packages: Import names of packages with ``get_library_path()``.
+        advice: What to do where it is not in the build, in one sentence.
+        device_advice: What to do where it is there and finds no device; empty where nothing special helps.
+        libraries: Beginning of a library's file name -> what brings that library.
+        probes: What else to try where its defaults find nothing to compute on; in this order.
+        binding_device: Device name of IO binding, such as ``cuda``; empty where it works on CPU memory or
+            nothing is documented.
+        unknown_options: What happens to an option that the EP does not know: ``refused``, ``ignored``,
+            ``passed_on`` (to the vendor's compiler, unchecked), or ``unconfirmed``.
+        true_false: How a boolean option is spelled, true first.
+        also_booleans: Other spellings of booleans that it reads besides these two and their capitalised and
+            lower-case forms.
+        options: Every provider option.
+        precision_modes: Every way to choose the arithmetic, by name.
+        operators: Documented operator support; None where there is no list.
+        versions: What goes with which release.
         source: Public documents that the facts come from.
     """
 
@@ -32,10 +101,49 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     name: Text
     aliases: tuple[Text, ...] = ()
     vendor: Text
+    kind: Kind
+    hardware: Text
     state: State
     state_note: str = ""
+    listed_since: str = ""
+    deprecated_in: str = ""
+    removed_in: str = ""
     platforms: tuple[Platform, ...]
     registration: tuple[Registration, ...]
     wheels: tuple[Text, ...] = ()
     plugin_packages: tuple[Text, ...] = ()
-    source: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
+    advice: Text
+    device_advice: str = ""
+    libraries: dict[Text, Text] = {}
+    probes: tuple[Probe, ...] = msgspec.field(default=(), name="probe")
+    binding_device: str = ""
+    unknown_options: Literal["refused", "ignored", "passed_on", "unconfirmed"]
+    true_false: tuple[Text, Text] = ("1", "0")
+    also_booleans: tuple[Text, ...] = ()
+    options: Annotated[tuple[Option, ...], msgspec.Meta(description="[[option]]")] = msgspec.field(
+        default=(), name="option"
+    )
+    precision_modes: tuple[PrecisionMode, ...] = msgspec.field(default=(), name="precision")
+    operators: OperatorSupport | None = None
+    versions: tuple[VersionRule, ...] = msgspec.field(default=(), name="version")
+    source: Sources
+
+    @property
+    def booleans(self) -> tuple[str, ...]:
+        """Every spelling of a boolean that it reads, those of ``true_false`` first."""
+        forms = [form for word in self.true_false for form in (word, word.capitalize(), word.lower())]
+        return tuple(dict.fromkeys((*self.true_false, *forms, *self.also_booleans)))
+
+    def option(self, key: str, *, plugin: bool | None = None) -> Option | None:
+        """The option of that key, or None.
+
+        Args:
+            key: Its exact name.
+            plugin: How the provider is registered: as a plugin, or as part of the build. None takes any.
+        """
+        named = (option for option in self.options if option.key == key)
+        return next((option for option in named if plugin is None or option.taken(plugin=plugin)), None)
+
+    def precision(self, name: str) -> PrecisionMode | None:
+        """The precision mode of that name, or None."""
+        return next((mode for mode in self.precision_modes if mode.name == name), None)

@@ -1,0 +1,103 @@
+"""Options checked against the catalogue, before a device is touched."""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from harness.catalog.option import Option
+from harness.catalog.provider import Provider
+from harness.core.errors import one_line, valid_names
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is to say about one option as somebody wrote it.
+
+    Attributes:
+        key: The option's key, as written.
+        wrong: Whether it is to be refused; otherwise it is a note, and the option goes to the EP as it is.
+        what: One sentence.
+        hint: What is valid, or what to do instead; may be empty.
+    """
+
+    key: str
+    wrong: bool
+    what: str
+    hint: str = ""
+
+
+def check_options(
+    provider: Provider, options: Mapping[str, str], *, plugin: bool, release: str = ""
+) -> Iterator[Finding]:
+    """Check provider options against what the catalogue knows.
+
+    A provider of which no option is known, and nothing about unknown ones either, takes anything.
+
+    Args:
+        provider: The catalogue's entry.
+        options: Key -> value, as text.
+        plugin: Whether the provider comes from a plugin library; otherwise it is part of the build.
+        release: Release of onnxruntime; empty where it is not known. Only compared for a provider in the
+            build: plugins count releases of their own.
+
+    Yields:
+        Findings in the order of the options; none for a good option.
+    """
+    if not provider.options and provider.unknown_options == "unconfirmed":
+        return
+    for key, value in options.items():
+        option = provider.option(key, plugin=plugin)
+        if option is None:
+            yield _unknown(provider, key, plugin=plugin)
+            continue
+        problem = option.problem(value, provider.booleans)
+        if not option.from_python:
+            what = f"{provider.name} takes {key} in other languages only, not from Python"
+            yield Finding(key=key, wrong=True, what=what)
+        elif problem:
+            what = f"{provider.name}, {key}: got {one_line(repr(value), 80)}, {problem}"
+            yield Finding(key=key, wrong=True, what=what, hint=option.valid(value, provider.booleans))
+        yield from _in_release(option, "" if plugin else release)
+
+
+def _unknown(provider: Provider, key: str, *, plugin: bool) -> Finding:
+    shown = one_line(repr(key), 80)
+    elsewhere = provider.option(key, plugin=not plugin)
+    valid = [option.key for option in provider.options if option.taken(plugin=plugin)]
+    if elsewhere:
+        here, there = ("as a plugin", "in the build") if plugin else ("in the build", "as a plugin")
+        what = f"{provider.name} takes {shown} only {there}, and here it is {here}"
+        return Finding(key=key, wrong=True, what=what, hint=f"it means: {elsewhere.meaning}")
+    silently = "it would be ignored without a word" if provider.unknown_options == "ignored" else ""
+    if not valid:
+        what = f"{provider.name} has no options, got {shown}"
+        return Finding(key=key, wrong=True, what=what, hint=silently)
+    what = f"{provider.name} has no option {shown}" + (f", and {silently}" if silently else "")
+    if provider.unknown_options == "passed_on":
+        what += " that is documented; it goes to the vendor's compiler unchecked"
+    refused = provider.unknown_options != "passed_on"
+    return Finding(key=key, wrong=refused, what=what, hint=valid_names(key, valid))
+
+
+def _in_release(option: Option, release: str) -> Iterator[Finding]:
+    """What the release says; where it is not known, that the option is on its way out is worth a note."""
+    key, used = option.key, _numbers(release)
+    since, until, deprecated = map(_numbers, (option.since, option.until, option.deprecated_in))
+    if used and used < since[: len(used)]:
+        what = f"{key} came with {option.since}, and this is {release}"
+        yield Finding(key=key, wrong=True, what=what)
+    if until and (not used or used[: len(until)] > until):
+        what = f"{key} is gone after {option.until}" + (f", and this is {release}" if used else "")
+        yield Finding(key=key, wrong=bool(used), what=what, hint=option.meaning)
+    elif deprecated and (not used or used[: len(deprecated)] >= deprecated):
+        what = f"{key} is deprecated since {option.deprecated_in}"
+        yield Finding(key=key, wrong=False, what=what, hint=option.meaning)
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    """``1.24.4`` as numbers that compare; what is no number ends it: ``1.22.2.post1`` is 1.22.2."""
+    numbers: list[int] = []
+    for part in release.split("."):
+        if not part.isdecimal():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)

@@ -1,0 +1,193 @@
+"""Provider options and precision modes, as the catalogue describes them."""
+
+import json
+import math
+import re
+from collections.abc import Collection, Iterable
+from typing import Annotated, Literal
+
+import msgspec
+
+from harness.core.errors import one_line, valid_names
+
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+Sources = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
+OptionType = Literal["bool", "int", "float", "text", "choice", "flags", "path", "bytes", "address", "json"]
+Registered = Literal["in_build", "plugin", "both"]
+
+MAY_BE_EMPTY = frozenset({"text", "path", "json", "address"})
+"""Types for which an empty text is a default like any other."""
+
+_WHOLE = re.compile(r"-?[0-9]{1,20}")  # a number of 64 bits has no more digits
+_DECIMAL = re.compile(r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
+_BETWEEN_FLAGS = re.compile(r"[\s|,+]+")
+
+
+class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One provider option.
+
+    Attributes:
+        key: Its name.
+        type: ``choice`` takes one of ``values``; ``flags`` a sum of ``flags``, or their names; ``bytes`` a
+            number of bytes; ``address`` a pointer, of no use from a matrix.
+        values: Allowed values of a choice; for a number its range as ``["0", "3"]`` with ``ranged``.
+        ranged: Whether ``values`` are the lowest and the highest allowed number.
+        flags: Flag name -> bit value; a choice may have them too, for its values.
+        flags_by_name: Whether the EP reads names, such as ``A|B``, in place of their sum.
+        default: What holds where nobody sets it. Empty is for what may be empty: ``text``, ``path``,
+            ``json``, ``address``.
+        no_default: Why there is no default, in a few words, such as ``not documented``. Each option has
+            either this or ``default``.
+        meaning: One line.
+        since: First release of onnxruntime, or of the plugin, that knows it; empty where it always did or
+            nobody says.
+        until: Last release that knows it; empty where it still does.
+        deprecated_in: Release that deprecated it.
+        changes_numerics: Whether it is there to change what is computed: such an option that leaves every
+            output bit-identical has had no effect.
+        registered: Whether the EP takes it when it is part of the build, as a plugin, or both. Where the two
+            differ in more, one key has one entry for each.
+        from_python: False where only interfaces of other languages take it.
+        source: Documents; at least one.
+    """
+
+    key: Text
+    type: OptionType
+    values: tuple[Text, ...] = ()
+    ranged: bool = False
+    flags: dict[Text, int] = {}
+    flags_by_name: bool = False
+    default: str | None = None
+    no_default: str = ""
+    meaning: Text
+    since: str = ""
+    until: str = ""
+    deprecated_in: str = ""
+    changes_numerics: bool = False
+    registered: Registered = "both"
+    from_python: bool = True
+    source: Sources
+
+    def taken(self, *, plugin: bool) -> bool:
+        """Whether the EP takes it in that registration: as a plugin, or else as part of the build."""
+        return self.registered in ("both", "plugin" if plugin else "in_build")
+
+    def problem(self, value: str, booleans: Collection[str] = ("1", "0")) -> str | None:
+        """What is wrong with a value, in words that complete ``got <value>, ...``; None where it is fine.
+
+        Args:
+            value: The text that the EP would receive.
+            booleans: Every spelling of a boolean that the EP reads (``Provider.booleans``).
+        """
+        match self.type:
+            case "bool":
+                wrong = None if value in booleans else "expected a boolean"
+            case "choice":
+                wrong = None if value in self.values else f"expected one of {len(self.values)} values"
+            case "int" | "bytes" | "float":
+                wrong = self._number_problem(value)
+            case "flags":
+                wrong = self._flags_problem(value)
+            case "json":
+                wrong = _json_problem(value)
+            case "address":
+                harmless = value in ("", "0", self.default)
+                wrong = None if harmless else "but a pointer inside a process cannot be given from here"
+            case "text" | "path":
+                wrong = "but it holds a null character" if "\0" in value else None
+        return wrong
+
+    def valid(self, value: str, booleans: Collection[str] = ("1", "0")) -> str:
+        """What would have been right in place of ``value``, the nearest first; empty where nothing is."""
+        match self.type:
+            case "bool":
+                return valid_names(value, booleans)
+            case "choice":
+                return valid_names(value, self.values, limit=len(self.values))
+            case "int" | "bytes" | "float":
+                kind = "a number" if self.type == "float" else "a whole number"
+                kind += " of bytes" if self.type == "bytes" else ""
+                return f"valid: {kind}" + (f" from {' to '.join(self.values)}" if self.ranged else "")
+            case "flags":
+                bits = ", ".join(f"{name} ({bit})" for name, bit in self.flags.items())
+                return f"valid: {'names' if self.flags_by_name else 'the sum'} of {bits}"
+            case _:
+                return ""
+
+    def _number_problem(self, value: str) -> str | None:
+        if self.type == "float":
+            if not _DECIMAL.fullmatch(value) or math.isinf(float(value)):
+                return "expected a number"
+            number = float(value)
+        else:
+            if not _WHOLE.fullmatch(value):
+                return "expected a whole number"
+            number = int(value)
+            if self.type == "bytes" and not 0 <= number < 1 << 64:
+                return "expected a number of bytes"
+        if self.ranged:
+            lowest, highest = (float(bound) for bound in self.values)
+            if not lowest <= number <= highest:
+                return "which is out of range"
+        return None
+
+    def _flags_problem(self, value: str) -> str | None:
+        names = [name for name in _BETWEEN_FLAGS.split(value) if name]
+        unknown = [name for name in names if name not in self.flags]
+        if self.flags_by_name:
+            named = one_line(unknown[0], 60) if unknown else ""
+            return f"expected names of flags, not {named!r}" if unknown or not names else None
+        if names and not unknown:
+            return f"expected their sum, {_sum(self.flags[name] for name in names)}, in place of names"
+        if not _WHOLE.fullmatch(value) or int(value) < 0:
+            return "expected a sum of flags"
+        return "which has bits that mean nothing" if int(value) & ~_sum(self.flags.values()) else None
+
+
+class PrecisionMode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A named choice of arithmetic; ``ep:<name>`` on the precision axis.
+
+    Attributes:
+        name: As the EP's own documents say it where they have a word.
+        computes: Element type in which the EP is expected to compute, such as ``float16``; decides the
+            default tolerance and what ``delivered_bits`` should come to.
+        options: Provider options that choose it.
+        session: Session configuration entries that choose it.
+        env: Environment variables that choose it.
+        device: Device filter outside which the mode does not exist, such as ``{ type = "GPU" }``.
+        needs: What it takes besides, in one line: a calibration table, a quantized model, a release.
+        runnable: False where it cannot be chosen by options alone, from Python; ``needs`` says why.
+        meaning: One line.
+        source: Documents.
+    """
+
+    name: Text
+    computes: Literal[
+        "float32", "tf32", "bfloat16", "float16", "float8", "int8", "int16", "int4", "mixed", "as_model"
+    ]
+    options: dict[Text, str] = {}
+    session: dict[Text, str] = {}
+    env: dict[Text, str] = {}
+    device: dict[Text, str] = {}
+    needs: str = ""
+    runnable: bool = True
+    meaning: Text
+    source: Sources
+
+
+def _json_problem(value: str) -> str | None:
+    try:
+        json.loads(value)
+    except ValueError as error:
+        return f"expected JSON: {one_line(error, 120)}"
+    except RecursionError:
+        return "which is nested too deeply"
+    return None
+
+
+def _sum(bits: Iterable[int]) -> int:
+    """Bits joined; a value that holds another one is not counted twice."""
+    joined = 0
+    for bit in bits:
+        joined |= bit
+    return joined

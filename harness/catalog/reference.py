@@ -1,0 +1,209 @@
+"""The reference of all providers, written from the catalogue: ``docs/reference/providers.md``."""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+
+from harness.catalog.catalog import Catalog, load_catalog
+from harness.catalog.option import Option, PrecisionMode
+from harness.catalog.provider import Provider
+
+_HEAD = """\
+# Execution providers
+
+What public documents and sources say about each execution provider that ONNX Runtime knows or knew, and about
+plugins; whether one works on a machine is for a run to find out. This page is written by
+`python -m harness.catalog.reference` from the files in `matrices/providers`.
+
+In the tables of options, *numerics* marks an option that is there to change what is computed, *plugin only*
+and *build only* one that the provider takes in that registration alone, and *not from Python* one that only
+interfaces of other languages take. Numbers in the last column count the provider's sources.
+"""
+
+
+def reference(catalog: Catalog) -> str:
+    """The whole page as Markdown: an index, then one section for each provider in the catalogue's order."""
+    index = _table(
+        ("provider", "vendor", "computes on", "state", "registration", "options", "precision modes"),
+        (
+            (
+                f"[{_plain(provider.name)}](#{provider.name.lower()})",
+                _plain(provider.vendor),
+                provider.kind,
+                provider.state,
+                ", ".join(provider.registration),
+                str(len(provider.options)),
+                str(len(provider.precision_modes)),
+            )
+            for provider in catalog.providers
+        ),
+    )
+    return "\n".join([_HEAD, *index, *(line for each in catalog.providers for line in _section(each))])
+
+
+def _section(provider: Provider) -> Iterator[str]:
+    sources = _sources(provider)
+    yield from ("", f"## {_plain(provider.name)}", "")
+    yield from _table(("fact", ""), _facts(provider))
+    if provider.options:
+        yield from ("", f"### Options of {_plain(provider.name)}", "")
+        columns = ("option", "takes", "default", "meaning", "notes", "sources")
+        yield from _table(columns, (option_row(option, sources) for option in provider.options))
+    if provider.precision_modes:
+        yield from ("", f"### Precision modes of {_plain(provider.name)}", "")
+        columns = ("mode", "computes in", "chosen by", "meaning", "needs", "sources")
+        yield from _table(columns, (precision_row(mode, sources) for mode in provider.precision_modes))
+    if provider.operators is not None:
+        yield from ("", f"### Operators of {_plain(provider.name)}", "")
+        listed = [
+            f"{_code(name)} ({_plain(limit)})" if limit else _code(name)
+            for name, limit in provider.operators.operators.items()
+        ]
+        says = ", ".join(listed) if listed else "The list is elsewhere"
+        yield f"{says}. Sources: {_numbers(provider.operators.source, sources)}."
+    if provider.versions:
+        yield from ("", f"### Versions of {_plain(provider.name)}", "")
+        rules = (
+            (_code(v.onnxruntime), _plain(v.needs), _numbers(v.source, sources)) for v in provider.versions
+        )
+        yield from _table(("release", "what goes with it", "sources"), rules)
+    yield from ("", f"### Sources of {_plain(provider.name)}", "")
+    yield from (f"{number}. {_plain(source)}" for number, source in enumerate(sources, start=1))
+
+
+def _facts(provider: Provider) -> Iterator[tuple[str, str]]:
+    releases = {
+        "listed since": provider.listed_since,
+        "deprecated in": provider.deprecated_in,
+        "removed in": provider.removed_in,
+    }
+    yes, no = provider.true_false
+    others = _codes(spelling for spelling in provider.booleans if spelling not in provider.true_false)
+    spelled = f"{_code(yes)} and {_code(no)}" + (f"; also read: {others}" if others else "")
+    facts = {
+        "Also called": _codes(provider.aliases),
+        "Vendor": _plain(provider.vendor),
+        "Computes on": f"{provider.kind}, hardware {_code(provider.hardware)}",
+        "State": provider.state + (f": {_plain(provider.state_note)}" if provider.state_note else ""),
+        "onnxruntime": ", ".join(f"{word} {release}" for word, release in releases.items() if release),
+        "Platforms": ", ".join(provider.platforms),
+        "Registration": ", ".join(provider.registration),
+        "Wheels": _codes(provider.wheels),
+        "Plugin package": _codes(provider.plugin_packages),
+        "IO binding": _code(provider.binding_device) if provider.binding_device else "",
+        "Unknown options": provider.unknown_options.replace("_", " "),
+        "Booleans": spelled if any(option.type == "bool" for option in provider.options) else "",
+        "Where it is missing": _plain(provider.advice),
+        "Where it finds no device": _plain(provider.device_advice),
+        "Libraries": "; ".join(
+            f"{_codes(name for name, what in provider.libraries.items() if what == brings)}: {_plain(brings)}"
+            for brings in dict.fromkeys(provider.libraries.values())
+        ),
+        "`doctor` also tries": "; ".join(
+            f"{_codes(f'{key}={value}' for key, value in {**probe.options, **probe.env}.items())} "
+            f"({_plain(probe.meaning)})"
+            for probe in provider.probes
+        ),
+    }
+    yield from ((name, fact) for name, fact in facts.items() if fact)
+
+
+def option_row(option: Option, sources: Sequence[str]) -> tuple[str, ...]:
+    """The cells of one option in its table.
+
+    Args:
+        option: The option.
+        sources: All sources of its provider, in the order in which they are numbered.
+    """
+    if option.default is None:
+        default = f"none: {_plain(option.no_default)}" if option.no_default else "none"
+    else:
+        default = _code(option.default) if option.default else "empty"
+    notes = {
+        "numerics": option.changes_numerics,
+        f"since {option.since}": option.since,
+        f"until {option.until}": option.until,
+        f"deprecated in {option.deprecated_in}": option.deprecated_in,
+        f"{option.registered.removeprefix('in_')} only": option.registered != "both",
+        "not from Python": not option.from_python,
+    }
+    return (
+        _code(option.key),
+        _takes(option),
+        default,
+        _plain(option.meaning),
+        ", ".join(note for note, holds in notes.items() if holds),
+        _numbers(option.source, sources),
+    )
+
+
+def precision_row(mode: PrecisionMode, sources: Sequence[str]) -> tuple[str, ...]:
+    """The cells of one precision mode in its table; arguments as of ``option_row``."""
+    chosen = {"": mode.options, "session ": mode.session, "environment ": mode.env, "on device ": mode.device}
+    entries = [
+        f"{kind}{_code(f'{key}={value}')}" for kind, table in chosen.items() for key, value in table.items()
+    ]
+    return (
+        _code(mode.name),
+        mode.computes.replace("_", " "),
+        ", ".join(entries) if entries or mode.runnable else "nothing that Python reaches",
+        _plain(mode.meaning),
+        _plain(mode.needs),
+        _numbers(mode.source, sources),
+    )
+
+
+def _takes(option: Option) -> str:
+    match option.type:
+        case "choice":
+            return ", ".join(
+                _code(value) + (f" ({option.flags[value]})" if value in option.flags else "")
+                for value in option.values
+            )
+        case "flags":
+            bits = ", ".join(f"{_code(name)} ({bit})" for name, bit in option.flags.items())
+            return f"{'names' if option.flags_by_name else 'the sum'} of {bits}"
+        case _:
+            return option.type + (f" from {' to '.join(option.values)}" if option.ranged else "")
+
+
+def _sources(provider: Provider) -> list[str]:
+    """Every source that the file names, each once, those of the provider itself first."""
+    named: list[str] = [*provider.source]
+    parts: list[Iterable[str]] = [option.source for option in provider.options]
+    parts += [mode.source for mode in provider.precision_modes]
+    parts += [rule.source for rule in provider.versions]
+    if provider.operators is not None:
+        parts.append(provider.operators.source)
+    named += [source for part in parts for source in part]
+    return list(dict.fromkeys(named))
+
+
+def _numbers(used: Iterable[str], sources: Sequence[str]) -> str:
+    return ", ".join(str(sources.index(source) + 1) for source in used)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield "|" + "---|" * len(head)
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+def _plain(text: str) -> str:
+    """Text for a cell: one line, nothing that ends the cell or begins a tag."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def _code(text: str) -> str:
+    """Text for a cell as code; the fence is longer than any run of backticks inside."""
+    fence = "``" if "`" in text else "`"
+    room = " " if "`" in text else ""
+    return f"{fence}{room}{' '.join(text.split())}{room}{fence}".replace("|", "\\|")
+
+
+def _codes(texts: Iterable[str]) -> str:
+    return ", ".join(map(_code, texts))
+
+
+if __name__ == "__main__":  # writes docs/reference/providers.md
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+    sys.stdout.write(reference(load_catalog()) + "\n")
