@@ -8,10 +8,13 @@ from typing import Any, TypeVar
 from harness.catalog.catalog import load_catalog
 from harness.core.errors import Problem, valid_names
 from harness.plan.file_format import RuntimeTable, SelectorTable
+from harness.plan.known_provider import known_provider
+from harness.plan.option_checks import option_problems, precision_problems
 from harness.plan.structure import OPTION, Place
-from harness.plan.target import text
+from harness.plan.target import TRUE_FALSE, one_or_more, text
 
 CPU = "CPUExecutionProvider"
+PYTHON_VERSION = "python_version"
 
 _Where = TypeVar("_Where")
 
@@ -33,12 +36,14 @@ def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterato
     models = table.get("models", {})
     if isinstance(models, dict):
         yield from _in_models(models, place.key("models"), folder)
-    yield from _in_axes(table.get("axes"), place.key("axes"))
     targets = _tables(table, place, "target")
+    axes, axes_place = table.get("axes"), place.key("axes")
+    yield from _in_axes(axes, axes_place, [target for _, target in targets])
     for here, target in targets:
         yield from _in_chain(target, here)
         yield from _in_runtime(target.get("runtime"), here.key("runtime"))
-        yield from _in_axes(target.get("axes"), here.key("axes"))
+        yield from _in_axes(target.get("axes"), here.key("axes"), [target])
+    yield from option_problems(targets, axes, axes_place)
     for here, name in _repeated([(here, target.get("name")) for here, target in targets]):
         what = f"another target is named {name!r} too"
         yield Problem(where=str(here.key("name")), what=what, hint="names are unique")
@@ -67,13 +72,18 @@ def _in_models(models: dict[str, Any], place: Place, folder: Path) -> Iterator[P
         yield Problem(where=str(here), what=f"suite {name!r} is in the list already", hint=hint)
 
 
-def _in_axes(axes: object, place: Place) -> Iterator[Problem]:
+def _in_axes(axes: object, place: Place, targets: Sequence[dict[str, Any]]) -> Iterator[Problem]:
     if not isinstance(axes, dict):
         return
+    known = known_provider(targets[0].get("provider")) if len(targets) == 1 else None
+    booleans = known.true_false if known else TRUE_FALSE
     for axis, values in axes.items():
         found = _items(values, place.key(axis), (str, int, float))
-        for here, value in _repeated([(here, text(value)) for here, value in found]):
+        for here, value in _repeated([(here, text(value, booleans)) for here, value in found]):
             yield Problem(where=str(here), what=f"{value!r} is in the list already", hint="each value once")
+    providers = [chain for target in targets if isinstance(chain := target.get("provider"), str | list)]
+    firsts = [name for chain in providers for name in one_or_more(chain)[:1] if isinstance(name, str)]
+    yield from precision_problems(axes.get("precision"), place.key("precision"), firsts)
 
 
 def _in_chain(target: dict[str, Any], place: Place) -> Iterator[Problem]:
@@ -98,8 +108,12 @@ def _in_chain(target: dict[str, Any], place: Place) -> Iterator[Problem]:
 def _in_runtime(runtime: object, place: Place) -> Iterator[Problem]:
     if not isinstance(runtime, dict):
         return
-    given = [key for key in RuntimeTable.__struct_fields__ if key in runtime]
-    if len(given) > 1:
+    places = [key for key in RuntimeTable.__struct_fields__ if key != PYTHON_VERSION]
+    given = [key for key in places if key in runtime]
+    if PYTHON_VERSION in runtime and "packages" not in runtime:
+        what = "says of which Python an environment is built, and none is"
+        yield Problem(where=str(place.key(PYTHON_VERSION)), what=what, hint="name its packages, too")
+    if len(given) > 1 and given != ["python", "ssh"]:
         hint = f"keep one of {', '.join(given)}"
         yield Problem(
             where=str(place), what=f"got {' and '.join(given)}, which exclude each other", hint=hint

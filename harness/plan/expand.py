@@ -9,7 +9,8 @@ from harness.core.errors import Problem, UsageError
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.selector import SelectorIndex, model_matcher
-from harness.plan.structure import OPTION, Place
+from harness.plan.structure import Place
+from harness.plan.target import is_fixed
 from harness.plan.unmatched import unmatched_entries, unmatched_model_globs
 
 
@@ -55,15 +56,16 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
 def cells(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Iterator[Cell]:
     """The whole product in order, lazily: target, option axes, model, other axes.
 
-    A process serves one target and one set of provider options, so these vary slowest and their cells
-    stand together. The other axes vary fastest, so a model's inputs and golden results are read once for all.
+    A process serves one target in one precision mode with one set of provider options, so these vary slowest
+    and their cells stand together. The other axes vary fastest, so a model's inputs and golden results are
+    read once for all.
     """
     for target in matrix.targets:
         axes = {axis: (default,) for axis, default in AXIS_DEFAULTS.items()} | matrix.axes | target.axes
-        options = {axis: values for axis, values in axes.items() if axis.startswith(OPTION)}
-        others = {axis: values for axis, values in axes.items() if axis not in options}
-        for chosen in product(*options.values()):
-            configuration = tuple(zip(options, chosen, strict=True))
+        fixed = {axis: values for axis, values in axes.items() if is_fixed(axis)}
+        others = {axis: values for axis, values in axes.items() if axis not in fixed}
+        for chosen in product(*fixed.values()):
+            configuration = tuple(zip(fixed, chosen, strict=True))
             points = [
                 tuple(sorted((*configuration, *zip(others, values, strict=True))))
                 for values in product(*others.values())

@@ -20,6 +20,7 @@ Texts = Annotated[list[Text], Meta(min_length=1)]
 Scalar = str | int | float | bool
 OneOrMore = Text | Texts
 Seconds = Annotated[float, Meta(gt=0)]
+Precision = Annotated[str, Meta(pattern=r"^(fp32|ep:.+)$", description="fp32 or ep:<mode>")]
 VariableName = Annotated[str, Meta(pattern=r"^[^=\x00]+$", description="text without '='")]
 
 
@@ -29,8 +30,8 @@ class AxesTable(msgspec.Struct, kw_only=True):
     option_type: ClassVar[Any] = Annotated[list[Scalar], Meta(min_length=1)]
 
     precision: Annotated[
-        Annotated[list[Literal["fp32"]], Meta(min_length=1)] | UnsetType,
-        Meta(description="Precision mode."),
+        Annotated[list[Precision], Meta(min_length=1)] | UnsetType,
+        Meta(description="fp32, or `ep:<mode>` for a precision mode of the catalogue."),
     ] = UNSET
     graph_optimization: Annotated[
         Annotated[list[Literal["disabled", "basic", "extended", "layout", "all"]], Meta(min_length=1)]
@@ -63,12 +64,18 @@ class ModelsTable(msgspec.Struct, kw_only=True):
 
 
 class RuntimeTable(msgspec.Struct, kw_only=True):
-    """Which Python, with which onnxruntime; at most one of the keys. Empty: the harness's own."""
+    """Which Python, with which onnxruntime: packages, python, ssh or command. Empty: the harness's own."""
 
     packages: Annotated[
         Texts | UnsetType, Meta(description="Requirements of an environment to build for it.")
     ] = UNSET
-    python: Annotated[Text | UnsetType, Meta(description="An interpreter, by path or name.")] = UNSET
+    python_version: Annotated[
+        Text | UnsetType,
+        Meta(description='Beside `packages`: which Python, such as "3.11". Without it the harness\'s own.'),
+    ] = UNSET
+    python: Annotated[
+        Text | UnsetType, Meta(description="An interpreter, by path or name; beside `ssh` one over there.")
+    ] = UNSET
     ssh: Annotated[Text | UnsetType, Meta(description="A machine reached by ssh: user@host.")] = UNSET
     command: Annotated[Text | UnsetType, Meta(description="Any command that ends in a Python.")] = UNSET
 
@@ -81,6 +88,16 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     create: Annotated[Seconds, Meta(description="Making of a session, compilation included.")] = 300.0
     run: Annotated[Seconds, Meta(description="One run of a session.")] = 60.0
     teardown: Annotated[Seconds, Meta(description="End of a session and of the process.")] = 30.0
+
+
+class RenewAfter(msgspec.Struct, frozen=True, kw_only=True):
+    """When a process has served enough and another takes its place."""
+
+    sessions: Annotated[Annotated[int, Meta(ge=1)], Meta(description="After so many sessions.")] = 5000
+    growth_mib: Annotated[
+        Annotated[float, Meta(gt=0)],
+        Meta(description="Once its resident memory has grown by so much since its first sessions, in MiB."),
+    ] = 2048.0
 
 
 class TargetTable(msgspec.Struct, kw_only=True):
@@ -96,14 +113,24 @@ class TargetTable(msgspec.Struct, kw_only=True):
     ] = UNSET
     device: Annotated[dict[Text, Scalar], Meta(description="Device filter; every entry must match.")] = {}
     options: Annotated[dict[Text, Scalar], Meta(description="Provider options.")] = {}
+    unchecked_options: Annotated[
+        bool, Meta(description="Whether options pass unchecked that the catalogue does not know or refuses.")
+    ] = False
     env: Annotated[
         dict[VariableName, Scalar], Meta(description="Environment variables set before the process starts.")
     ] = {}
     runtime: Annotated[
         RuntimeTable,
         Meta(
-            description="Which Python, with which onnxruntime; at most one key.",
-            extra_json_schema={"maxProperties": 1},
+            description="Which Python, with which onnxruntime.",
+            extra_json_schema={
+                "anyOf": [
+                    {"maxProperties": 1},
+                    {"required": ["packages", "python_version"], "maxProperties": 2},
+                    {"required": ["ssh", "python"], "maxProperties": 2},
+                ],
+                "dependentRequired": {"python_version": ["packages"]},
+            },
         ),
     ] = msgspec.field(default_factory=RuntimeTable)
     workers: Annotated[int, Meta(ge=1, description="Processes at once on this device.")] = 1
@@ -116,6 +143,22 @@ class TargetTable(msgspec.Struct, kw_only=True):
         Annotated[int, Meta(ge=1)] | UnsetType,
         Meta(description="Memory that a process may take, in MiB; no limit without it."),
     ] = UNSET
+    retries: Annotated[
+        Annotated[int, Meta(ge=0, le=100)],
+        Meta(description="Further tries of an unexpected failure; they show flakes and change no verdict."),
+    ] = 0
+    alone: Annotated[bool, Meta(description="Whether nothing else may run meanwhile.")] = False
+    device_lock: Annotated[
+        str | UnsetType,
+        Meta(
+            description="Name of the device that its sessions occupy, for targets that share one; "
+            "an empty text for a device that needs no lock. Without it the name follows from "
+            "provider, device filter and runtime."
+        ),
+    ] = UNSET
+    renew_after: Annotated[RenewAfter, Meta(description="When a process is replaced by a fresh one.")] = (
+        RenewAfter()
+    )
 
 
 class SelectorTable(msgspec.Struct, kw_only=True):

@@ -130,7 +130,7 @@ def matrix_from(table: dict[str, Any], path: Path) -> Matrix:
             dimensions=models.dimensions,
         ),
         axes=axes_from(table.get("axes", {})),
-        targets=tuple(target_from(target, folder) for target in table["target"]),
+        targets=tuple(target_from(target, folder, table.get("axes", {})) for target in table["target"]),
         exclude=tuple(selector_from(entry) for entry in table.get("exclude", [])),
         tolerance=tuple(
             Tolerance(

@@ -54,7 +54,7 @@ def deviations(value: object, kind: inspect.Type, place: Place) -> Iterator[Prob
     Yields:
         Problems in the order of the file.
     """
-    kind = _bare(kind)
+    declared, kind = kind, _bare(kind)
     match kind, value:
         case inspect.StructType(), dict():
             yield from _in_table(value, kind, place)
@@ -73,7 +73,8 @@ def deviations(value: object, kind: inspect.Type, place: Place) -> Iterator[Prob
             hint = ""
             if isinstance(kind, inspect.ListType) and expected(kind.item_type) == A_TABLE:
                 hint = f"begin each with [[{place.path}]], in two brackets"
-            yield Problem(where=str(place), what=f"expected {expected(kind)}, got {shown(value)}", hint=hint)
+            what = f"expected {expected(declared)}, got {shown(value)}"
+            yield Problem(where=str(place), what=what, hint=hint)
 
 
 def expected(kind: inspect.Type) -> str:

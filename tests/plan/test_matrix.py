@@ -11,7 +11,7 @@ from harness.core.verdict import Verdict
 from harness.plan.file_format import Timeouts
 from harness.plan.matrix import Expectation, Matrix, Models, Tolerance, load_matrix
 from harness.plan.selector import Selector
-from harness.plan.target import Runtime, Target
+from harness.plan.target import Runtime, Target, is_path
 
 MINIMAL = """
 schema = 1
@@ -40,8 +40,9 @@ provider = "OpenVINOExecutionProvider"
 plugin = "onnxruntime_ep_openvino"
 device = { type = "CPU" }
 options = { load_config = '{"CPU": {}}', streams = 2, fast = true, slow = false, share = 1e-3 }
+unchecked_options = true
 env = { OMP_NUM_THREADS = 1 }
-runtime = { packages = ["onnxruntime==1.31.1", "onnxruntime-ep-openvino"] }
+runtime = { packages = ["onnxruntime==1.31.1", "dist/ep.whl"], python_version = "3.11" }
 workers = 2
 required = true
 axes = { "option.streams" = ["1", 2] }
@@ -109,12 +110,15 @@ def test_every_key_arrives_in_its_normal_form(tmp_path: Path) -> None:
                 options={
                     "load_config": '{"CPU": {}}',
                     "streams": "2",
-                    "fast": "1",
-                    "slow": "0",
+                    "fast": "true",
+                    "slow": "false",
                     "share": "0.001",
                 },
+                unchecked_options=True,
                 env={"OMP_NUM_THREADS": "1"},
-                runtime=Runtime(packages=("onnxruntime==1.31.1", "onnxruntime-ep-openvino")),
+                runtime=Runtime(
+                    packages=("onnxruntime==1.31.1", str(tmp_path / "dist/ep.whl")), python_version="3.11"
+                ),
                 workers=2,
                 required=True,
                 axes={"option.streams": ("1", "2")},
@@ -182,6 +186,32 @@ def test_a_local_interpreter_starts_where_the_file_lies(tmp_path: Path, written:
     (target,) = load(tmp_path, MINIMAL + f'runtime = {{ python = "{written}" }}').targets
     assert target.runtime.python is not None
     assert Path(target.runtime.python) == Path(becomes.format(folder=tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("requirement", "is_a_path"),
+    [
+        ("onnxruntime==1.31.1", False),
+        ("onnxruntime-gpu[cuda]>=1.20,<2 ; sys_platform == 'linux'", False),
+        ("ep @ https://example.org/ep.whl", False),
+        ("ep@file:///wheels/ep.whl", False),
+        ("https://example.org/ep.whl", False),
+        ("git+https://example.org/ep", False),
+        ("ep.whl", True),
+        ("./ep", True),
+        ("dist/ep-1.0.tar.gz", True),
+        ("dist\\ep.whl", True),
+    ],
+)
+def test_a_requirement_is_a_name_or_a_file(requirement: str, is_a_path: bool) -> None:  # noqa: FBT001
+    assert is_path(requirement) is is_a_path
+
+
+def test_a_python_version_is_for_packages_alone(tmp_path: Path) -> None:
+    with pytest.raises(
+        UsageError, match=r"runtime.python_version: says of which Python .*\n.*name its packages"
+    ):
+        load(tmp_path, MINIMAL + 'runtime = { python_version = "3.11" }')
 
 
 def test_a_plugin_may_bring_any_provider(tmp_path: Path) -> None:

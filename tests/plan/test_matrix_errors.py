@@ -33,7 +33,7 @@ provider = "OpenVinoExecutionProvider"
 plugni = "x"
 options = { a = [1], b = { c = 1 }, "d e" = 1979-05-27, nul = "\\u0000" }
 env = { "A=B" = "1" }
-runtime = { python = "p", ssh = "u@h", comand = "x" }
+runtime = { packages = ["p"], ssh = "u@h", comand = "x" }
 workers = 0
 required = "yes"
 timeouts_s = { run = 0, create = nan, stop = 1 }
@@ -42,7 +42,7 @@ memory_limit_mb = 1.5
 [[target]]
 name = "twin"
 provider = ["CPUExecutionProvider", "CUDAExecutionProvider", "CUDAExecutionProvider"]
-runtime = { python = "p", ssh = "u@h" }
+runtime = { python = "p", command = "x" }
 axes = { "option.n" = ["1", 1] }
 
 [[target]]

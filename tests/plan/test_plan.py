@@ -21,6 +21,7 @@ models = { suites = ["onnx-node"] }
 name = "openvino"
 provider = "OpenVINOExecutionProvider"
 axes = { "option.streams" = ["1", "2"] }
+unchecked_options = true
 [[target]]
 name = "qnn"
 provider = ["QNNExecutionProvider", "CPUExecutionProvider"]

@@ -1,0 +1,96 @@
+"""Provider options and precision modes of a matrix, held against the catalogue before a device is touched."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from harness.catalog.catalog import load_catalog
+from harness.catalog.check_options import check_options
+from harness.catalog.provider import Provider
+from harness.core.errors import Problem, valid_names
+from harness.plan.known_provider import known_provider, release_of
+from harness.plan.precision import EP, valid_precisions
+from harness.plan.structure import OPTION, Place, shown
+from harness.plan.target import text
+
+_WAY_ROUND = "unchecked_options = true passes it on"
+_UNDERSTOOD = (str, int, float)  # bool is an int
+
+
+def option_problems(
+    targets: Sequence[tuple[Place, dict[str, Any]]], axes: object, axes_place: Place
+) -> Iterator[Problem]:
+    """Options that the catalogue knows to be wrong, in tables and axes.
+
+    A target of a provider that the catalogue does not know is not checked, nor one with
+    ``unchecked_options``.
+
+    Args:
+        targets: Each ``[[target]]`` with its place.
+        axes: The table ``[axes]``; its option axes go to every target without one of that name.
+        axes_place: Its place.
+    """
+    told: set[tuple[str, str]] = set()
+    for place, target in targets:
+        provider = known_provider(target.get("provider"))
+        if provider is None or target.get("unchecked_options") is True:
+            continue
+        own_axes = _table(target.get("axes"))
+        shared = {axis: values for axis, values in _table(axes).items() if axis not in own_axes}
+        found = [
+            (here, here, key, value)
+            for key, value in _table(target.get("options")).items()
+            for here in [place.key("options").key(key)]
+        ]
+        found += [*_on_axes(own_axes, place.key("axes")), *_on_axes(shared, axes_place)]
+        for entry, where, key, value in found:
+            for problem in _in_option(provider, target, where, key, value):
+                # Once, however many values an unknown option has, and however many targets take [axes].
+                if (str(entry), problem.what) not in told:
+                    told.add((str(entry), problem.what))
+                    yield problem
+
+
+def precision_problems(values: object, place: Place, providers: Sequence[str]) -> Iterator[Problem]:
+    """Values of a precision axis that name a mode which no provider has.
+
+    Args:
+        values: The list as written.
+        place: Its place.
+        providers: First providers of the targets that it is for.
+    """
+    every = tuple(mode for name in load_catalog().names for mode in valid_precisions(name))
+    for index, value in enumerate(values if isinstance(values, list) else ()):
+        if not isinstance(value, str) or not value.startswith(EP) or value in (EP, *every):
+            continue
+        here = [f"{name}: {', '.join(valid_precisions(name)) or 'none'}" for name in dict.fromkeys(providers)]
+        near = valid_names(value, every, limit=0).partition("valid:")[0]
+        what = f"no provider has a precision mode {shown(value)}"
+        yield Problem(where=str(place.item(index)), what=what, hint=f"{near}valid: fp32; {'; '.join(here)}")
+
+
+def _in_option(
+    provider: Provider, target: Mapping[str, Any], where: Place, key: str, value: object
+) -> Iterator[Problem]:
+    if not isinstance(value, _UNDERSTOOD) or "\0" in str(value):
+        return  # complained about already
+    packages = _table(target.get("runtime")).get("packages")
+    release = release_of(provider, packages if isinstance(packages, list) else ())
+    options = {key: text(value, provider.true_false)}
+    for finding in check_options(provider, options, plugin="plugin" in target, release=release):
+        if finding.wrong:
+            unknown = provider.option(key, plugin="plugin" in target) is None
+            hint = "; ".join(filter(None, (finding.hint, _WAY_ROUND if unknown else "")))
+            yield Problem(where=str(where), what=finding.what, hint=hint)
+
+
+def _on_axes(axes: Mapping[str, Any], place: Place) -> Iterator[tuple[Place, Place, str, object]]:
+    """Of each value of an option axis: the place of the axis, its own, the option's key, the value."""
+    for axis, values in axes.items():
+        if axis.startswith(OPTION) and axis != OPTION and isinstance(values, list):
+            here = place.key(axis)
+            for index, value in enumerate(values):
+                yield here, here.item(index), axis.removeprefix(OPTION), value
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

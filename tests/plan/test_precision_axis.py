@@ -1,0 +1,130 @@
+"""The precision axis: which modes there are, who lacks one, and what a mode does to the options."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from harness.catalog.catalog import load_catalog
+from harness.core.cell import Cell
+from harness.core.errors import UsageError
+from harness.plan.expand import expand
+from harness.plan.matrix import matrix_from
+from harness.plan.plan import Plan
+from harness.plan.precision import precision_mode, valid_precisions
+from harness.plan.target import Target, with_mode
+
+OPENVINO = """
+[[target]]
+name = "openvino"
+provider = "OpenVINOExecutionProvider"
+plugin = "onnxruntime_ep_openvino"
+"""
+
+
+def plan(text: str) -> Plan:
+    matrix = matrix_from(tomllib.loads("schema = 1\nmodels = { suites = ['s'] }\n" + text), Path("m.toml"))
+    return expand(matrix, {"s": ["a", "b"]})
+
+
+def declared(text: str) -> dict[str, str]:
+    """Precision -> why the target does not have it."""
+    found = plan(text)
+    return {cell.axis("precision"): found.target(cell.target).declared(cell) for cell in found.cells}
+
+
+def at(target: Target, **axes: str) -> dict[str, str]:
+    cell = Cell(suite="s", model="m", target=target.name, axes=tuple(axes.items()))
+    return target.options_at(cell)
+
+
+def test_cells_of_one_precision_stand_together() -> None:
+    axes = 'axes = { precision = ["fp32", "ep:bf16"], graph_optimization = ["all", "basic"] }'
+    cells = plan(OPENVINO + axes).cells
+    assert [cell.axis("precision") for cell in cells] == ["fp32"] * 4 + ["ep:bf16"] * 4
+    assert cells[4].id == "s/a[openvino,precision=ep%3Abf16]"
+
+
+def test_a_mode_that_no_provider_has_is_refused(snapshot: SnapshotAssertion) -> None:
+    cpu = '[[target]]\nname = "qnn"\nprovider = ["QNNExecutionProvider", "CPUExecutionProvider"]\n'
+    cpu += (
+        '[[target]]\nname = "acme"\nprovider = "Acme"\nplugin = "acme"\naxes = { precision = ["ep:fp61"] }\n'
+    )
+    with pytest.raises(UsageError) as caught:
+        plan('axes = { precision = ["fp32", "ep:bf61", "bf16", 16, "ep:"] }' + OPENVINO + cpu)
+    assert str(caught.value) == snapshot
+
+
+def test_a_target_may_lack_a_mode_that_another_has() -> None:
+    found = declared(OPENVINO + 'axes = { precision = ["fp32", "ep:f32", "ep:force_fp16", "ep:fp16"] }')
+    assert (found["fp32"], found["ep:f32"]) == ("", "")
+    assert found["ep:force_fp16"].startswith(
+        "OpenVINOExecutionProvider has no ep:force_fp16; it has ep:f32, "
+    )
+
+
+@pytest.mark.parametrize(
+    ("device", "reason"),
+    [
+        ("CPU", ""),
+        ("cpu", ""),
+        ("", ""),
+        ("GPU", "ep:bf16 is for a device of type CPU, and this target's is GPU"),
+    ],
+)
+def test_a_mode_may_be_for_one_device_only(device: str, reason: str) -> None:
+    chosen = f'device = {{ type = "{device}" }}\n' if device else ""
+    assert declared(OPENVINO + chosen + 'axes = { precision = ["ep:bf16"] }') == {"ep:bf16": reason}
+
+
+def test_a_mode_that_takes_more_than_options_is_not_tried() -> None:
+    qnn = '[[target]]\nname = "q"\nprovider = "QNNExecutionProvider"\naxes = { precision = ["ep:int8"] }'
+    assert declared(qnn)["ep:int8"].startswith("ep:int8 cannot be chosen by options alone; it takes a QDQ")
+
+
+def test_a_mode_whose_options_are_for_the_other_registration_is_not_tried() -> None:
+    found = declared(OPENVINO + 'axes = { precision = ["ep:precision-cpu-FP32"] }')
+    assert "takes 'device_type' only in the build" in found["ep:precision-cpu-FP32"]
+    built = OPENVINO.replace('plugin = "onnxruntime_ep_openvino"', "")
+    assert declared(built + 'axes = { precision = ["ep:precision-cpu-FP32"] }') == {
+        "ep:precision-cpu-FP32": ""
+    }
+
+
+def test_nobody_knows_the_modes_of_an_unknown_provider() -> None:
+    acme = '[[target]]\nname = "a"\nprovider = "Acme"\nplugin = "acme"\naxes = { precision = ["ep:bf16"] }'
+    assert declared(acme) == {"ep:bf16": "the catalogue does not know Acme, nor any precision mode of it"}
+
+
+def test_the_options_of_a_mode_go_over_those_of_the_target() -> None:
+    target = Target(
+        name="t", provider=("QNNExecutionProvider",), options={"backend_type": "htp", "soc_model": "1"}
+    )
+    fp16 = {"backend_type": "htp", "enable_htp_fp16_precision": "1", "soc_model": "60"}
+    assert at(target) == at(target, precision="fp32") == target.options
+    assert at(target, precision="ep:fp16") == fp16
+    assert at(target, precision="ep:fp16", **{"option.soc_model": "2"}) == {**fp16, "soc_model": "2"}
+    assert at(target, precision="ep:none") == target.options
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "merged"),
+    [
+        ('{"CPU": {"A": "1"}}', '{"CPU": {"B": "2"}}', '{"CPU": {"A": "1", "B": "2"}}'),
+        ('{"CPU": {"A": "1"}}', '{"CPU": {"A": "2"}, "GPU": {}}', '{"CPU": {"A": "2"}, "GPU": {}}'),
+        ('{"CPU": 1}', '{"CPU": {"A": 1}}', '{"CPU": {"A": 1}}'),
+        ("config.json", '{"A": 1}', '{"A": 1}'),
+        ("1", "0", "0"),
+        ("True", "1", "1"),
+    ],
+)
+def test_json_is_merged_key_by_key(below: str, above: str, merged: str) -> None:
+    assert with_mode({"k": below, "other": "x"}, {"k": above}) == {"k": merged, "other": "x"}
+
+
+def test_every_mode_of_the_catalogue_can_be_named() -> None:
+    for provider in load_catalog().providers:
+        for value, mode in zip(valid_precisions(provider.name), provider.precision_modes, strict=True):
+            assert precision_mode(provider.name, value) is mode
+    assert precision_mode("CPUExecutionProvider", "fp32") is None
