@@ -1,51 +1,32 @@
 """A case: one model with everything that is needed to run it and to know the answer."""
 
 import hashlib
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.core.value import STRING, Tensor, Value, leaves, pack
-from harness.corpus.errors import ModelError
+from harness.core.value import from_wire, to_wire, value_bytes
+from harness.corpus.data_sets import DataSet, NamedValues, generated, hash_inputs, read_data_sets
+from harness.corpus.errors import ModelError, blame
 from harness.corpus.external import external_files
 from harness.corpus.facts import ModelFacts, model_facts
-from harness.corpus.generate import generate
+from harness.corpus.file_state import FileState, cached_state, files_state, model_state
 from harness.corpus.port import Port, ValueType, model_text, value_type
-from harness.corpus.protos import decode_named, parse
+from harness.corpus.protos import parse
+from harness.corpus.shelf import LARGEST, open_shelf
 from harness.corpus.suites import Suite
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
 
 if TYPE_CHECKING:
     import onnx
 
-GENERATED = "generated"
-"""Name of the data set that was made here because the model has none."""
+__all__ = ["Case", "DataSet", "load_case"]
 
 _MODEL_LIMIT = (1 << 31) - 1
 """Bytes that a protobuf message may have; larger models keep their weights in other files."""
-
-_DATA_SET = re.compile(r"test_data_set_(\d+)")
-_VALUE_FILE = re.compile(r"(input|output)_(\d+)\.pb")
-
-NamedValues = tuple[tuple[str, Value], ...]
-
-
-class DataSet(msgspec.Struct, frozen=True, kw_only=True):
-    """Inputs of one run, with the expected outputs where there are any.
-
-    Attributes:
-        name: Such as ``test_data_set_0``, or ``generated``.
-        inputs: ``(input name, value)`` for every input that has to be fed, in the order of the model.
-        expected: ``(output name, value)`` for the outputs that the data set knows; may be empty.
-    """
-
-    name: str
-    inputs: NamedValues
-    expected: NamedValues = ()
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +34,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         model_path: The model's file.
+        external: Its external data files, all below the model's folder.
         ports: The graph inputs that have to be fed: those without an initializer.
         outputs: Names of the graph outputs.
         output_types: Their declared types, in the same order.
@@ -64,6 +46,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     model_path: Path
+    external: tuple[Path, ...] = ()
     ports: tuple[Port, ...]
     outputs: tuple[str, ...]
     output_types: tuple[ValueType, ...]
@@ -73,11 +56,22 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     facts: ModelFacts
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the values of all data sets take."""
+        return sum(
+            value_bytes(value)
+            for data_set in self.data_sets
+            for _, value in (*data_set.inputs, *data_set.expected)
+        )
+
 
 def load_case(suite: Suite, model: str, dimensions: Mapping[str, int], seed: int = 0) -> Case:
     """Read one model with its data sets, or with a generated one where it has none.
 
-    External data is checked and hashed, not loaded.
+    External data is checked and hashed, not loaded. What was read before comes from the shelf of the suite's
+    cache. For a built-in suite it is enough that the model is still there. For a folder the model, its test
+    data and its external data must look unchanged: same files, same sizes, same times; see ``file_state``.
 
     Args:
         suite: The suite.
@@ -89,7 +83,30 @@ def load_case(suite: Suite, model: str, dimensions: Mapping[str, int], seed: int
         ModelError: The model, its external data or its test data is missing or broken.
     """
     path = suite.model_path(model)
-    with _blame(path):
+    # Taken before anything is read: what changes from now on has another state the next time.
+    began, state = time.time_ns(), _state(suite, model, path)
+    if suite.cache is None or state is None:
+        return _read(suite, model, path, dimensions, seed)[0]
+    shelf = open_shelf(suite.cache)
+    name = repr((str(path), sorted(dimensions.items()), seed))
+    kept = shelf.get(name, state.text)
+    case = None if kept is None else _unpack(kept, path)
+    if case is None:
+        case, external = _read(suite, model, path, dimensions, seed)
+        if external and state.settled(began) and external.settled(began) and case.nbytes < LARGEST:
+            shelf.put(name, state.text, _pack(case, external))
+    return case
+
+
+def _state(suite: Suite, model: str, path: Path) -> FileState | None:
+    return cached_state(path) if suite.kind == "built_in" else model_state(path, suite.data_folder(model))
+
+
+def _read(
+    suite: Suite, model: str, path: Path, dimensions: Mapping[str, int], seed: int
+) -> tuple[Case, FileState | None]:
+    """The case from its files, with the state of its external data before it was read."""
+    with blame(path):
         if path.stat().st_size > _MODEL_LIMIT:
             raise ModelError(path, "larger than 2 GiB, which ONNX does not allow; use external data")
         if not path.is_file():
@@ -97,7 +114,9 @@ def load_case(suite: Suite, model: str, dimensions: Mapping[str, int], seed: int
         content = path.read_bytes()
         proto = _parse(content)
         digest = hashlib.sha256(content)
-        for file in external_files(proto, path):
+        files = external_files(proto, path)
+        external = files_state(files)
+        for file in files:
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
         declared = dict(_declared(info, dimensions) for info in proto.graph.input)
@@ -109,18 +128,17 @@ def load_case(suite: Suite, model: str, dimensions: Mapping[str, int], seed: int
         facts = model_facts(proto)
     home = suite.data_folder(model)
     tolerance = ExpectedTolerance()
-    with _blame(home):
-        folders = _data_set_folders(home)
-    data_sets = tuple(_read_data_set(folder, ports, outputs, declared) for folder in folders)
+    data_sets = read_data_sets(home, ports, outputs, declared)
     if data_sets:
-        with _blame(home / TOLERANCE_FILE):
+        with blame(home / TOLERANCE_FILE):
             tolerance = read_tolerance(home)
     else:
-        data_sets = (_generated(path, model, ports, seed),)
+        data_sets = (generated(path, model, ports, seed),)
     for data_set in data_sets:
-        _hash_inputs(digest, data_set)
-    return Case(
+        hash_inputs(digest, data_set)
+    case = Case(
         model_path=path,
+        external=files,
         ports=ports,
         outputs=tuple(port.name for port in outputs),
         output_types=tuple(port.type for port in outputs),
@@ -130,80 +148,11 @@ def load_case(suite: Suite, model: str, dimensions: Mapping[str, int], seed: int
         digest=digest.hexdigest(),
         facts=facts,
     )
+    return case, external
 
 
 def _declared(info: "onnx.ValueInfoProto", dimensions: Mapping[str, int]) -> tuple[str, ValueType]:
     return model_text(info.name), value_type(info.type, dimensions)
-
-
-def _data_set_folders(home: Path) -> list[Path]:
-    """The ``test_data_set_N`` folders by rising N."""
-    if not home.is_dir():
-        return []
-    numbered = [(int(match[1]), one) for one in home.iterdir() if (match := _DATA_SET.fullmatch(one.name))]
-    return [folder for _, folder in sorted(numbered)]
-
-
-def _read_data_set(
-    folder: Path, ports: tuple[Port, ...], outputs: tuple[Port, ...], declared: Mapping[str, ValueType]
-) -> DataSet:
-    with _blame(folder):
-        files = sorted(
-            (match[1], int(match[2]), one)
-            for one in folder.iterdir()
-            if (match := _VALUE_FILE.fullmatch(one.name))
-        )
-    inputs = _read_values((one for one in files if one[0] == "input"), ports, declared)
-    missing = [port.name for port in ports if port.name not in inputs]
-    if missing:
-        raise ModelError(
-            folder, f"no data for {len(missing)} of {len(ports)} inputs: {', '.join(map(repr, missing))}"
-        )
-    known = {port.name: port.type for port in outputs}
-    expected = _read_values((one for one in files if one[0] == "output"), outputs, known)
-    return DataSet(name=folder.name, inputs=tuple(inputs.items()), expected=tuple(expected.items()))
-
-
-def _read_values(
-    files: Iterable[tuple[str, int, Path]], ports: tuple[Port, ...], declared: Mapping[str, ValueType]
-) -> dict[str, Value]:
-    """Values by name: the one inside the file where the model knows it, or else by the file's number."""
-    values: dict[str, Value] = {}
-    for role, index, file in files:
-        with _blame(file):
-            if index >= len(ports):
-                raise ModelError(file, f"the model has only {len(ports)} {role}s")
-            port = ports[index]
-            name, value = decode_named(file.read_bytes(), port.type, file.parent)
-            if name not in declared or declared[name].kind != port.type.kind:
-                name = port.name
-            if name in values:
-                raise ModelError(file, f"a second value for {role} {name!r}")
-            values[name] = value
-    return values
-
-
-def _generated(path: Path, model: str, ports: tuple[Port, ...], seed: int) -> DataSet:
-    inputs = []
-    for port in ports:
-        try:
-            inputs.append((port.name, generate(model, port, seed)))
-        except (ValueError, MemoryError) as error:
-            raise ModelError(path, f"input {port.name!r}: {error}") from error
-    return DataSet(name=GENERATED, inputs=tuple(inputs))
-
-
-def _hash_inputs(digest: "hashlib._Hash", data_set: DataSet) -> None:
-    for name, value in data_set.inputs:
-        for leaf, part in leaves(name, value):
-            # repr() keeps neighbours apart: no name or shape can be read as the start of the next.
-            digest.update(repr((leaf, part and part.dtype, part and part.array.shape)).encode())
-            if isinstance(part, Tensor):
-                digest.update(_bytes(part))
-
-
-def _bytes(part: Tensor) -> bytes:
-    return repr([str(item) for item in part.array.ravel()]).encode() if part.dtype == STRING else pack(part)
 
 
 def _parse(content: bytes) -> "onnx.ModelProto":
@@ -216,16 +165,77 @@ def _parse(content: bytes) -> "onnx.ModelProto":
     return model
 
 
-@contextmanager
-def _blame(path: Path) -> Iterator[None]:
-    """Turn whatever hostile or broken bytes cause into a ``ModelError`` that names the file."""
-    try:
-        yield
-    except ModelError:
-        raise
-    except OSError as error:
-        raise ModelError(path, error.strerror or str(error)) from error
-    except MemoryError as error:
-        raise ModelError(path, "does not fit into memory") from error
-    except (ValueError, OverflowError, msgspec.DecodeError) as error:
-        raise ModelError(path, str(error)) from error
+_WireValues = tuple[tuple[str, Any], ...]
+
+
+class _Kept(msgspec.Struct, frozen=True, array_like=True):
+    """A case as it lies on the shelf, values in their wire form.
+
+    Attributes:
+        files: External data files, relative to the model's folder.
+        external: Their state.
+    """
+
+    files: tuple[str, ...]
+    external: str
+    ports: tuple[Port, ...]
+    outputs: tuple[str, ...]
+    output_types: tuple[ValueType, ...]
+    data_sets: tuple[tuple[str, _WireValues, _WireValues], ...]
+    rtol: float
+    atol: float
+    digest: str
+    facts: ModelFacts
+
+
+_decoder = msgspec.msgpack.Decoder(_Kept)
+_encoder = msgspec.msgpack.Encoder()
+
+
+def _pack(case: Case, external: FileState) -> bytes:
+    kept = _Kept(
+        files=tuple(str(file.relative_to(case.model_path.parent)) for file in case.external),
+        external=external.text,
+        ports=case.ports,
+        outputs=case.outputs,
+        output_types=case.output_types,
+        data_sets=tuple((one.name, _to_wire(one.inputs), _to_wire(one.expected)) for one in case.data_sets),
+        rtol=case.rtol,
+        atol=case.atol,
+        digest=case.digest,
+        facts=case.facts,
+    )
+    return _encoder.encode(kept)
+
+
+def _unpack(content: bytes, path: Path) -> Case | None:
+    """The case that was kept, or None where its external data has changed."""
+    kept = _decoder.decode(content)
+    files = tuple(path.parent / file for file in kept.files)
+    if files:
+        external = files_state(files)
+        if external is None or external.text != kept.external:
+            return None
+    return Case(
+        model_path=path,
+        external=files,
+        ports=kept.ports,
+        outputs=kept.outputs,
+        output_types=kept.output_types,
+        data_sets=tuple(
+            DataSet(name=name, inputs=_from_wire(inputs), expected=_from_wire(expected))
+            for name, inputs, expected in kept.data_sets
+        ),
+        rtol=kept.rtol,
+        atol=kept.atol,
+        digest=kept.digest,
+        facts=kept.facts,
+    )
+
+
+def _to_wire(values: NamedValues) -> _WireValues:
+    return tuple((name, to_wire(value)) for name, value in values)
+
+
+def _from_wire(wires: _WireValues) -> NamedValues:
+    return tuple((name, from_wire(wire)) for name, wire in wires)

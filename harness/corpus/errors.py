@@ -1,6 +1,10 @@
 """What is wrong with one model or its data: costs that model's cells, nothing else."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import msgspec
 
 from harness.core.errors import HarnessError, one_line
 
@@ -21,3 +25,18 @@ class ModelError(HarnessError):
     def __str__(self) -> str:
         # The folder and the file say which one it is; a whole path would push the cause out of sight.
         return f"{one_line('/'.join(self.path.parts[-2:]), 120)}: {self.cause}"
+
+
+@contextmanager
+def blame(path: Path) -> Iterator[None]:
+    """Turn whatever hostile or broken bytes cause into a ``ModelError`` that names the file."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except OSError as error:
+        raise ModelError(path, error.strerror or str(error)) from error
+    except MemoryError as error:
+        raise ModelError(path, "does not fit into memory") from error
+    except (ValueError, OverflowError, msgspec.DecodeError) as error:
+        raise ModelError(path, str(error)) from error

@@ -37,6 +37,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         kind: ``built_in``: each folder below the root is a model; ``folder``: each ``.onnx`` file is one.
         names: The models, sorted.
         shared: Folders that hold several models, relative to the root with forward slashes.
+        cache: Folder that keeps what was read from the models; None where nothing is kept.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["built_in", "folder"]
     names: tuple[str, ...]
     shared: frozenset[str] = frozenset()
+    cache: Path | None = None
 
     def models(self) -> tuple[str, ...]:
         """The models' names, sorted: a folder's relative path with forward slashes, or a test's name."""
@@ -75,7 +77,7 @@ def open_suite(name: str) -> Suite:
         )
     root = _materialised(name) if name in _MADE else _onnx_test_data(name)
     names = tuple(sorted(entry.name for entry in root.iterdir() if (entry / "model.onnx").is_file()))
-    return Suite(name=name, root=root, kind="built_in", names=names)
+    return Suite(name=name, root=root, kind="built_in", names=names, cache=_suites_cache())
 
 
 def open_folder(path: Path) -> Suite:
@@ -89,7 +91,12 @@ def open_folder(path: Path) -> Suite:
     name = root.name if root.name not in {"", ".", ".."} else root.resolve().name
     names = find_models(root)
     crowded = frozenset(parent for parent, models in Counter(map(_parent, names)).items() if models > 1)
-    return Suite(name=name or "root", root=root, kind="folder", names=names, shared=crowded)
+    cache = _suites_cache()
+    return Suite(name=name or "root", root=root, kind="folder", names=names, shared=crowded, cache=cache)
+
+
+def _suites_cache() -> Path:
+    return cache_root() / "suites"
 
 
 def _parent(model: str) -> str:
@@ -99,7 +106,7 @@ def _parent(model: str) -> str:
 def _materialised(name: str) -> Path:
     # The data depends on these versions, and on nothing else.
     versions = f"onnx{_onnx_version()}-numpy{np.__version__}-ml_dtypes{ml_dtypes.__version__}"
-    return fill_once(cache_root() / "suites" / f"{name}-{versions}-v{FORMAT}", _MADE[name])
+    return fill_once(_suites_cache() / f"{name}-{versions}-v{FORMAT}", _MADE[name])
 
 
 def _make_node(folder: Path) -> None:

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from harness.core.value import Value
+from harness.core.value import Value, value_bytes
 
 NamedValues = tuple[tuple[str, Value], ...]
 
@@ -17,13 +17,18 @@ class Golden(msgspec.Struct, frozen=True, kw_only=True):
             could not be fed, so that nothing is known.
         message: Why there are no outputs; empty for ``ok``.
         outputs: For each data set the outputs by name.
-        deterministic: False where two runs of one session differ beyond what the tolerance forgives, as
-            random operators do; such values judge nobody.
+        disputed: Why these values judge nobody: the CPU EP cannot repeat them, the suite's expected data
+            disagree beyond doubt, or an operator draws numbers; empty where nothing speaks against them.
         provenance: What the values depend on: versions, processor, session settings.
     """
 
     status: Literal["ok", "refused", "lost"]
     message: str = ""
     outputs: tuple[NamedValues, ...] = ()
-    deterministic: bool = True
+    disputed: str = ""
     provenance: dict[str, str] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the outputs take."""
+        return sum(value_bytes(value) for outputs in self.outputs for _, value in outputs)

@@ -2,23 +2,29 @@
 
 An entry is ``<cache>/goldens/<2 digits>/<key>/`` with ``manifest.json`` and, where the CPU EP computed
 something, ``test_data_set_N/output_M.pb`` as other tools read and write them.
+
+What was read from an entry lies on a shelf beside the entries, too, and counts as long as the entry's files
+look the same: deleting an entry, or all of them, makes the CPU EP compute anew.
 """
 
 import contextlib
 import hashlib
 import shutil
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from harness.core.value import from_wire, to_wire
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.case import Case
+from harness.corpus.file_state import cached_state
 from harness.corpus.protos import decode, encode
+from harness.corpus.shelf import LARGEST, open_shelf
 from harness.golden.golden import Golden, NamedValues
 
-FORMAT = 1
+FORMAT = 2
 """Rises when entries change in meaning although nothing that they depend on does."""
 
 
@@ -28,7 +34,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     format: int
     status: Literal["ok", "refused"]
     message: str
-    deterministic: bool
+    disputed: str
     outputs: tuple[str, ...]
     data_sets: int
     case: str
@@ -45,28 +51,27 @@ class GoldenStore:
 
     def __init__(self, provenance: dict[str, str], root: Path | None = None) -> None:
         self._provenance = provenance
+        self._identity = sorted(provenance.items())
         self._root = root or cache_root() / "goldens"
+        self._shelf = open_shelf(self._root)
 
     def load(self, case: Case) -> Golden | None:
         """The stored golden of a case, or None. A damaged entry counts as none and is written anew."""
-        entry = self._entry(case)
-        try:
-            manifest = _decoder.decode((entry / "manifest.json").read_bytes())
-            outputs = tuple(
-                _read_outputs(entry / f"test_data_set_{index}", manifest.outputs, case)
-                for index in range(manifest.data_sets)
-            )
-        except (OSError, ValueError, msgspec.MsgspecError, DecodeError):
-            # Not there, or torn by a full disk or a power loss: what cannot be read is computed again.
-            shutil.rmtree(entry, ignore_errors=True)
-            return None
-        return Golden(
-            status=manifest.status,
-            message=manifest.message,
-            outputs=outputs,
-            deterministic=manifest.deterministic,
-            provenance=manifest.provenance,
+        key = self._key(case)
+        entry = f"{self._root}/{key[:2]}/{key}"
+        outputs = (
+            f"{entry}/test_data_set_{number}/output_{index}.pb"
+            for number in range(len(case.data_sets))
+            for index in range(len(case.outputs))
         )
+        state = cached_state(f"{entry}/{_MANIFEST}", *outputs)
+        kept = state and self._shelf.get(key, state.text)
+        if kept:
+            return _unpack(kept)
+        golden = self._read(Path(entry), case)
+        if golden and state and golden.nbytes < LARGEST:
+            self._shelf.put(key, state.text, _pack(golden))
+        return golden
 
     def save(self, case: Case, golden: Golden) -> None:
         """Keep a golden. One that was ``lost`` is not kept: its next chance is the next run.
@@ -82,7 +87,7 @@ class GoldenStore:
             format=FORMAT,
             status=golden.status,
             message=golden.message,
-            deterministic=golden.deterministic,
+            disputed=golden.disputed,
             outputs=case.outputs,
             data_sets=len(golden.outputs),
             case=case.digest,
@@ -92,14 +97,35 @@ class GoldenStore:
         def build(folder: Path) -> None:
             for index, outputs in enumerate(golden.outputs):
                 _write_outputs(folder / f"test_data_set_{index}", outputs, case)
-            (folder / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
+            (folder / _MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
 
         with contextlib.suppress(TypeError, KeyError):
-            fill_once(self._entry(case), build)
+            fill_once(self._entry(self._key(case)), build)
 
-    def _entry(self, case: Case) -> Path:
-        identity = (FORMAT, case.digest, sorted(self._provenance.items()))
-        key = hashlib.sha256(msgspec.json.encode(identity)).hexdigest()
+    def _read(self, entry: Path, case: Case) -> Golden | None:
+        try:
+            manifest = _manifests.decode((entry / _MANIFEST).read_bytes())
+            outputs = tuple(
+                _read_outputs(entry / f"test_data_set_{index}", manifest.outputs, case)
+                for index in range(manifest.data_sets)
+            )
+        except (OSError, ValueError, msgspec.MsgspecError, DecodeError):
+            # Not there, or torn by a full disk or a power loss: what cannot be read is computed again.
+            shutil.rmtree(entry, ignore_errors=True)
+            return None
+        return Golden(
+            status=manifest.status,
+            message=manifest.message,
+            outputs=outputs,
+            disputed=manifest.disputed,
+            provenance=manifest.provenance,
+        )
+
+    def _key(self, case: Case) -> str:
+        identity = (FORMAT, case.digest, self._identity)
+        return hashlib.sha256(msgspec.json.encode(identity)).hexdigest()
+
+    def _entry(self, key: str) -> Path:
         return self._root / key[:2] / key
 
 
@@ -117,4 +143,38 @@ def _read_outputs(folder: Path, names: tuple[str, ...], case: Case) -> NamedValu
     )
 
 
-_decoder = msgspec.json.Decoder(Manifest)
+class _Kept(msgspec.Struct, frozen=True, array_like=True):
+    """A golden as it lies on the shelf, values in their wire form."""
+
+    status: Literal["ok", "refused", "lost"]
+    message: str
+    outputs: tuple[tuple[tuple[str, Any], ...], ...]
+    disputed: str
+    provenance: dict[str, str]
+
+
+def _pack(golden: Golden) -> bytes:
+    kept = _Kept(
+        status=golden.status,
+        message=golden.message,
+        outputs=tuple(tuple((name, to_wire(value)) for name, value in one) for one in golden.outputs),
+        disputed=golden.disputed,
+        provenance=golden.provenance,
+    )
+    return msgspec.msgpack.encode(kept)
+
+
+def _unpack(content: bytes) -> Golden:
+    kept = _shelved.decode(content)
+    return Golden(
+        status=kept.status,
+        message=kept.message,
+        outputs=tuple(tuple((name, from_wire(wire)) for name, wire in one) for one in kept.outputs),
+        disputed=kept.disputed,
+        provenance=kept.provenance,
+    )
+
+
+_MANIFEST = "manifest.json"
+_manifests = msgspec.json.Decoder(Manifest)
+_shelved = msgspec.msgpack.Decoder(_Kept)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from onnx import numpy_helper
 
 from harness.core.value import Array, Sequence, Tensor
-from harness.corpus.case import GENERATED, Case, load_case
+from harness.corpus.case import Case, load_case
+from harness.corpus.data_sets import GENERATED
 from harness.corpus.errors import ModelError
 from harness.corpus.port import Port, ValueType
 from harness.corpus.suites import Suite, open_folder

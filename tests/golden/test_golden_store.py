@@ -1,5 +1,6 @@
 """The golden cache: what goes in comes out, and nothing else does."""
 
+import shutil
 from pathlib import Path
 
 import ml_dtypes
@@ -7,12 +8,14 @@ import msgspec
 import numpy as np
 import pytest
 
+import harness.golden.store
 from harness.core.errors import UsageError
 from harness.core.value import DTYPES, Map, Sequence, Tensor, Value, tensor, to_wire
 from harness.corpus.case import Case, DataSet
 from harness.corpus.facts import ModelFacts
 from harness.corpus.port import ValueType
-from harness.golden.golden import Golden
+from harness.corpus.shelf import FILE_NAME, LARGEST, open_shelf
+from harness.golden.golden import Golden, NamedValues
 from harness.golden.provenance import provenance
 from harness.golden.store import GoldenStore
 
@@ -65,10 +68,11 @@ def tensors() -> dict[str, Tensor]:
 def test_every_element_type_comes_back(store: GoldenStore, name: str) -> None:
     model, value = case("d", TENSOR), tensors()[name]
     store.save(model, golden(model, value))
-    loaded = store.load(model)
-    assert loaded is not None
-    ((_, back),) = loaded.outputs[0]
-    assert to_wire(back) == to_wire(value)
+    for _ in ("from its files", "from the shelf"):
+        loaded = store.load(model)
+        assert loaded is not None
+        ((_, back),) = loaded.outputs[0]
+        assert to_wire(back) == to_wire(value)
 
 
 @pytest.mark.parametrize(
@@ -95,25 +99,26 @@ def test_every_element_type_comes_back(store: GoldenStore, name: str) -> None:
 def test_every_container_comes_back(store: GoldenStore, declared: ValueType, value: Value) -> None:
     model = case("d", declared, TENSOR)
     store.save(model, golden(model, value, FLOATS))
-    loaded = store.load(model)
-    assert loaded is not None
-    (name, back), (_, beside) = loaded.outputs[0]
-    assert name == "out/0"
-    assert to_wire(back) == to_wire(value)
-    assert to_wire(beside) == to_wire(FLOATS)
+    for _ in ("from its files", "from the shelf"):
+        loaded = store.load(model)
+        assert loaded is not None
+        (name, back), (_, beside) = loaded.outputs[0]
+        assert name == "out/0"
+        assert to_wire(back) == to_wire(value)
+        assert to_wire(beside) == to_wire(FLOATS)
 
 
 def test_all_data_sets_and_the_rest_of_a_golden_come_back(store: GoldenStore) -> None:
     model = case("d", TENSOR)
     outputs = tuple(((model.outputs[0], tensor(np.array([n]))),) for n in range(12))
-    saved = Golden(status="ok", outputs=outputs, deterministic=False)
+    saved = Golden(status="ok", outputs=outputs, disputed="random")
     store.save(model, saved)
     loaded = store.load(model)
     assert loaded is not None
     assert [to_wire(data_set[0][1]) for data_set in loaded.outputs] == [
         to_wire(data_set[0][1]) for data_set in outputs
     ]
-    assert not loaded.deterministic
+    assert loaded.disputed == "random"
     assert loaded.provenance == PROVENANCE
 
 
@@ -136,12 +141,14 @@ def test_another_model_or_provenance_is_another_entry(store: GoldenStore, tmp_pa
     assert GoldenStore(dict(reversed(PROVENANCE.items())), tmp_path).load(model) is not None
 
 
+@pytest.mark.parametrize("shelved", [False, True])
 @pytest.mark.parametrize("damage", ["cut", "gone", "manifest", "format"])
 def test_a_damaged_entry_counts_as_none_and_can_be_written_anew(
-    store: GoldenStore, tmp_path: Path, damage: str
+    store: GoldenStore, tmp_path: Path, damage: str, *, shelved: bool
 ) -> None:
     model = case("d", TENSOR)
     store.save(model, golden(model, FLOATS))
+    assert not shelved or store.load(model) is not None
     (manifest,) = tmp_path.rglob("manifest.json")
     (values,) = tmp_path.rglob("output_0.pb")
     if damage == "cut":
@@ -155,6 +162,81 @@ def test_a_damaged_entry_counts_as_none_and_can_be_written_anew(
     assert store.load(model) is None
     store.save(model, golden(model, FLOATS))
     assert store.load(model) is not None
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The folders of outputs that were read, from now on."""
+    found: list[Path] = []
+    read = harness.golden.store._read_outputs
+
+    def spy(folder: Path, names: tuple[str, ...], model: Case) -> NamedValues:
+        found.append(folder)
+        return read(folder, names, model)
+
+    monkeypatch.setattr("harness.golden.store._read_outputs", spy)
+    return found
+
+
+def test_a_golden_is_read_from_its_files_once(store: GoldenStore, tmp_path: Path, reads: list[Path]) -> None:
+    model = case("d", TENSOR)
+    store.save(model, golden(model, FLOATS))
+    assert reads == []
+    first = store.load(model)
+    assert len(reads) == 1
+    later = GoldenStore(PROVENANCE, tmp_path).load(model)
+    assert len(reads) == 1
+    assert first is not None
+    assert later is not None
+    assert to_wire(later.outputs[0][0][1]) == to_wire(first.outputs[0][0][1])
+    assert msgspec.structs.replace(first, outputs=()) == msgspec.structs.replace(later, outputs=())
+
+
+def test_a_refusal_comes_from_the_shelf_too(store: GoldenStore) -> None:
+    model = case("d", TENSOR)
+    saved = Golden(status="refused", message="no kernel", disputed="random", provenance=PROVENANCE)
+    store.save(model, saved)
+    assert store.load(model) == store.load(model) == saved
+
+
+def test_large_goldens_are_read_each_time(store: GoldenStore, reads: list[Path]) -> None:
+    model = case("d", TENSOR)
+    store.save(model, golden(model, tensor(np.zeros(LARGEST, np.int8))))
+    for _ in range(2):
+        assert store.load(model) is not None
+    assert len(reads) == 2
+
+
+@pytest.mark.parametrize("what", ["manifest.json", "the entry", "everything"])
+def test_a_golden_that_is_deleted_by_hand_is_gone(store: GoldenStore, tmp_path: Path, what: str) -> None:
+    model = case("d", TENSOR)
+    store.save(model, golden(model, FLOATS))
+    assert store.load(model) is not None
+    (manifest,) = tmp_path.rglob("manifest.json")
+    if what == "manifest.json":
+        manifest.unlink()
+    elif what == "the entry":
+        shutil.rmtree(manifest.parent)
+    else:
+        shutil.rmtree(tmp_path)
+    assert store.load(model) is None
+    store.save(model, golden(model, STRINGS))
+    loaded = store.load(model)
+    assert loaded is not None
+    assert to_wire(loaded.outputs[0][0][1]) == to_wire(STRINGS)
+
+
+def test_a_damaged_shelf_is_no_golden_lost(store: GoldenStore, tmp_path: Path, reads: list[Path]) -> None:
+    model = case("d", TENSOR)
+    store.save(model, golden(model, FLOATS))
+    store.load(model)
+    for number, damage in enumerate((b"", b"garbage" * 1000), 2):
+        (tmp_path / FILE_NAME).write_bytes(damage)
+        for ending in ("-wal", "-shm"):
+            (tmp_path / f"{FILE_NAME}{ending}").unlink(missing_ok=True)
+        open_shelf.cache_clear()
+        assert GoldenStore(PROVENANCE, tmp_path).load(model) is not None
+        assert len(reads) == number
 
 
 def test_values_of_another_kind_than_declared_are_not_kept(store: GoldenStore, tmp_path: Path) -> None:

@@ -1,0 +1,110 @@
+"""Whether files are still what they were, told by their status alone, as git and make do.
+
+A file counts as unchanged while its size, its time of modification and its identity are the same, and where
+the system has it the time of its last change of any kind, which no program can set back. Clocks of file
+systems tick coarsely, so a file may change twice within one tick and look the same after both: a file is
+only trusted once it has been left alone for ``SETTLED_NS``.
+"""
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from harness.corpus.data_sets import DATA_SET
+from harness.corpus.tolerance_file import TOLERANCE_FILE
+
+SETTLED_NS = 2_000_000_000
+"""Age from which a file is trusted, in nanoseconds; the coarsest clock, that of FAT, ticks every 2 s."""
+
+
+class FileState(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of some files together.
+
+    Attributes:
+        text: Equal texts mean that none was changed, added or removed.
+        newest_ns: When the youngest of them was changed, in nanoseconds since 1970; 0 for no files.
+    """
+
+    text: str
+    newest_ns: int
+
+    def settled(self, now_ns: int) -> bool:
+        """Whether all of them had been left alone for long enough at a time."""
+        return self.newest_ns < now_ns - SETTLED_NS
+
+
+def cached_state(file: str | Path, *others: str) -> FileState | None:
+    """The state of an entry of the cache by some of its files; None where the first is not there.
+
+    Such an entry is written once and never changed, so size and time are enough to see that it is still the
+    same and whole. They survive being copied, as in archives of caches.
+    """
+    first = _size_and_time(file)
+    if first is None:
+        return None
+    return FileState(text=f"{[first, *map(_size_and_time, others)]}", newest_ns=0)
+
+
+def model_state(model: Path, home: Path) -> FileState | None:
+    """The state of a model's file, its test data and their tolerance; external data is not among them.
+
+    Args:
+        model: The file.
+        home: The folder with its ``test_data_set_N`` and ``data.json``; it need not exist.
+
+    Returns:
+        None where it cannot be told: a file is missing or closed, or a data set has folders inside.
+    """
+    try:
+        folders, files = _test_data(home)
+    except OSError:
+        return None
+    state = files_state([model, *files])
+    # The folders by name, because an empty one is a data set too.
+    return state and msgspec.structs.replace(state, text=f"{folders} {state.text}")
+
+
+def files_state(files: Iterable[str | Path]) -> FileState | None:
+    """The state of files, links followed; None where one is missing or closed, or is no file."""
+    marks = []
+    newest = 0
+    try:
+        for file in files:
+            status = os.stat(file)  # noqa: PTH116 - as below
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            identity = (status.st_dev, status.st_ino)
+            marks.append((str(file), status.st_size, status.st_mtime_ns, status.st_ctime_ns, identity))
+            newest = max(newest, status.st_mtime_ns, status.st_ctime_ns)
+    except (OSError, ValueError):  # ValueError: a name with a null character
+        return None
+    return FileState(text=repr(marks), newest_ns=newest)
+
+
+def _size_and_time(file: str | Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(file)  # noqa: PTH116 - for every cell, and pathlib takes several times as long
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+def _test_data(home: Path) -> tuple[list[str], list[str]]:
+    """The data sets, and every file that reading them may open."""
+    try:
+        entries = _listing(str(home))
+    except (FileNotFoundError, NotADirectoryError):
+        return [], []
+    folders = [path for name, path in entries if DATA_SET.fullmatch(name)]
+    files = [path for name, path in entries if name == TOLERANCE_FILE]
+    for folder in folders:
+        files += [path for _, path in _listing(folder)]
+    return folders, files
+
+
+def _listing(folder: str) -> list[tuple[str, str]]:
+    with os.scandir(folder) as entries:
+        return sorted((entry.name, entry.path) for entry in entries)

@@ -1,0 +1,182 @@
+"""The shelf: what was read from many small files, kept in one, as a convenience that may fail.
+
+A row is found by its name, and counts only while its check holds: a digest of the name, of the state of the
+files it was made from, of the code that made it, and of the content itself. So a damaged row, one of an
+earlier release and one whose files have changed are all the same thing: nothing on the shelf.
+
+The database keeps a write-ahead log, so that readers and writers do not wait for each other and a process
+that is killed in mid-write damages nothing. It is never synchronised with the disk: a power loss may
+damage it, which costs the time to fill it again.
+"""
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import os
+import threading
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+if TYPE_CHECKING:
+    import sqlite3
+
+FILE_NAME = "shelf-v1.sqlite"
+
+LARGEST = 256 << 10
+"""Bytes of the largest content that is kept. Reading more takes so long that a shelf saves little of it."""
+
+MOST = 1 << 30
+"""Bytes that the database may take. A full one is begun anew, once by each process."""
+
+BUSY_S = 0.05
+"""How long to wait for another process, in seconds; a write takes less than a thousandth of that."""
+
+PATIENCE = 3
+"""Failures after which a process no longer reads, or writes."""
+
+_PAGE = 4096
+_DIGEST = 16
+_CREATE = "CREATE TABLE IF NOT EXISTS shelf (id INTEGER PRIMARY KEY, mark BLOB, content BLOB)"
+_SELECT = "SELECT mark, content FROM shelf WHERE id = ?"
+_REPLACE = "INSERT OR REPLACE INTO shelf VALUES (?, ?, ?)"
+
+
+class Shelf:
+    """One database of contents by name. No method raises anything, nor waits longer than a moment.
+
+    May be used from any thread. Processes that use the same shelf need not know of each other.
+
+    Args:
+        path: The database; made with its folder at the first use.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._close: weakref.finalize[[], Shelf] | None = None
+        self._reads = self._writes = PATIENCE
+        self._may_remove = True
+
+    def get(self, name: str, state: str) -> bytes | None:
+        """The content that was put there under a name and in a state, or None."""
+        number = _number(name)
+        with self._lock:
+            if self._reads <= 0:
+                return None
+            row, done = self._execute(_SELECT, number)
+            if not done:
+                self._reads -= 1
+        if row is None:
+            return None
+        mark, content = row
+        # A damaged row may hold anything, a number in place of bytes included.
+        intact = isinstance(content, bytes) and mark == _mark(name, state, content)
+        return content if intact else None
+
+    def put(self, name: str, state: str, content: bytes) -> None:
+        """Keep a content in place of what had the same name, unless it is too large."""
+        if len(content) > LARGEST:
+            return
+        number, mark = _number(name), _mark(name, state, content)
+        with self._lock:
+            if self._reads <= 0 or self._writes <= 0:
+                return
+            if not self._execute(_REPLACE, number, mark, content)[1]:
+                self._writes -= 1
+
+    def _execute(self, statement: str, *values: object) -> tuple[Any, bool]:
+        """The first row, if any, and whether it worked."""
+        try:
+            import sqlite3  # here, because it takes milliseconds and most commands never need it
+        except ImportError:  # a Python that was built without it
+            return None, False
+        try:
+            return self._open().execute(statement, values).fetchone(), True
+        except sqlite3.Error as error:
+            # Whatever it was, a connection that was opened half or is in trouble is not used again.
+            self._disconnect()
+            damages = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in damages:
+                self._remove()
+        except OSError:
+            pass
+        return None, False
+
+    def _open(self) -> "sqlite3.Connection":
+        if self._connection is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            connection = self._connect()
+            if connection.execute("PRAGMA page_count").fetchone()[0] > 0.9 * MOST / _PAGE:
+                self._disconnect()
+                self._remove()
+                connection = self._connect()
+            return connection
+        return self._connection
+
+    def _connect(self) -> "sqlite3.Connection":
+        import sqlite3
+
+        # Every statement is a transaction of its own, and the lock keeps threads apart.
+        connection = sqlite3.connect(
+            self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+        )
+        self._connection, self._close = connection, weakref.finalize(self, connection.close)
+        connection.text_factory = bytes  # there is no text, unless the database is damaged
+        connection.execute(f"PRAGMA page_size = {_PAGE}")
+        connection.execute(f"PRAGMA max_page_count = {MOST // _PAGE}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute(_CREATE)
+        return connection
+
+    def _disconnect(self) -> None:
+        if self._close is not None:
+            self._close()
+        self._connection = self._close = None
+
+    def _remove(self) -> None:
+        """Delete the database, but once only: where it does not help, it never will."""
+        if self._may_remove:
+            self._may_remove = False
+            for ending in ("", "-wal", "-shm"):
+                with contextlib.suppress(OSError):  # Windows keeps what another process has open
+                    os.remove(f"{self._path}{ending}")  # noqa: PTH107 - a path with more at its end
+
+
+@functools.lru_cache(maxsize=4)
+def open_shelf(folder: Path) -> Shelf:
+    """The shelf in a folder of the cache; the same one each time, so that it is opened once."""
+    return Shelf(folder / FILE_NAME)
+
+
+def _number(name: str) -> int:
+    # repr() can be encoded whatever file names are in it.
+    return int.from_bytes(hashlib.blake2b(repr(name).encode(), digest_size=8).digest(), "big", signed=True)
+
+
+def _mark(name: str, state: str, content: bytes) -> bytes:
+    # Here it also keeps the parts apart.
+    digest = hashlib.blake2b(repr((_makers(), name, state)).encode(), digest_size=_DIGEST)
+    digest.update(content)
+    return digest.digest()
+
+
+@functools.cache
+def _makers() -> str:
+    """What decides how files are read: versions, and the harness's own sources, so that no edit is missed."""
+    package = Path(__file__).parents[1]
+    sources = [package / "core" / "value.py"]
+    sources += sorted(path for floor in ("corpus", "golden") for path in (package / floor).glob("*.py"))
+    digest = hashlib.blake2b(digest_size=_DIGEST)
+    for source in sources:
+        with contextlib.suppress(OSError):
+            digest.update(source.read_bytes())
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        digest.update(importlib.metadata.version("onnx").encode())
+    return f"{digest.hexdigest()} {np.__version__} {ml_dtypes.__version__}"

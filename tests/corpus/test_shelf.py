@@ -1,0 +1,269 @@
+"""The shelf: what was put there comes back whole or not at all; whatever is wrong with it costs only time."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.corpus.shelf import BUSY_S, FILE_NAME, LARGEST, PATIENCE, Shelf, open_shelf
+
+WRITER = """
+import sys
+from pathlib import Path
+from harness.corpus.shelf import Shelf
+
+shelf = Shelf(Path(sys.argv[1]))
+for turn in range(300):
+    name = f"row {turn}"
+    content = shelf.get(name, "state")
+    assert content in {None, name.encode() * 500}
+    shelf.put(name, "state", name.encode() * 500)
+print(sum(shelf.get(f"row {turn}", "state") is not None for turn in range(300)))
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / FILE_NAME
+
+
+@pytest.fixture
+def shelf(path: Path) -> Shelf:
+    return Shelf(path)
+
+
+@contextmanager
+def database(path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        yield connection
+
+
+def test_a_content_comes_back_in_the_next_process(shelf: Shelf, path: Path) -> None:
+    assert shelf.get("name", "state") is None
+    shelf.put("name", "state", b"content")
+    assert shelf.get("name", "state") == Shelf(path).get("name", "state") == b"content"
+    shelf.put("name", "state", b"another")
+    assert shelf.get("name", "state") == b"another"
+
+
+@given(
+    rows=st.dictionaries(st.text(st.characters(), max_size=5), st.tuples(st.text(max_size=3), st.binary())),
+    other=st.text(max_size=3),
+)
+def test_only_the_same_name_in_the_same_state_finds_it(
+    tmp_path_factory: pytest.TempPathFactory, rows: dict[str, tuple[str, bytes]], other: str
+) -> None:
+    shelf = open_shelf(tmp_path_factory.getbasetemp() / "any")
+    for name, (state, content) in rows.items():
+        shelf.put(name, state, content)
+    for name, (state, content) in rows.items():
+        assert shelf.get(name, state) == content
+        assert shelf.get(name, other) == (content if other == state else None)
+
+
+def test_file_names_that_are_not_text_are_welcome(shelf: Shelf) -> None:
+    shelf.put("\udcfe", "\udcff.pb", b"content")
+    assert shelf.get("\udcfe", "\udcff.pb") == b"content"
+
+
+def test_what_other_code_made_does_not_count(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf.put("name", "state", b"content")
+    monkeypatch.setattr("harness.corpus.shelf._makers", lambda: "another release")
+    assert shelf.get("name", "state") is None
+    shelf.put("name", "state", b"newer")
+    assert shelf.get("name", "state") == b"newer"
+
+
+def test_large_contents_are_not_kept(shelf: Shelf) -> None:
+    shelf.put("fits", "", bytes(LARGEST))
+    shelf.put("large", "", bytes(LARGEST + 1))
+    assert shelf.get("fits", "") == bytes(LARGEST)
+    assert shelf.get("large", "") is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE shelf SET content = x'0102'",
+        "UPDATE shelf SET content = content || x'00'",
+        "UPDATE shelf SET mark = x'00'",
+        "UPDATE shelf SET mark = NULL, content = NULL",
+        "UPDATE shelf SET content = 7",
+        "UPDATE shelf SET content = 'text'",
+        "UPDATE shelf SET content = CAST(x'ff' AS TEXT)",
+        "UPDATE shelf SET (mark, content) = (SELECT mark, content FROM shelf ORDER BY id LIMIT 1)",
+    ],
+)
+def test_a_row_that_is_not_what_was_put_there_does_not_count(shelf: Shelf, path: Path, damage: str) -> None:
+    names = ("first", "second")
+    for name in names:
+        shelf.put(name, "state", name.encode())
+    with database(path) as connection:
+        connection.execute(damage)
+    for name in names:
+        assert shelf.get(name, "state") in {None, name.encode()}
+    assert sum(shelf.get(name, "state") is None for name in names) >= 1
+    shelf.put("first", "state", b"anew")
+    assert shelf.get("first", "state") == b"anew"
+
+
+@pytest.mark.parametrize("damage", ["text", "cut", "empty", "pages", "schema"])
+def test_a_damaged_database_is_a_miss_and_made_anew(path: Path, damage: str) -> None:
+    contents = {f"name {number}": os.urandom(3000) for number in range(50)}
+    before = Shelf(path)
+    for name, content in contents.items():
+        before.put(name, "state", content)
+    del before
+    data = path.read_bytes()
+    assert len(data) > 50 * 3000, "the log was not written back"
+    path.write_bytes(
+        {
+            "text": b"this is no database, but a text of some length" * 100,
+            "cut": data[: len(data) // 2],
+            "empty": b"",
+            "pages": data[:8192] + os.urandom(len(data) - 8192),
+            "schema": data[:100] + os.urandom(3996) + data[4096:],
+        }[damage]
+    )
+    shelf = Shelf(path)
+    for name, content in contents.items():
+        assert shelf.get(name, "state") in {None, content}
+    for later in (shelf, Shelf(path)):
+        later.put("name 1", "state", contents["name 1"])
+        assert later.get("name 1", "state") == contents["name 1"]
+
+
+def test_a_shelf_that_goes_bad_in_use_is_a_miss(shelf: Shelf, path: Path) -> None:
+    for number in range(20):
+        shelf.put(f"name {number}", "", bytes(5000))
+    with database(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    path.write_bytes(os.urandom(path.stat().st_size))
+    assert {shelf.get(f"name {number}", "") for number in range(20)} <= {None, bytes(5000)}
+    shutil.rmtree(path.parent, ignore_errors=True)
+    shelf.get("name 1", "")
+    shelf.put("name 1", "", b"")
+
+
+@pytest.mark.parametrize("obstacle", ["file for folder", "folder for file"])
+def test_a_place_that_cannot_be_used_is_a_miss(path: Path, obstacle: str) -> None:
+    if obstacle == "file for folder":
+        path.parent.write_text("in the way")
+    else:
+        path.mkdir(parents=True)
+    shelf = Shelf(path)
+    for _ in range(2 * PATIENCE):
+        shelf.put("name", "state", b"content")
+        assert shelf.get("name", "state") is None
+
+
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() == 0, reason="root may write anywhere")
+def test_a_read_only_cache_is_no_error(shelf: Shelf, path: Path) -> None:
+    shelf.put("name", "state", b"content")
+    path.parent.chmod(0o500)
+    path.chmod(0o400)
+    try:
+        reader = Shelf(path)
+        assert reader.get("name", "state") in {None, b"content"}
+        reader.put("name", "state", b"other")
+        assert reader.get("name", "state") in {None, b"content"}
+    finally:
+        path.parent.chmod(0o700)
+
+
+def test_whoever_holds_the_database_does_not_hold_up_a_run(shelf: Shelf, path: Path) -> None:
+    shelf.put("name", "state", b"content")
+    with database(path) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        for number in range(100):
+            shelf.put(f"name {number}", "state", b"content")
+            assert shelf.get("name", "state") == b"content"
+        assert time.monotonic() - began < 5 * PATIENCE * BUSY_S + 1
+        connection.execute("ROLLBACK")
+    assert Shelf(path).get("name", "state") == b"content"
+
+
+def test_a_full_shelf_is_begun_anew_and_never_grows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.corpus.shelf.MOST", 1 << 20)
+    for _ in range(2):
+        shelf = Shelf(path)
+        for number in range(1000):
+            shelf.put(f"name {number}", "state", bytes(10_000))
+        kept = [number for number in range(1000) if shelf.get(f"name {number}", "state") == bytes(10_000)]
+        assert 50 < len(kept) < 200
+        del shelf
+        assert path.stat().st_size <= 1 << 20
+    later = Shelf(path)
+    later.put("name 999", "state", b"content")
+    assert later.get("name 999", "state") == b"content"
+
+
+def test_processes_that_begin_at_once_share_it(path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
+    command = [sys.executable, "-c", WRITER, str(path)]
+    racing = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, encoding="utf-8") for _ in range(3)
+    ]
+    found = [one.communicate(timeout=60)[0] for one in racing]
+    assert [one.returncode for one in racing] == [0, 0, 0]
+    assert max(map(int, found)) == 300
+    with database(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_writer_that_is_killed_damages_nothing(path: Path) -> None:
+    endless = WRITER.replace("range(300)", "range(10**9)", 1)
+    environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
+    with subprocess.Popen([sys.executable, "-c", endless, str(path)], env=environment) as writer:
+        shelf = Shelf(path)
+        deadline = time.monotonic() + 30
+        while shelf.get("row 50", "state") is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+            shelf = Shelf(path)
+        writer.kill()
+    assert Shelf(path).get("row 50", "state") == b"row 50" * 500
+    with database(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_threads_may_share_one(shelf: Shelf) -> None:
+    wrong = []
+
+    def work(number: int) -> None:
+        for turn in range(100):
+            name, content = f"{turn}", b"%d" % turn
+            shelf.put(name, "state", content)
+            if shelf.get(name, "state") != content:
+                wrong.append((number, turn))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_no_connection_outlives_its_shelf(path: Path) -> None:
+    shelf = Shelf(path)
+    shelf.put("name", "state", b"content")
+    assert path.with_name(f"{FILE_NAME}-wal").exists()
+    del shelf
+    assert [one.name for one in path.parent.iterdir()] == [FILE_NAME]
+
+
+def test_one_folder_has_one_shelf(tmp_path: Path) -> None:
+    assert open_shelf(tmp_path) is open_shelf(tmp_path)
+    assert open_shelf(tmp_path) is not open_shelf(tmp_path / "other")
