@@ -1,5 +1,8 @@
 """A cell: one model on one target at one point of the axes; and the spelling of its id."""
 
+import re
+from functools import cached_property
+from typing import Literal
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -13,8 +16,8 @@ AXIS_DEFAULTS: dict[str, str] = {
 """The axes that every cell has, with the value that stays out of its id."""
 
 
-class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One model on one target at one point of the axes.
+class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """One model on one target at one point of the axes. ``dict`` lets the id be spelled only once.
 
     Attributes:
         suite: Name of the suite, or a folder's base name.
@@ -28,7 +31,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     axes: tuple[tuple[str, str], ...] = ()
 
-    @property
+    @cached_property
     def id(self) -> str:
         """``<suite>/<model>[<target>,<axis>=<value>,...]``, axes at their default left out."""
         shown = "".join(
@@ -43,12 +46,18 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         return dict(self.axes).get(name, AXIS_DEFAULTS.get(name, ""))
 
 
-def escape(text: str, also_safe: str = "") -> str:
+def escape(text: str, also_safe: Literal["", "/"] = "") -> str:
     """Percent-encode what has a meaning in an id or lies outside its alphabet (UTF-8, uppercase hex)."""
+    if _PLAIN[also_safe].fullmatch(text):
+        return text
     safe = "._+-" + also_safe
     # quote() leaves "~" alone, which is outside the alphabet of ids. A file name that is no UTF-8 reaches
     # Python with lone surrogates.
     return quote(text, safe=safe, errors="surrogatepass").replace("~", "%7E")
+
+
+_PLAIN = {"": re.compile(r"[A-Za-z0-9._+-]*"), "/": re.compile(r"[A-Za-z0-9._+/-]*")}
+"""Text that needs no escaping, as nearly all does; asked first, because ids are made by the 100,000."""
 
 
 def parse_cell_id(cell_id: str) -> tuple[str, str, str, dict[str, str]]:

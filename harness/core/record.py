@@ -10,7 +10,7 @@ from harness.core.verdict import Family, Phase, Verdict
 SCHEMA = 1
 
 
-class Placement(msgspec.Struct, frozen=True, kw_only=True):
+class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which provider each node was assigned to.
 
     Attributes:
@@ -20,6 +20,9 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
         cpu_ops: Operator type -> count, left to the CPU EP.
         partitions: Subgraphs that the EP took (a kernel-based EP has one for each node).
         source: ``assignment`` (onnxruntime's own record at partitioning) or ``profile`` (what ran).
+        providers: Provider -> nodes, in the order of the chain, the CPU EP last; empty where the chain has
+            no second provider besides the CPU EP.
+        chain_ops: Provider -> operator type -> count, of those providers but the CPU EP.
     """
 
     ep_nodes: int
@@ -28,6 +31,34 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     cpu_ops: dict[str, int]
     partitions: int
     source: Literal["assignment", "profile"]
+    providers: dict[str, int] = {}
+    chain_ops: dict[str, dict[str, int]] = {}
+
+
+class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
+    """The process that a cell ran in, as it was after the cell; over many cells it shows a leak.
+
+    Attributes:
+        pid: Its id, on the machine that runs the harness.
+        session: Which of the process's sessions this was, from 1.
+        rss_mib: Its resident memory in MiB, once the session was gone; null where the system does not tell.
+    """
+
+    pid: int
+    session: int
+    rss_mib: float | None = None
+
+
+class OptionEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether options that should change what is computed did so in one cell.
+
+    Attributes:
+        options: Keys of such options, and the precision mode as ``ep:<name>``; all were left out together.
+        seen: False where the outputs are bit-identical without them.
+    """
+
+    options: tuple[str, ...]
+    seen: bool
 
 
 class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +121,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         timings_ms: ``create``, ``first_run``, ``teardown`` in milliseconds, measured inside the agent.
         started: UTC time in ISO 8601.
         attempt: 1, or 2 where a process killed from outside made a second attempt necessary.
+        retries: Verdicts of further tries of a failed cell, in their order; they never change its verdict.
+        effect: Whether options that should change what is computed did; null where none should, or where the
+            cell cannot tell, because its outputs are exact.
+        process: What it ran in; null where nothing ran, or the process did not outlive the cell.
         artifacts: Folder of a failing cell below the run folder, relative, with forward slashes.
     """
 
@@ -112,7 +147,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     timings_ms: dict[str, float] = {}
     started: str = ""
     attempt: int = 0
+    retries: tuple[Verdict, ...] = ()
+    effect: OptionEffect | None = None
+    process: ProcessState | None = None
     artifacts: str = ""
+
+    @property
+    def flaky(self) -> bool:
+        """Whether a further try gave another verdict."""
+        return any(verdict is not self.verdict for verdict in self.retries)
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,18 +29,36 @@ DEFAULTS: dict[str, Tolerance] = {
     "float32": Tolerance(rtol=1e-4, atol=1e-5),
     "float16": Tolerance(rtol=1e-3, atol=2.5e-3),
     "bfloat16": Tolerance(rtol=1e-2, atol=2e-2),
+    "float8": Tolerance(rtol=0.16, atol=0.32),
 }
 """Computing precision -> tolerance, finest first.
 
-All four are the defaults of onnxruntime's own C++ operator tests (``DefaultTolerance`` in
+The first four are the defaults of onnxruntime's own C++ operator tests (``DefaultTolerance`` in
 ``onnxruntime/test/providers/checkers.cc``, builds without training), so that an EP is held to what its
 own maintainers hold it to. float64 stands there with float32's absolute and a tenth of its relative
 tolerance: loose for double arithmetic, but the kernels behind it often take transcendental functions
-in single precision. ``delivered_bits`` shows what was really computed.
+in single precision. ``delivered_bits`` shows what was really computed. float8 has bfloat16's figures times
+16, the ratio of the unit roundoffs (2^-4 for E4M3, 2^-8): nobody publishes any.
 """
 
-FLOORS: dict[str, str] = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
-"""Precision of a cell -> the finest computing precision that it may be judged at."""
+FLOORS: dict[str, str] = {
+    "as_model": "float32",
+    "float32": "float32",
+    "tf32": "float16",
+    "float16": "float16",
+    "int16": "float16",
+    "bfloat16": "bfloat16",
+    "int8": "bfloat16",
+    "mixed": "bfloat16",
+    "float8": "float8",
+    "int4": "float8",
+}
+"""What a precision mode computes in -> the finest precision that it may be judged at.
+
+TF32 has the significand of float16. An integer type stands with the float whose rounding is as coarse as
+half a step of its scale, as a part of the largest value: 2^-8 for int8, 2^-4 for int4; int16 is finer than
+float16, which is the next one here. ``mixed`` leaves the choice to the provider, which may take bfloat16.
+"""
 
 _TOLERANT = {*DEFAULTS, "complex64", "complex128"}
 _COARSENESS = {precision: rank for rank, precision in enumerate(DEFAULTS)}
@@ -68,24 +86,24 @@ def default_tolerance(dtype: str, precision: str) -> Tolerance:
     return DEFAULTS[precision] if dtype in _TOLERANT else EXACT
 
 
-def computing_precision(float_types: Iterable[str], cell_precision: str) -> str:
+def computing_precision(float_types: Iterable[str], computes: str) -> str:
     """The coarsest precision that a correct EP may compute a model in.
 
     Args:
-        float_types: Element types that occur in the model; all but the four computing types of
-            ``DEFAULTS`` are passed over (float8 and float4 are stored, never computed in).
-        cell_precision: The cell's ``precision``; a key of ``FLOORS``. A model that holds nothing
-            coarser is judged at this floor: ``fp32`` for a float64 model too, since accelerators
-            without double units compute such models in single precision.
+        float_types: Element types that occur in the model; all but float64, float32, float16 and bfloat16
+            are passed over (float8 and float4 are stored; only a precision mode computes in them).
+        computes: What the cell's precision mode computes in, a key of ``FLOORS``; ``float32`` without
+            one. A model that holds nothing coarser is judged at its floor: float32 for a float64
+            model too, since accelerators without double units compute such models in single precision.
 
     Returns:
         A key of ``DEFAULTS``, never ``float64``.
 
     Raises:
-        ValueError: The cell's precision is unknown.
+        ValueError: Nothing is known about ``computes``.
     """
-    floor = FLOORS.get(cell_precision)
+    floor = FLOORS.get(computes)
     if floor is None:
-        raise ValueError(f"unknown precision {cell_precision!r}; valid: {', '.join(FLOORS)}")
+        raise ValueError(f"unknown precision {computes!r}; valid: {', '.join(FLOORS)}")
     candidates = {floor, *(_COARSENESS.keys() & set(float_types))}
     return max(candidates, key=_COARSENESS.__getitem__)

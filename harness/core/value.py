@@ -12,6 +12,7 @@ without this package (and without pickle):
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -102,14 +103,14 @@ def tensor(array: Array) -> Tensor:
 
 def to_wire(value: Value) -> Any:
     """The wire form of a value; see the module's docstring."""
-    if value is None:
-        return None
+    if isinstance(value, Tensor):  # nearly all of them are, and this is done several times for each cell
+        data = [str(item) for item in value.array.flat] if value.dtype == STRING else pack(value)
+        return {"dtype": value.dtype, "shape": list(value.array.shape), "data": data}
     if isinstance(value, Sequence):
         return {"sequence": [to_wire(item) for item in value.items]}
     if isinstance(value, Map):
         return {"keys": to_wire(value.keys), "values": to_wire(value.values)}
-    data = [str(item) for item in value.array.flat] if value.dtype == STRING else pack(value)
-    return {"dtype": value.dtype, "shape": list(value.array.shape), "data": data}
+    return None
 
 
 def from_wire(wire: Any) -> Value:
@@ -120,8 +121,10 @@ def from_wire(wire: Any) -> Value:
     """
     if wire is None:
         return None
-    if not isinstance(wire, dict) or not wire.keys() & {"sequence", "keys", "dtype"}:
-        raise ValueError(f"not the wire form of a value: {type(wire).__name__}")
+    if not isinstance(wire, dict):
+        raise ValueError(f"not the wire form of a value: {type(wire).__name__}")  # noqa: TRY004 - bad data
+    if "dtype" in wire:
+        return _tensor_from_wire(wire)
     if "sequence" in wire:
         return Sequence(items=tuple(from_wire(item) for item in wire["sequence"]))
     if "keys" in wire:
@@ -129,18 +132,17 @@ def from_wire(wire: Any) -> Value:
         if keys.array.ndim != 1 or keys.array.shape != values.array.shape:
             raise ValueError(f"keys {keys.array.shape} and values {values.array.shape} make no map")
         return Map(keys=keys, values=values)
-    return _tensor_from_wire(wire)
+    raise ValueError("not the wire form of a value: dict")
 
 
 def pack(value: Tensor) -> bytes:
     """The elements as ONNX's ``raw_data``: little-endian, C order, narrow types packed low bits first."""
-    array = np.ascontiguousarray(value.array)
     bits = BITS.get(value.dtype)
     if bits is None:
         # ml_dtypes arrays have no byte order to swap; numpy's own are little-endian on every supported CPU.
-        return array.tobytes()
+        return value.array.tobytes()
     per_byte = 8 // bits
-    codes = array.reshape(-1).view(np.uint8) & np.uint8((1 << bits) - 1)
+    codes = np.ascontiguousarray(value.array).reshape(-1).view(np.uint8) & np.uint8((1 << bits) - 1)
     padded = np.zeros(-(-codes.size // per_byte) * per_byte, np.uint8)
     padded[: codes.size] = codes
     shifts = np.arange(per_byte, dtype=np.uint8) * np.uint8(bits)
@@ -162,7 +164,7 @@ def unpack(dtype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
     if len(data) != -(-elements * (bits or 8 * numpy_dtype.itemsize) // 8):
         raise ValueError(f"{len(data)} bytes do not fill {dtype}{list(shape)}")
     if bits is None:
-        return Tensor(dtype=dtype, array=np.frombuffer(data, numpy_dtype).reshape(shape))
+        return Tensor(dtype=dtype, array=np.ndarray(shape, numpy_dtype, data))
     shifts = np.arange(8 // bits, dtype=np.uint8) * np.uint8(bits)
     codes = (np.frombuffer(data, np.uint8)[:, None] >> shifts) & np.uint8((1 << bits) - 1)
     flat = codes.reshape(-1)[:elements]
@@ -185,17 +187,28 @@ def leaves(name: str, value: Value) -> Iterator[tuple[str, Tensor | None]]:
         yield name, value
 
 
+def value_bytes(value: Value) -> int:
+    """Bytes of memory that the elements of a value take; of strings, about that."""
+    total = 0
+    for _, part in leaves("", value):
+        if part is not None:
+            total += part.array.nbytes
+            if part.dtype == STRING:
+                total += sum(map(sys.getsizeof, part.array.flat))
+    return total
+
+
 def _tensor_from_wire(wire: Any) -> Tensor:
     shape = tuple(wire["shape"])
     if wire["dtype"] == STRING:
-        if len(wire["data"]) != _elements(shape):
+        if not isinstance(wire["data"], list) or len(wire["data"]) != _elements(shape):
             raise ValueError(f"{len(wire['data'])} strings do not fill string{list(shape)}")
         return Tensor(dtype=STRING, array=_strings(wire["data"], shape))
     return unpack(wire["dtype"], shape, wire["data"])
 
 
 def _elements(shape: tuple[int, ...]) -> int:
-    if any(size < 0 for size in shape):
+    if shape and min(shape) < 0:
         raise ValueError(f"{list(shape)} is not a shape")
     return math.prod(shape)
 

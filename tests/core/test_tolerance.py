@@ -1,11 +1,14 @@
 """Tolerances by computing precision."""
 
 import math
+from typing import get_args
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.catalog.option import PrecisionMode
 from harness.core.tolerance import DEFAULTS, EXACT, FLOORS, Tolerance, computing_precision, default_tolerance
 from harness.core.value import DTYPES
 
@@ -35,14 +38,20 @@ def test_a_coarser_precision_never_has_a_tighter_tolerance() -> None:
 @pytest.mark.parametrize(
     ("types", "cell", "computing"),
     [
-        ((), "fp32", "float32"),
-        (("float64",), "fp32", "float32"),
-        (("float64", "float16", "float32"), "fp32", "float16"),
-        (("float16", "bfloat16"), "fp32", "bfloat16"),
-        (("float32",), "fp16", "float16"),
-        (("float16",), "bf16", "bfloat16"),
-        (("float8e4m3fn", "float4e2m1", "int8", "string"), "fp32", "float32"),
-        (("complex64",), "fp32", "float32"),
+        ((), "float32", "float32"),
+        (("float64",), "float32", "float32"),
+        (("float64", "float16", "float32"), "float32", "float16"),
+        (("float16", "bfloat16"), "as_model", "bfloat16"),
+        (("float32",), "float16", "float16"),
+        (("float32",), "tf32", "float16"),
+        (("float16",), "bfloat16", "bfloat16"),
+        (("bfloat16",), "float16", "bfloat16"),
+        (("float32",), "int8", "bfloat16"),
+        (("float32",), "mixed", "bfloat16"),
+        (("bfloat16",), "float8", "float8"),
+        (("float32",), "int4", "float8"),
+        (("float8e4m3fn", "float4e2m1", "int8", "string"), "float32", "float32"),
+        (("complex64",), "float32", "float32"),
     ],
 )
 def test_the_coarsest_computing_type_decides(types: tuple[str, ...], cell: str, computing: str) -> None:
@@ -57,8 +66,8 @@ def test_computing_precision_is_never_finer_than_its_floor(types: list[str], cel
 
 
 def test_unknown_precisions_are_refused_with_the_valid_ones() -> None:
-    with pytest.raises(ValueError, match="'int8'; valid: fp32, fp16, bf16"):
-        computing_precision((), "int8")
+    with pytest.raises(ValueError, match="'fp32'; valid: as_model, float32, tf32, float16"):
+        computing_precision((), "fp32")
     with pytest.raises(ValueError, match="'fp32'; valid: float64"):
         default_tolerance("float32", "fp32")
 
@@ -69,3 +78,9 @@ def test_a_tolerance_is_finite_and_not_negative(bad: float) -> None:
         Tolerance(rtol=bad, atol=0.0)
     with pytest.raises(ValueError, match="at least 0"):
         Tolerance(rtol=0.0, atol=bad)
+
+
+def test_every_precision_mode_has_its_tolerance() -> None:
+    (computes,) = [field for field in msgspec.structs.fields(PrecisionMode) if field.name == "computes"]
+    assert set(get_args(computes.type)) == FLOORS.keys()
+    assert set(FLOORS.values()) <= DEFAULTS.keys()
