@@ -1,42 +1,71 @@
 """The engine: cells in, a stream of events out.
 
-One thread owns all state and reacts to messages; processes are started by short-lived threads, because
-bringing up an interpreter blocks. Data goes one way: task -> agent -> outcome -> judge -> event.
+One thread owns all state and reacts to messages; whatever blocks (an interpreter that comes up, an
+environment that is built, a process that ends) does so in threads of its own. Data goes one way:
+task -> agent -> outcome -> judge -> event.
 """
 
+import contextlib
 import datetime as dt
 import os
 import queue
-import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from harness.agent.agent import NoRoomError
 from harness.core.cell import Cell
 from harness.core.errors import one_line
 from harness.core.verdict import Cause, Phase
+from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
 from harness.corpus.suites import Suite
+from harness.engine.builds import Builds
+from harness.engine.crew import Crew
+from harness.engine.device import device_of
 from harness.engine.docket import Docket
-from harness.engine.events import Event, TargetReady, Warned
-from harness.engine.job import Configuration, configuration, cpu_configuration, interpreter, is_local, job
+from harness.engine.effects import Effects
+from harness.engine.events import Event, Noted, TargetReady, Warned
+from harness.engine.job import Configuration, configuration, cpu_configuration, is_local, job
 from harness.engine.judge import judge_untried
 from harness.engine.lane import Lane
-from harness.engine.outcome import Died, Hung, Outcome, Raised, Ran, Rejected, Unavailable, from_result
-from harness.engine.process import ENDED, AgentProcess
+from harness.engine.model_files import piece
+from harness.engine.outcome import (
+    Died,
+    Hung,
+    Outcome,
+    Raised,
+    Ran,
+    Rejected,
+    Unavailable,
+    Unfeedable,
+    from_result,
+)
+from harness.engine.process import ENDED
+from harness.engine.protocol import nonsense
 from harness.engine.references import References
+from harness.engine.uv import InstallError
 from harness.engine.worker import Task, Worker
 from harness.golden.provenance import provenance
 from harness.golden.store import GoldenStore
 from harness.plan.file_format import Timeouts
 from harness.plan.plan import Plan
+from harness.plan.target import is_fixed
 
-STOP_S = 5.0
-"""Seconds that processes get to exit by themselves at the end of a run."""
+BATCH = 256
+"""Events handed out together, at most."""
+
+GATHER_S = 0.001
+"""Seconds in which messages gather before the engine reacts: less than what a worker has in hand."""
+
+LINGER_S = 0.01
+"""Seconds in which events gather before they are handed out."""
+
+PROTOCOL_ERROR = "ProtocolError"
 
 
 class Engine:
@@ -45,23 +74,37 @@ class Engine:
     Args:
         plan: What may be submitted.
         suites: Suite name -> suite.
-        processes: Target processes at once; by default one for each processor. Those that ask the CPU
-            provider for goldens come on top.
+        processes: Target processes at once that compute on this machine; by default one for each processor.
+            Those that ask the CPU provider for goldens come on top.
+        durations_ms: Id of a cell -> what it took before; decides what is begun first.
     """
 
-    def __init__(self, plan: Plan, suites: Mapping[str, Suite], processes: int | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        suites: Mapping[str, Suite],
+        processes: int | None = None,
+        durations_ms: Mapping[str, float] | None = None,
+    ) -> None:
         self._plan = plan
-        self._processes = processes or os.cpu_count() or 1
+        self._durations_ms = durations_ms or {}
         self._inbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
-        self._outbox: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()
-        self._lanes: dict[tuple[str, Configuration, bool], Lane] = {}
-        self._workers: dict[int, Worker] = {}
+        self._outbox: queue.SimpleQueue[Event | _End] = queue.SimpleQueue()
+        self._crew = Crew(
+            processes or os.cpu_count() or 1,
+            hear=lambda number, message: self._inbox.put(("heard", number, message)),
+            warn=lambda text: self._outbox.put(Warned(message=text)),
+            builds=Builds(
+                tell=lambda text: self._outbox.put(Noted(message=text)),
+                hear=lambda runtime, problem: self._inbox.put(("built", runtime, problem)),
+            ),
+        )
+        self._lanes: dict[tuple[object, ...], Lane] = {}
         self._announced: set[str] = set()
         references = References(GoldenStore(provenance()))
-        self._docket = Docket(plan, suites, references, self._ask, self._outbox.put)
+        self._effects = Effects(plan)
+        self._docket = Docket(plan, suites, references, self._effects, self._queue, self._outbox.put)
         self._draining = False
-        self._started = 0
-        self._scratch = tempfile.TemporaryDirectory(prefix="ep-harness-", ignore_cleanup_errors=True)
         self._thread = threading.Thread(target=self._run, name="ep-harness-engine", daemon=True)
         self._thread.start()
 
@@ -81,17 +124,34 @@ class Engine:
         Raises:
             BaseException: Whatever broke the engine itself.
         """
-        while True:
-            try:
-                # With a limit, for on Windows Ctrl-C does not interrupt a wait without one.
-                event = self._outbox.get(timeout=1.0)
-            except queue.Empty:
-                continue
-            if event is None:
-                return
-            if isinstance(event, BaseException):
-                raise event
-            yield event
+        for batch in self.batches():
+            yield from batch
+
+    def batches(self) -> Iterator[list[Event]]:
+        """``events``, all that have happened at a time: who writes them down waits for the disk only once."""
+        end: _End | None = None
+        while end is None:
+            batch: list[Event] = []
+            for event in self._waiting():
+                if isinstance(event, _End):
+                    end = event
+                else:
+                    batch.append(event)
+            if batch:
+                yield batch
+        if end.error is not None:
+            raise end.error
+
+    def _waiting(self) -> "Iterator[Event | _End]":
+        with contextlib.suppress(queue.Empty):
+            # With a limit, for on Windows Ctrl-C does not interrupt a wait without one.
+            yield self._outbox.get(timeout=1.0)
+            if self._docket.open > 1:
+                # More is about to come, and taken together it costs less: in turns of the interpreter's
+                # lock, and in waits for the disk.
+                time.sleep(LINGER_S)
+            for _ in range(BATCH - 1):
+                yield self._outbox.get_nowait()
 
     def close(self) -> None:
         """Kill every process and end, whatever is still queued. Harmless after the end."""
@@ -101,74 +161,129 @@ class Engine:
     # --- the engine's thread ---
 
     def _run(self) -> None:
+        error: BaseException | None = None
         try:
             while True:
                 while self._assign():
                     pass
                 if self._draining and not self._docket.open:
                     break
-                if not self._handle(self._next_message()):
+                if not self._handle_until_work():
                     break
-                # A message that waits may say that the next phase has begun already.
-                if self._inbox.empty():
-                    self._expire()
-        except BaseException as error:  # noqa: BLE001 - raised again where somebody listens
-            self._outbox.put(error)
+        except BaseException as broken:  # noqa: BLE001 - raised again where somebody listens
+            error = broken
         finally:
-            self._stop_all()
-            self._scratch.cleanup()
-            self._outbox.put(None)
+            self._crew.dismiss(gently=self._draining and not self._docket.open)
+            self._outbox.put(_End(error))
 
-    def _next_message(self) -> tuple[Any, ...] | None:
-        deadlines = [worker.deadline for worker in self._workers.values() if worker.deadline is not None]
-        timeout = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
-        try:
-            return self._inbox.get(timeout=timeout)
-        except queue.Empty:
-            return None
+    def _handle_until_work(self) -> bool:
+        """React to what comes in until it may have made work for ``_assign``; False ends the engine."""
+        work = False
+        while not work:
+            for message in self._messages():
+                if message[0] == "close":
+                    return False
+                work |= self._handle(message)
+            # Not before: a message that waits may say that the next phase has begun already.
+            work |= self._crew.expire()
+        return True
 
-    def _handle(self, message: tuple[Any, ...] | None) -> bool:
-        """React to one message; False ends the engine."""
-        if message is None:
-            return True
-        if message[0] == "close":
-            return False
-        if message[0] == "drain":
-            self._draining = True
-        elif message[0] == "submit":
+    def _messages(self) -> Iterator[tuple[Any, ...]]:
+        """What is in the inbox, after waiting for the first or for the next time limit."""
+        due = self._crew.next_deadline()
+        with contextlib.suppress(queue.Empty):
+            yield self._inbox.get(timeout=None if due is None else max(0.0, due - time.monotonic()))
+            time.sleep(GATHER_S)
+            while True:
+                yield self._inbox.get_nowait()
+
+    def _handle(self, message: tuple[Any, ...]) -> bool:
+        """React to one message; whether it may have made work for ``_assign``."""
+        kind = message[0]
+        if kind == "submit":
             self._submit(message[1])
-        else:
-            worker = self._workers.get(message[1])
-            if worker is not None:
-                self._hear(worker, message[2])
+        elif kind == "drain":
+            self._draining = True
+        elif kind == "heard":
+            worker = self._crew.workers.get(message[1])
+            return worker is not None and self._hear(worker, message[2])
+        elif kind == "built":
+            self._crew.builds.ended(message[1], message[2])
+        elif kind == "gone":
+            self._crew.is_gone(message[1])
         return True
 
     def _submit(self, cells: tuple[Cell, ...]) -> None:
+        lanes = set()
         for cell in cells:
-            target = self._plan.target(cell.target)
-            lane = self._lane(cell.target, configuration(target, cell), target.timeouts_s, target.workers)
-            lane.queue.append(Task(suite=cell.suite, model=cell.model, cell=cell))
+            if reason := self._plan.target(cell.target).declared(cell):
+                self._docket.declare(cell, reason)
+                continue
             self._docket.open += 1
+            self._effects.expect(cell)
+            lane = self._lane_of(cell)
+            lane.queue.append(Task(suite=cell.suite, model=cell.model, cell=cell))
+            if self._durations_ms:
+                lane.expected_ms += self._durations_ms.get(cell.id, 0.0)
+            lanes.add(lane)
+        if self._durations_ms:
+            for lane in lanes:
+                self._slow_ones_first(lane)
+            self._crew.sort()
 
-    def _ask(self, task: Task) -> None:
-        """Queue a question to the CPU provider of a runtime."""
-        lane = self._lane("cpu", cpu_configuration(task.runtime), Timeouts(), is_reference=True)
-        lane.queue.append(task)
+    def _slow_ones_first(self, lane: Lane) -> None:
+        """Several workers end at about the same time if the longest cells do not come last."""
+        if lane.width > 1:
+            took = self._durations_ms
+            lane.queue = deque(
+                sorted(lane.queue, key=lambda task: -took.get(task.cell.id, 0.0) if task.cell else 0.0)
+            )
 
-    def _lane(
-        self,
-        name: str,
-        config: Configuration,
-        limits: Timeouts,
-        width: int = 1,
-        *,
-        is_reference: bool = False,
-    ) -> Lane:
+    def _queue(self, task: Task) -> None:
+        """Queue a question to the CPU provider of a runtime, one for a baseline, or a cell once more."""
+        if task.cell is not None:
+            # At once: until then its first result is held in memory, with the outputs.
+            self._lane_of(task.cell).queue.appendleft(task)
+            return
+        if task.compared is not None:
+            self._lane_of_baseline(task.compared).queue.append(task)
+            return
         # A target may well be the CPU provider itself; its cells must not stand before questions to it.
-        key = (name, config, is_reference)
+        key = ("reference", task.runtime)
         if key not in self._lanes:
-            self._lanes[key] = Lane(name, config, limits, width, is_reference=is_reference)
+            config = cpu_configuration(task.runtime)
+            self._open(key, Lane("cpu", config, Timeouts(), is_reference=True))
+        self._lanes[key].queue.append(task)
+
+    def _lane_of(self, cell: Cell) -> Lane:
+        key = (cell.target, tuple(pair for pair in cell.axes if is_fixed(pair[0])))
+        if key not in self._lanes:
+            self._open(key, self._lane(cell, configuration(self._plan.target(cell.target), cell)))
         return self._lanes[key]
+
+    def _lane_of_baseline(self, cell: Cell) -> Lane:
+        doubt = self._effects.doubt(cell)
+        config = doubt.without if doubt else configuration(self._plan.target(cell.target), cell)
+        key = ("baseline", config)
+        if key not in self._lanes:
+            self._open(key, self._lane(cell, config))
+        return self._lanes[key]
+
+    def _lane(self, cell: Cell, config: Configuration) -> Lane:
+        target = self._plan.target(cell.target)
+        return Lane(
+            target.name,
+            config,
+            target.timeouts_s,
+            1 if target.alone else target.workers,
+            device=device_of(target, cell),
+            alone=target.alone,
+            renew_after=target.renew_after,
+        )
+
+    def _open(self, key: tuple[object, ...], lane: Lane) -> None:
+        self._lanes[key] = lane
+        self._crew.add(lane)
 
     # --- tasks to workers ---
 
@@ -176,20 +291,42 @@ class Engine:
         """Give every worker what it can hold; start and stop workers as the queues ask for.
 
         Returns:
-            Whether something was settled on the spot, which may have put new questions into the queues; no
-            message will come to tell.
+            Whether something was settled on the spot, which may have put new questions into the queues, or
+            a question opened a lane; no message will come to tell.
         """
         settled = False
         # Reading a model for one lane may queue a question for another, so references come last but win:
-        # they are few and do not count against the limit.
-        for lane in sorted(self._lanes.values(), key=lambda lane: lane.is_reference):
-            for worker in list(lane.workers):
-                while worker.has_room and lane.queue:
+        # they are few and do not count against the limit. A question may add a lane.
+        lanes = tuple(self._crew.lanes)
+        for lane in lanes:
+            for worker in tuple(lane.workers):
+                if worker.retiring and worker.idle:
+                    worker.stop()
+                while worker.has_room and lane.queue and not self._must_wait(lane, worker):
                     settled |= not self._hand_over(lane, worker, lane.queue.popleft())
-            while lane.wants_worker and (lane.is_reference or self._slot_free()):
-                self._start_worker(lane)
+            if lane.wants_worker:
+                try:
+                    self._crew.staff(lane)
+                except InstallError as error:
+                    unbuilt = Unavailable(
+                        cause=Cause.NOT_INSTALLED, reason=error.reason, printed=error.printed
+                    )
+                    self._give_up(lane, unbuilt, {})
+                except (OSError, ValueError) as error:
+                    self._give_up(lane, Unavailable(cause=Cause.NOT_INSTALLED, reason=one_line(error)), {})
             settled |= self._settle(lane)
-        return settled
+        return settled or len(self._crew.lanes) > len(lanes)
+
+    def _must_wait(self, lane: Lane, worker: Worker) -> bool:
+        """Where nothing else may run meanwhile, a task waits for its golden, and for the task before."""
+        if not lane.alone:
+            return False
+        # In this order: a question must neither be asked during the task before, nor be overlooked.
+        return (
+            bool(worker.hands)
+            or self._docket.foresee(lane.queue[0])
+            or not self._crew.is_quiet(but_for=worker)
+        )
 
     def _settle(self, lane: Lane) -> bool:
         """Where a configuration is unusable, that is the outcome of all its tasks; whether there were any."""
@@ -199,98 +336,111 @@ class Engine:
             self._docket.conclude(lane.queue.popleft(), lane.verdict)
         return True
 
-    def _slot_free(self) -> bool:
-        busy = sum(len(lane.workers) for lane in self._lanes.values() if not lane.is_reference)
-        if busy < self._processes:
-            return True
-        idle = (lane.idle_worker for lane in self._lanes.values() if not lane.is_reference)
-        worker = next(filter(None, idle), None)
-        if worker is not None:
-            worker.stop()
-        return False
-
     def _hand_over(self, lane: Lane, worker: Worker, task: Task) -> bool:
         """Give a worker a task; False where its model cannot be read, which is its outcome."""
         case = self._docket.case(task)
         if isinstance(case, ModelError):
             self._docket.conclude(task, case)
             return False
-        self._docket.foresee(task, case)
-        axes = dict(task.cell.axes) if task.cell else {}
+        self._docket.foresee(task)
+        cell = task.cell or task.compared
+        axes = dict(cell.axes) if cell else {}
         try:
-            message = job(case, axes, local=is_local(lane.configuration.runtime))
+            message = job(case, axes, worker.tensors, local=is_local(lane.configuration.runtime))
+        except NoRoomError as error:
+            self._docket.conclude(task, Unfeedable(message=str(error)))
+            return False
         except OSError as error:
             self._docket.conclude(task, ModelError(case.model_path, str(error)))
             return False
         task.started = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+        task.nbytes = worker.tensors.nbytes
         worker.hand(task, message)
         return True
 
-    def _start_worker(self, lane: Lane) -> None:
-        self._started += 1
-        number = self._started
-        folder = Path(self._scratch.name) / str(number)
-        folder.mkdir()
-        config = lane.configuration
-        try:
-            process = AgentProcess(interpreter(config.runtime), dict(config.env), folder)
-        except (OSError, NotImplementedError, ValueError) as error:
-            self._give_up(lane, Unavailable(cause=Cause.NOT_INSTALLED, reason=one_line(error)), {})
-            return
-        worker = Worker(number, process, lane.limits)
-        lane.workers.append(worker)
-        self._workers[number] = worker
-        deliver = lambda message: self._inbox.put(("heard", number, message))  # noqa: E731
-        threading.Thread(target=process.serve, args=(config.message(), deliver), daemon=True).start()
-
     # --- messages from workers ---
 
-    def _hear(self, worker: Worker, message: tuple[Any, ...]) -> None:
+    def _hear(self, worker: Worker, message: tuple[Any, ...]) -> bool:
+        """React to a worker's message; whether it may have made work for ``_assign``."""
+        if message is ENDED:
+            self._bury(worker)
+            return True
+        if worker.stopping or worker.broken:
+            return False  # what it still says was overtaken by the decision to let it go
+        if problem := nonsense(worker, message):
+            worker.break_off(problem)
+            return False
         kind = message[0]
-        if kind == "phase":
-            worker.enter(Phase(message[2]))
-        elif kind == "result":
-            worker.result = self._read(message[2])
-            worker.enter(Phase.TEARDOWN)
-        elif kind == "done":
-            self._done(worker, message[2])
+        if kind in {"phase", "need", "result", "done"}:
+            return self._hear_of_job(worker, kind, message)
+        if kind == "imported":
+            worker.has_imported()
+            return worker.lane is None  # a cell that runs alone may have waited for that
+        if worker.lane is None:
+            worker.discard()  # a spare one that is of no use, whatever its reasons
         elif kind == "ready":
-            lane = self._lane_of(worker)
-            worker.ready = True
-            lane.failed_starts = 0
-            worker.rest()
-            self._announce(lane, message[1])
+            worker.lane.failed_starts = 0
+            worker.is_ready()
+            self._announce(worker.lane, message[1])
         elif kind == "unavailable":
             _, cause, reason, printed, fingerprint = message
-            verdict = Unavailable(cause=cause, reason=reason, printed=printed)
-            self._dismiss(worker, verdict, fingerprint)
+            useless = Unavailable(cause=cause, reason=reason, printed=printed)
+            self._dismiss(worker, worker.lane, useless, fingerprint)
         elif kind == "rejected":
             _, option, reason, printed, fingerprint = message
-            self._dismiss(worker, Rejected(option=option, reason=reason, printed=printed), fingerprint)
-        elif message == ENDED:
-            self._bury(worker)
+            rejected = Rejected(option=option, reason=reason, printed=printed)
+            self._dismiss(worker, worker.lane, rejected, fingerprint)
+        return True
 
-    def _read(self, result: dict[str, Any]) -> Outcome:
+    def _hear_of_job(self, worker: Worker, kind: str, message: tuple[Any, ...]) -> bool:
+        if kind == "phase":
+            worker.enter(Phase(message[2]))
+        elif kind == "need":
+            self._send_piece(worker, *message[1:])
+        elif kind == "result":
+            worker.result = self._read(worker, message[2])
+            worker.enter(Phase.TEARDOWN)
+        else:
+            self._done(worker, message[2])
+            return True
+        return False
+
+    def _send_piece(self, worker: Worker, job: int, name: str, offset: int) -> None:
+        """An agent elsewhere does not have a model yet. While it comes, the time for its session stands."""
+        case = next(self._docket.case(task) for task in worker.hands if id(task) == job)
+        content = piece(case, name, offset) if isinstance(case, Case) else None
+        worker.send_piece(job, name, offset, content)
+
+    def _read(self, worker: Worker, result: dict[str, Any]) -> Outcome:
         try:
-            return from_result(result)
-        except (ValueError, TypeError, KeyError, msgspec.ValidationError) as error:
+            return from_result(result, worker.tensors)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             # An agent that talks nonsense is a broken target, and must not break the run.
-            return Raised(phase=Phase.RUN, kind="ProtocolError", message=one_line(error))
+            return Raised(phase=Phase.RUN, kind=PROTOCOL_ERROR, message=one_line(error))
 
-    def _done(self, worker: Worker, teardown_ms: float) -> None:
+    def _done(self, worker: Worker, after: dict[str, Any]) -> None:
         task, outcome = worker.hands.popleft(), worker.result
         worker.result = None
+        process = worker.count(after)
         worker.rest()
         if isinstance(outcome, Ran):
-            timings = {**outcome.timings_ms, "teardown": teardown_ms}
-            outcome = msgspec.structs.replace(outcome, timings_ms=timings)
+            timings = {**outcome.timings_ms, "teardown": after["teardown_ms"]}
+            outcome = msgspec.structs.replace(outcome, timings_ms=timings, process=process)
+        elif isinstance(outcome, Raised):
+            outcome = msgspec.structs.replace(outcome, process=process, sick=one_line(after.get("sick", "")))
         if outcome is not None:
             self._docket.conclude(task, outcome)
+        if after.get("sick"):
+            worker.discard()
+        if worker.lane is not None:
+            self._crew.keep_spare(worker.lane)
 
-    def _dismiss(self, worker: Worker, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]) -> None:
+    def _dismiss(
+        self, worker: Worker, lane: Lane, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]
+    ) -> None:
         """A process says that it is of no use, and ends."""
         worker.stopping = True
-        self._give_up(self._lane_of(worker), verdict, fingerprint)
+        self._give_up(lane, verdict, fingerprint)
 
     def _give_up(self, lane: Lane, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]) -> None:
         problem = one_line(judge_untried(verdict).reason)
@@ -308,79 +458,76 @@ class Engine:
         # One option's value may be refused while another works: a target is of no use when none does.
         hope = problem and any(
             other.name == lane.name and not other.is_reference and other.verdict is None
-            for other in self._lanes.values()
+            for other in self._crew.lanes
         )
         if not lane.is_reference and lane.name not in self._announced and not hope:
             self._announced.add(lane.name)
-            self._outbox.put(TargetReady(target=lane.name, fingerprint=fingerprint, problem=problem))
+            # Axes vary the options, and the one that happens to be first says nothing about the environment.
+            options = {"options": self._plan.target(lane.name).options} if "options" in fingerprint else {}
+            self._outbox.put(
+                TargetReady(target=lane.name, fingerprint={**fingerprint, **options}, problem=problem)
+            )
 
     def _bury(self, worker: Worker) -> None:
         """A process has ended, in whichever way: its current task gets the outcome, the rest goes back."""
-        lane = self._lane_of(worker)
-        lane.workers.remove(worker)
-        del self._workers[worker.number]
-        if worker.stopping:
-            threading.Thread(target=worker.process.ended, daemon=True).start()
+        lane = worker.lane
+        self._crew.remove(worker)
+        if lane is None or worker.stopping:
+            if lane is not None:
+                lane.queue.extendleft(reversed(worker.hands))
+            self._crew.reap(worker, then=lambda: self._inbox.put(("gone", worker)))
             return
         end = worker.end()
+        if worker.slot is not None:
+            worker.slot.release()
+        if worker.is_spare and end.phase is Phase.START:
+            self._crew.do_without_spares(lane)
+            return
         if not worker.ready:
-            self._start_failed(lane, end)
+            self._start_failed(lane, end, out_of_reach=worker.process.lost)
             return
         if not worker.hands:
             return  # it died idle, and took nothing with it
+        lane.losses += 1
         task = worker.hands.popleft()
         lane.queue.extendleft(reversed(worker.hands))
         if worker.result is not None:
             self._docket.conclude(task, _with_teardown(worker.result, end))
-        elif isinstance(end, Died) and end.cause == "SIGKILL" and task.attempt == 1:
+        elif isinstance(end, Died) and (end.cause == "SIGKILL" or worker.process.lost) and task.attempt == 1:
             # No program does this to itself: the system or a person did. One more try tells which.
             task.attempt = 2
             lane.queue.appendleft(task)
+        elif worker.process.lost:
+            reason = f"the connection was lost in phase {end.phase}, and so it was in the try before"
+            self._docket.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
         else:
             self._docket.conclude(task, end)
 
-    def _start_failed(self, lane: Lane, end: Died | Hung) -> None:
+    def _start_failed(self, lane: Lane, end: Died | Hung, *, out_of_reach: bool) -> None:
         lane.failed_starts += 1
         if lane.failed_starts < Lane.START_ATTEMPTS and isinstance(end, Died):
             return
         registering = end.phase is Phase.REGISTER
         cause = Cause.REGISTRATION_FAILED if registering else Cause.IMPORT_FAILED
+        if out_of_reach:
+            cause = Cause.NO_DEVICE
         how = (end.cause or "exited early") if isinstance(end, Died) else f"no answer in {end.limit_s:g} s"
         last = one_line(end.printed.strip().rsplit("\n", 1)[-1])
         reason = f"the process ended in phase {end.phase}: {how}" + (f"; it printed: {last}" if last else "")
         self._give_up(lane, Unavailable(cause=cause, reason=reason, printed=end.printed), {})
 
-    def _lane_of(self, worker: Worker) -> Lane:
-        return next(lane for lane in self._lanes.values() if worker in lane.workers)
 
-    # --- time and end ---
+class _End(msgspec.Struct, frozen=True):
+    """Nothing more will come; ``error`` broke the engine."""
 
-    def _expire(self) -> None:
-        now = time.monotonic()
-        for worker in self._workers.values():
-            if worker.deadline is not None and worker.deadline <= now:
-                worker.expire()
-
-    def _stop_all(self) -> None:
-        """Let idle processes exit by themselves where the run came to its end; kill all others."""
-        grace = STOP_S if self._draining and not self._docket.open else 0.0
-        threads = []
-        for worker in self._workers.values():
-            if grace and worker.ready and not worker.hands:
-                worker.stop()
-            else:
-                worker.process.kill()
-            threads.append(threading.Thread(target=worker.process.ended, args=(grace,), daemon=True))
-        for thread in threads:
-            thread.start()
-        deadline = time.monotonic() + STOP_S
-        for thread in threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+    error: BaseException | None
 
 
 def _with_teardown(outcome: Outcome, end: Died | Hung) -> Outcome:
     """A result that was there before the process died keeps its worth, with a note."""
+    how = (end.cause or "it exited") if isinstance(end, Died) else f"no end within {end.limit_s:g} s"
+    if isinstance(outcome, Raised):
+        return msgspec.structs.replace(outcome, sick=f"in teardown, {how}")
     if not isinstance(outcome, Ran):
         return outcome
-    how = (end.cause or "it exited") if isinstance(end, Died) else f"no end within {end.limit_s:g} s"
     return msgspec.structs.replace(outcome, teardown=f"the process died in teardown, after the result: {how}")

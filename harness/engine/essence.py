@@ -5,7 +5,7 @@ from pathlib import Path
 
 from harness.core.errors import one_line
 
-_PLACE = re.compile(r"(?:/[\w.+-]+)*?/(?:onnxruntime_src|onnxruntime/core)/\S*?([\w.]+:\d+) ")
+_PLACE = re.compile(r"(?:/[\w.+-]+)*?/(?:onnxruntime_src|onnxruntime/(?:core|python))/\S*?([\w.]+:\d+) ")
 _STATUS = re.compile(r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : ")
 _AFTER_PARAMETERS = re.compile(r"::<lambda\([^)]*\)>|\s*\bconst\b|\s*\[with [^]]*\]")
 

@@ -44,4 +44,10 @@ class Warned(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-Event = TargetReady | Finished | Warned
+class Noted(msgspec.Struct, frozen=True, kw_only=True):
+    """Something takes its time that a person may wonder about, such as a runtime that is built."""
+
+    message: str
+
+
+Event = TargetReady | Finished | Warned | Noted

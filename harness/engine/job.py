@@ -1,14 +1,15 @@
 """What is asked of an agent: its configuration, and one job for each model."""
 
-import shlex
 import sys
 from typing import Any
 
 import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
-from harness.core.value import to_wire
 from harness.corpus.case import Case
+from harness.engine.environments import built_python, note_use
+from harness.engine.model_files import parcel
+from harness.engine.tensor_files import Tensors
 from harness.plan.target import Runtime, Target
 
 CPU = "CPUExecutionProvider"
@@ -24,6 +25,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         plugin: Package or path of a plugin library; None for a provider of the build.
         device: Device filter as sorted pairs.
         options: Provider options as sorted pairs.
+        session: Session configuration entries as sorted pairs.
         memory_limit_mb: Cap on the address space in MiB; None for none.
     """
 
@@ -33,28 +35,33 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     plugin: str | None = None
     device: tuple[tuple[str, str], ...] = ()
     options: tuple[tuple[str, str], ...] = ()
+    session: tuple[tuple[str, str], ...] = ()
     memory_limit_mb: int | None = None
 
-    def message(self) -> dict[str, Any]:
-        """The configuration as the agent takes it."""
+    def message(self, tensor_folders: list[str]) -> dict[str, Any]:
+        """The configuration as the agent takes it, with the folders for its tensors."""
         return {
+            "tensor_folders": tensor_folders,
             "providers": list(self.providers),
             "plugin": self.plugin,
             "device": dict(self.device),
             "options": dict(self.options),
+            "session": dict(self.session),
             "memory_limit_mb": self.memory_limit_mb,
         }
 
 
 def configuration(target: Target, cell: Cell) -> Configuration:
     """The configuration that a cell of this target needs."""
+    mode = target.mode_at(cell)
     return Configuration(
         runtime=target.runtime,
-        env=tuple(sorted(target.env.items())),
+        env=tuple(sorted((target.env | (mode.env if mode else {})).items())),
         providers=target.provider,
         plugin=target.plugin,
         device=tuple(sorted(target.device.items())),
         options=tuple(sorted(target.options_at(cell).items())),
+        session=tuple(sorted(mode.session.items())) if mode else (),
         memory_limit_mb=target.memory_limit_mb,
     )
 
@@ -65,25 +72,16 @@ def cpu_configuration(runtime: Runtime) -> Configuration:
 
 
 def interpreter(runtime: Runtime) -> tuple[str, ...]:
-    """The command that starts a runtime's Python.
+    """The command that starts a local runtime's Python; an environment has to be built before.
 
     Raises:
-        NotImplementedError: This release cannot make such a runtime; the text says what can be done instead.
+        InstallError: A wheel that it is to be built from is not there.
     """
     if runtime.python:
         return (runtime.python,)
-    if runtime.command:
-        return tuple(shlex.split(runtime.command))
     if runtime.packages:
-        raise NotImplementedError(
-            "environments are not built from package names yet: make one and name its interpreter, "
-            'runtime = { python = "/path/to/python" }'
-        )
-    if runtime.ssh:
-        raise NotImplementedError(
-            "ssh runtimes are not there yet: name a command that ends in a Python, "
-            f'runtime = {{ command = "ssh {runtime.ssh} python3" }}'
-        )
+        note_use(runtime)
+        return (str(built_python(runtime)),)
     return (sys.executable,)
 
 
@@ -92,23 +90,30 @@ def is_local(runtime: Runtime) -> bool:
     return not (runtime.command or runtime.ssh)
 
 
-def job(case: Case, axes: dict[str, str], *, local: bool) -> dict[str, Any]:
+def job(case: Case, axes: dict[str, str], tensors: Tensors, *, local: bool) -> dict[str, Any]:
     """One model as the agent takes it.
 
     Args:
         case: The model and its inputs.
         axes: Values of the session axes; those of ``AXIS_DEFAULTS`` for a golden.
-        local: Whether the agent can read the model's path; elsewhere it travels as bytes.
+        tensors: What carries the inputs.
+        local: Whether the agent can read the model's path; elsewhere it asks for what it does not have.
 
     Raises:
+        NoRoomError: There is no room for the inputs.
         OSError: The model's file cannot be read any more.
     """
     settings = AXIS_DEFAULTS | axes
-    return {
-        "model": str(case.model_path) if local else case.model_path.read_bytes(),
-        "data_sets": [
-            [(name, to_wire(value)) for name, value in data_set.inputs] for data_set in case.data_sets
-        ],
-        "graph_optimization": settings["graph_optimization"],
-        "execution_mode": settings["execution_mode"],
-    }
+    tensors.begin()
+    try:
+        return {
+            "model": str(case.model_path) if local else parcel(case),
+            "data_sets": [
+                [(name, tensors.put(value)) for name, value in data_set.inputs] for data_set in case.data_sets
+            ],
+            "graph_optimization": settings["graph_optimization"],
+            "execution_mode": settings["execution_mode"],
+        }
+    except BaseException:
+        tensors.discard()
+        raise

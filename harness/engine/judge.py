@@ -9,13 +9,13 @@ from collections.abc import Callable
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.compare import Comparison, compare_all
+from harness.core.compare import Comparison
 from harness.core.errors import one_line
-from harness.core.record import SCHEMA, OutputMetrics, Placement, Record
+from harness.core.record import SCHEMA, OptionEffect, OutputMetrics, Placement, ProcessState, Record
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
-from harness.core.value import Value
 from harness.core.verdict import Family, Phase, Verdict
 from harness.corpus.case import Case
+from harness.engine.compare_sets import compare_sets
 from harness.engine.essence import essence
 from harness.engine.outcome import (
     Died,
@@ -33,15 +33,11 @@ from harness.plan.plan import Plan
 
 ToleranceFor = Callable[[str], Tolerance]
 
-RANDOM_OPERATORS = frozenset(
-    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-)
-"""Operators whose generator the standard leaves open, a seed or not: their values judge nobody."""
-
 _OUT_OF_MEMORY = re.compile(
     r"\bMemoryError\b|bad_alloc|bad allocation|out of memory|Failed to allocate memory|MemoryAllocation\b",
     re.IGNORECASE,
 )
+_FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
 _REFUSAL = re.compile(r"not (?:yet )?(?:supported|implemented)|unsupported|NOT_IMPLEMENTED", re.IGNORECASE)
 
 
@@ -56,6 +52,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     outputs: tuple[OutputMetrics, ...] = ()
     golden: str = ""
     timings_ms: dict[str, float] = {}
+    effect: OptionEffect | None = None
 
 
 def judge(
@@ -112,7 +109,11 @@ def _raised(outcome: Raised, case: Case, reference: Golden) -> Judgement:
         verdict = Verdict.UNSUPPORTED
     else:
         verdict = Verdict.ERROR
-    return Judgement(verdict=verdict, phase=outcome.phase, reason=essence(text, case.model_path))
+    reason = essence(text, case.model_path)
+    if outcome.sick:
+        note = f"; the process was replaced: {one_line(essence(outcome.sick), 100)}"
+        reason = one_line(reason, 300 - len(note)) + note
+    return Judgement(verdict=verdict, phase=outcome.phase, reason=reason)
 
 
 def _ran(outcome: Ran, case: Case, golden: Golden, tolerance_for: ToleranceFor) -> Judgement:
@@ -124,9 +125,9 @@ def _ran(outcome: Ran, case: Case, golden: Golden, tolerance_for: ToleranceFor) 
     else:
         answers, judged_by = (), ""
     if judged_by:
-        compared = _compare(answers, outcome.outputs, tolerance_for)
+        compared = compare_sets(answers, outcome.outputs, tolerance_for)
         verdict, reason = (
-            _disputed(case, golden, tolerance_for)
+            _excused(outcome, case, golden, compared, tolerance_for)
             or _wrong(outcome, answers, compared, tolerance_for)
             or placed(outcome.placement, case.facts.shape_only_ops)
         )
@@ -144,20 +145,18 @@ def _ran(outcome: Ran, case: Case, golden: Golden, tolerance_for: ToleranceFor) 
     )
 
 
-def _disputed(case: Case, golden: Golden, tolerance_for: ToleranceFor) -> tuple[Verdict, str] | None:
-    """Whether the golden is fit to judge anybody."""
-    random = RANDOM_OPERATORS & case.facts.op_types.keys()
-    if random:
-        return Verdict.REFERENCE_DISPUTED, f"{', '.join(sorted(random))} draws numbers; no two runtimes agree"
-    if golden.status != "ok":
+def _excused(
+    outcome: Ran, case: Case, golden: Golden, compared: Comparison, tolerance_for: ToleranceFor
+) -> tuple[Verdict, str] | None:
+    """A disputed golden judges no values; shapes and types it does, where the expected data agree."""
+    if not golden.disputed:
         return None
-    if not golden.deterministic:
-        return Verdict.REFERENCE_DISPUTED, "the CPU EP itself gives another result each time"
     expected = tuple(data_set.expected for data_set in case.data_sets)
-    dispute = _compare(expected, golden.outputs, _forgiving(case, tolerance_for), only_known=True)
-    if dispute.verdict is None:
-        return None
-    return Verdict.REFERENCE_DISPUTED, f"golden and expected data disagree: {dispute.message}"
+    if compared.verdict in _FORM:
+        consent = compare_sets(expected, outcome.outputs, tolerance_for, only_known=True)
+        if not any(expected) or consent.verdict in _FORM:
+            return None
+    return Verdict.REFERENCE_DISPUTED, golden.disputed
 
 
 def _wrong(
@@ -169,7 +168,7 @@ def _wrong(
     if compared.verdict is not None:
         return compared.verdict, compared.message
     if outcome.second is not None:
-        again = _compare(answers[:1], (outcome.second,), tolerance_for)
+        again = compare_sets(answers[:1], (outcome.second,), tolerance_for)
         if again.verdict is not None:
             return Verdict.NONDETERMINISTIC, f"a second run of the same session differs: {again.message}"
     return None
@@ -186,9 +185,12 @@ def placed(placement: Placement, shape_only_ops: frozenset[str]) -> tuple[Verdic
     if not placement.ep_nodes:
         return Verdict.FALLBACK, f"no node ran on the EP; on the CPU: {_listed(placement.cpu_ops)}"
     compute = {op: count for op, count in placement.cpu_ops.items() if op not in shape_only_ops}
+    # Along a chain, what the first provider does not take falls to the next one before it falls to the CPU.
+    later = list(placement.chain_ops.items())[1:]
+    left = [f"left to {provider}: {_listed(ops)}" for provider, ops in later if ops]
     if compute:
-        return Verdict.PASS_PARTIAL, f"left to the CPU: {_listed(compute)}"
-    return Verdict.PASS, ""
+        left.append(f"left to the CPU: {_listed(compute)}")
+    return Verdict.PASS_PARTIAL if compute else Verdict.PASS, "; ".join(left)
 
 
 def record_of(
@@ -198,6 +200,7 @@ def record_of(
     *,
     started: str,
     attempt: int,
+    process: ProcessState | None = None,
 ) -> Record:
     """Complete a judgement to a record: whose it is, and whether the matrix expects it.
 
@@ -233,14 +236,17 @@ def record_of(
         outputs=judgement.outputs,
         golden=judgement.golden,
         timings_ms=judgement.timings_ms,
+        effect=judgement.effect,
         started=started,
         attempt=attempt,
+        process=process,
     )
 
 
 def tolerance_rule(plan: Plan, cell: Cell, case: Case) -> ToleranceFor:
     """Element type -> tolerance, for one cell: the matrix's entry, else the default of what computes."""
-    precision = computing_precision(case.facts.float_types, cell.axis("precision"))
+    mode = plan.target(cell.target).mode_at(cell)
+    precision = computing_precision(case.facts.float_types, mode.computes if mode else "float32")
     chosen = plan.tolerance(cell)
 
     def tolerance_for(dtype: str) -> Tolerance:
@@ -251,36 +257,6 @@ def tolerance_rule(plan: Plan, cell: Cell, case: Case) -> ToleranceFor:
         return Tolerance(rtol=chosen[0], atol=chosen[1])
 
     return tolerance_for
-
-
-def _forgiving(case: Case, tolerance_for: ToleranceFor) -> ToleranceFor:
-    """The suite's own tolerance or ours, whichever is wider: a dispute must be beyond doubt."""
-
-    def wider(dtype: str) -> Tolerance:
-        ours = tolerance_for(dtype)
-        if ours == Tolerance(rtol=0.0, atol=0.0):
-            return ours
-        return Tolerance(rtol=max(ours.rtol, case.rtol), atol=max(ours.atol, case.atol))
-
-    return wider
-
-
-def _compare(
-    answers: tuple[NamedValues, ...],
-    results: tuple[NamedValues, ...],
-    tolerance_for: ToleranceFor,
-    *,
-    only_known: bool = False,
-) -> Comparison:
-    """Compare all data sets at once; beyond the first, names carry the data set's number."""
-    wanted: list[tuple[str, Value]] = []
-    found: list[tuple[str, Value]] = []
-    for index, (answer, result) in enumerate(zip(answers, results, strict=True)):
-        prefix = f"{index}/" if index else ""
-        known = {name for name, _ in answer}
-        wanted += [(prefix + name, value) for name, value in answer]
-        found += [(prefix + name, value) for name, value in result if name in known or not only_known]
-    return compare_all(wanted, found, tolerance_for)
 
 
 def _listed(ops: dict[str, int]) -> str:

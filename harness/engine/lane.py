@@ -5,7 +5,7 @@ from collections import deque
 from harness.engine.job import Configuration
 from harness.engine.outcome import Rejected, Unavailable
 from harness.engine.worker import Task, Worker
-from harness.plan.file_format import Timeouts
+from harness.plan.file_format import RenewAfter, Timeouts
 
 
 class Lane:
@@ -17,24 +17,49 @@ class Lane:
         limits: Time limits of the phases.
         width: Processes at once.
         is_reference: Whether the CPU provider gives its answers here; such a lane goes first.
+        device: What its sessions occupy; None where nobody is in the way.
+        alone: Whether nothing else may run meanwhile.
+        renew_after: When a process is replaced.
     """
 
     START_ATTEMPTS = 2
     """Processes in a row that may die before they are ready: one kill from outside says nothing."""
 
     def __init__(
-        self, name: str, configuration: Configuration, limits: Timeouts, width: int, *, is_reference: bool
+        self,
+        name: str,
+        configuration: Configuration,
+        limits: Timeouts,
+        width: int = 1,
+        *,
+        is_reference: bool = False,
+        device: str | None = None,
+        alone: bool = False,
+        renew_after: RenewAfter | None = None,
     ) -> None:
         self.name = name
         self.configuration = configuration
         self.limits = limits
         self.width = width
+        self.slots = width
         self.is_reference = is_reference
+        self.device = device
+        self.alone = alone
+        self.renew_after = renew_after or RenewAfter()
         self.queue: deque[Task] = deque()
         self.workers: list[Worker] = []
+        self.expected_ms = 0.0
+        """What the tasks took the last time; those that never ran count nothing."""
         self.failed_starts = 0
+        self.losses = 0
+        """Processes that died at work."""
         self.verdict: Unavailable | Rejected | None = None
         """What holds for every task once the configuration has turned out to be unusable."""
+
+    @property
+    def interpreter(self) -> tuple[object, ...]:
+        """What lanes have in common that can use each other's spare processes."""
+        return self.configuration.runtime, self.configuration.env
 
     @property
     def wants_worker(self) -> bool:
@@ -50,13 +75,3 @@ class Lane:
             and len(self.queue) > starting
             and (not alive or starting < len(alive))
         )
-
-    @property
-    def idle_worker(self) -> Worker | None:
-        """A worker that could go, because this lane has nothing for it."""
-        if self.queue:
-            return None
-        idle = (
-            worker for worker in self.workers if worker.ready and not worker.stopping and not worker.hands
-        )
-        return next(idle, None)

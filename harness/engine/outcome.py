@@ -4,9 +4,10 @@ from typing import Any
 
 import msgspec
 
-from harness.core.record import Placement
-from harness.core.value import Value, from_wire
+from harness.core.record import Placement, ProcessState
+from harness.core.value import Value
 from harness.core.verdict import Phase
+from harness.engine.tensor_files import Tensors
 
 NamedValues = tuple[tuple[str, Value], ...]
 
@@ -22,6 +23,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
         timings_ms: ``create``, ``first_run`` and, once known, ``teardown``.
         printed: What the process printed meanwhile.
         teardown: How the process died or hung in teardown, after the result; empty where it did not.
+        process: The process as it was afterwards; None where it did not outlive the session.
     """
 
     outputs: tuple[NamedValues, ...]
@@ -31,15 +33,23 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     providers_changed: str = ""
     printed: str = ""
     teardown: str = ""
+    process: ProcessState | None = None
 
 
 class Raised(msgspec.Struct, frozen=True, kw_only=True):
-    """onnxruntime or the provider raised an error."""
+    """onnxruntime or the provider raised an error.
+
+    Attributes:
+        sick: What the process can no longer do since then; empty where it is well.
+        process: The process as it was afterwards.
+    """
 
     phase: Phase
     kind: str
     message: str
     printed: str = ""
+    sick: str = ""
+    process: ProcessState | None = None
 
 
 class Unfeedable(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,8 +93,16 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
 Outcome = Ran | Raised | Unfeedable | Died | Hung | Unavailable | Rejected
 
 
-def from_result(result: dict[str, Any]) -> Outcome:
-    """Read the agent's ``result`` message."""
+def from_result(result: dict[str, Any], tensors: Tensors) -> Outcome:
+    """Read the agent's ``result`` message.
+
+    Args:
+        result: The message.
+        tensors: What has carried the outputs.
+
+    Raises:
+        ValueError, TypeError, KeyError, AttributeError: It is nonsense.
+    """
     printed = result.get("output", "")
     if result["status"] == "unfeedable":
         return Unfeedable(message=result["message"])
@@ -96,8 +114,8 @@ def from_result(result: dict[str, Any]) -> Outcome:
     before, after = result["providers"], result["providers_after"]
     second = result.get("second")
     return Ran(
-        outputs=tuple(_named(names, outputs) for outputs in result["outputs"]),
-        second=None if second is None else _named(names, second),
+        outputs=tuple(_named(names, outputs, tensors) for outputs in result["outputs"]),
+        second=None if second is None else _named(names, second, tensors),
         placement=msgspec.convert(result["placement"], Placement),
         providers_changed="" if before == after else f"{', '.join(before)} became {', '.join(after)}",
         timings_ms=result["timings_ms"],
@@ -105,5 +123,5 @@ def from_result(result: dict[str, Any]) -> Outcome:
     )
 
 
-def _named(names: list[str], wires: list[Any]) -> NamedValues:
-    return tuple((name, from_wire(wire)) for name, wire in zip(names, wires, strict=True))
+def _named(names: list[str], wires: list[Any], tensors: Tensors) -> NamedValues:
+    return tuple((name, tensors.take(wire)) for name, wire in zip(names, wires, strict=True))

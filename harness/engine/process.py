@@ -5,30 +5,47 @@ a working folder or a stderr file, all of which must be in place *before* the in
 loader path, a Vulkan driver), so the pipe is made here and handed to execnet's bootstrap.
 """
 
+import atexit
 import contextlib
+import functools
 import os
 import queue
 import shlex
+import shutil
 import signal
+import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import execnet
 from execnet import gateway_bootstrap, gateway_io
-from execnet.gateway_base import Popen2IO
+from execnet.gateway_base import Message, Popen2IO, get_execmodel
 
 from harness.agent import agent
+from harness.agent.launcher import exit_cause
+from harness.core.errors import one_line
 
-ENDED = ("ended",)
-"""The message that stands for the end of the process, delivered once, after everything it sent."""
+ENDED: tuple[Any, ...] = ("ended", object())
+"""The message that stands for the end of the process, delivered once, after everything it sent.
+
+The object in it makes it unlike anything that a process can send."""
+
+AGENT_ARGUMENTS = ("-u", "-c", gateway_io.popen_bootstrapline)
+"""What makes a Python wait for execnet's first words."""
 
 _AGENT_SOURCE = Path(agent.__file__).read_text(encoding="utf-8")
-_group = execnet.Group()
-_group_lock = threading.Lock()
+_CHANNEL = 1  # the number that execnet gives to a gateway's first channel; there is no second one
+_CODES = {
+    Message.CHANNEL_DATA,
+    Message.CHANNEL_CLOSE,
+    Message.CHANNEL_CLOSE_ERROR,
+    Message.CHANNEL_LAST_MESSAGE,
+}
 
 
 class AgentProcess:
@@ -37,79 +54,101 @@ class AgentProcess:
     Args:
         command: The interpreter, such as ``("docker", "exec", "-i", "box", "python3")``.
         env: Environment variables on top of the harness's own, set before the interpreter starts.
-        folder: An existing folder of its own: where it works and prints to ``output.txt``.
+        folder: An existing folder of its own: where it works and prints to ``output.txt``. It goes with the
+            process, for a thousand crashes can leave a thousand core dumps.
 
     Raises:
         OSError: The command cannot be started at all.
     """
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], folder: Path) -> None:
+        self.lost = False
+        """Whether it was out of reach at its end, which says nothing about what it was at. See ``ended``."""
+        self._folder = folder
         self._output = folder / "output.txt"
+        self._last_printed = ""
+        self._pipe: _Pipe | None = None
         self._gateway: Any = None
         self._channel: Any = None
         self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._problem = ""
+        self._error = ""
         # Readable: the agent reads back what was printed. Appending: after truncation it starts at zero.
         with self._output.open("a+b") as stderr:
-            self._popen = subprocess.Popen(  # noqa: S603 - an argument list, never a shell
-                [*command, "-u", "-c", gateway_io.popen_bootstrapline],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                env={**os.environ, **env},
-                cwd=folder,
-                # Ctrl-C belongs to the harness; a group of its own lets kill() reach the EP's helpers too.
-                start_new_session=True,
+            self._popen = _in_lasting_thread(
+                lambda: subprocess.Popen(  # noqa: S603 - an argument list, never a shell
+                    [*command, *self._arguments()],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    env={**os.environ, **env, agent.PARENT: str(os.getpid())},
+                    cwd=folder,
+                    # Ctrl-C belongs to the harness; and so kill() reaches what the EP starts.
+                    start_new_session=True,
+                )
             )
+        _running.add(self)
 
     @property
     def pid(self) -> int:
         """The process id, on this machine."""
         return self._popen.pid
 
-    def serve(self, config: dict[str, Any], deliver: Callable[[Any], None]) -> None:
+    def serve(self, deliver: Callable[[Any], None]) -> None:
         """Bring the agent to life, then carry messages to it. Blocks until the process has ended.
 
         Args:
-            config: What the agent calls its configuration.
             deliver: Called with each message, from other threads, and at last with ``ENDED``.
         """
 
         def hear(message: Any) -> None:
-            if message == ENDED:
+            if message is ENDED:
                 self._outgoing.put(ENDED)
+                # Where execnet cannot read a message it closes the channel, with a bare text as the error.
+                if any(isinstance(error, str) for error in self._channel._remoteerrors):  # noqa: SLF001
+                    self._refuse("it sent what cannot be read")
             deliver(message)
 
         try:
-            self._open(config, hear)
+            self._greet()
+            self._open(hear)
         except AssertionError:
             # Whatever it is, it would go on talking or waiting for ever.
-            self._problem = "it wrote on stdout before the agent was there"
-            self.kill()
+            self._refuse("it wrote on stdout before the agent was there")
             deliver(ENDED)
         except (OSError, EOFError, AttributeError):
             # A process that is gone, or that is no Python: its exit and its output tell more than the pipe.
             deliver(ENDED)
         else:
             with contextlib.suppress(OSError):  # it is gone, and ENDED is on its way
-                while (message := self._outgoing.get()) != ENDED:
+                while (message := self._outgoing.get()) is not ENDED:
                     self._channel.send(message)
+        if self._gateway is None:  # else execnet's receiver closes both at their end
+            for pipe in (self._popen.stdin, self._popen.stdout):
+                with contextlib.suppress(OSError):
+                    pipe.close()  # type: ignore[union-attr]
 
-    def _open(self, config: dict[str, Any], hear: Callable[[Any], None]) -> None:
-        spec = execnet.XSpec(f"popen//python={shlex.quote(sys.executable)}//execmodel=main_thread_only")
-        io = _Pipe(self._popen)
-        with _group_lock:
-            _group.allocate_id(spec)
-        self._gateway = gateway_bootstrap.bootstrap(io, spec)
-        self._gateway.spec = spec
-        with _group_lock:
-            _group._register(self._gateway)  # noqa: SLF001 - what Group.makegateway does at its end
+    def _arguments(self) -> Sequence[str]:
+        """What follows the command."""
+        return AGENT_ARGUMENTS
+
+    def _greet(self) -> None:
+        """What is to be said before execnet speaks."""
+
+    def _open(self, hear: Callable[[Any], None]) -> None:
+        # No execnet.Group: it would keep every gateway until the harness exits, the dead ones too.
+        python = shlex.quote(sys.executable)
+        spec = execnet.XSpec(f"popen//python={python}//execmodel=main_thread_only//id=agent")
+        self._pipe = _Pipe(self._popen, self._refuse)
+        self._gateway = gateway_bootstrap.bootstrap(self._pipe, spec)
         self._channel = self._gateway.remote_exec(_AGENT_SOURCE)
-        self._channel.send(config)
         self._channel.setcallback(hear, endmarker=ENDED)
 
-    def send(self, message: tuple[Any, ...]) -> None:
-        """Queue a message. Never blocks, whatever the process is busy with; one to a dead process is lost."""
+    def send(self, message: Any) -> None:
+        """Queue a message, the agent's configuration first.
+
+        Never blocks, whatever the process is busy with; a message to a dead process is lost.
+        """
         self._outgoing.put(message)
 
     def kill(self) -> None:
@@ -119,15 +158,28 @@ class AgentProcess:
         if self._popen.returncode is None:
             self._kill_group()
 
+    def break_off(self, problem: str) -> None:
+        """Kill it for what it said; ``problem`` will stand as the way in which it ended.
+
+        What the pipe itself was found to carry meanwhile came after that.
+        """
+        self._problem = one_line(problem)
+        self.kill()
+
+    def _refuse(self, problem: str) -> None:
+        self._problem = self._problem or one_line(problem)
+        self.kill()
+
     def ended(self, grace_s: float = 5.0) -> str:
         """How it ended: ``SIGSEGV``, ``0xC0000005``, ``exit code 3``, or an empty string for a clean exit.
 
         A process whose agent has returned is told to exit, given ``grace_s`` seconds, then killed. What it
-        started and left behind is killed too.
+        started and left behind is killed too, and its folder deleted.
         """
         if self._gateway is not None:
-            with contextlib.suppress(OSError, AttributeError):  # AttributeError: not in its group yet
-                self._gateway.exit()
+            with contextlib.suppress(OSError, ValueError):  # the pipe is closed
+                self._gateway._send(Message.GATEWAY_TERMINATE)  # noqa: SLF001 - as Gateway.exit does
+                self._popen.stdin.close()  # type: ignore[union-attr]
         try:
             code = self._popen.wait(grace_s)
         except subprocess.TimeoutExpired:
@@ -135,7 +187,21 @@ class AgentProcess:
             code = self._popen.wait()
         else:
             self._kill_group()
-        return self._problem or exit_cause(code)
+        self._last_printed = self.printed()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        _running.discard(self)
+        self._error = self._error or self._remote_error()
+        cause = self._cause(code)
+        return self._problem or cause
+
+    def _cause(self, code: int) -> str:
+        """How it ended, from its exit code and from what it printed at last."""
+        return exit_cause(code)
+
+    @property
+    def _was_alive(self) -> bool:
+        """Whether it has ever said something."""
+        return self._pipe is not None and self._pipe.reads > 0
 
     def _kill_group(self) -> None:
         if os.name == "posix":
@@ -146,15 +212,23 @@ class AgentProcess:
             self._popen.kill()
 
     def remote_error(self) -> str:
-        """The last line of a Python error that ended the agent itself; empty where there was none."""
+        """The last line of a Python error that ended the agent itself; empty where there was none.
+
+        Known once ``ended`` has returned.
+        """
+        return self._error
+
+    def _remote_error(self) -> str:
         if self._channel is None:
             return ""
         try:
             self._channel.waitclose(0.1)
         except execnet.RemoteError as error:
-            return str(error).strip().rsplit("\n", 1)[-1]
-        except (OSError, EOFError):
+            return one_line(str(error).strip().rsplit("\n", 1)[-1])
+        except (OSError, EOFError, TypeError):  # TypeError: execnet raises the bare text of ``hear``
             return ""
+        finally:
+            self._channel._remoteerrors.clear()  # noqa: SLF001 - else execnet prints them on our stderr
         return ""
 
     def printed(self, limit: int = 16384) -> str:
@@ -164,26 +238,75 @@ class AgentProcess:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - limit))
                 return file.read().decode("utf-8", "replace")
         except OSError:
-            return ""
+            return self._last_printed
 
 
 class _Pipe(gateway_io.Popen2IOMaster):
-    """An execnet IO over a process that already runs."""
+    """An execnet IO over a process that already runs, and that may write rubbish into it.
 
-    def __init__(self, popen: "subprocess.Popen[bytes]") -> None:
+    execnet would take the first four bytes of a provider's words for a length and wait for gigabytes.
+    """
+
+    def __init__(self, popen: "subprocess.Popen[bytes]", refuse: Callable[[str], None]) -> None:
         self.popen = popen
-        Popen2IO.__init__(self, popen.stdin, popen.stdout, execmodel=_group.execmodel)
+        self._refuse = refuse
+        self.reads = 0
+        Popen2IO.__init__(self, popen.stdin, popen.stdout, execmodel=get_execmodel("thread"))
+
+    def read(self, numbytes: int) -> bytes:
+        """Read exactly so many bytes: after the one of the bootstrap by turns a header and its payload."""
+        data: bytes = super().read(numbytes)
+        if self.reads % 2:
+            code, channel, length = struct.unpack("!bii", data)
+            if code not in _CODES or channel != _CHANNEL or length < 0:
+                self._refuse("something wrote into the pipe of the agent's messages")
+                raise EOFError("garbage")
+        self.reads += 1
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Write it, or do nothing where nobody is left to read it: the end of what it sent tells so.
+
+        execnet answers a message that it cannot read, and would forget about it where the answer fails.
+        """
+        with contextlib.suppress(BrokenPipeError):
+            super().write(data)
 
 
-def exit_cause(code: int) -> str:
-    """Name an exit code: negative is a POSIX signal, a large one a Windows status such as 0xC0000005."""
-    if code == 0:
-        return ""
-    if code < 0:
-        try:
-            return signal.Signals(-code).name
-        except ValueError:
-            return f"signal {-code}"
-    if code > 0xFF:  # noqa: PLR2004 - beyond what a POSIX exit status can hold
-        return f"0x{code & 0xFFFFFFFF:08X}"
-    return f"exit code {code}"
+_running: set[AgentProcess] = set()
+"""Processes that nobody has seen to end yet."""
+
+
+@atexit.register
+def _kill_running() -> None:
+    for process in tuple(_running):
+        process.kill()
+
+
+def _in_lasting_thread(start: "Callable[[], subprocess.Popen[bytes]]") -> "subprocess.Popen[bytes]":
+    """Start a process in a thread that lives as long as the harness.
+
+    On Linux an agent has itself killed when the *thread* that started it ends, for the system knows no
+    other way to have it end with the harness.
+    """
+    future: Future[subprocess.Popen[bytes]] = Future()
+    _lasting_thread(os.getpid()).put((start, future))
+    return future.result()
+
+
+@functools.cache
+def _lasting_thread(pid: int) -> "queue.SimpleQueue[Any]":
+    """Pairs of a call and its future go in here, for a thread of process ``pid``: a fork inherits none."""
+    calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def work() -> None:
+        while True:
+            call, future = calls.get()
+            try:
+                future.set_result(call())
+            except Exception as error:  # noqa: BLE001 - raised again where somebody waits
+                future.set_exception(error)
+            del call, future  # they hold on to a process
+
+    threading.Thread(target=work, name=f"ep-harness-starter-{pid}", daemon=True).start()
+    return calls

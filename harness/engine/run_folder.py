@@ -18,7 +18,7 @@ RECORDS = "records.jsonl"
 
 
 class RunFolder:
-    """An open run folder. A record is on the disk when ``add`` returns, whatever dies then.
+    """An open run folder. Records are on the disk when ``add`` returns, whatever dies then.
 
     Args:
         path: The folder; exists.
@@ -100,13 +100,15 @@ class RunFolder:
         self._targets[event.target] = environment
         self._describe()
 
-    def add(self, record: Record) -> None:
-        """Append a record."""
+    def add(self, *records: Record) -> None:
+        """Append records; the disk is waited for once."""
+        if not records:
+            return
         with _writing(self.path):
-            self._records.write(encode_record(record) + b"\n")
+            self._records.write(b"".join(encode_record(record) + b"\n" for record in records))
             self._records.flush()
             os.fsync(self._records.fileno())
-        self._added += 1
+        self._added += len(records)
 
     def finish(self) -> bool:
         """Close the files; whether every planned cell has its record."""

@@ -36,5 +36,14 @@ def table(rows: Sequence[TargetRow]) -> list[str]:
     ]
 
 
+def flaky_line(rows: Sequence[TargetRow]) -> str:
+    """What to say of cells that gave another verdict when tried again; empty where there are none."""
+    count = sum(row.flaky for row in rows)
+    if not count:
+        return ""
+    cells, they = ("cell", "it counts") if count == 1 else ("cells", "they count")
+    return f"{count:,} {cells} gave another verdict on a retry: {they} as failed"
+
+
 def _cut(name: str, width: int) -> str:
     return name.ljust(width) if len(name) <= width else f"{name[: width - 1]}…"

@@ -24,6 +24,7 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         verdicts: Verdict -> cells.
         families: Family -> cells.
         unexpected: Cells whose verdict the matrix does not expect.
+        flaky: Cells that gave another verdict when tried again; their first one counts.
         reason: Why the target is unavailable; empty where it is not.
     """
 
@@ -32,6 +33,7 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: dict[Verdict, int]
     families: dict[Family, int]
     unexpected: int
+    flaky: int = 0
     reason: str = ""
 
 
@@ -43,12 +45,14 @@ class Tally:
         self._planned = Counter(cell.target for cell in plan.cells)
         self._verdicts: dict[str, Counter[Verdict]] = {target: Counter() for target in self._planned}
         self._unexpected: Counter[str] = Counter()
+        self._flaky: Counter[str] = Counter()
         self._reasons: dict[str, str] = {}
 
     def add(self, record: Record) -> None:
         """Count one record."""
         self._verdicts[record.target][record.verdict] += 1
         self._unexpected[record.target] += not record.expected
+        self._flaky[record.target] += record.flaky
         if record.verdict is Verdict.UNAVAILABLE:
             self._reasons.setdefault(record.target, f"{record.cause}: {record.reason}")
 
@@ -71,6 +75,7 @@ class Tally:
                 verdicts=dict(self._verdicts[target]),
                 families=_families(self._verdicts[target]),
                 unexpected=self._unexpected[target],
+                flaky=self._flaky[target],
                 reason=self._reasons.get(target, ""),
             )
             for target, planned in self._planned.items()

@@ -3,20 +3,39 @@
 import os
 import time
 from collections import deque
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.record import ProcessState
 from harness.core.verdict import Phase
+from harness.engine.events import Finished
 from harness.engine.outcome import Died, Hung, Outcome
 from harness.engine.process import AgentProcess
+from harness.engine.tensor_files import Tensors
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
 
-IN_HAND = 4
-"""Tasks that a worker holds: one at work, the others waiting, so that it never waits for the harness.
+if TYPE_CHECKING:
+    from harness.engine.device import Slot
+    from harness.engine.lane import Lane
 
-With two in hand ONNX's operator tests take a tenth longer; eight gain nothing over four."""
+IN_HAND = 16
+"""Tasks that a worker holds at most: one at work, the others waiting, so that it never waits for the harness.
+
+ONNX's operator tests on the CPU provider and two cores: 3.4 s with 4, 3.1 s with 8, 2.9 s with 16. What is in
+hand is run before a process that leaks is replaced, so that more has its price, too."""
+
+
+BYTES_IN_HAND = 64 << 20
+"""Bytes of inputs from which on a worker gets no further task, for they lie in memory until their turn."""
+
+WARM_UP_SESSIONS = 16
+"""Sessions after which the growth of memory counts: the first ones fill pools and caches."""
+
+IDLE_S = 2.0
+"""Seconds that a process without work keeps its place on a device that others may wait for."""
 
 
 class Task(msgspec.Struct, kw_only=True):
@@ -25,51 +44,116 @@ class Task(msgspec.Struct, kw_only=True):
     Attributes:
         suite: The model's suite.
         model: The model.
-        cell: Whose result this is; None where the CPU provider of ``runtime`` is asked for its answer.
-        runtime: Who is asked; of no meaning for a cell.
+        cell: Whose result this is; None for a question.
+        compared: The cell for whose baseline is asked: its target's outputs without some options. None where
+            the CPU provider of ``runtime`` is asked for its answer.
+        runtime: Whose CPU provider is asked.
         attempt: Counts from 1.
         started: UTC time of the handing over, ISO 8601.
+        first: The result of the first try, where this is a further one.
+        nbytes: Size of its inputs, once they are handed over.
     """
 
     suite: str
     model: str
     cell: Cell | None = None
+    compared: Cell | None = None
     runtime: Runtime = Runtime()
     attempt: int = 1
     started: str = ""
+    first: Finished | None = None
+    nbytes: int = 0
 
 
 class Worker:
-    """The engine's view of one agent process.
+    """The engine's view of one agent process; a spare one until it is told which lane it serves.
 
     Args:
         number: Unique within the engine; also the id of messages' source.
         process: The process, not opened yet.
-        limits: Time limits of the phases.
+        tensors: What carries tensors between it and the harness.
     """
 
-    def __init__(self, number: int, process: AgentProcess, limits: Timeouts) -> None:
+    def __init__(self, number: int, process: AgentProcess, tensors: Tensors | None = None) -> None:
         self.number = number
         self.process = process
+        self.tensors = tensors or Tensors()
+        self.lane: Lane | None = None
+        self.slot: Slot | None = None
+        self.imported = False
         self.ready = False
+        self.is_spare = False
+        """Whether it was started before anybody needed it."""
+        self.retiring = False
         self.stopping = False
+        self.broken = False
         self.hands: deque[Task] = deque()
         self.result: Outcome | None = None
         self.hung: Hung | None = None
-        self.phase = Phase.START
+        self.sessions = 0
+        self.ready_at = 0.0
+        self._base_rss_mib: float | None = None
+        self._limits = Timeouts()
         self.deadline: float | None = None
-        self._limits = limits
+        self.leaves_at: float | None = None
+        """When it ends for want of work; None where nobody waits for its place."""
         self.enter(Phase.START)
 
     @property
     def has_room(self) -> bool:
         """Whether it can take another task."""
-        return self.ready and not self.stopping and len(self.hands) < IN_HAND
+        return (
+            self.lane is not None
+            and self.ready
+            and not self.stopping
+            and not self.retiring
+            and len(self.hands) < IN_HAND
+            and self.sessions + len(self.hands) < self.lane.renew_after.sessions
+            and sum(task.nbytes for task in self.hands) < BYTES_IN_HAND
+        )
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has nothing to do."""
+        return self.ready and not self.stopping and not self.hands
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether its process waits: neither starts nor works nor ends."""
+        return self.idle if self.lane is not None else self.imported
 
     def enter(self, phase: Phase) -> None:
         """A phase begins, and its time limit with it."""
         self.phase = phase
         self.deadline = time.monotonic() + getattr(self._limits, phase)
+
+    def stand_by(self, limit_s: float) -> None:
+        """Be a spare one, which has so many seconds to start."""
+        self.is_spare = True
+        self.deadline = time.monotonic() + limit_s
+
+    def serve(self, lane: "Lane", slot: "Slot | None") -> None:
+        """Tell it what it serves."""
+        self.lane, self.slot, self._limits = lane, slot, lane.limits
+        if self.imported:
+            self.enter(Phase.REGISTER)
+        elif not self.is_spare:  # whose limit is its own, for its start is nobody's fault
+            self.enter(Phase.START)
+        self.process.send(lane.configuration.message(self.tensors.folders))
+
+    def has_imported(self) -> None:
+        """It has everything that does not depend on what it serves."""
+        self.imported = True
+        if self.lane is None:
+            self.deadline = None
+        else:
+            self.enter(Phase.REGISTER)
+
+    def is_ready(self) -> None:
+        """It can take tasks."""
+        self.ready = True
+        self.ready_at = time.monotonic()
+        self.rest()
 
     def rest(self) -> None:
         """Nothing is at work: the next task begins its first phase, or no limit holds."""
@@ -77,19 +161,53 @@ class Worker:
             self.enter(Phase.CREATE)
         else:
             self.deadline = None
+            if self.slot is not None:
+                self.leaves_at = time.monotonic() + IDLE_S
 
     def hand(self, task: Task, job: dict[str, object]) -> None:
         """Give it a task."""
         self.hands.append(task)
+        self.leaves_at = None
         if len(self.hands) == 1:
             self.enter(Phase.CREATE)
         self.process.send(("job", id(task), job))
 
+    def send_piece(self, job: int, name: str, offset: int, content: bytes | None) -> None:
+        """Give it a piece of a model's file; None for one that is not to be had."""
+        if not self.result and self.phase is Phase.CREATE:
+            self.enter(Phase.CREATE)
+        self.process.send(("model", job, name, offset, content))
+
+    def count(self, after: dict[str, Any]) -> ProcessState:
+        """A session is gone: its number, and the memory that is left; enough of either retires the worker."""
+        self.sessions += 1
+        rss_mib = after.get("rss_mib")
+        rss_mib = float(rss_mib) if isinstance(rss_mib, float | int) else None
+        if self.sessions == WARM_UP_SESSIONS:
+            self._base_rss_mib = rss_mib
+        if self.lane is not None:
+            limit = self.lane.renew_after
+            grown = 0.0 if rss_mib is None or self._base_rss_mib is None else rss_mib - self._base_rss_mib
+            self.retiring |= self.sessions >= limit.sessions or grown > limit.growth_mib
+        return ProcessState(pid=self.process.pid, session=self.sessions, rss_mib=rss_mib)
+
     def stop(self) -> None:
         """Ask it to end; a limit holds for that too."""
         self.stopping = True
+        self.leaves_at = None
         self.enter(Phase.TEARDOWN)
         self.process.send(("stop",))
+
+    def discard(self) -> None:
+        """Kill it; what is in its hands is nobody's fault and goes back."""
+        self.stopping = True
+        self.leaves_at = self.deadline = None
+        self.process.kill()
+
+    def break_off(self, problem: str) -> None:
+        """Kill it for what it said; its end will be reported as any other."""
+        self.broken = True
+        self.process.break_off(problem)
 
     def expire(self) -> None:
         """Kill it at its time limit; its end will be reported as any other."""
@@ -102,6 +220,7 @@ class Worker:
     def end(self) -> Hung | Died:
         """How it ended, once it has."""
         cause = self.process.ended()
+        self.tensors.remove()
         # A child that outlives a dead process can hold its pipe open, so that only the limit shows its end.
         if self.hung is not None and (os.name != "posix" or cause == "SIGKILL"):
             return self.hung

@@ -13,38 +13,47 @@ from harness.core.value import Value, from_wire, to_wire
 
 
 @pytest.fixture(scope="session")
-def serve() -> Iterator[Callable[..., dict[str, Any]]]:
-    """Give one model to an agent on the CPU provider; its result message."""
+def start_agent() -> Iterator[Callable[..., Callable[..., dict[str, Any]]]]:
+    """Start an agent on the CPU provider; a function that gives it one model, for the result message."""
     pytest.importorskip("onnxruntime")
     group = execnet.Group()
-    gateway = group.makegateway("popen//execmodel=main_thread_only")
-    channel = gateway.remote_exec(agent)
-    channel.send(
-        {
-            "providers": ["CPUExecutionProvider"],
-            "plugin": None,
-            "device": {},
-            "options": {},
-            "memory_limit_mb": None,
-        }
-    )
+    channels = []
 
-    def serve(model: bytes, *data_sets: Mapping[str, Value], **settings: str) -> dict[str, Any]:
-        wired = [[(name, to_wire(value)) for name, value in one.items()] for one in data_sets or [{}]]
-        channel.send(("job", 7, {"model": model, "data_sets": wired, **settings}))
-        result: dict[str, Any] = {}
-        while (message := channel.receive(60))[0] != "done":
-            if message[0] == "result":
-                result = message[2]
-        return result
+    def start(tensor_folders: list[str] | None = None) -> Callable[..., dict[str, Any]]:
+        channel = group.makegateway("popen//execmodel=main_thread_only").remote_exec(agent)
+        channels.append(channel)
+        config: dict[str, Any] = {"providers": ["CPUExecutionProvider"], "options": {}}
+        channel.send({**config, "tensor_folders": tensor_folders})
 
-    assert channel.receive(60) == ("phase", None, "start")
-    assert channel.receive(60) == ("phase", None, "register")
-    assert channel.receive(60)[0] == "ready"
-    yield serve
-    channel.send(("stop",))
-    channel.waitclose(30)
+        def serve(
+            model: bytes,
+            *data_sets: Mapping[str, Value],
+            put: Callable[[Value], Any] = to_wire,
+            **settings: str,
+        ) -> dict[str, Any]:
+            wired = [[(name, put(value)) for name, value in one.items()] for one in data_sets or [{}]]
+            channel.send(("job", 7, {"model": model, "data_sets": wired, **settings}))
+            result: dict[str, Any] = {}
+            while (message := channel.receive(60))[0] != "done":
+                if message[0] == "result":
+                    result = message[2]
+            return result
+
+        assert channel.receive(60) == ("imported",)
+        assert channel.receive(60)[0] == "ready"
+        return serve
+
+    yield start
+    for channel in channels:
+        channel.send(("stop",))
+        channel.waitclose(30)
     group.terminate(timeout=5)
+
+
+@pytest.fixture(scope="session")
+def serve(start_agent: Callable[..., Callable[..., dict[str, Any]]]) -> Callable[..., dict[str, Any]]:
+    """Give one model to an agent that shares no folders; its result message."""
+    return start_agent()
 
 
 @pytest.fixture(scope="session")

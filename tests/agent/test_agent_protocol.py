@@ -1,6 +1,8 @@
 """The agent's side of the conversation, and the pure functions that it is made of."""
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -94,26 +96,52 @@ def test_containers_beside_types_that_numpy_lacks_cannot_be_fed(serve: Serve, pa
 )
 def test_a_missing_library_is_named(text: str, library: str) -> None:
     for cause in ("import_failed", "registration_failed"):
-        assert agent.diagnose(cause, text, "") == ("library_missing", f"{library} is missing: {text}")
-        assert agent.diagnose(cause, "why", text) == ("library_missing", f"{library} is missing: why")
-    assert agent.diagnose("no_device", text, text) == ("no_device", text)
+        assert agent.diagnose(cause, text, "", []) == ("library_missing", f"{library} is missing: {text}")
+        assert agent.diagnose(cause, "why", text, []) == ("library_missing", f"{library} is missing: why")
+    assert agent.diagnose("no_device", text, text, []) == ("no_device", text)
 
 
 @pytest.mark.parametrize(
     "text", ["", "libep.so speaks API 99", "model.onnx not found", "ep.so loaded; x not found"]
 )
-def test_other_troubles_keep_their_cause(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent, "owners_of_onnxruntime", lambda: ["onnxruntime"])
-    assert agent.diagnose("registration_failed", text, text) == ("registration_failed", text)
+def test_other_troubles_keep_their_cause(text: str) -> None:
+    assert agent.diagnose("registration_failed", text, text, []) == ("registration_failed", text)
 
 
-def test_two_distributions_in_one_folder_are_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent, "owners_of_onnxruntime", lambda: ["onnxruntime", "onnxruntime-gpu"])
-    cause, reason = agent.diagnose("registration_failed", "bad", "")
+def test_two_distributions_in_one_folder_are_a_conflict() -> None:
+    cause, reason = agent.diagnose("registration_failed", "bad", "", ["onnxruntime", "onnxruntime-gpu"])
     assert (cause, reason) == (
         "version_conflict",
         "onnxruntime and onnxruntime-gpu both own onnxruntime: bad",
     )
+
+
+def test_a_build_for_another_numpy_is_told() -> None:
+    printed = "\nA module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.4.6 as it may crash.\n"
+    assert agent.diagnose("import_failed", "import numpy failed", printed, []) == (
+        "import_failed",
+        "it is built for numpy<2 and finds numpy 2.4.6: import numpy failed",
+    )
+
+
+def test_owners_of_one_module_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = {
+        "onnxruntime_acme": "onnxruntime/__init__.py,sha256=x,1\n",
+        "onnxruntime_other": "onnxruntime_other-1.0.dist-info/RECORD,,\nonnxruntime\\__init__.py,,\n",
+        "onnxruntime_ep_none": "onnxruntime_ep_none/__init__.py,,\nmine/onnxruntime/__init__.py,,\n",
+        "unrelated": "onnxruntime/__init__.py,,\n",
+    }
+    for name, record in records.items():
+        info = tmp_path / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8"
+        )
+        (info / "RECORD").write_text(record, encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    found = agent.describe_packages()
+    assert sorted(found["owners"]) == ["onnxruntime_acme", "onnxruntime_other"]
+    assert found["packages"] == {name: "1.0" for name in records if name.startswith("onnxruntime")}
 
 
 class Unreadable(Exception):  # noqa: N818 - it stands for any class

@@ -30,6 +30,13 @@ SOURCE = "/onnxruntime_src/onnxruntime/core"
             f"{SOURCE}/conv_integer.cc:52 virtual S ConvInteger::Compute(Context*) const W was false.",
             "conv_integer.cc:52: W was false.",
         ),
+        (
+            (
+                "/root/build/onnxruntime/onnxruntime/python/onnxruntime_pybind_state.cc:1189 "
+                "std::shared_ptr<Factory> onnxruntime::python::Create(const Options&) create EP fail"
+            ),
+            "onnxruntime_pybind_state.cc:1189: create EP fail",
+        ),
         ("no kernel for Foo(13)", "no kernel for Foo(13)"),
         (f"{SOURCE}/b.cc:1 cut off (in the", "b.cc:1: cut off (in the"),
         (f"{SOURCE}/b.cc:1 no signature", "b.cc:1: no signature"),

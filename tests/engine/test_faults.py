@@ -5,14 +5,16 @@ Each faulty model stands between two good ones in the queue of one worker. All o
 
 import contextlib
 import os
-import tomllib
+import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from harness.core.verdict import Phase, Verdict
+from harness.agent.agent import PARENT
+from harness.core.verdict import Cause, Phase, Verdict
 from harness.engine.events import Event, Finished
 
 POSIX = os.name == "posix"
@@ -28,8 +30,13 @@ class Want(NamedTuple):
 
 
 CRASH, HANG, ERROR, PASS = Verdict.CRASH, Verdict.HANG, Verdict.ERROR, Verdict.PASS
-CREATE, RUN, COMPARE = Phase.CREATE, Phase.RUN, Phase.COMPARE
+UNAVAILABLE = Verdict.UNAVAILABLE
+CREATE, RUN, COMPARE, REGISTER = Phase.CREATE, Phase.RUN, Phase.COMPARE, Phase.REGISTER
 AFTER = "died in teardown, after the result"
+REPLACED = "the process was replaced"
+GARBAGE = "something wrote into the pipe of the agent's messages"
+NO_FORM = "it sent a message of no known form"
+WENT_ON = "it went on with a model after the result"
 
 FAULTS = {
     "segv_in_create": Want(CRASH, CREATE, "SIGSEGV", "died in phase create: SIGSEGV"),
@@ -55,6 +62,16 @@ FAULTS = {
     "notimpl_in_create": Want(Verdict.UNSUPPORTED, CREATE, "", "no kernel for Relu"),
     "notimpl_in_run": Want(ERROR, RUN),
     "ansi_in_run": Want(ERROR, RUN, "", "<script>"),
+    "badalloc_in_run": Want(Verdict.OUT_OF_MEMORY, RUN, "SIGABRT"),
+    "sticky_in_create": Want(
+        ERROR, CREATE, "", f"700: an illegal memory access was encountered; {REPLACED}: Fail: CUDA error 700"
+    ),
+    "sticky_in_run": Want(ERROR, RUN, "", f"{REPLACED}: Fail: CUDA error 700"),
+    "shifts_in_run": Want(
+        ERROR, RUN, "", f"{REPLACED}: it computes Relu([-2.0, -0.5, 0.5, 3.0]) as [1. 1. 1.5"
+    ),
+    "wordy_in_run": Want(ERROR, RUN, "", f"xxx…; {REPLACED}: Fail: yyy"),
+    "rots_in_run": Want(ERROR, RUN, "", f"{REPLACED}: in teardown, SIGSEGV"),
     "long_in_run": Want(ERROR, RUN, "", "xxxxx…"),
     # What onnxruntime before 1.23 does when a provider refuses a model.
     "dropped_at_create": Want(ERROR, Phase.CREATE, "", "made the session without"),
@@ -70,6 +87,8 @@ FAULTS = {
     "nan": Want(Verdict.NAN_MISMATCH, COMPARE, "", "1 of 4 elements"),
     "off_by_one": Want(Verdict.MISMATCH, COMPARE, "", "output 'k': 1 of 4 elements"),
     "reordered": Want(Verdict.MISMATCH, COMPARE, "", "same values in another order"),
+    "swapped": Want(Verdict.MISMATCH, COMPARE, "", "output 'y'"),
+    "stale": Want(Verdict.MISMATCH, COMPARE, "", "output 'y'"),
     "zeros": Want(Verdict.MISMATCH, COMPARE, "", "all zeros"),
     "jitter": Want(Verdict.NONDETERMINISTIC, COMPARE, "", "a second run"),
     "small_jitter": Want(PASS),
@@ -81,6 +100,25 @@ FAULTS = {
     "hostile_name": Want(Verdict.SHAPE_MISMATCH, COMPARE, "", "outputs missing"),
     "hostile_placement": Want(PASS),
 }
+TALK = {
+    "half_in_run": Want(CRASH, RUN, "exit code 3"),
+    "half_in_teardown": Want(PASS, COMPARE, "", f"{AFTER}: exit code 3"),
+    "garbage_in_create": Want(CRASH, CREATE, GARBAGE),
+    "garbage_in_run": Want(CRASH, RUN, GARBAGE),
+    "garbage_in_teardown": Want(PASS, COMPARE, "", f"{AFTER}: {GARBAGE}"),
+    "unreadablemessage_in_run": Want(CRASH, RUN, "it sent what cannot be read"),
+    "unreadableandgone_in_run": Want(CRASH, RUN, "it sent what cannot be read"),
+    "hangup_in_run": Want(CRASH, RUN, "", "it exited early"),
+    "gossip_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid value 'gossip' - at `$[0][0]`"),
+    "ended_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid value 'ended' - at `$[0][0]`"),
+    "lunch_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid enum value 'lunch' - at `$[0][2]`"),
+    "stranger_in_run": Want(CRASH, RUN, "it spoke of a model that it was not at"),
+    "early_in_run": Want(CRASH, RUN, "it was done with a model without a result"),
+    "useless_in_run": Want(CRASH, RUN, "it started twice"),
+    "again_in_run": Want(CRASH, RUN, "it started twice"),
+    "result_in_run": Want(ERROR, RUN, "", f"ProtocolError: 'names'; {REPLACED}: in teardown, {WENT_ON}"),
+    "result_in_teardown": Want(PASS, COMPARE, "", f"{AFTER}: {WENT_ON}"),
+}
 HANGS = {
     "hang_in_create": Want(HANG, CREATE, "", "no end of phase create within 2 s"),
     "hang_in_run": Want(HANG, RUN, "", "no end of phase run within 2 s"),
@@ -88,29 +126,21 @@ HANGS = {
     # The child keeps the pipe open: only the limit tells.
     "fork_in_run": Want(CRASH, RUN, "SIGABRT"),
     "hanggil_in_run": Want(HANG, RUN, "", "no end of phase run within 2 s"),
+    "halfhang_in_run": Want(HANG, RUN, "", "no end of phase run within 2 s"),
+    "freezes_in_run": Want(ERROR, RUN, "", f"{REPLACED}: in teardown, no end within 2 s"),
+}
+BEGINNINGS = {
+    "ended_in_import": Want(UNAVAILABLE, Phase.START, Cause.IMPORT_FAILED, f"in phase start: {NO_FORM}"),
+    "half_in_import": Want(UNAVAILABLE, Phase.START, Cause.IMPORT_FAILED, "in phase start: exit code 3"),
+    "garbage_in_register": Want(UNAVAILABLE, REGISTER, Cause.REGISTRATION_FAILED, GARBAGE),
 }
 VARIANTS = {
     ("placed_but_shapes", "2_placed_but_shapes"): "shaped",
     # Its inputs do not fit into a pipe that nobody reads, and must not stop the engine.
     ("hanggil_in_run", "3_after"): "big",
 }
-MATRIX = """
-[models]
-folders = ["faults", "hangs"]
-[[target]]
-name = "faulty"
-provider = "CUDAExecutionProvider"
-[[target]]
-name = "slow"
-provider = "CUDAExecutionProvider"
-timeouts_s = { create = 2.0, run = 2.0, teardown = 2.0 }
-[[exclude]]
-suite = "hangs"
-target = "faulty"
-[[exclude]]
-suite = "faults"
-target = "slow"
-"""
+TABLES = {"faults": FAULTS, "talk": TALK, "hangs": HANGS}
+ALL = {**FAULTS, **TALK, **HANGS}
 
 pytestmark = pytest.mark.skipif(not POSIX, reason="the fake dies by POSIX signals")
 
@@ -127,22 +157,35 @@ def cells(
     run_matrix: Callable[..., list[Event]],
     fake_env: dict[str, str],
 ) -> dict[str, Finished]:
-    for suite, faults in (("faults", FAULTS), ("hangs", HANGS)):
+    for suite, faults in TABLES.items():
         for fault in faults:
             for name in ("1_before", f"2_{fault}", "3_after"):
                 write_model(home / suite / fault / f"{name}.onnx", VARIANTS.get((fault, name), ""))
-    matrix = tomllib.loads(MATRIX)
-    for target in matrix["target"]:
-        target["env"] = {**fake_env, "FAKE_MARKER": str(home / "marker")}
-    finished = [event for event in run_matrix(home, matrix) if isinstance(event, Finished)]
+    (home / "tmp").mkdir()
+    env = {**fake_env, "FAKE_MARKER": str(home / "marker"), "TMPDIR": str(home / "tmp")}
+    target = {"provider": "CUDAExecutionProvider", "env": env}
+    limits = dict.fromkeys(("create", "run", "teardown"), 2.0)
+    matrix = {
+        "models": {"folders": list(TABLES)},
+        # One worker each, but for those that only wait.
+        "target": [
+            {"name": "faults", **target},
+            {"name": "talk", **target},
+            {"name": "hangs", "timeouts_s": limits, "workers": 3, **target},
+        ],
+        "exclude": [{"suite": s, "target": t} for s in TABLES for t in TABLES if s != t],
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(home / "tmp"))
+        finished = [event for event in run_matrix(home, matrix) if isinstance(event, Finished)]
     found = {event.record.model.removesuffix(".onnx"): event for event in finished}
-    assert len(found) == len(finished) == 3 * (len(FAULTS) + len(HANGS))
+    assert len(found) == len(finished) == 3 * len(ALL)
     return found
 
 
-@pytest.mark.parametrize("fault", [*FAULTS, *HANGS])
+@pytest.mark.parametrize("fault", ALL)
 def test_a_fault_gets_its_verdict_and_harms_nobody_else(cells: dict[str, Finished], fault: str) -> None:
-    want = {**FAULTS, **HANGS}[fault]
+    want = ALL[fault]
     record = cells[f"{fault}/2_{fault}"].record
     assert (record.verdict, record.phase, record.cause) == (want.verdict, want.phase, want.cause), record
     assert want.reason in record.reason
@@ -150,6 +193,32 @@ def test_a_fault_gets_its_verdict_and_harms_nobody_else(cells: dict[str, Finishe
     for neighbour in ("1_before", "3_after"):
         record = cells[f"{fault}/{neighbour}"].record
         assert (record.verdict, record.attempt) == (PASS, 1), record
+
+
+@pytest.fixture(scope="module")
+def beginnings(
+    home: Path,
+    write_model: Callable[..., None],
+    run_matrix: Callable[..., list[Event]],
+    fake_env: dict[str, str],
+) -> dict[str, Finished]:
+    folder = home / "beginnings"
+    write_model(folder / "models" / "1_one.onnx")
+    targets = [
+        {"name": fault, "provider": "CUDAExecutionProvider", "env": {**fake_env, "FAKE_FAULT": fault}}
+        for fault in BEGINNINGS
+    ]
+    events = run_matrix(folder, {"models": {"folders": ["models"]}, "target": targets})
+    return {event.record.target: event for event in events if isinstance(event, Finished)}
+
+
+@pytest.mark.parametrize("fault", BEGINNINGS)
+def test_a_process_that_talks_nonsense_before_it_is_ready_is_of_no_use(
+    beginnings: dict[str, Finished], fault: str
+) -> None:
+    want, record = BEGINNINGS[fault], beginnings[fault].record
+    assert (record.verdict, record.phase, record.cause) == (want.verdict, want.phase, want.cause), record
+    assert want.reason in record.reason
 
 
 @pytest.mark.parametrize("fault", ["killonce_in_run", "kill_in_run"])
@@ -170,7 +239,11 @@ def test_what_a_cell_prints_is_its_own(cells: dict[str, Finished]) -> None:
     assert said.count("stdout of the provider\n") == said.count("buffered in C\n") == 2
     assert "stderr of the provider �\x1b[31m\n" in said
     talkative = {name for name, cell in cells.items() if cell.printed}
-    assert {name for name in talkative if not name.endswith(("2_say_in_run", "2_flood_in_run"))} == set()
+    assert {
+        name
+        for name in talkative
+        if not name.endswith(("2_say_in_run", "2_flood_in_run", "2_badalloc_in_run"))
+    } == set()
 
 
 def test_a_flood_keeps_its_head_and_its_tail(cells: dict[str, Finished]) -> None:
@@ -204,9 +277,34 @@ def test_timings_and_placement_come_with_a_result(cells: dict[str, Finished]) ->
     )
 
 
-def test_nothing_that_a_dead_process_started_survives(cells: dict[str, Finished], home: Path) -> None:
+def test_no_process_survives(cells: dict[str, Finished], home: Path) -> None:
+    assert cells
+    marks = (f"{PARENT}={os.getpid()}\0".encode(), f"FAKE_MARKER={home / 'marker'}\0".encode())
+    deadline = time.monotonic() + 5.0
+    while (left := alive(marks)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == []
+
+
+def alive(marks: tuple[bytes, ...]) -> list[str]:
+    """Command lines of processes, zombies apart, that were started with one of these variables."""
+    found = []
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile, or is none of ours
+            held = environ.read_bytes()
+            if any(mark in held for mark in marks):
+                found.append((environ.parent / "cmdline").read_text(encoding="utf-8").replace("\0", " "))
+    return found
+
+
+def test_a_child_of_a_dead_process_dies_with_it(cells: dict[str, Finished], home: Path) -> None:
     assert cells
     pid = int((home / "marker.child").read_text(encoding="utf-8"))
     with contextlib.suppress(FileNotFoundError):  # a zombie may wait for whoever adopted it
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
         assert state == "Z"
+
+
+def test_no_temporary_file_survives(cells: dict[str, Finished], home: Path) -> None:
+    assert cells
+    assert list((home / "tmp").iterdir()) == []

@@ -16,6 +16,7 @@ from harness.core.verdict import Cause, Family, Phase, Verdict
 from harness.corpus.case import Case, DataSet
 from harness.corpus.facts import ModelFacts
 from harness.corpus.port import ValueType
+from harness.engine.answer import golden_of
 from harness.engine.judge import Judgement, judge, record_of, tolerance_rule
 from harness.engine.outcome import (
     Died,
@@ -165,20 +166,35 @@ def test_what_the_cpu_of_the_same_runtime_refuses_is_no_fault_of_the_ep(message:
     assert decide(raised("bad"), golden=REFUSED, reference=OK).verdict is Verdict.ERROR
 
 
-def test_a_disputed_golden_judges_nobody() -> None:
-    disputed = case(values([7.0, -2.0, 0.0]))
-    for result in (ran(), ran([9.0, 9.0, 9.0]), ran(placement=placement({}))):
-        assert decide(result, disputed).verdict is Verdict.REFERENCE_DISPUTED
-    assert decide(ran(), golden=msgspec.structs.replace(OK, deterministic=False)).verdict is (
-        Verdict.REFERENCE_DISPUTED
-    )
-    assert decide(ran(), case(ops={"RandomNormal": 1})).verdict is Verdict.REFERENCE_DISPUTED
+def test_a_disputed_golden_judges_no_values() -> None:
+    disputed = msgspec.structs.replace(OK, disputed="they disagree")
+    for result in (ran(), ran([9.0, 9.0, 9.0]), ran([np.nan] * 3), ran(placement=placement({}))):
+        judgement = decide(result, case(values([7.0, -2.0, 0.0])), disputed)
+        assert (judgement.verdict, judgement.reason) == (Verdict.REFERENCE_DISPUTED, "they disagree")
+
+
+def test_a_disputed_golden_judges_the_form_where_the_expected_data_agree() -> None:
+    disputed = msgspec.structs.replace(OK, disputed="they disagree")
+    flat, double = ran([9.0]), ran(outputs=(values(RIGHT, dtype=np.float64),))
+    for model in (case(values([7.0, -2.0, 0.0])), case()):
+        assert decide(flat, model, disputed).verdict is Verdict.SHAPE_MISMATCH
+        assert decide(double, model, disputed).verdict is Verdict.DTYPE_MISMATCH
+    # As the expected data has it, so that the golden may be the one that is wrong.
+    assert decide(flat, case(values([9.0])), disputed).verdict is Verdict.REFERENCE_DISPUTED
+
+
+def test_what_speaks_against_a_golden() -> None:
+    assert golden_of(ran(), case()).disputed == ""
+    assert golden_of(ran(), case(values([7.0, -2.0, 0.0]))).disputed.startswith("golden and expected data")
+    assert "another result each time" in golden_of(ran(second=values([1.0, -2.0, 0.1])), case()).disputed
+    assert golden_of(ran(), case(ops={"RandomNormal": 1})).disputed.startswith("RandomNormal draws numbers")
+    # Expected data of a random operator judge nobody either.
+    assert golden_of(raised("bad"), case(ops={"Bernoulli": 1})).disputed
 
 
 def test_a_dispute_is_beyond_the_wider_of_both_tolerances() -> None:
     # 2e-4 is beyond ours, but within the suite's own rtol of 1e-3.
-    close = case(values([1.0002, -2.0, 0.0]))
-    assert decide(ran(), close).verdict is Verdict.PASS
+    assert golden_of(ran(), case(values([1.0002, -2.0, 0.0]))).disputed == ""
 
 
 def test_expected_data_judge_where_the_cpu_has_no_kernel() -> None:

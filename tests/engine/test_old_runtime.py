@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -21,6 +22,8 @@ MODELS = {
     "strings": HEAD + "g (seq(float[2]) x, string[2] n) => (float[2] y, string[2] s) "
     "{ i = Constant<value_int = 0>() y = SequenceAt(x, i) s = Identity(n) }",
     "matmul": HEAD + "g (float[4, 8] x, float[8, 2] w) => (float[4, 2] y) { y = MatMul(x, w) }",
+    # Its input comes in a file, and is used once more by the run that tells the placement.
+    "large": HEAD + "g (float[500000] x) => (float[500000] y) { y = Relu(x) }",
     # The onnxruntime of that time refuses it: newer than its opset.
     "newer": '<ir_version: 9, opset_import: ["" : 21]>\ng (float[3] x) => (float[3] y) { y = Relu(x) }',
     # Its Python API cannot hand over such a tensor.
@@ -76,7 +79,8 @@ def events(
     }
     (home / "plugin.so").touch()
     plugin = {**target, "name": "plugin", "provider": "QNNExecutionProvider", "plugin": "plugin.so"}
-    return run_matrix(home, {"models": {"folders": ["models"]}, "target": [target, plugin]})
+    launched = {**target, "name": "launched", "runtime": {"command": f"env {shlex.quote(interpreter)}"}}
+    return run_matrix(home, {"models": {"folders": ["models"]}, "target": [target, plugin, launched]})
 
 
 def verdicts(events: list[Event], target: str) -> dict[str, Verdict]:
@@ -99,9 +103,14 @@ def test_models_run(events: list[Event]) -> None:
         "elementwise": Verdict.PASS,
         "strings": Verdict.PASS,
         "matmul": Verdict.PASS,
+        "large": Verdict.PASS,
         "newer": Verdict.INVALID_MODEL,
         "bfloat16": Verdict.NO_GOLDEN,
     }
+
+
+def test_a_launcher_and_its_models_need_no_more(events: list[Event]) -> None:
+    assert verdicts(events, "launched") == verdicts(events, "old")
 
 
 def test_placement_comes_from_the_profile(events: list[Event]) -> None:
@@ -110,7 +119,7 @@ def test_placement_comes_from_the_profile(events: list[Event]) -> None:
         for event in events
         if isinstance(event, Finished) and event.record.verdict is Verdict.PASS
     }
-    assert found.keys() == {"elementwise.onnx", "strings.onnx", "matmul.onnx"}
+    assert found.keys() == {"elementwise.onnx", "strings.onnx", "matmul.onnx", "large.onnx"}
     for placement in found.values():
         assert placement is not None
         assert placement.source == "profile"

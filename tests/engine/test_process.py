@@ -1,10 +1,22 @@
-"""How a process ended, in words; and a lane that starts its first process alone."""
+"""How a process ended, in words, and when it must; and a lane that starts its first process alone."""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from harness.agent.launcher import exit_cause
 from harness.engine.job import Configuration
 from harness.engine.lane import Lane
-from harness.engine.process import exit_cause
+from harness.engine.process import ENDED, AgentProcess
 from harness.engine.worker import Task
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
@@ -25,6 +37,81 @@ from harness.plan.target import Runtime
 )
 def test_an_exit_code_has_a_name(code: int, cause: str) -> None:
     assert exit_cause(code) == cause
+
+
+HARNESS = """
+import pathlib, sys, threading
+from harness.engine.process import AgentProcess
+
+def start():
+    global process
+    process = AgentProcess([sys.executable], {}, pathlib.Path(sys.argv[1]))
+
+thread = threading.Thread(target=start)
+thread.start()
+thread.join()
+process.serve(print)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only the end of the pipe tells")
+def test_an_agent_that_hangs_with_the_gil_dies_with_the_harness(
+    tmp_path: Path, fake_env: dict[str, str]
+) -> None:
+    marker = tmp_path / "marker"
+    env = {**os.environ, **fake_env, "FAKE_FAULT": "stuck_in_import", "FAKE_MARKER": str(marker)}
+    with subprocess.Popen([sys.executable, "-c", HARNESS, tmp_path], env=env) as harness:
+        wait_until(lambda: marker.exists() and marker.read_text(encoding="utf-8") != "")
+        agent = Path("/proc", marker.read_text(encoding="utf-8"))
+        assert agent.exists()
+        harness.kill()
+    wait_until(lambda: not agent.exists() or ") Z " in (agent / "stat").read_text(encoding="utf-8"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills by a POSIX signal")
+def test_a_process_outlives_the_thread_that_asked_for_it_and_its_folder_does_not_outlive_it(
+    tmp_path: Path, fake_env: dict[str, str]
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    started: queue.SimpleQueue[AgentProcess] = queue.SimpleQueue()
+    enough = threading.Event()
+
+    def start() -> None:
+        started.put(AgentProcess([sys.executable], fake_env, folder))
+        enough.wait(10.0)
+
+    starter = threading.Thread(target=start)
+    starter.start()
+    process = started.get(timeout=10.0)
+    heard: list[Any] = []
+    serving = threading.Thread(target=process.serve, args=(heard.append,), daemon=True)
+    serving.start()
+    wait_until(lambda: heard == [("imported",)])
+    enough.set()
+    starter.join()
+    time.sleep(0.1)
+    assert heard == [("imported",)]
+    (folder / "core").touch()
+    (folder / "output.txt").write_text("last words", encoding="utf-8")
+    os.kill(process.pid, signal.SIGTERM)
+    wait_until(lambda: heard == [("imported",), ENDED])
+    assert process.ended() == "SIGTERM"
+    assert not folder.exists()
+    assert process.printed() == "last words"
+    serving.join(5.0)
+    assert not serving.is_alive()
+
+
+def test_no_message_passes_for_the_end() -> None:
+    assert ENDED != ("ended",)
+
+
+def wait_until(condition: Callable[[], bool], limit_s: float = 10.0) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 class StubWorker:
@@ -54,12 +141,3 @@ def test_when_a_lane_wants_another_process(workers: list[StubWorker], queued: in
     lane.workers.extend(workers)  # type: ignore[arg-type]
     lane.queue.extend(Task(suite="s", model="m") for _ in range(queued))
     assert lane.wants_worker is wants
-
-
-def test_only_a_lane_without_work_gives_a_process_away() -> None:
-    lane = Lane("t", Configuration(runtime=Runtime()), Timeouts(), 3, is_reference=False)
-    busy, idle = StubWorker(ready=True, hands=1), StubWorker(ready=True)
-    lane.workers.extend([busy, idle])  # type: ignore[list-item]
-    assert lane.idle_worker is idle  # type: ignore[comparison-overlap]
-    lane.queue.append(Task(suite="s", model="m"))
-    assert lane.idle_worker is None

@@ -83,7 +83,9 @@ TARGETS = {
         Cause.IMPORT_FAILED,
         "wrote on stdout before the agent was there",
     ),
-    "packages": Want({"runtime": {"packages": ["x"]}}, Cause.NOT_INSTALLED, "not built from package names"),
+    "packages": Want(
+        {"runtime": {"packages": ["gone-1-py3-none-any.whl"]}}, Cause.NOT_INSTALLED, "No such file"
+    ),
 }
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")
@@ -109,8 +111,16 @@ def events(
         target("good", {}, fake_env),
         target("plugin", {"plugin": "here.so", "device": {"type": "gpu"}}, fake_env),
         target("profiled", {"env": {"FAKE_VERSION": "1.24.1"}}, fake_env),
-        target("rejected", {"options": {"precision": "wrong", "device_id": 0}}, fake_env),
-        target("varied", {"axes": {"option.precision": ["right", "wrong"]}}, fake_env),
+        target(
+            "rejected",
+            {"options": {"precision": "wrong", "device_id": 0}, "unchecked_options": True},
+            fake_env,
+        ),
+        target(
+            "varied",
+            {"axes": {"option.precision": ["right", "wrong"]}, "unchecked_options": True},
+            fake_env,
+        ),
     ]
     return run_matrix(home, {"models": {"folders": ["models"]}, "target": targets}, processes=3)
 

@@ -11,7 +11,9 @@ import ctypes
 import enum
 import json
 import os
+import resource
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -28,9 +30,18 @@ LIBRARY_MISSING = (
     "Failed to load library libonnxruntime_providers_cuda.so with error: "
     "libcublasLt.so.13: cannot open shared object file: No such file or directory"
 )
-FLOOD_BYTES = 20 << 20
+FLOOD_BYTES = 100 << 20
+CUDA_700 = "CUDA error 700: an illegal memory access was encountered"
 
 __version__ = os.environ.get("FAKE_VERSION", "1.31.1")
+
+STATE = SimpleNamespace(
+    later=lambda: None,  # done before anything else, once a provider is broken for good
+    shift=np.float32(0),  # added to whatever is computed
+    answers={},  # of the session before
+    held=[],
+    model="",  # the stem of the last one's file name
+)
 
 
 class Fail(Exception):  # noqa: N818 - onnxruntime's own name
@@ -60,6 +71,12 @@ def hang_with_gil() -> None:
     ctypes.PyDLL(None).sleep(1000)
 
 
+def stuck() -> None:
+    """Leave the process id in the marker and hang where no other thread can run."""
+    Path(os.environ["FAKE_MARKER"]).write_text(str(os.getpid()), encoding="utf-8")
+    hang_with_gil()
+
+
 def kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -78,6 +95,48 @@ def wait_once() -> None:
         marker.with_suffix(".new").write_text(str(os.getpid()), encoding="utf-8")
         marker.with_suffix(".new").rename(marker)
         hang()
+
+
+def cut_off() -> None:
+    """Lose the connection to the harness: kill the launcher that stands between."""
+    assert b"closefd" in Path(f"/proc/{os.getppid()}/cmdline").read_bytes()
+    os.kill(os.getppid(), signal.SIGKILL)
+    hang()
+
+
+def how_often(what: str) -> int:
+    """How often this has come up, in whichever process that has the same marker."""
+    with Path(f"{os.environ['FAKE_MARKER']}.{what}").open("ab") as file:
+        file.write(b".")
+        return file.tell()
+
+
+def at_first(action: Callable[[], None], times: int = 1) -> Callable[[], None]:
+    """Do something the first times that this model comes, whoever runs it."""
+
+    def act_at_first() -> None:
+        if how_often(STATE.model) <= times:
+            os.write(2, b"at first\n")
+            action()
+
+    return act_at_first
+
+
+def second(action: Callable[[], None]) -> Callable[[], None]:
+    """Do something in the second process, and in no other."""
+
+    def act_second() -> None:
+        if how_often("process") == 2:
+            action()
+
+    return act_second
+
+
+def gate() -> None:
+    """Wait until there is a file beside the marker."""
+    Path(f"{os.environ['FAKE_MARKER']}.waits").touch()
+    while not Path(f"{os.environ['FAKE_MARKER']}.open").exists():
+        time.sleep(0.01)
 
 
 def only_one() -> None:
@@ -103,9 +162,86 @@ def fork() -> None:
 
 
 def flood() -> None:
-    line = b"noise " * 170 + b"\n"
-    for _ in range(FLOOD_BYTES // len(line)):
-        os.write(1, line)
+    lines = (b"noise " * 170 + b"\n") * 1000
+    for _ in range(FLOOD_BYTES // len(lines)):
+        os.write(1, lines)
+
+
+def size_up() -> None:
+    """Leave in the marker how much of what was printed is on the disk."""
+    Path(os.environ["FAKE_MARKER"]).write_text(str(os.fstat(2).st_size), encoding="utf-8")
+
+
+def allocate() -> None:
+    """Take 64 GiB, but only where a limit saves the machine."""
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        raise Fail("no limit is set")
+    np.ones(64 << 30, np.uint8)
+
+
+def bad_alloc() -> None:
+    """Die as C++ does where nobody catches it."""
+    os.write(2, b"terminate called after throwing an instance of 'std::bad_alloc'\n")
+    os.abort()
+
+
+def break_for_good(message: str, later: Callable[[], None]) -> Callable[[], None]:
+    """Fail, and leave the whole process in a state in which every later call does what ``later`` does."""
+
+    def action() -> None:
+        STATE.later = later
+        raise Fail(message)
+
+    return action
+
+
+def shift() -> None:
+    """Leave the registers of the device in a state in which it computes something else, and say so."""
+    say()
+    STATE.shift = np.float32(1)
+
+
+def of_agent(name: str) -> Any:
+    """What the agent calls by this name, from the frames below."""
+    frame = sys._getframe()
+    while frame.f_back is not None and name not in frame.f_locals:
+        frame = frame.f_back
+    return frame.f_locals[name]
+
+
+def write_frame(code: int, length: int, payload: bytes = b"") -> None:
+    """Put a header of execnet's and any payload into the pipe of the agent's messages."""
+    channel = of_agent("channel")
+    os.write(channel.gateway._io.outfile.fileno(), struct.pack("!bii", code, channel.id, length) + payload)
+
+
+def unreadable_and_gone() -> None:
+    write_frame(4, 4, b"\xff\xfe\xfd\xfc")
+    os._exit(3)
+
+
+def garbage() -> None:
+    os.write(of_agent("channel").gateway._io.outfile.fileno(), b"a library says hello\n" * 100)
+
+
+def half_then_exit() -> None:
+    write_frame(4, 1000, b"half of it")
+    os._exit(3)
+
+
+def half_then_hang() -> None:
+    write_frame(4, 1000, b"half of it")
+    hang()
+
+
+def say_to_harness(kind: str, *rest: Any) -> Callable[[], None]:
+    """Send a message that the harness has no reason to expect; the job's own id stands for ``...``."""
+
+    def action() -> None:
+        words = tuple(of_agent("job_id") if word is ... else word for word in rest)
+        of_agent("channel").send((kind, *words))
+
+    return action
 
 
 def say() -> None:
@@ -132,13 +268,44 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "killonce": kill_once,
     "orphan": leave_child,
     "waitonce": wait_once,
+    "gate": gate,
+    "cutoff": cut_off,
+    "cutoffonce": at_first(cut_off),
+    "segvonce": at_first(segfault),
+    "seconddies": second(lambda: os._exit(3)),
+    "secondhangs": second(hang),
     "single": only_one,
+    "stuck": stuck,
+    "sizeup": size_up,
+    "huge": allocate,
+    "badalloc": bad_alloc,
+    "sticky": break_for_good(CUDA_700, throw(Fail(CUDA_700))),
+    "wordy": break_for_good("x" * (1 << 20), throw(Fail("y" * (1 << 20)))),
+    "shifts": break_for_good("something is wrong", shift),
+    "freezes": break_for_good("something is wrong", hang),
+    "rots": break_for_good("something is wrong", segfault),
+    "half": half_then_exit,
+    "halfhang": half_then_hang,
+    "garbage": garbage,
+    "unreadablemessage": lambda: write_frame(4, 4, b"\xff\xfe\xfd\xfc"),
+    "unreadableandgone": unreadable_and_gone,
+    "hangup": lambda: write_frame(5, 0),
+    "gossip": say_to_harness("gossip", ...),
+    "lunch": say_to_harness("phase", ..., "lunch"),
+    "ended": say_to_harness("ended"),
+    "stranger": say_to_harness("result", 12345, {"status": "ok"}),
+    "result": say_to_harness("result", ..., {"status": "ok"}),
+    "early": say_to_harness("done", ..., {"teardown_ms": 1.0}),
+    "useless": say_to_harness("unavailable", "no_device", "gone", "", {}),
+    "again": say_to_harness("ready", {}),
     "fork": fork,
     "flood": flood,
     "say": say,
     "memory": throw(MemoryError()),
     "alloc": throw(Fail("Failed to allocate memory for requested buffer of size 137438953472")),
     "error": throw(Fail("[ONNXRuntimeError] : 1 : FAIL : something is wrong")),
+    "stumble": at_first(throw(Fail("it stumbled"))),
+    "stumbletwice": at_first(throw(Fail("it stumbled")), times=2),
     "notimpl": throw(NotImplemented("[ONNXRuntimeError] : 9 : NOT_IMPLEMENTED : no kernel for Relu")),
     "ansi": throw(Fail("\x1b[31mred\x1b[0m \x00\udcff <script>alert(1)</script>")),
     "long": throw(Fail("x" * (1 << 20))),
@@ -164,6 +331,8 @@ def bent(fault: str, outputs: dict[str, Any], runs: int) -> dict[str, Any]:
         "nan": lambda: {"z": np.array([np.nan, *z[1:]], np.float32)},
         "off_by_one": lambda: {"k": k + np.array([0, 1, 0, 0], np.int32)},
         "reordered": lambda: {"z": z[::-1].copy()},
+        "swapped": lambda: {"y": z, "z": y},
+        "stale": lambda: dict(STATE.answers),
         "zeros": lambda: {"z": np.zeros_like(z)},
         "jitter": lambda: {"z": z + runs * step},
         "small_jitter": lambda: {"z": z + runs * step},
@@ -171,6 +340,14 @@ def bent(fault: str, outputs: dict[str, Any], runs: int) -> dict[str, Any]:
     changed = {**outputs, **changes.get(fault, dict)()}
     present = {name: value for name, value in changed.items() if value is not None}
     return dict(reversed(present.items())) if fault == "permuted" else present
+
+
+def rounding(options: dict[str, str], entries: dict[str, str]) -> np.float32:
+    """What a result is multiplied by in the arithmetic that was chosen; the variable says who cannot hear."""
+    chosen = {} if os.environ.get("FAKE_DEAF") else options
+    if "mlas.enable_gemm_fastmath_arm64_bfloat16" in entries:
+        return np.float32(1 + 4e-3)
+    return np.float32(1 + (4e-6 if chosen.get("use_tf32") == "0" else 2e-6))
 
 
 class GraphOptimizationLevel(enum.Enum):
@@ -190,9 +367,10 @@ class SessionOptions:
     def __init__(self) -> None:
         self.profile_file_prefix = ""
         self.for_devices: tuple[str, dict[str, str]] | None = None
+        self.entries: dict[str, str] = {}
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Accepted and ignored."""
+        self.entries[key] = value
 
     def add_provider_for_devices(self, devices: list[Any], options: dict[str, str]) -> None:
         self.for_devices = devices[0].ep_name, options
@@ -209,8 +387,12 @@ class InferenceSession:
         if enable_fallback:
             raise Fail("the harness must switch the silent retry off")
         self.fault = "" if isinstance(model, bytes) else Path(model).stem.partition("_")[2]
+        STATE.model = "" if isinstance(model, bytes) else Path(model).stem
         self.settings = settings
         self.runs = 0
+        STATE.later()
+        if FAULT == "leak" and not isinstance(model, bytes):
+            STATE.held.append(b"x" * (1 << 20))
         name, options = settings.for_devices or (providers or [(CPU, {})])[0]
         if isinstance(model, bytes):
             act(FAULT, "register")
@@ -220,7 +402,12 @@ class InferenceSession:
             raise Fail(f"unknown value for an option of {name}")
         act(self.fault, "create")
         dropped = FAULT in {"dropped", "library_on_stderr"} or self.fault == "dropped_at_create"
-        self.providers = [CPU] if dropped else [name, CPU]
+        chain = [one if isinstance(one, str) else one[0] for one in providers or [name]]
+        self.providers = [CPU] if dropped else list(dict.fromkeys([*chain, CPU]))
+        rounds = self.fault in {"rounds", "frail"}
+        self.error = rounding(options, settings.entries) if rounds else np.float32(1)
+        if self.fault == "frail" and "use_tf32" not in options:
+            segfault()
 
     def __del__(self) -> None:
         act(getattr(self, "fault", ""), "teardown")
@@ -235,20 +422,25 @@ class InferenceSession:
         return [SimpleNamespace(name=name, type="tensor(float)") for name in names]
 
     def run(self, names: list[str], feeds: dict[str, Any]) -> list[Any]:
+        STATE.later()
         act(self.fault, "run")
         x = feeds["x"]
-        outputs = {"y": np.maximum(x, 0), "k": x.astype(np.int32), "z": -x}
-        outputs = bent(self.fault, outputs, self.runs)
+        right = {"y": np.maximum(x, 0) + STATE.shift, "k": x.astype(np.int32), "z": -x * self.error}
+        outputs = bent(self.fault, right, self.runs)
+        if self.fault != "stale":
+            STATE.answers = right
         self.runs += 1
         return [outputs.get(name, outputs["y"]) for name in names]
 
     def assigned(self) -> list[tuple[str, list[str]]]:
         """``(provider, operators)`` of each partition."""
-        mine = self.providers[0]
+        mine, second = [*self.providers, CPU][:2]
         return {
             "placed_nowhere": [(CPU, ["Relu", "Cast", "Neg"])],
             "folded": [],
             "placed_partly": [(mine, ["Relu", "Cast"]), (CPU, ["Neg"])],
+            "chained": [(mine, ["Relu"]), (second, ["Cast", "Neg"])],
+            "chained_partly": [(mine, ["Relu"]), (second, ["Cast"]), (CPU, ["Neg"])],
             "placed_but_shapes": [(mine, ["Relu", "Cast", "Neg"]), (CPU, ["Shape"])],
             "hostile_placement": [(mine, ["Relu\udcff\x1b[31m"])],
         }.get(self.fault, [(mine, ["Relu", "Cast"]), (mine, ["Neg"])])
@@ -275,7 +467,7 @@ class InferenceSession:
 
 
 def get_available_providers() -> list[str]:
-    return [CPU] if FAULT == "unlisted" else [EP, CPU]
+    return [CPU] if FAULT == "unlisted" else [*os.environ.get("FAKE_PROVIDERS", "").split(), EP, CPU]
 
 
 def register_execution_provider_library(name: str, path: str) -> None:

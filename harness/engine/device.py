@@ -1,0 +1,78 @@
+"""Devices and their slots: no device gets more processes than it can take, whichever run starts them."""
+
+import hashlib
+from pathlib import Path
+
+import filelock
+import msgspec
+
+from harness.catalog.catalog import load_catalog
+from harness.core.cell import Cell
+from harness.plan.target import Target
+
+SHARED = frozenset({"cpu", "cloud"})
+"""Hardware that any number of processes may use at once."""
+
+DEVICE_OPTIONS = ("device_id", "device_type")
+"""Options by which providers choose among devices of a kind."""
+
+
+def device_of(target: Target, cell: Cell) -> str | None:
+    """A name for the device that a cell's session occupies; None where processes may share it freely.
+
+    Two targets with one name never hold more sessions at once than the device takes. The name is made of
+    what the matrix says, since asking the device means using it: where it guesses wrongly, the target's
+    ``device_lock`` says it.
+    """
+    if target.device_lock is not None:
+        return target.device_lock or None
+    known = load_catalog().find(target.provider[0])
+    hardware = known.hardware if known else target.provider[0]
+    options = target.options_at(cell)
+    chosen = {
+        **target.device,
+        **{key: options[key] for key in DEVICE_OPTIONS if key in options},
+    }
+    if hardware in SHARED or "CPU" in {value.upper() for value in chosen.values()}:
+        return None
+    where = target.runtime.ssh or target.runtime.command or "here"
+    return " ".join([hardware, *(f"{key}={value}" for key, value in sorted(chosen.items())), where])
+
+
+class Slots:
+    """Locks on devices, held as files: they work across processes, and end with the process that holds them.
+
+    Args:
+        folder: Where the files are; the same for all runs on a machine.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def take(self, device: str, count: int) -> "Slot | None":
+        """A free slot of a device that has ``count`` of them, or None where all are taken.
+
+        Raises:
+            OSError: The folder cannot be written.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        name = hashlib.sha256(device.encode()).hexdigest()[:16]
+        for number in range(count):
+            lock = filelock.FileLock(self._folder / f"{name}.{number}.lock", timeout=0, thread_local=False)
+            try:
+                lock.acquire()
+            except filelock.Timeout:
+                continue
+            return Slot(device=device, lock=lock)
+        return None
+
+
+class Slot(msgspec.Struct, frozen=True, kw_only=True):
+    """One process's place on a device."""
+
+    device: str
+    lock: filelock.BaseFileLock
+
+    def release(self) -> None:
+        """Give it back."""
+        self.lock.release()

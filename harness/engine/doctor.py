@@ -1,0 +1,240 @@
+"""Which providers can be used here, why not, and what to do: proven by sessions, one for each."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from harness.catalog.catalog import load_catalog
+from harness.catalog.provider import Provider
+from harness.core.verdict import Cause, Verdict
+from harness.engine.advice import Trouble, next_step
+from harness.engine.drivers import driver_versions, seen_devices
+from harness.engine.job import CPU, is_local
+from harness.engine.plugins import installed_plugins
+from harness.engine.trial import Found, Trial, Way
+from harness.plan.matrix import Matrix
+from harness.plan.structure import OPTION
+from harness.plan.target import Target
+
+HERE = "here/"
+MATRIX = "matrix/"
+"""What the names of series begin with."""
+
+PLATFORMS = {"linux": "linux", "win32": "windows", "darwin": "macos", "android": "android", "ios": "ios"}
+"""``sys.platform`` -> the catalogue's word."""
+
+SPELLED = {
+    "linux": "Linux",
+    "windows": "Windows",
+    "macos": "macOS",
+    "android": "Android",
+    "ios": "iOS",
+    "browser": "web browsers",
+}
+"""The catalogue's word -> for people."""
+
+IDLE = "do not count on it: a run shows its right answers as `fallback`, never as a pass"
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of one provider here, or of one target of a matrix.
+
+    Attributes:
+        provider: The exact name.
+        target: The target's name in the matrix; empty for the harness's own interpreter.
+        state: ``usable``: a session with it gave the right answer.
+        cause: Why it is unavailable: a ``Cause``, or the verdict on what was tried. Else empty.
+        reason: The same in one line.
+        advice: What to do next; empty where there is nothing to do.
+        nodes: How many nodes of the model it computed; 0 where the CPU provider computed all of them, null
+            where nothing was run.
+        remarks: What else is worth knowing.
+        versions: What -> its version: onnxruntime, packages, plugin, drivers.
+        devices: What the provider offers, with metadata.
+        plugin: Package or path of the plugin library; null for a provider of the build.
+        options: Provider options that it was tried with.
+        env: Environment variables that it was tried with.
+    """
+
+    provider: str
+    target: str = ""
+    state: Literal["usable", "unavailable"]
+    cause: str = ""
+    reason: str = ""
+    advice: str = ""
+    nodes: int | None = None
+    remarks: tuple[str, ...] = ()
+    versions: dict[str, str] = {}
+    devices: tuple[dict[str, Any], ...] = ()
+    plugin: str | None = None
+    options: dict[str, str] = {}
+    env: dict[str, str] = {}
+
+    @property
+    def usable(self) -> bool:
+        """Whether it works, be it that it leaves everything to the CPU provider."""
+        return self.state == "usable"
+
+
+def examine(matrix: Matrix | None, tell: Callable[[str], None]) -> tuple[Row, ...]:
+    """Try every provider of the catalogue, every plugin that is installed, and the targets of a matrix.
+
+    Args:
+        matrix: Whose targets to try, too; its models, exclusions and expectations do not matter.
+        tell: Called with a line for people where something takes its time.
+
+    Returns:
+        The matrix's targets in their order, then providers by name; one that is in the build and installed as
+        a plugin has two rows.
+
+    Raises:
+        UsageError: The cache cannot be written.
+    """
+    of_matrix = {MATRIX + target.name: (_way(target, matrix),) for target in matrix.targets} if matrix else {}
+    built_in, plugins = dict(_built_in()), dict(_plugins())
+    asked = HERE + CPU
+    trial = Trial(
+        of_matrix | built_in | plugins, waiting=frozenset(built_in) - {asked}, asked=asked, tell=tell
+    )
+    found = trial.run()
+    rows = [
+        msgspec.structs.replace(_tried(found[name]), target=name.removeprefix(MATRIX)) for name in of_matrix
+    ]
+    here = [_tried(each) for name, each in found.items() if name not in of_matrix]
+    names = {row.provider for row in here}
+    here += [_untried(each, found[asked]) for each in load_catalog().providers if each.name not in names]
+    return (*rows, *sorted(here, key=lambda row: (row.provider.lower(), row.plugin or "")))
+
+
+def _way(target: Target, matrix: Matrix) -> Way:
+    """A target of a matrix at one point of its axes: the first value of each option."""
+    axes = {
+        axis: values[:1] for axis, values in (matrix.axes | target.axes).items() if axis.startswith(OPTION)
+    }
+    reduced = msgspec.structs.replace(
+        target, name=MATRIX + target.name, axes=axes, workers=1, retries=0, alone=False
+    )
+    return Way(target=reduced)
+
+
+def _built_in() -> Iterator[tuple[str, tuple[Way, ...]]]:
+    """Whatever the harness's own onnxruntime may contain."""
+    for provider in load_catalog().providers:
+        if provider.registration != ("plugin",):
+            name = HERE + provider.name
+            yield name, tuple(_ways(Target(name=name, provider=(provider.name,)), provider))
+
+
+def _plugins() -> Iterator[tuple[str, tuple[Way, ...]]]:
+    catalog = load_catalog()
+    for provider, package in installed_plugins(catalog):
+        name = f"{HERE}{provider}/{package}"
+        target = Target(name=name, provider=(provider,), plugin=package)
+        yield name, tuple(_ways(target, catalog.find(provider)))
+
+
+def _ways(target: Target, provider: Provider | None) -> Iterator[Way]:
+    yield Way(target=target)
+    for number, probe in enumerate(provider.probes if provider else (), start=1):
+        if not probe.needs_file or Path(probe.needs_file).is_file():
+            other = msgspec.structs.replace(
+                target, name=f"{target.name}#{number}", options=probe.options, env=probe.env
+            )
+            yield Way(target=other, meaning=probe.meaning)
+
+
+def _tried(found: Found) -> Row:
+    target, record = found.way.target, found.record
+    provider = load_catalog().find(target.provider[0])
+    hardware = provider.hardware if provider and is_local(target.runtime) else ""
+    first = {axis.removeprefix(OPTION): values[0] for axis, values in target.axes.items()}
+    row = Row(
+        provider=target.provider[0],
+        state="usable" if found.works else "unavailable",
+        nodes=found.nodes,
+        remarks=tuple(_remarks(found, provider)),
+        versions=_versions(found.fingerprint) | driver_versions(hardware),
+        devices=_devices(found.fingerprint) or seen_devices(hardware),
+        plugin=target.plugin,
+        options={**target.options, **first},
+        env=target.env,
+    )
+    if found.works:
+        return row if found.nodes else msgspec.structs.replace(row, advice=IDLE)
+    cause = record.cause if record.verdict is Verdict.UNAVAILABLE else str(record.verdict)
+    return msgspec.structs.replace(
+        row,
+        cause=cause,
+        reason=record.reason,
+        advice=next_step(
+            Trouble(
+                cause=cause,
+                reason=record.reason,
+                printed=found.printed,
+                target=target,
+                provider=provider,
+                fingerprint=found.fingerprint,
+            )
+        ),
+    )
+
+
+def _untried(provider: Provider, runtime: Found) -> Row:
+    """A provider that the harness's own onnxruntime does not have, or that has no onnxruntime to be in."""
+    row = Row(
+        provider=provider.name,
+        state="unavailable",
+        advice=provider.advice,
+        versions=_versions(runtime.fingerprint, packages=False) | driver_versions(provider.hardware),
+        devices=seen_devices(provider.hardware),
+    )
+    where = "" if PLATFORMS.get(sys.platform) in provider.platforms else _elsewhere(provider)
+    if provider.registration == ("plugin",):
+        reason = f"no plugin package for it is installed{where}"
+        return msgspec.structs.replace(row, cause=Cause.NOT_INSTALLED, reason=reason)
+    if "available_providers" not in runtime.fingerprint:
+        broken = _tried(runtime)
+        advice = provider.advice if broken.cause == Cause.NOT_INSTALLED else broken.advice
+        return msgspec.structs.replace(row, cause=broken.cause, reason=broken.reason, advice=advice)
+    reason = f"not in this onnxruntime {runtime.fingerprint.get('onnxruntime', '')}{where}"
+    if provider.state == "removed":
+        reason += f"; dropped with {provider.removed_in}" if provider.removed_in else "; dropped long ago"
+    return msgspec.structs.replace(row, cause=Cause.NOT_IN_BUILD, reason=reason)
+
+
+def _elsewhere(provider: Provider) -> str:
+    return f"; for {' and '.join(SPELLED[platform] for platform in provider.platforms)} only"
+
+
+def _remarks(found: Found, provider: Provider | None) -> Iterator[str]:
+    if found.works and not found.nodes:
+        note = f": {provider.state_note}" if provider and provider.state_note else ""
+        yield f"it computed 0 nodes, the CPU provider all of them{note}"
+    if found.works and found.way.meaning:
+        target = found.way.target
+        settings = ", ".join(f"{key}={value}" for key, value in {**target.options, **target.env}.items())
+        yield f"{found.way.meaning}: {settings}"
+    owners = found.fingerprint.get("owners")
+    if owners:
+        yield f"{' and '.join(map(str, owners))} own the same onnxruntime: the one installed last is left"
+
+
+def _versions(fingerprint: dict[str, Any], *, packages: bool = True) -> dict[str, str]:
+    """The versions of a fingerprint by name; packages have their distribution's."""
+    versions = {}
+    if packages:
+        versions = {"python": fingerprint.get("python", ""), **fingerprint.get("packages", {})}
+    # What was imported counts, whatever a distribution of that name says.
+    versions["onnxruntime"] = fingerprint.get("onnxruntime", "")
+    plugin = fingerprint.get("plugin", {})
+    versions |= {"plugin": plugin.get("version", ""), "plugin_library": plugin.get("library", "")}
+    return {str(name): str(version) for name, version in versions.items() if version}
+
+
+def _devices(fingerprint: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        {"device": each["device"], "metadata": each["metadata"]} for each in fingerprint.get("devices", ())
+    )

@@ -1,0 +1,56 @@
+"""What cells took the last time: so that the longest are begun first, and none is left to the end."""
+
+import contextlib
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from harness.core.record import Record
+from harness.corpus.cache import cache_root
+
+KEPT = 64
+"""Matrices that are remembered."""
+
+
+class Durations:
+    """Durations of the cells of one matrix, kept in the cache from run to run.
+
+    Nothing depends on them but the order of the work, so a file that is missing, damaged or cannot be
+    written is no error.
+
+    Args:
+        matrix: The matrix file.
+    """
+
+    def __init__(self, matrix: Path) -> None:
+        name = hashlib.sha256(str(matrix.absolute()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        self._file = cache_root() / "durations" / f"{name}.json"
+        self._fresh: dict[str, float] = {}
+
+    def known_ms(self) -> Mapping[str, float]:
+        """Id of a cell -> milliseconds that it took the last time."""
+        try:
+            return msgspec.json.decode(self._file.read_bytes(), type=dict[str, float])
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            return {}
+
+    def note(self, records: Iterable[Record]) -> None:
+        """Take what cells took this time; those that never ran took nothing."""
+        for record in records:
+            if record.timings_ms:
+                self._fresh[record.cell] = sum(record.timings_ms.values())
+
+    def save(self) -> None:
+        """Remember what was noted."""
+        if not self._fresh:
+            return
+        with contextlib.suppress(OSError):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            fresh = self._file.with_suffix(".new")
+            fresh.write_bytes(msgspec.json.encode({**self.known_ms(), **self._fresh}))
+            fresh.replace(self._file)
+            by_age = sorted(self._file.parent.glob("*.json"), key=lambda file: file.stat().st_mtime)
+            for file in by_age[:-KEPT]:
+                file.unlink(missing_ok=True)

@@ -1,0 +1,230 @@
+"""Whether options have an effect: outputs held against those of the same target without these options.
+
+An option can be accepted and change nothing, because the provider does not read it, or because it computes
+so anyway. Nothing but the result tells: bit-identical outputs, where the option should change the arithmetic.
+"""
+
+import hashlib
+from collections.abc import Iterator
+
+import msgspec
+
+from harness.catalog.option import Option, PrecisionMode
+from harness.catalog.provider import Provider
+from harness.core.cell import Cell
+from harness.core.errors import one_line
+from harness.core.operators import COMPUTE_HEAVY
+from harness.core.record import OptionEffect
+from harness.core.value import Map, Sequence, Tensor, Value, to_wire
+from harness.core.verdict import Family
+from harness.engine.job import Configuration, configuration
+from harness.engine.judge import Judgement
+from harness.engine.outcome import Outcome, Ran
+from harness.plan.known_provider import known_provider
+from harness.plan.plan import Plan
+from harness.plan.precision import EP
+from harness.plan.target import Target, is_fixed
+
+UNCHANGED = frozenset({"float32", "as_model"})
+"""What precision modes compute in that ask for nothing but what the model says."""
+
+NO_ANSWER = ""
+"""In place of a digest: the model does not run without the options, or not twice in the same way."""
+
+_TRUTH = {"1": "true", "0": "false", "true": "true", "false": "false"}
+_EXACT_TYPES = ("int", "uint", "bool", "string")
+_Axes = tuple[tuple[str, str], ...]
+
+
+class Doubt(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of a configuration that should change what is computed, and the configuration without them."""
+
+    options: tuple[str, ...]
+    without: Configuration
+
+
+class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose outputs are the ones without the options.
+
+    Attributes:
+        configuration: The configuration without them.
+        session: The axes that are no part of a configuration.
+        suite: The model's suite.
+        model: The model.
+    """
+
+    configuration: Configuration
+    session: _Axes
+    suite: str
+    model: str
+
+
+class Effects:
+    """What is known about outputs without options, for the cells of a plan.
+
+    Args:
+        plan: Where the cells come from. Where two of its targets differ in nothing but such options, the
+            cells of the one are the baselines of the other, and run only once.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._doubts: dict[tuple[str, _Axes], Doubt | None] = {}
+        self._digests: dict[Baseline, str] = {}
+        self._coming: set[Baseline] = set()
+        # All cells of a configuration share few tuples of axes, so this is far smaller than the plan.
+        points = {(cell.target, cell.axes): cell for cell in plan.cells}.values()
+        doubts = [doubt for cell in points if (doubt := self.doubt(cell)) is not None]
+        wanted = {doubt.without for doubt in doubts}
+        self._serving = {
+            (cell.target, cell.axes): own
+            for cell in (points if wanted else ())
+            if (own := configuration(plan.target(cell.target), cell)) in wanted
+        }
+
+    def doubt(self, cell: Cell) -> Doubt | None:
+        """The options of a cell that should change what is computed; None where there are none."""
+        key = cell.target, cell.axes
+        if key not in self._doubts:
+            self._doubts[key] = _doubt(self._plan.target(cell.target), cell)
+        return self._doubts[key]
+
+    def baseline(self, cell: Cell, doubt: Doubt) -> Baseline:
+        """What a cell's outputs are compared with."""
+        return _baseline(doubt.without, cell)
+
+    def digest(self, baseline: Baseline) -> str | None:
+        """The digest of a baseline's outputs; ``NO_ANSWER`` where it has none, None where none is known."""
+        return self._digests.get(baseline)
+
+    def is_coming(self, baseline: Baseline) -> bool:
+        """Whether a cell of the plan that is a baseline has been submitted and has not ended."""
+        return baseline in self._coming
+
+    def expect(self, cell: Cell) -> None:
+        """A cell has been submitted; it may be a baseline of others."""
+        if own := self._serving.get((cell.target, cell.axes)):
+            self._coming.add(_baseline(own, cell))
+
+    def serves(self, cell: Cell) -> Baseline | None:
+        """The baseline that a cell is for others; None where it is none."""
+        own = self._serving.get((cell.target, cell.axes))
+        return _baseline(own, cell) if own else None
+
+    def keep(self, baseline: Baseline, outcome: object) -> None:
+        """A baseline has its outcome."""
+        self._coming.discard(baseline)
+        steady = isinstance(outcome, Ran) and outcome.second is None
+        self._digests[baseline] = outputs_digest(outcome) if steady else NO_ANSWER  # type: ignore[arg-type]
+
+
+def can_tell(judgement: Judgement, outcome: Outcome) -> bool:
+    """Whether a cell's outputs can show an effect, or none.
+
+    The provider has computed, two runs agree, and there is rounding: a floating output differs from the
+    golden, or comes from an operator that sums products. What is exact (integers, Relu, Identity) is the same
+    in every arithmetic.
+    """
+    if not isinstance(outcome, Ran) or outcome.second is not None or not outcome.placement.ep_nodes:
+        return False
+    floating = [output for output in judgement.outputs if not output.dtype.startswith(_EXACT_TYPES)]
+    rounds = COMPUTE_HEAVY & outcome.placement.ep_ops.keys() or any(output.max_abs for output in floating)
+    return bool(floating and rounds) and judgement.verdict.family in (Family.PASSED, Family.FAILED)
+
+
+def with_effect(judgement: Judgement, doubt: Doubt, outcome: Ran, digest: str) -> Judgement:
+    """A judgement that says whether the options had an effect, given the digest without them."""
+    if digest == NO_ANSWER:
+        return judgement
+    seen = outputs_digest(outcome) != digest
+    reason = judgement.reason
+    if not seen:
+        options = one_line(", ".join(doubt.options), 100)
+        note = f"no effect seen: the outputs are bit-identical without {options}"
+        room = 300 - len(note) - len("; ")  # a long reason must not push it out
+        reason = "; ".join(filter(None, (one_line(reason, room), note)))
+    effect = OptionEffect(options=doubt.options, seen=seen)
+    return msgspec.structs.replace(judgement, reason=reason, effect=effect)
+
+
+def outputs_digest(outcome: Ran) -> str:
+    """SHA-256 over all outputs of all data sets, bit by bit."""
+    digest = hashlib.sha256()
+    for outputs in outcome.outputs:
+        for name, value in outputs:
+            digest.update(repr(name).encode("utf-8", "backslashreplace"))
+            for part in _parts(value):
+                digest.update(part)
+    return digest.hexdigest()
+
+
+def _parts(value: Value) -> Iterator[bytes]:
+    match value:
+        case Tensor():
+            wire = to_wire(value)
+            data = wire["data"]
+            yield repr((wire["dtype"], wire["shape"])).encode()
+            yield repr(data).encode("utf-8", "backslashreplace") if isinstance(data, list) else data
+        case Sequence():
+            yield b"sequence %d" % len(value.items)
+            for item in value.items:
+                yield from _parts(item)
+        case Map():
+            yield b"map"
+            yield from _parts(value.keys)
+            yield from _parts(value.values)
+        case None:
+            yield b"none"
+
+
+def _baseline(own: Configuration, cell: Cell) -> Baseline:
+    session = tuple(pair for pair in cell.axes if not is_fixed(pair[0]))
+    return Baseline(configuration=own, session=session, suite=cell.suite, model=cell.model)
+
+
+def _doubt(target: Target, cell: Cell) -> Doubt | None:
+    provider = known_provider(target.provider)
+    if provider is None:
+        return None
+    plugin = target.plugin is not None
+    mode = target.mode_at(cell)
+    asks = mode is not None and _asks(provider, mode, plugin=plugin)
+    left = _in_model_precision(cell) if asks else cell
+    options = target.options_at(left)
+    suspects = [key for key, value in options.items() if _should_matter(provider, key, value, plugin=plugin)]
+    if not asks and not suspects:
+        return None
+    without = msgspec.structs.replace(
+        configuration(target, left),
+        options=tuple(sorted((key, value) for key, value in options.items() if key not in suspects)),
+    )
+    modes = (f"{EP}{mode.name}",) if asks and mode is not None else ()
+    return Doubt(options=(*modes, *sorted(suspects)), without=without)
+
+
+def _in_model_precision(cell: Cell) -> Cell:
+    axes = tuple((axis, "fp32" if axis == "precision" else value) for axis, value in cell.axes)
+    return msgspec.structs.replace(cell, axes=axes)
+
+
+def _asks(provider: Provider, mode: PrecisionMode, *, plugin: bool) -> bool:
+    """Whether a mode should change the arithmetic: not where it is that of the model, nor the default."""
+    options = ((provider.option(key, plugin=plugin), value) for key, value in mode.options.items())
+    chosen = mode.session or mode.env or any(not _is_default(option, value) for option, value in options)
+    return mode.computes not in UNCHANGED and bool(chosen)
+
+
+def _should_matter(provider: Provider, key: str, value: str, *, plugin: bool) -> bool:
+    """Whether an option is there to change what is computed, or nobody knows what it is there for."""
+    option = provider.option(key, plugin=plugin)
+    if option is None:
+        return provider.unknown_options == "ignored"
+    return option.changes_numerics and not _is_default(option, value)
+
+
+def _is_default(option: Option | None, value: str) -> bool:
+    if option is None or option.default is None:
+        return False
+    if option.type == "bool":
+        return _TRUTH.get(value.casefold(), value) == _TRUTH.get(option.default.casefold(), option.default)
+    return value == option.default

@@ -1,0 +1,244 @@
+"""Environments that are built from package names: one for each set of inputs, kept in the cache."""
+
+import datetime as dt
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import sys
+import sysconfig
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import filelock
+import msgspec
+
+from harness.core.errors import UsageError, one_line
+from harness.corpus.cache import cache_root, fill_once
+from harness.engine.uv import InstallError, Uv
+from harness.plan.target import Runtime, is_path
+
+MANIFEST = "manifest.json"
+
+SETTINGS = (
+    "UV_INDEX_URL",
+    "UV_EXTRA_INDEX_URL",
+    "UV_DEFAULT_INDEX",
+    "UV_INDEX",
+    "UV_INDEX_STRATEGY",
+    "UV_FIND_LINKS",
+    "UV_CONSTRAINT",
+    "UV_OVERRIDE",
+    "UV_EXCLUDE_NEWER",
+    "UV_PRERELEASE",
+    "UV_RESOLUTION",
+    "UV_CONFIG_FILE",
+    "UV_NO_CONFIG",
+)
+"""Variables by which uv may find other packages under the same names."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_SECRET = re.compile(r"(?<=://)[^/@\s]*@")
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands beside an environment.
+
+    Attributes:
+        requirements: What was asked for.
+        python: Version of Python, as far as it was asked for.
+        packages: What uv found for it: ``name==version``, sorted.
+        created: UTC time, ISO 8601.
+        nbytes: Size of its files. Some may share their place on the disk with uv's own cache.
+    """
+
+    requirements: tuple[str, ...]
+    python: str
+    packages: tuple[str, ...]
+    created: str
+    nbytes: int
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """An environment of the cache.
+
+    Attributes:
+        key: Its name.
+        manifest: What it is; None where that cannot be read.
+        used_at: When a process was last started from it, in seconds since the epoch.
+    """
+
+    key: str
+    manifest: Manifest | None
+    used_at: float
+
+
+def built_python(runtime: Runtime) -> Path:
+    """The interpreter of a runtime's environment, whether it has been built or not.
+
+    Raises:
+        InstallError: One of the wheels that it names is not there.
+    """
+    return _python(_entry(runtime))
+
+
+def is_built(runtime: Runtime) -> bool:
+    """Whether there is nothing left to do for a runtime, which may well be one without packages.
+
+    Raises:
+        InstallError: As ``built_python``.
+    """
+    return not runtime.packages or built_python(runtime).is_file()
+
+
+def build(runtime: Runtime, uv: Uv | None = None) -> Path:
+    """Build a runtime's environment where it is not there yet; its interpreter.
+
+    Another process that is at it already is waited for.
+
+    Args:
+        runtime: One with packages.
+        uv: What builds it, to be cancelled by somebody else.
+
+    Raises:
+        InstallError: It cannot be built; nothing is left of it.
+    """
+    entry = _entry(runtime)
+    try:
+        _drop_orphaned(entry)
+        fill_once(entry, lambda folder: _fill(folder, runtime, uv or Uv()))
+    except UsageError as error:
+        raise InstallError(one_line(error)) from error
+    except OSError as error:
+        raise InstallError(f"{entry}: {one_line(error.strerror or error)}") from error
+    return _python(entry)
+
+
+def note_use(runtime: Runtime) -> None:
+    """Remember that a process is started from a runtime's environment now."""
+    manifest = _entry(runtime) / MANIFEST
+    try:
+        os.utime(manifest)
+    except OSError:  # a cache that others own: then it is for them to prune
+        return
+
+
+def kept() -> tuple[Kept, ...]:
+    """The environments of the cache, those used last first."""
+    found = []
+    for folder in _home().iterdir() if _home().is_dir() else ():
+        if folder.is_dir() and not folder.name.startswith("."):
+            path = folder / MANIFEST
+            try:
+                manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+                used_at = path.stat().st_mtime
+            except (OSError, msgspec.DecodeError):
+                manifest, used_at = None, 0.0
+            found.append(Kept(key=folder.name, manifest=manifest, used_at=used_at))
+    return tuple(sorted(found, key=lambda one: (-one.used_at, one.key)))
+
+
+def prune(*, older_than_s: float) -> Iterator[Kept]:
+    """Remove the environments that were last used so many seconds ago or more.
+
+    What builds that were broken off have left goes as well, and nothing that is being built.
+
+    Yields:
+        Each that is gone.
+    """
+    now = time.time()
+    for orphan in _home().glob(".*"):
+        _remove(orphan, key=orphan.name.split(".")[1])
+    for one in kept():
+        if now - one.used_at >= older_than_s and _remove(_home() / one.key, one.key):
+            yield one
+
+
+def _remove(folder: Path, key: str) -> bool:
+    """Whether a folder is gone now: not where a process builds it, nor on Windows while it is in use."""
+    try:
+        with filelock.FileLock(_home() / f"{key}.lock", timeout=0):
+            # Renamed first: an environment is there as a whole or not at all.
+            going = folder.rename(folder.with_name(f".{key}.pruned")) if folder.name == key else folder
+            shutil.rmtree(going, ignore_errors=True)
+    except OSError:  # a lock that is taken is one, too
+        return False
+    return True
+
+
+def _home() -> Path:
+    return cache_root() / "runtimes"
+
+
+def _entry(runtime: Runtime) -> Path:
+    """The folder of a runtime's environment; its name is made of everything that it depends on."""
+    own = [platform.python_version(), sysconfig.get_config_var("EXT_SUFFIX")]
+    inputs = {
+        "requirements": sorted(_with_state(requirement) for requirement in set(runtime.packages)),
+        "python": _asked_python(runtime) or own,
+        "platform": [sysconfig.get_platform(), platform.machine(), *platform.libc_ver()],
+        "settings": {name: _SECRET.sub("", os.environ[name]) for name in SETTINGS if os.environ.get(name)},
+    }
+    text = json.dumps(inputs, sort_keys=True)
+    return _home() / hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def _with_state(requirement: str) -> str:
+    """A requirement; where it is a file, with what tells another one of the same name apart."""
+    if not is_path(requirement):
+        return requirement
+    path = Path(requirement)
+    try:
+        about = path.stat()
+    except OSError as error:
+        raise InstallError(f"{requirement}: {one_line(error.strerror or error)}") from error
+    if path.is_dir():
+        raise InstallError(f"{requirement} is a folder, whose changes nobody would see; name a wheel of it")
+    return f"{requirement} {about.st_size} {about.st_mtime_ns}"
+
+
+def _asked_python(runtime: Runtime) -> str:
+    """Which Python uv has to look for; an empty text where the harness's own will do."""
+    asked = runtime.python_version or ""
+    return "" if asked and f"{platform.python_version()}.".startswith(f"{asked}.") else asked
+
+
+def _python(entry: Path) -> Path:
+    return entry / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def _drop_orphaned(entry: Path) -> None:
+    """Remove an environment whose Python has been uninstalled since."""
+    if entry.is_dir() and not _python(entry).is_file():
+        with filelock.FileLock(entry.with_name(f"{entry.name}.lock")):
+            if not _python(entry).is_file():
+                shutil.rmtree(entry)
+
+
+def _fill(folder: Path, runtime: Runtime, uv: Uv) -> None:
+    venv, python = folder / "venv", _python(folder)
+    asked = _asked_python(runtime)
+    requirements = sorted(set(runtime.packages))
+    # The agent needs numpy, which not every build of onnxruntime asks for.
+    names = {found[0].lower() for one in requirements if (found := _NAME.match(one))}
+    extra = () if "numpy" in names else ("numpy",)
+    # Relocatable: it is renamed once it is whole.
+    wanted = asked or sys.executable
+    uv.run("venv", "--no-project", "--relocatable", "--python", wanted, str(venv), folder=folder)
+    uv.run("pip", "install", "--python", str(python), "--", *requirements, *extra, folder=folder)
+    frozen = uv.run("pip", "freeze", "--python", str(python), folder=folder)
+    manifest = Manifest(
+        requirements=tuple(requirements),
+        python=asked or platform.python_version(),
+        packages=tuple(sorted(frozen.splitlines())),
+        created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        nbytes=_size(venv),
+    )
+    (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
+
+
+def _size(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*"))

@@ -1,0 +1,47 @@
+"""What was used last, kept within a number of entries and a number of bytes."""
+
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+NBYTES = 256 << 20
+"""Bytes of memory for the models, and again for the goldens, of a run: small next to what a process takes."""
+
+
+class Recent(Generic[K, V]):
+    """A mapping that forgets what has not been used for longest. The newest entry always stays.
+
+    Args:
+        count: Entries to keep at most.
+        nbytes: Bytes to keep at most; a single entry may be larger.
+    """
+
+    def __init__(self, count: int, nbytes: int = NBYTES) -> None:
+        self._count = count
+        self._nbytes = nbytes
+        self._taken = 0
+        self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: K) -> V | None:
+        """The value of a key, which counts as a use of it; None where it is not known or not any more."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        self._entries.move_to_end(key)
+        return entry[0]
+
+    def put(self, key: K, value: V, nbytes: int) -> None:
+        """Keep a value that takes so many bytes, and forget others where there is no room for all."""
+        self._drop(key)
+        self._entries[key] = value, nbytes
+        self._taken += nbytes
+        while len(self._entries) > 1 and (len(self._entries) > self._count or self._taken > self._nbytes):
+            self._drop(next(iter(self._entries)))
+
+    def _drop(self, key: K) -> None:
+        self._taken -= self._entries.pop(key, (None, 0))[1]

@@ -1,0 +1,138 @@
+"""Large tensors between the harness and its agents on this machine: each is written once, and mapped.
+
+execnet copies what it carries some eight times, and its messages end at 2 GiB. So a tensor from
+``FILE_FROM`` bytes on travels as a file, in memory where the system has a file system there (``/dev/shm``),
+else in the worker's own folder. Whoever receives it maps the file and deletes it at once. Both sides are
+``harness.agent.agent.TensorFiles``; here is what only the harness does: it makes the folders, and sees to it
+that no file outlives its worker, nor a folder its run.
+
+A process that shortens a file under the harness's eyes could kill it. That takes more than a broken
+provider: the file has no name any more, and the agent has no descriptor of it.
+"""
+
+import contextlib
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import Any
+
+import filelock
+
+from harness.agent.agent import FILE_FROM, TensorFiles, UnfeedableError, contents
+from harness.core.value import BITS, STRING, Sequence, Tensor, Value, from_wire, to_wire
+
+MEMORY = Path("/dev/shm")  # noqa: S108 - what is made there has a name of its own and is closed to others
+"""A file system in memory that every user of the system may write to; on Linux alone."""
+
+PREFIX = "ep-harness-"
+
+
+class Tensors(TensorFiles):
+    """What carries a worker's tensors, both ways.
+
+    Args:
+        folders: Folders of this worker alone, the first choice first; none for a remote one, whose tensors
+            travel inside the messages.
+    """
+
+    def __init__(self, folders: tuple[Path, ...] = ()) -> None:
+        super().__init__([str(folder) for folder in folders], "in", "the inputs")
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the message that was put together last, with its files."""
+        return self.file_bytes + self.inline_bytes
+
+    def put(self, value: Value) -> Any:
+        """The wire form of a value; large tensors are written to files.
+
+        Raises:
+            NoRoomError: There is no room for them.
+        """
+        return self.send(_uncopied(value))
+
+    def take(self, wire: Any) -> Value:
+        """The value of a wire form; the arrays of large tensors are read-only views of their files.
+
+        Raises:
+            ValueError: It is no such form, or a file is not to be had or does not fill its shape.
+        """
+        try:
+            self.receive(wire)
+        except UnfeedableError as error:
+            raise ValueError(str(error)) from error
+        return from_wire(wire)
+
+    def remove(self) -> None:
+        """Delete the folders, with whatever nobody has fetched."""
+        for folder in self.folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class TensorHome:
+    """The folder of one run in which its workers have theirs, in memory where there is such a place.
+
+    A run that was killed leaves its folder behind, and memory with it. The next one to begin deletes it: a
+    lock in it, which ends with its process, tells the living from the dead.
+    """
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+        with contextlib.suppress(OSError):  # no such place, or not for us
+            self._folder, lock = _open_home()
+            self._end = weakref.finalize(self, _close_home, self._folder, lock)
+
+    def open(self, scratch: Path) -> Tensors:
+        """Make the folders of a worker.
+
+        Args:
+            scratch: The worker's own folder; its name tells the workers of a run apart.
+
+        Raises:
+            OSError: Not even the scratch folder can be written.
+        """
+        folders = [scratch / "tensors"]
+        folders[0].mkdir()
+        if self._folder is not None:
+            with contextlib.suppress(OSError):  # deleted meanwhile, as systemd does when a user logs out
+                (self._folder / scratch.name).mkdir()
+                folders.insert(0, self._folder / scratch.name)
+        return Tensors(tuple(folders))
+
+    def close(self) -> None:
+        """Delete what is in memory; the scratch folders are their owner's."""
+        if self._folder is not None:
+            self._end()
+
+
+def _open_home() -> tuple[Path, filelock.BaseFileLock]:
+    _sweep()
+    new = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=MEMORY))
+    lock = filelock.FileLock(new / "lock", timeout=0, thread_local=False)
+    lock.acquire()
+    # Only now does it get a name that others look for.
+    return new.rename(MEMORY / new.name.removeprefix(".")), lock
+
+
+def _close_home(folder: Path, lock: filelock.BaseFileLock) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    lock.release()
+
+
+def _sweep() -> None:
+    """Delete the folders of runs that are no more."""
+    for folder in MEMORY.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):  # it is locked, or somebody else's
+            if (folder / "lock").is_file() and not folder.is_symlink():
+                with filelock.FileLock(folder / "lock", timeout=0):
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _uncopied(value: Value) -> Any:
+    """The wire form of a value, in which the bytes of large tensors stay where they are."""
+    if isinstance(value, Sequence):
+        return {"sequence": [_uncopied(item) for item in value.items]}
+    if isinstance(value, Tensor) and value.array.nbytes >= FILE_FROM and value.dtype not in {STRING, *BITS}:
+        return {"dtype": value.dtype, "shape": list(value.array.shape), "data": contents(value.array)}
+    return to_wire(value)

@@ -1,0 +1,173 @@
+"""Runs of small matrices in which somebody watches which process gets which cell, and when."""
+
+import contextlib
+import threading
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.core.record import Record
+from harness.core.verdict import Verdict
+from harness.corpus.cache import ENVIRONMENT
+from harness.engine.crew import Crew
+from harness.engine.engine import Engine
+from harness.engine.events import Event, Finished
+from harness.engine.lane import Lane
+from harness.engine.prepare import prepare
+from harness.engine.worker import Task, Worker
+
+CUDA = "CUDAExecutionProvider"
+
+
+@pytest.fixture(autouse=True)
+def _four_in_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a queue of a few models is still one."""
+    monkeypatch.setattr("harness.engine.worker.IN_HAND", 4)
+
+
+class Bench:
+    """A folder of models, and runs of them on targets with the fake onnxruntime.
+
+    Attributes:
+        launched: Processes of targets, spare ones included, in the order of their start.
+        handed: What workers were given, as (target, model), in that order; questions have the target ``cpu``.
+        together: Targets that had something at work while a cell that runs alone had.
+    """
+
+    def __init__(self, home: Path, write_model: Callable[..., None], env: dict[str, str]) -> None:
+        self.home = home
+        self.launched: list[Worker] = []
+        self.handed: list[tuple[str, str]] = []
+        self.together: list[set[str]] = []
+        self._write_model = write_model
+        self._env = env
+        self._workers: set[Worker] = set()
+
+    def watch(self, patch: pytest.MonkeyPatch) -> None:
+        launch, hand = Crew._launch, Worker.hand
+
+        def watched_launch(crew: Crew, lane: Lane) -> Worker:
+            worker = launch(crew, lane)
+            if not lane.is_reference:
+                self.launched.append(worker)
+            return worker
+
+        def watched_hand(worker: Worker, task: Task, job: dict[str, object]) -> None:
+            hand(worker, task, job)
+            self._workers.add(worker)
+            busy = [lane for busy in self._workers if busy.hands and (lane := busy.lane) is not None]
+            if any(lane.alone for lane in busy):
+                self.together.append({lane.name for lane in busy})
+            assert worker.lane is not None
+            self.handed.append((worker.lane.name, task.model.removesuffix(".onnx")))
+
+        patch.setattr(Crew, "_launch", watched_launch)
+        patch.setattr(Worker, "hand", watched_hand)
+
+    def models(self, *names: str, folder: str = "models") -> None:
+        for name in names:
+            self._write_model(self.home / folder / f"{name}.onnx")
+
+    def target(self, name: str, **settings: Any) -> dict[str, Any]:
+        """A target that occupies no device, unless it says so."""
+        env = {**self._env, "FAKE_MARKER": str(self.home / name), **settings.pop("env", {})}
+        return {"name": name, "provider": CUDA, "device_lock": "", "env": env, **settings}
+
+    @contextlib.contextmanager
+    def engine(
+        self,
+        *targets: dict[str, Any],
+        processes: int = 4,
+        took_ms: dict[str, float] | None = None,
+        **tables: Any,
+    ) -> Iterator[Engine]:
+        """An engine at work on everything; ``took_ms`` holds durations by ``target model``."""
+        folders = sorted({path.parent.name for path in self.home.glob("*/*.onnx")})
+        (self.home / "m.toml").write_text(
+            toml({"schema": 1, "models": {"folders": folders}, "target": list(targets), **tables}),
+            encoding="utf-8",
+        )
+        plan, suites = prepare(self.home / "m.toml")
+        durations = {
+            cell.id: ms
+            for cell in plan.cells
+            if (ms := (took_ms or {}).get(f"{cell.target} {cell.model.removesuffix('.onnx')}")) is not None
+        }
+        engine = Engine(plan, suites, processes, durations)
+        with contextlib.closing(engine):
+            engine.submit(plan.cells)
+            engine.drain()
+            yield engine
+
+    def run(self, *targets: dict[str, Any], **settings: Any) -> list[Event]:
+        with self.engine(*targets, **settings) as engine:
+            # An engine that waits for ever shall fail the test and not stop all tests.
+            watchdog = threading.Timer(60.0, engine.close)
+            watchdog.start()
+            try:
+                return list(engine.events())
+            finally:
+                watchdog.cancel()
+
+    @staticmethod
+    def records(events: list[Event]) -> dict[str, Record]:
+        """Records by ``target model``, each cell having one."""
+        found = [event.record for event in events if isinstance(event, Finished)]
+        by_name = {f"{record.target} {record.model.removesuffix('.onnx')}": record for record in found}
+        assert len(by_name) == len(found)
+        return by_name
+
+    def verdicts(self, events: list[Event]) -> Counter[Verdict]:
+        return Counter(record.verdict for record in self.records(events).values())
+
+    @staticmethod
+    def wait_until(condition: Callable[[], bool], limit_s: float = 30.0) -> None:
+        deadline = time.monotonic() + limit_s
+        while not condition():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    def wait_at_gate(self, target: str) -> None:
+        self.wait_until((self.home / f"{target}.waits").exists)
+
+    def open_gate(self, target: str) -> None:
+        (self.home / f"{target}.open").touch()
+
+
+def toml(table: dict[str, Any]) -> str:
+    """TOML of tables and lists of tables, whatever is inside of them inline."""
+    text = "\n".join(f"{key} = {inline(value)}" for key, value in table.items())
+    assert tomllib.loads(text) == table
+    return text
+
+
+def inline(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f'"{key}" = {inline(inner)}' for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(inline, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+@pytest.fixture
+def bench(
+    tmp_path: Path,
+    write_model: Callable[..., None],
+    fake_env: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Bench:
+    bench = Bench(tmp_path, write_model, fake_env)
+    bench.watch(monkeypatch)
+    return bench
+
+
+@pytest.fixture
+def goldens_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))

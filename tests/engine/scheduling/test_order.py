@@ -1,0 +1,93 @@
+"""What runs first, and how results come together."""
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.core.record import decode_record
+from harness.core.verdict import Verdict
+from harness.engine.prepare import prepare
+from harness.engine.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from tests.engine.scheduling.conftest import Bench
+
+PASS = Verdict.PASS
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake needs POSIX")
+
+
+def test_the_longest_lane_goes_first(bench: "Bench") -> None:
+    bench.models("0_m", "1_m")
+    took_ms = {"a 0_m": 5.0, "b 0_m": 1.0, "b 1_m": 100.0, "c 0_m": 50.0}
+    found = bench.run(*map(bench.target, "abc"), processes=1, took_ms=took_ms)
+    assert bench.verdicts(found) == {PASS: 6}
+    order = [target for target, _ in bench.handed if target != "cpu"]
+    assert order == [name for name in "bca" for _ in range(2)]
+    # Cells of one process keep the order of the plan.
+    assert [model for target, model in bench.handed if target == "b"] == ["0_m", "1_m"]
+
+
+def test_the_longest_cells_of_several_workers_go_first(bench: "Bench") -> None:
+    bench.models(*(f"{number}_m" for number in range(6)))
+    took_ms = {"t 1_m": 7.0, "t 4_m": 90.0, "t 5_m": 8.0}
+    bench.run(bench.target("t", workers=2), took_ms=took_ms)
+    order = [model for target, model in bench.handed if target == "t"]
+    assert order == ["4_m", "5_m", "1_m", "0_m", "2_m", "3_m"]
+
+
+def test_without_durations_the_plan_is_the_order(bench: "Bench") -> None:
+    bench.models(*(f"{number}_m" for number in range(3)))
+    bench.run(bench.target("b"), bench.target("a"), processes=1)
+    order = [(target, model) for target, model in bench.handed if target != "cpu"]
+    assert order == [(target, f"{number}_m") for target in "ba" for number in range(3)]
+
+
+def test_all_that_waits_comes_together(bench: "Bench", monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.models(*(f"{number}_m" for number in range(7)))
+    with bench.engine(bench.target("t")) as engine:
+        engine._thread.join(30)
+        (batch,) = engine.batches()
+    assert bench.verdicts(batch) == {PASS: 7}
+    monkeypatch.setattr("harness.engine.engine.BATCH", 3)
+    with bench.engine(bench.target("t")) as engine:
+        engine._thread.join(30)
+        sizes = [len(batch) for batch in engine.batches()]
+    assert sizes == [3, 3, 2], "with the news that the target is ready"
+
+
+def test_what_happened_before_the_engine_broke_comes_first(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.models("0_m")
+
+    def fail(*_arguments: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("harness.engine.docket.judge", fail)
+    with bench.engine(bench.target("t")) as engine:
+        engine._thread.join(30)
+        batches = engine.batches()
+        assert len(next(batches)) == 1
+        with pytest.raises(ZeroDivisionError):
+            next(batches)
+
+
+def test_records_that_come_together_wait_for_the_disk_once(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.models(*(f"{number}_m" for number in range(4)))
+    found = tuple(bench.records(bench.run(bench.target("t"))).values())
+    folder = RunFolder.create(bench.home / "run", prepare(bench.home / "m.toml")[0])
+    synced: list[int] = []
+    monkeypatch.setattr("harness.engine.run_folder.os.fsync", synced.append)
+    folder.add(*found[:3])
+    assert len(synced) == 1
+    lines = (bench.home / "run" / "records.jsonl").read_bytes().splitlines()
+    assert [decode_record(line).cell for line in lines] == [record.cell for record in found[:3]]
+    folder.add()
+    assert len(synced) == 1
+    folder.add(*found[3:])
+    assert len(synced) == 2
+    assert folder.finish() is True

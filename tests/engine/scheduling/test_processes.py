@@ -1,0 +1,112 @@
+"""Which process a cell runs in: spare ones take over, and none lasts for ever."""
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.core.verdict import Verdict
+from harness.engine import crew
+from harness.engine.events import Warned
+
+if TYPE_CHECKING:
+    from tests.engine.scheduling.conftest import Bench
+
+PASS, CRASH = Verdict.PASS, Verdict.CRASH
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake needs POSIX")
+
+
+def test_after_a_crash_a_process_goes_on_that_was_there_before(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "SPARE_AFTER_S", 0.0)
+    # Lanes that start the same interpreter have one spare in common: one makes it, the other needs it.
+    bench.models(*(f"{number}_m" for number in range(8)), folder="a")
+    bench.models("0_gate_in_run", "1_segv_in_run", *(f"{number}_m" for number in range(2, 8)), folder="b")
+    apart = [{"suite": "a", "target": "b"}, {"suite": "b", "target": "a"}]
+    same = {"FAKE_MARKER": str(bench.home / "b")}
+    with bench.engine(bench.target("a", env=same), bench.target("b"), exclude=apart) as engine:
+        bench.wait_at_gate("b")
+        bench.wait_until(lambda: len(bench.launched) == 3 and bench.launched[2].imported)
+        bench.open_gate("b")
+        events = list(engine.events())
+    assert bench.verdicts(events) == {PASS: 15, CRASH: 1}
+    of_b = [bench.records(events)[f"b {number}_m"].process for number in range(2, 8)]
+    assert {state.pid for state in of_b if state} == {bench.launched[2].process.pid}
+    assert [worker.is_spare for worker in bench.launched][:3] == [False, False, True]
+    assert len(bench.launched) <= 4, "one more spare for the one that was needed"
+    assert all(worker.process._popen.returncode is not None for worker in bench.launched)
+
+
+def test_a_crash_makes_a_spare_worth_its_while_and_a_short_run_does_not(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "SPARE_AFTER_S", 60.0)
+    bench.models("00_segvonce_in_run", *(f"{number:02}_m" for number in range(1, 12)))
+    (bench.home / "smooth.00_segvonce_in_run").write_bytes(b".")
+    assert bench.verdicts(bench.run(bench.target("smooth"), bench.target("rough"))) == {PASS: 23, CRASH: 1}
+    # One process for each, one in place of the crashed one, and then one that is never needed.
+    assert [worker.is_spare for worker in bench.launched] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("fault", "taken"),
+    [
+        pytest.param("seconddies_in_import", False, id="it dies"),
+        pytest.param("secondhangs_in_import", False, id="it hangs"),
+        pytest.param("secondhangs_in_import", True, id="it hangs and is taken"),
+    ],
+)
+def test_a_spare_that_does_not_start_does_no_harm(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch, fault: str, *, taken: bool
+) -> None:
+    monkeypatch.setattr(crew, "SPARE_AFTER_S", 0.0)
+    crash, gate = (1, 5) if taken else (6, 1)
+    bench.models(
+        "0_m", f"{crash}_segv_in_run", f"{gate}_gate_in_run", *(f"{n}_m" for n in (2, 3, 4, 7, 8, 9))
+    )
+    with bench.engine(bench.target("t", env={"FAKE_FAULT": fault})) as engine:
+        if taken:
+            bench.open_gate("t")
+        starts = bench.home / "t.process"
+        bench.wait_until(lambda: starts.exists() and starts.stat().st_size >= 2)
+        if "hang" in fault:
+            assert bench.launched[1].deadline is not None
+            bench.launched[1].deadline = time.monotonic()
+            engine.submit(())  # looks at the clock
+        if not taken:
+            bench.wait_until(lambda: bool(engine._crew._spareless))
+            bench.open_gate("t")
+        events = list(engine.events())
+    assert bench.verdicts(events) == {PASS: 8, CRASH: 1}
+    assert not any(isinstance(event, Warned) for event in events)
+    # The first, the spare one that was of no use, and one in place of the crashed one.
+    assert [worker.is_spare for worker in bench.launched] == [False, True, False]
+
+
+def test_a_process_is_renewed_after_so_many_sessions(bench: "Bench") -> None:
+    bench.models(*(f"{number}_m" for number in range(8)))
+    found = bench.records(bench.run(bench.target("t", renew_after={"sessions": 3})))
+    states = [found[f"t {number}_m"].process for number in range(8)]
+    assert [state.session for state in states if state] == [1, 2, 3, 1, 2, 3, 1, 2]
+    pids = [state.pid for state in states if state]
+    assert [len(set(pids[first : first + 3])) for first in (0, 3, 6)] == [1, 1, 1]
+    assert len(set(pids)) == 3
+    if sys.platform == "linux":
+        assert all(state and state.rss_mib and 1.0 < state.rss_mib < 1000.0 for state in states)
+
+
+def test_a_process_is_renewed_once_it_has_grown(bench: "Bench") -> None:
+    bench.models(*(f"{number:02}_m" for number in range(40)))
+    leaky = bench.target("t", env={"FAKE_FAULT": "leak"}, renew_after={"growth_mib": 4})
+    found = bench.records(bench.run(leaky))
+    assert {record.verdict for record in found.values()} == {PASS}
+    states = [record.process for record in found.values() if record.process]
+    last = {state.pid: state.session for state in sorted(states, key=lambda state: state.session)}
+    # A MiB a session; the first 16 do not count, and what is in its hands it still does.
+    assert max(last.values()) in range(20, 27), last
+    assert sum(last.values()) == 40
+    assert len(last) == 2

@@ -1,0 +1,145 @@
+"""Runtimes that are built while the engine works: nobody stands still but those who wait for one."""
+
+import datetime as dt
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.core.record import Record
+from harness.core.verdict import Cause, Phase, Verdict
+from harness.engine.builds import Builds
+from harness.engine.engine import Engine
+from harness.engine.events import Event, Finished, Noted, TargetReady
+from harness.engine.uv import InstallError
+from harness.plan.target import Runtime
+
+Run = Callable[..., list[Event]]
+
+
+@pytest.fixture
+def home(tmp_path: Path, write_model: Callable[..., None], fake_uv: Path) -> Path:
+    """A folder with two models, where environments are built by the fake uv."""
+    assert fake_uv.parent == tmp_path
+    for number in range(2):
+        write_model(tmp_path / "models" / f"{number}_model.onnx")
+    return tmp_path
+
+
+@pytest.fixture
+def matrix(fake_env: dict[str, str]) -> Callable[..., dict[str, Any]]:
+    """A matrix over targets, each given by what is special about it."""
+
+    def make(**targets: dict[str, Any]) -> dict[str, Any]:
+        tables = [
+            {"name": name, "provider": "CUDAExecutionProvider", "env": fake_env, **table}
+            for name, table in targets.items()
+        ]
+        return {"models": {"folders": ["models"]}, "target": tables}
+
+    return make
+
+
+def packages(*names: str, **more: Any) -> dict[str, Any]:
+    return {"runtime": {"packages": list(names)}, **more}
+
+
+def records(events: list[Event], target: str) -> list[Record]:
+    return [event.record for event in events if isinstance(event, Finished) and event.record.target == target]
+
+
+def notes(events: list[Event]) -> list[str]:
+    return [event.message for event in events if isinstance(event, Noted)]
+
+
+def test_it_is_built_once_for_all_who_wait_for_it(
+    home: Path, matrix: Callable[..., dict[str, Any]], run_matrix: Run
+) -> None:
+    events = run_matrix(home, matrix(one=packages("ep", "b"), two=packages("ep", "b"), own={}))
+    for target in ("one", "two", "own"):
+        assert [record.verdict for record in records(events, target)] == [Verdict.PASS] * 2
+    assert notes(events) == ["building runtime: ep, b"]
+    assert len((home / "uv.log").read_text().splitlines()) == 3
+    assert notes(run_matrix(home, matrix(one=packages("b", "ep")))) == []
+
+
+def test_others_work_meanwhile(home: Path, matrix: Callable[..., dict[str, Any]], run_matrix: Run) -> None:
+    events = run_matrix(home, matrix(late=packages("slow"), own={}), 1)
+    done = [event.record.target for event in events if isinstance(event, Finished)]
+    assert done == ["own", "own", "late", "late"]
+
+
+def test_a_failure_is_the_outcome_of_every_cell(
+    home: Path, matrix: Callable[..., dict[str, Any]], run_matrix: Run
+) -> None:
+    events = run_matrix(
+        home, matrix(bad=packages("nosuch"), own={}, gone=packages("gone-1-py3-none-any.whl"))
+    )
+    for record in records(events, "bad"):
+        assert (record.verdict, record.cause) == (Verdict.UNAVAILABLE, Cause.NOT_INSTALLED)
+        assert record.phase is Phase.START
+        assert "no version of nosuch==1" in record.reason
+    for record in records(events, "gone"):
+        assert record.cause == Cause.NOT_INSTALLED
+        assert str(home / "gone-1-py3-none-any.whl") in record.reason
+    assert [record.verdict for record in records(events, "own")] == [Verdict.PASS] * 2
+    announced = sorted(event.target for event in events if isinstance(event, TargetReady))
+    assert announced == ["bad", "gone", "own"]
+
+
+def test_who_runs_alone_waits_for_what_is_built_for_others(
+    home: Path, matrix: Callable[..., dict[str, Any]], run_matrix: Run
+) -> None:
+    events = run_matrix(home, matrix(alone={"alone": True}, late=packages("slow")))
+    built = (home / "uv.log").stat().st_mtime  # as its last command began
+    for record in records(events, "alone"):
+        assert record.verdict is Verdict.PASS
+        assert dt.datetime.fromisoformat(record.started).timestamp() > built
+    assert [record.verdict for record in records(events, "late")] == [Verdict.PASS] * 2
+
+
+def test_an_engine_that_is_closed_builds_no_more(
+    home: Path, matrix: Callable[..., dict[str, Any]], start_engine: Callable[..., Engine]
+) -> None:
+    engine = start_engine(home, matrix(never=packages("hang")))
+    running = home / "uv.log.pid"
+    deadline = time.monotonic() + 10
+    while not running.is_file():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    started = time.monotonic()
+    engine.close()
+    assert time.monotonic() - started < 3
+    deadline = time.monotonic() + 5
+    while any(not name.endswith(".lock") for name in os.listdir(home / "cache" / "runtimes")):  # noqa: PTH208
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(running.read_text()), 0)
+
+
+def test_whatever_goes_wrong_somebody_hears_of_it(monkeypatch: pytest.MonkeyPatch, fake_uv: Path) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("a fault")
+
+    told: list[str] = []
+    heard: list[tuple[Runtime, InstallError | None]] = []
+    builds = Builds(told.append, lambda runtime, problem: heard.append((runtime, problem)))
+    monkeypatch.setattr("harness.engine.environments.build", broken)
+    runtime = Runtime(packages=("a",))
+    assert not builds.is_there(runtime)
+    assert not builds.is_there(runtime)
+    assert builds.busy
+    deadline = time.monotonic() + 5
+    while not heard:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    builds.ended(*heard[0])
+    assert not builds.busy
+    with pytest.raises(InstallError, match="RuntimeError: a fault"):
+        builds.is_there(runtime)
+    assert told == ["building runtime: a"]
+    assert fake_uv.read_text() == ""

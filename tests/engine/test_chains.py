@@ -1,0 +1,73 @@
+"""Chains of providers: which of them took which nodes, and what fell along the chain."""
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from harness.core.record import Record
+from harness.core.verdict import Verdict
+from harness.engine.events import Event, Finished
+
+TENSORRT, CUDA, CPU = "TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX systems")
+
+
+@pytest.fixture(scope="module")
+def found(
+    tmp_path_factory: pytest.TempPathFactory,
+    write_model: Callable[..., None],
+    run_matrix: Callable[..., list[Event]],
+    fake_env: dict[str, str],
+) -> dict[tuple[str, str], Record]:
+    home = tmp_path_factory.mktemp("chains")
+    for number, fault in enumerate(("exact", "chained", "chained_partly", "placed_nowhere")):
+        write_model(home / "models" / f"{number}_{fault}.onnx")
+    env = {**fake_env, "FAKE_PROVIDERS": TENSORRT}
+    chain = [TENSORRT, CUDA, CPU]
+    targets = [
+        {"name": "chain", "provider": chain, "env": env},
+        {"name": "profiled", "provider": chain, "env": {**env, "FAKE_VERSION": "1.24.1"}},
+        {"name": "two", "provider": [CUDA, CPU], "env": env},
+    ]
+    exclude = [{"target": "two", "model": "*chained*"}]
+    matrix = {"models": {"folders": ["models"]}, "target": targets, "exclude": exclude}
+    events = run_matrix(home, matrix)
+    records = [event.record for event in events if isinstance(event, Finished)]
+    return {
+        (record.target, record.model.partition("_")[2].removesuffix(".onnx")): record for record in records
+    }
+
+
+@pytest.mark.parametrize("target", ["chain", "profiled"])
+@pytest.mark.parametrize(
+    ("model", "nodes", "verdict", "reason"),
+    [
+        ("exact", [3, 0, 0], Verdict.PASS, ""),
+        ("chained", [1, 2, 0], Verdict.PASS, f"left to {CUDA}: Cast, Neg"),
+        ("chained_partly", [1, 1, 1], Verdict.PASS_PARTIAL, f"left to {CUDA}: Cast; left to the CPU: Neg"),
+        ("placed_nowhere", [0, 0, 3], Verdict.FALLBACK, "no node ran on the EP; on the CPU: Cast, Neg, Relu"),
+    ],
+)
+def test_each_provider_has_its_share(
+    found: dict[tuple[str, str], Record],
+    target: str,
+    model: str,
+    nodes: list[int],
+    verdict: Verdict,
+    reason: str,
+) -> None:
+    record = found[target, model]
+    assert (record.verdict, record.reason) == (verdict, reason)
+    assert record.placement is not None
+    assert list(record.placement.providers.items()) == list(zip((TENSORRT, CUDA, CPU), nodes, strict=True))
+    assert record.placement.ep_nodes == nodes[0] + nodes[1]
+    assert record.placement.cpu_nodes == nodes[2]
+    assert list(record.placement.chain_ops) == [TENSORRT, CUDA]
+    assert sum(record.placement.chain_ops[CUDA].values()) == nodes[1]
+
+
+def test_a_provider_alone_has_no_shares(found: dict[tuple[str, str], Record]) -> None:
+    record = found["two", "exact"]
+    assert record.placement is not None
+    assert (record.placement.providers, record.placement.chain_ops) == ({}, {})

@@ -1,0 +1,119 @@
+"""What cells took is remembered from run to run, and no trouble with that is anybody's trouble."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.core.record import SCHEMA, Record
+from harness.core.verdict import Verdict
+from harness.corpus.cache import ENVIRONMENT
+from harness.engine import durations
+from harness.engine.durations import KEPT, Durations
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def record(cell: str, **timings_ms: float) -> Record:
+    return Record(
+        schema=SCHEMA,
+        cell=cell,
+        suite="m",
+        model=cell,
+        target="t",
+        provider="p",
+        verdict=Verdict.PASS,
+        family=Verdict.PASS.family,
+        expected=True,
+        timings_ms=timings_ms,
+    )
+
+
+def remember(matrix: Path, *records: Record) -> None:
+    noted = Durations(matrix)
+    noted.note(records)
+    noted.save()
+
+
+def files(cache: Path) -> list[Path]:
+    return sorted((cache / "durations").iterdir())
+
+
+def test_a_cell_takes_the_sum_of_its_phases() -> None:
+    remember(Path("m.toml"), record("a", create=1.5, first_run=2.0, teardown=0.5), record("b", create=0.25))
+    assert Durations(Path("m.toml")).known_ms() == {"a": 4.0, "b": 0.25}
+
+
+def test_a_later_run_adds_and_replaces(tmp_path: Path) -> None:
+    remember(tmp_path / "m.toml", record("a", create=1.0), record("b", create=2.0))
+    # Of an unavailable target, say, nothing is learnt.
+    remember(tmp_path / "m.toml", record("b", create=3.0), record("c", create=4.0), record("a"))
+    assert Durations(tmp_path / "m.toml").known_ms() == {"a": 1.0, "b": 3.0, "c": 4.0}
+
+
+def test_matrices_are_told_apart_by_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(tmp_path / "one.toml", record("a", create=1.0))
+    assert Durations(tmp_path / "two.toml").known_ms() == {}
+    monkeypatch.chdir(tmp_path)
+    assert Durations(Path("one.toml")).known_ms() == {"a": 1.0}
+
+
+def test_nothing_noted_is_nothing_written(cache: Path) -> None:
+    remember(Path("m.toml"))
+    remember(Path("m.toml"), record("a"))
+    assert not cache.exists()
+
+
+@given(st.dictionaries(st.text(), st.floats(min_value=0, max_value=1e9), max_size=5))
+def test_every_cell_comes_back(took: dict[str, float]) -> None:
+    matrix = Path(f"{len(took)}-{hash(tuple(took.items()))}.toml")
+    remember(matrix, *(record(cell, create=ms) for cell, ms in took.items()))
+    assert Durations(matrix).known_ms() == took
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b"[1]", b'{"a": "x"}', b'{"\xff": 1.0}', b"\x00" * 100, b'{"a": null}', b"1e999"]
+)
+def test_a_damaged_file_is_forgotten_and_replaced(cache: Path, damage: bytes) -> None:
+    remember(Path("m.toml"), record("a", create=1.0))
+    (file,) = files(cache)
+    file.write_bytes(damage)
+    assert Durations(Path("m.toml")).known_ms() == {}
+    remember(Path("m.toml"), record("b", create=2.0))
+    assert Durations(Path("m.toml")).known_ms() == {"b": 2.0}
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(cache: Path) -> None:
+    cache.touch()
+    remember(Path("m.toml"), record("a", create=1.0))
+    assert Durations(Path("m.toml")).known_ms() == {}
+
+
+def test_a_cache_that_may_only_be_read_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(Path("m.toml"), record("a", create=1.0))
+
+    def refuse(path: Path, data: bytes) -> int:
+        raise PermissionError(f"{path}: {len(data)} bytes")
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    remember(Path("m.toml"), record("a", create=2.0))
+    assert Durations(Path("m.toml")).known_ms() == {"a": 1.0}
+
+
+def test_the_latest_matrices_are_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert KEPT == 64
+    monkeypatch.setattr(durations, "KEPT", 3)
+    for number in range(5):
+        remember(Path(f"{number}.toml"), record("a", create=number + 1.0))
+        for age, file in enumerate(sorted(files(cache), key=lambda file: file.stat().st_mtime)):
+            os.utime(file, (1000 + age, 1000 + age))  # far enough apart for any file system
+    assert len(files(cache)) == 3
+    assert [bool(Durations(Path(f"{number}.toml")).known_ms()) for number in range(5)] == [False] * 2 + [
+        True
+    ] * 3

@@ -1,0 +1,284 @@
+"""Options that should change what is computed: whether they did, and which cells can tell."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from harness.core.cell import Cell
+from harness.core.record import OptionEffect, OutputMetrics, Placement, Record
+from harness.core.value import Map, Sequence, Value, tensor
+from harness.core.verdict import Verdict
+from harness.engine.effects import NO_ANSWER, Doubt, Effects, can_tell, outputs_digest, with_effect
+from harness.engine.engine import Engine
+from harness.engine.events import Event, Finished
+from harness.engine.job import Configuration
+from harness.engine.judge import Judgement
+from harness.engine.outcome import Ran
+from harness.plan.expand import expand
+from harness.plan.matrix import matrix_from
+from harness.plan.plan import Plan
+from harness.plan.target import Runtime
+
+CUDA = "CUDAExecutionProvider"
+OPENVINO = {"provider": "OpenVINOExecutionProvider", "plugin": "onnxruntime_ep_openvino"}
+
+posix = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX systems")
+
+
+def plan_of(*targets: dict[str, Any]) -> Plan:
+    named = [{"name": f"t{number}", **target} for number, target in enumerate(targets)]
+    table = {"schema": 1, "models": {"suites": ["s"]}, "target": named}
+    return expand(matrix_from(table, Path("m.toml")), {"s": ["m"]})
+
+
+def doubts(**target: Any) -> list[tuple[str, ...] | None]:
+    plan = plan_of({"provider": CUDA, **target})
+    found = [Effects(plan).doubt(cell) for cell in plan.cells]
+    return [doubt.options if doubt else None for doubt in found]
+
+
+def ran(value: Value, **fields: Any) -> Ran:
+    ops = fields.pop("ops", {"Exp": 1})
+    placement = Placement(
+        ep_nodes=fields.pop("nodes", 1), cpu_nodes=0, ep_ops=ops, cpu_ops={}, partitions=1, source="profile"
+    )
+    return Ran(outputs=((("y", value),),), placement=placement, timings_ms={}, **fields)
+
+
+def judged(verdict: Verdict = Verdict.PASS, dtype: str = "float32", error: float | None = 1e-7) -> Judgement:
+    output = OutputMetrics(name="y", dtype=dtype, shape=(4,), max_abs=error)
+    return Judgement(verdict=verdict, outputs=(output,))
+
+
+ONE = tensor(np.ones(4, np.float32))
+
+# --- which options ---
+
+
+@pytest.mark.parametrize(
+    ("target", "options"),
+    [
+        ({}, [None]),
+        ({"options": {"device_id": 0}}, [None]),
+        ({"options": {"use_tf32": 0}}, [("use_tf32",)]),
+        # What holds anyhow is no wish for anything else.
+        ({"options": {"use_tf32": True}}, [None]),
+        ({"axes": {"option.use_tf32": ["1", "0"]}}, [None, ("use_tf32",)]),
+        ({"axes": {"precision": ["fp32", "ep:tf32", "ep:fp32-strict"]}}, [None, None, ("use_tf32",)]),
+        # CUDA refuses what it does not know, OpenVINO does not.
+        ({"options": {"x": 1}, "unchecked_options": True}, [None]),
+        ({**OPENVINO, "options": {"x": 1}, "unchecked_options": True}, [("x",)]),
+        ({**OPENVINO, "options": {"load_config": "{}"}}, [None]),
+        ({**OPENVINO, "axes": {"precision": ["ep:f32", "ep:bf16"]}}, [None, ("ep:bf16",)]),
+        ({"provider": "AcmeExecutionProvider", "plugin": "acme", "options": {"x": 1}}, [None]),
+    ],
+)
+def test_which_options_should_change_what_is_computed(
+    target: dict[str, Any], options: list[tuple[str, ...] | None]
+) -> None:
+    assert doubts(**target) == options
+
+
+def test_the_baseline_lacks_these_options_and_nothing_else() -> None:
+    target = {"provider": CUDA, "options": {"use_tf32": 0, "device_id": 1}, "env": {"A": "1"}}
+    plan = plan_of(target)
+    doubt = Effects(plan).doubt(plan.cells[0])
+    assert doubt is not None
+    assert doubt.without == Configuration(
+        runtime=Runtime(), env=(("A", "1"),), providers=(CUDA,), options=(("device_id", "1"),)
+    )
+
+
+def test_a_mode_is_left_out_as_a_whole() -> None:
+    options = {"load_config": '{"CPU": {"NUM_STREAMS": "1"}}', "x": "1"}
+    axes = {"precision": ["ep:bf16"]}
+    plan = plan_of({**OPENVINO, "options": options, "unchecked_options": True, "axes": axes})
+    doubt = Effects(plan).doubt(plan.cells[0])
+    assert doubt is not None
+    assert doubt.options == ("ep:bf16", "x")
+    assert doubt.without.options == (("load_config", '{"CPU": {"NUM_STREAMS": "1"}}'),)
+
+
+def test_a_target_without_the_options_serves_as_the_baseline() -> None:
+    plan = plan_of({"provider": CUDA}, {"provider": CUDA, "options": {"use_tf32": 0}}, {"provider": CUDA})
+    effects = Effects(plan)
+    plain, changed, also_plain = plan.cells
+    doubt = effects.doubt(changed)
+    assert doubt is not None
+    wanted = effects.baseline(changed, doubt)
+    assert effects.serves(plain) == effects.serves(also_plain) == wanted
+    assert effects.serves(changed) is None
+    effects.expect(plain)
+    assert effects.is_coming(wanted)
+    effects.keep(wanted, ran(ONE))
+    assert not effects.is_coming(wanted)
+    assert effects.digest(wanted) == outputs_digest(ran(ONE))
+
+
+def test_other_session_settings_are_another_baseline() -> None:
+    plan = plan_of(
+        {"provider": CUDA, "options": {"use_tf32": 0}, "axes": {"graph_optimization": ["all", "basic"]}}
+    )
+    effects = Effects(plan)
+
+    def baseline(cell: Cell) -> object:
+        doubt = effects.doubt(cell)
+        assert doubt is not None
+        return effects.baseline(cell, doubt)
+
+    assert len({baseline(cell) for cell in plan.cells}) == 2
+
+
+# --- which cells can tell ---
+
+
+@pytest.mark.parametrize(
+    ("judgement", "outcome", "tells"),
+    [
+        (judged(), ran(ONE), True),
+        (judged(Verdict.MISMATCH), ran(ONE), True),
+        (judged(Verdict.REFERENCE_DISPUTED), ran(ONE), False),
+        (judged(Verdict.FALLBACK), ran(ONE, nodes=0), False),
+        (judged(error=0.0), ran(ONE), False),
+        (judged(error=None), ran(ONE), False),
+        # Sums of products round, even where the golden has been rounded in the same way.
+        (judged(error=0.0), ran(ONE, ops={"MatMul": 1}), True),
+        (judged(dtype="int8", error=1.0), ran(ONE), False),
+        (judged(dtype="int32", error=0.0), ran(ONE, ops={"MatMul": 1}), False),
+        (judged(), ran(ONE, second=(("y", ONE),)), False),
+    ],
+)
+def test_which_cells_can_tell(judgement: Judgement, outcome: Ran, tells: bool) -> None:  # noqa: FBT001
+    assert can_tell(judgement, outcome) is tells
+
+
+def test_bit_identical_outputs_are_no_effect() -> None:
+    doubt = Doubt(options=("use_tf32",), without=Configuration(runtime=Runtime()))
+    same = with_effect(judged(), doubt, ran(ONE), outputs_digest(ran(ONE)))
+    assert same.effect == OptionEffect(options=("use_tf32",), seen=False)
+    assert same.reason == "no effect seen: the outputs are bit-identical without use_tf32"
+    other = with_effect(judged(), doubt, ran(ONE), outputs_digest(ran(tensor(np.zeros(4, np.float32)))))
+    assert other.effect == OptionEffect(options=("use_tf32",), seen=True)
+    assert other.reason == ""
+    assert with_effect(judged(), doubt, ran(ONE), NO_ANSWER) == judged()
+
+
+def test_a_long_reason_does_not_push_the_note_out() -> None:
+    doubt = Doubt(options=("o" * 500,), without=Configuration(runtime=Runtime()))
+    judgement = msgspec.structs.replace(judged(), reason="x" * 1000)
+    told = with_effect(judgement, doubt, ran(ONE), outputs_digest(ran(ONE)))
+    assert "no effect seen" in told.reason
+    assert len(told.reason) <= 300
+
+
+def test_every_bit_counts() -> None:
+    signed = tensor(np.array([0.0, -0.0], np.float32))
+    values: list[Value] = [
+        tensor(np.zeros(2, np.float32)),
+        signed,
+        tensor(np.zeros((2, 1), np.float32)),
+        tensor(np.zeros(1, np.float64)),
+        tensor(np.array(["a", "b"])),
+        tensor(np.array(["ab"])),
+        Sequence(items=(signed,)),
+        Sequence(items=(signed, signed)),
+        Map(keys=tensor(np.array([1])), values=signed),
+        None,
+    ]
+    digests = [outputs_digest(ran(value)) for value in values]
+    assert len(set(digests)) == len(values)
+    assert digests == [outputs_digest(ran(value)) for value in values]
+
+
+# --- in a run ---
+
+
+def target(name: str, fake_env: dict[str, str], **table: Any) -> dict[str, Any]:
+    return {"name": name, "provider": CUDA, **table, "env": {**fake_env, **table.get("env", {})}}
+
+
+def records(events: list[Event], name: str) -> list[Record]:
+    found = [event.record for event in events if isinstance(event, Finished) and event.record.target == name]
+    return sorted(found, key=lambda record: record.model)
+
+
+@posix
+def test_a_run_tells_which_options_had_an_effect(
+    tmp_path: Path,
+    write_model: Callable[..., None],
+    run_matrix: Callable[..., list[Event]],
+    fake_env: dict[str, str],
+) -> None:
+    for stem in ("1_rounds", "2_rounds", "3_exact", "4_segv_in_run"):
+        write_model(tmp_path / "models" / f"{stem}.onnx")
+    strict = {"options": {"use_tf32": 0}}
+    targets = [
+        target("hears", fake_env, **strict, timeouts_s={"run": 20}),
+        target("deaf", fake_env, **strict, env={"FAKE_DEAF": "1"}),
+        target("plain", fake_env, options={"device_id": 0}),
+    ]
+    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": targets}, processes=2)
+    for name, seen in (("hears", True), ("deaf", False)):
+        first, second, exact, crashed = records(events, name)
+        for record in (first, second):
+            assert record.verdict is Verdict.PASS, record
+            assert record.effect == OptionEffect(options=("use_tf32",), seen=seen)
+            assert ("no effect seen" in record.reason) is not seen
+        assert (exact.verdict, exact.effect) == (Verdict.PASS, None)
+        assert (crashed.verdict, crashed.effect) == (Verdict.CRASH, None)
+    assert all(record.effect is None for record in records(events, "plain"))
+
+
+@posix
+@pytest.mark.parametrize("plain_first", [True, False])
+def test_a_target_of_the_plan_is_not_run_twice(
+    tmp_path: Path,
+    write_model: Callable[..., None],
+    start_engine: Callable[..., Engine],
+    fake_env: dict[str, str],
+    plain_first: bool,  # noqa: FBT001
+) -> None:
+    for number in range(4):
+        write_model(tmp_path / "models" / f"{number}_rounds.onnx")
+    targets = [target("plain", fake_env), target("strict", fake_env, options={"use_tf32": 0})]
+    chosen = targets if plain_first else targets[::-1]
+    engine = start_engine(tmp_path, {"models": {"folders": ["models"]}, "target": chosen}, processes=1)
+    events = list(engine.events())
+    assert [record.effect and record.effect.seen for record in records(events, "strict")] == [True] * 4
+    assert not [key for key in engine._lanes if key[0] == "baseline"]
+
+
+@posix
+def test_a_baseline_that_crashes_leaves_the_question_open(
+    tmp_path: Path,
+    write_model: Callable[..., None],
+    run_matrix: Callable[..., list[Event]],
+    fake_env: dict[str, str],
+) -> None:
+    write_model(tmp_path / "models" / "1_frail.onnx")
+    write_model(tmp_path / "models" / "2_rounds.onnx")
+    only = target("strict", fake_env, options={"use_tf32": 0})
+    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [only]}, processes=1)
+    frail, sound = records(events, "strict")
+    assert (frail.verdict, frail.effect) == (Verdict.PASS, None)
+    assert sound.effect is not None
+
+
+@posix
+def test_a_flaky_cell_keeps_its_first_verdict_and_ends(
+    tmp_path: Path,
+    write_model: Callable[..., None],
+    run_matrix: Callable[..., list[Event]],
+    fake_env: dict[str, str],
+) -> None:
+    write_model(tmp_path / "models" / "1_stumble_in_run.onnx")
+    env = {"FAKE_MARKER": str(tmp_path / "marker")}
+    only = target("strict", fake_env, options={"use_tf32": 0}, retries=2, env=env)
+    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [only]})
+    (record,) = records(events, "strict")
+    assert (record.verdict, record.retries) == (Verdict.ERROR, (Verdict.PASS,))

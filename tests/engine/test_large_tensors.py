@@ -1,0 +1,139 @@
+"""Runs of the real engine with tensors of 2 MB, which travel as files: right, bounded, gone at the end."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.agent import agent
+from harness.core.verdict import Verdict
+from harness.engine import tensor_files
+from harness.engine.engine import Engine
+from harness.engine.events import Event, Finished
+
+FAULTS = {
+    "": Verdict.PASS,
+    "zeros": Verdict.MISMATCH,
+    "jitter": Verdict.NONDETERMINISTIC,
+    "segv_in_create": Verdict.CRASH,
+    "abort_in_run": Verdict.CRASH,
+    "kill_in_run": Verdict.CRASH,
+    "error_in_create": Verdict.ERROR,
+    "error_in_run": Verdict.ERROR,
+    "exit3_in_teardown": Verdict.PASS,
+    "hang_in_run": Verdict.HANG,
+}
+TENSOR_BYTES = 500_000 * 4
+PROCESSES = 4
+"""At any time, at most: the target's, the CPU provider's, a spare one, and one that is just dying."""
+
+FILES = 4 * (1 + 3)
+"""Of one process, at most: for each task in hand an input or three outputs, or both for a moment."""
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")
+
+
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    monkeypatch.setattr(tensor_files, "MEMORY", memory)
+    return memory
+
+
+def table(env: dict[str, str], **target: Any) -> dict[str, Any]:
+    return {
+        "models": {"folders": ["models"]},
+        "target": [
+            {
+                "name": "t",
+                "provider": "CUDAExecutionProvider",
+                "env": env,
+                "timeouts_s": {"create": 20.0, "run": 2.0, "teardown": 2.0},
+                **target,
+            }
+        ],
+    }
+
+
+def files(memory: Path) -> list[Path]:
+    return [path for path in memory.rglob("*") if path.is_file() and path.name != "lock"]
+
+
+def sizes(paths: list[Path]) -> Iterator[int]:
+    """In bytes; a file can be gone by now."""
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            yield path.stat().st_size
+
+
+def verdicts(events: list[Event]) -> dict[str, Verdict]:
+    records = [event.record for event in events if isinstance(event, Finished)]
+    return {record.model.removesuffix(".onnx"): record.verdict for record in records}
+
+
+def test_each_fault_has_its_verdict_and_leaves_no_file(
+    tmp_path: Path,
+    memory: Path,
+    write_model: Callable[..., None],
+    start_engine: Callable[..., Engine],
+    fake_env: dict[str, str],
+) -> None:
+    for fault in FAULTS:
+        for name in (f"2_{fault}", "3_after", "4_after"):
+            write_model(tmp_path / "models" / (fault or "none") / f"{name}.onnx", "big")
+    engine = start_engine(tmp_path, table(fake_env))
+    events: list[Event] = []
+    seen = 0
+    for event in engine.events():
+        events.append(event)
+        now = files(memory)
+        seen += len(now)
+        # What crashed processes had in hand is not among them.
+        assert sum(path.is_dir() for path in memory.glob("*/*")) <= PROCESSES
+        assert len(now) <= PROCESSES * FILES
+        assert all(size <= TENSOR_BYTES for size in sizes(now))
+    assert seen
+    assert list(memory.iterdir()) == []
+    found = verdicts(events)
+    assert {fault: found[f"{fault or 'none'}/2_{fault}"] for fault in FAULTS} == FAULTS
+    assert {found[f"{fault or 'none'}/{n}_after"] for fault in FAULTS for n in (3, 4)} == {Verdict.PASS}
+
+
+def test_a_run_that_is_broken_off_leaves_no_file(
+    tmp_path: Path,
+    memory: Path,
+    write_model: Callable[..., None],
+    start_engine: Callable[..., Engine],
+    fake_env: dict[str, str],
+) -> None:
+    for name in ("1_before", "2_hang_in_run", "3_after", "4_after"):
+        write_model(tmp_path / "models" / f"{name}.onnx", "big")
+    engine = start_engine(tmp_path, table(fake_env, timeouts_s={"run": 60.0}))
+    next(event for event in engine.events() if isinstance(event, Finished))
+    engine.close()
+    assert list(memory.iterdir()) == []
+
+
+def test_a_target_elsewhere_gets_no_file_and_no_message_without_end(
+    tmp_path: Path,
+    memory: Path,
+    write_model: Callable[..., None],
+    start_engine: Callable[..., Engine],
+    fake_env: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(agent, "INLINE_LIMIT", TENSOR_BYTES - 1)
+    write_model(tmp_path / "models" / "1_small.onnx")
+    write_model(tmp_path / "models" / "2_big.onnx", "big")
+    # Any command that ends in a Python counts as elsewhere.
+    events = []
+    for event in start_engine(tmp_path, table(fake_env, runtime={"command": "env python"})).events():
+        events.append(event)
+        assert not [path for path in files(memory) if path.parent.name == "1"]
+    assert verdicts(events) == {"1_small": Verdict.PASS, "2_big": Verdict.NO_GOLDEN}
+    reasons = [event.record.reason for event in events if isinstance(event, Finished)]
+    assert "the inputs take more than the 1 MiB that fit into one message" in reasons

@@ -1,0 +1,93 @@
+"""What an agent may say and when."""
+
+from collections import deque
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.engine.protocol import nonsense
+from harness.engine.worker import Task
+
+TASK = Task(suite="s", model="m")
+JOB = id(TASK)
+RESULT = {"status": "ok", "output": "", "names": ["y"]}
+STARTING: dict[str, Any] = {"imported": False, "ready": False, "hands": deque(), "result": None}
+IMPORTED = {**STARTING, "imported": True}
+IDLE = {**IMPORTED, "ready": True}
+AT_WORK = {**IDLE, "hands": deque([TASK])}
+ANSWERED = {**AT_WORK, "result": object()}
+
+
+def check(state: dict[str, Any], message: Any) -> str:
+    return nonsense(SimpleNamespace(**state), message)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (STARTING, ("imported",)),
+        (STARTING, ("unavailable", "import_failed", "reason", "printed", {})),
+        (IMPORTED, ("unavailable", "no_device", "reason", "printed", {"providers": ["x"]})),
+        (IMPORTED, ("rejected", "key", "reason", "printed", {})),
+        (IMPORTED, ("ready", {"onnxruntime": "1.31.1"})),
+        (AT_WORK, ("phase", JOB, "create")),
+        (AT_WORK, ("phase", JOB, "run")),
+        (AT_WORK, ("result", JOB, RESULT)),
+        (ANSWERED, ("done", JOB, {"teardown_ms": 0.5, "rss_mib": None})),
+        (ANSWERED, ("done", JOB, {"teardown_ms": 0.5, "rss_mib": 99.5, "sick": "CUDA error 700"})),
+    ],
+)
+def test_what_an_agent_says_is_understood(state: dict[str, Any], message: Any) -> None:
+    assert check(state, message) == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "message", "problem"),
+    [
+        (STARTING, ("started",), "no known form"),
+        (STARTING, ("unavailable", "bad_luck", "reason", "printed", {}), "no known form"),
+        (IMPORTED, ("imported",), "started twice"),
+        (IMPORTED, ("result", JOB, RESULT), "not at"),
+        (IDLE, ("ready", {}), "started twice"),
+        (IDLE, ("phase", JOB, "run"), "not at"),
+        (AT_WORK, ("phase", JOB + 1, "run"), "not at"),
+        (AT_WORK, ("phase", JOB, "register"), "no known form"),
+        (AT_WORK, ("phase", None, "run"), "no known form"),
+        (AT_WORK, ("phase", JOB, "run", "more"), "no known form"),
+        (AT_WORK, ("result", JOB, {}), "no known form"),
+        (AT_WORK, ("result", JOB, {**RESULT, "output": b"bytes"}), "no known form"),
+        (AT_WORK, ("done", JOB, {"teardown_ms": 0.5}), "without a result"),
+        (ANSWERED, ("done", JOB, {}), "no known form"),
+        (ANSWERED, ("done", JOB, {"teardown_ms": 0.5, "sick": 3}), "no known form"),
+        (ANSWERED, ("result", JOB, RESULT), "after the result"),
+        (ANSWERED, ("phase", JOB, "run"), "after the result"),
+    ],
+)
+def test_anything_else_is_named(state: dict[str, Any], message: Any, problem: str) -> None:
+    assert problem in check(state, message)
+
+
+ATOMS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
+VALUES = st.recursive(
+    ATOMS,
+    lambda inner: (
+        st.lists(inner).map(tuple) | st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner)
+    ),
+    max_leaves=8,
+)
+
+
+@given(VALUES, st.sampled_from([STARTING, IMPORTED, IDLE, AT_WORK, ANSWERED]))
+def test_no_message_is_too_strange(message: Any, state: dict[str, Any]) -> None:
+    assert check(state, message) != ""
+
+
+@given(
+    st.tuples(st.sampled_from(["phase", "result", "done", "ready", "unavailable"]), VALUES, VALUES),
+    st.sampled_from([IDLE, AT_WORK, ANSWERED]),
+)
+def test_a_known_word_before_anything_breaks_nothing(message: Any, state: dict[str, Any]) -> None:
+    assert isinstance(check(state, message), str)

@@ -1,0 +1,81 @@
+"""Flaky cells in the totals and in what the terminal says of them."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from harness.cli.progress import Progress
+from harness.core.record import SCHEMA, Record
+from harness.core.verdict import Family, Verdict
+from harness.engine.summary import WIDTH, flaky_line, table
+from harness.engine.tally import EXIT_UNEXPECTED, Tally, TargetRow
+from harness.plan.expand import expand
+from harness.plan.matrix import matrix_from
+from harness.plan.plan import Plan
+
+MODELS = ("a.onnx", "b.onnx", "c.onnx")
+RETRIES = {"a.onnx": (Verdict.MISMATCH, Verdict.PASS), "b.onnx": (Verdict.MISMATCH,), "c.onnx": ()}
+
+
+@pytest.fixture
+def plan() -> Plan:
+    tables = {
+        "schema": 1,
+        "models": {"folders": ["m"]},
+        "target": [{"name": name, "provider": "CPUExecutionProvider"} for name in ("cpu", "npu")],
+    }
+    return expand(matrix_from(tables, Path("m.toml")), {"m": MODELS})
+
+
+@pytest.fixture
+def tally(plan: Plan) -> Tally:
+    """Everything is right on ``cpu``; on ``npu`` two models fail, the first passes when tried again."""
+    tally = Tally(plan)
+    for cell in plan.cells:
+        retries = RETRIES[cell.model] if cell.target == "npu" else ()
+        verdict = Verdict.MISMATCH if retries else Verdict.PASS
+        tally.add(
+            Record(
+                schema=SCHEMA,
+                cell=cell.id,
+                suite=cell.suite,
+                model=cell.model,
+                target=cell.target,
+                provider="p",
+                verdict=verdict,
+                family=verdict.family,
+                expected=not retries,
+                retries=retries,
+            )
+        )
+    return tally
+
+
+def row(flaky: int) -> TargetRow:
+    return TargetRow(target="t", planned=flaky, verdicts={}, families={}, unexpected=flaky, flaky=flaky)
+
+
+def test_a_flaky_cell_is_failed_and_counted_apart(tally: Tally) -> None:
+    cpu, npu = tally.rows()
+    assert (cpu.flaky, npu.flaky) == (0, 1)
+    assert npu.families == {Family.FAILED: 2, Family.PASSED: 1}
+    assert npu.unexpected == 2
+    assert tally.exit_code() == EXIT_UNEXPECTED
+
+
+def test_the_line_counts_over_all_targets() -> None:
+    assert flaky_line([row(0), row(0)]) == ""
+    assert flaky_line([row(1)]) == "1 cell gave another verdict on a retry: it counts as failed"
+    assert flaky_line([row(2), row(1)]) == "3 cells gave another verdict on a retry: they count as failed"
+
+
+def test_the_summary_says_it_after_the_table_within_80_columns(tally: Tally) -> None:
+    shown = io.StringIO()
+    Progress(tally, Console(file=shown, width=80)).summary(tally, interrupted=False)
+    lines = shown.getvalue().splitlines()
+    assert lines[:3] == table(tally.rows())
+    assert lines[3] == "flaky        1 cell gave another verdict on a retry: it counts as failed"
+    assert len(f"flaky        {flaky_line([row(100_000)])}") <= WIDTH
+    assert lines[4] == "unexpected   2 cells"

@@ -1,0 +1,101 @@
+"""Where tensor files lie: a folder for each run in memory, which goes with the run, however that ends."""
+
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.agent.agent import FILE_FROM
+from harness.core.value import tensor
+from harness.engine import tensor_files
+from harness.engine.tensor_files import TensorHome
+
+LARGE = tensor(np.zeros(FILE_FROM, np.uint8))
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="a file system in memory")
+
+
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    monkeypatch.setattr(tensor_files, "MEMORY", memory)
+    return memory
+
+
+def test_a_worker_has_a_folder_in_memory_and_one_on_disk(memory: Path, tmp_path: Path) -> None:
+    home = TensorHome()
+    scratch = tmp_path / "7"
+    scratch.mkdir()
+    tensors = home.open(scratch)
+    first, second = map(Path, tensors.folders)
+    assert (first.parent.parent, first.name, second) == (memory, "7", scratch / "tensors")
+    tensors.put(LARGE)
+    assert [path.name for path in first.iterdir()] == ["in-1"]
+    tensors.remove()
+    assert not first.exists()
+    assert not second.exists()
+    tensors.remove()
+    home.close()
+    assert list(memory.iterdir()) == []
+    home.close()
+
+
+def test_without_a_place_in_memory_there_is_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tensor_files, "MEMORY", tmp_path / "none")
+    home = TensorHome()
+    assert home.open(tmp_path).folders == [str(tmp_path / "tensors")]
+    home.close()
+
+
+def test_a_home_that_was_deleted_is_done_without(memory: Path, tmp_path: Path) -> None:
+    home = TensorHome()
+    shutil.rmtree(next(memory.iterdir()))
+    assert home.open(tmp_path).folders == [str(tmp_path / "tensors")]
+    home.close()
+
+
+def test_a_forgotten_home_goes_with_its_owner(memory: Path) -> None:
+    home = TensorHome()
+    assert len(list(memory.iterdir())) == 1
+    del home
+    assert list(memory.iterdir()) == []
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from harness.engine import tensor_files
+tensor_files.MEMORY = Path(sys.argv[1])
+home = tensor_files.TensorHome()
+(home._folder / "1").mkdir()
+(home._folder / "1" / "in-1").write_bytes(bytes(1 << 20))
+print("made", flush=True)
+time.sleep(100)
+"""
+
+
+@LINUX
+def test_the_next_run_deletes_what_a_killed_one_left_and_nothing_else(memory: Path) -> None:
+    alive = TensorHome()
+    with subprocess.Popen([sys.executable, "-c", HOLD, memory], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"made\n"
+        elsewhere = memory.parent / "elsewhere"
+        elsewhere.mkdir()
+        (elsewhere / "lock").touch()
+        (memory / "ep-harness-link").symlink_to(elsewhere)
+        (memory / "ep-harness-new").mkdir()
+        (memory / "other").mkdir()
+        during = set(memory.iterdir())
+        TensorHome().close()
+        assert set(memory.iterdir()) == during
+        process.send_signal(signal.SIGKILL)
+    TensorHome().close()
+    assert len(during - set(memory.iterdir())) == 1
+    assert sum(1 for path in memory.rglob("in-1")) == 0
+    assert (elsewhere / "lock").exists()
+    alive.close()
