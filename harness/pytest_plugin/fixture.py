@@ -59,7 +59,9 @@ class EpCell:
         Where the target is unavailable the test is skipped; it fails where the matrix requires the target.
         """
         if self._result is None:
-            finished = self._matrices.for_tests(self._path).take(self.cell)
+            engine_run = self._matrices.for_tests(self._path)
+            finished = engine_run.take(self.cell)
+            engine_run.give_warnings()
             if finished.record.family is Family.SKIPPED:
                 plan, _ = self._matrices.prepared(self._path)
                 settle(outcome_of(finished.record, self.cell, plan))

@@ -9,10 +9,10 @@ import pytest
 
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
-from harness.engine.events import Finished, TargetReady
+from harness.engine.events import Finished
 from harness.plan.plan import Plan
 from harness.pytest_plugin.outcome import Outcome, outcome_of
-from harness.pytest_plugin.session import matrices_of
+from harness.pytest_plugin.session import News, matrices_of
 
 
 class MatrixFile(pytest.File):
@@ -38,20 +38,21 @@ class CellItem(pytest.Item):
     Attributes:
         cell: The cell.
         finished: Its result, from the end of its run until its report.
-        ready: Targets that were announced meanwhile.
+        news: What else has come out of the engine meanwhile, to be written down with it.
     """
 
     def __init__(self, *, cell: Cell, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.cell = cell
         self.finished: Finished | None = None
-        self.ready: tuple[TargetReady, ...] = ()
+        self.news: News | None = None
 
     def runtest(self) -> None:
         """Wait for the cell's record, and end as it says."""
         run = matrices_of(self.config).for_items(self.path)
         self.finished = run.take(self.cell)
-        self.ready = run.take_ready()
+        self.news = run.take_news()
+        run.give_warnings()
         record = self.finished.record
         self.user_properties.append(("verdict", record.verdict.value))
         plan = self.getparent(MatrixFile).plan  # type: ignore[union-attr]  # items have no other parent
@@ -64,6 +65,11 @@ class CellItem(pytest.Item):
         """A cell has no line of its own: the matrix file stands for it."""
         # Where this ends as the node id does, pytest takes it for a dotted Python name and changes its dots.
         return self.path, 0, f"cell {self.name}"
+
+    @property
+    def location(self) -> tuple[str, int | None, str]:
+        """``reportinfo`` with the path relative to rootdir, which is what the matrix's node id is."""
+        return self.nodeid.removesuffix(f"::{self.name}"), 0, f"cell {self.name}"
 
 
 def node_id(config: pytest.Config, path: Path) -> str:

@@ -8,36 +8,36 @@ import msgspec
 import pytest
 
 from harness.core.errors import UsageError
-from harness.core.record import Record
-from harness.engine.events import TargetReady
+from harness.engine.durations import Durations
 from harness.engine.run_folder import RunFolder
 from harness.engine.tally import Tally
 from harness.plan.plan import Plan
 from harness.pytest_plugin.items import CellItem, node_id
-from harness.pytest_plugin.session import Matrices
+from harness.pytest_plugin.session import Matrices, News
 from harness.pytest_plugin.summary import write_summary
 
 ATTRIBUTE = "ep_harness"
 
 
 class Enclosure(msgspec.Struct, frozen=True):
-    """What travels in a report, as JSON.
+    """What a report brings along.
 
     Attributes:
         matrix: Path of the matrix file.
-        record: The cell's record.
-        ready: Targets that were announced before.
+        news: Records that nobody has written down yet: that of the report's own cell, unless an earlier
+            report brought it, and of cells whose reports are still to come. One write to the disk, which
+            waits for it, then serves them all.
     """
 
     matrix: str
-    record: Record
-    ready: tuple[TargetReady, ...] = ()
+    news: News
 
 
-def enclose(report: pytest.TestReport, matrix: Path, record: Record, ready: tuple[TargetReady, ...]) -> None:
-    """Attach a record to a report; xdist carries attributes that are text."""
-    enclosure = Enclosure(matrix=str(matrix), record=record, ready=ready)
-    setattr(report, ATTRIBUTE, msgspec.json.encode(enclosure).decode())
+def enclose(report: pytest.TestReport, matrix: Path, news: News, *, travels: bool) -> None:
+    """Attach what is new to a report; where it travels to another process, as text, which xdist carries."""
+    if news.records or news.ready:
+        enclosure = Enclosure(str(matrix), news)
+        setattr(report, ATTRIBUTE, msgspec.json.encode(enclosure).decode() if travels else enclosure)
 
 
 class Book:
@@ -53,6 +53,7 @@ class Book:
 
     def __init__(self, plan: Plan, out: Path | None) -> None:
         self.tally = Tally(plan)
+        self.durations = Durations(Path(plan.matrix.path))
         self.folder = None if out is None else RunFolder.create(out, plan)
         self._awaited = {cell.id for cell in plan.cells}
 
@@ -61,17 +62,19 @@ class Book:
         """Planned cells without a record."""
         return len(self._awaited)
 
-    def add(self, enclosure: Enclosure) -> None:
-        """Enter a record; a second one for the same cell, of a plugin that repeats tests, does not count."""
+    def add(self, news: News) -> None:
+        """Enter records; a second one for the same cell, of a plugin that repeats tests, does not count."""
+        fresh = []
+        for record in news.records:
+            if record.cell in self._awaited:
+                self._awaited.remove(record.cell)
+                self.tally.add(record)
+                fresh.append(record)
+        self.durations.note(fresh)
         if self.folder is not None:
-            for ready in enclosure.ready:
+            for ready in news.ready:
                 self.folder.ready(ready)
-        if enclosure.record.cell not in self._awaited:
-            return
-        self._awaited.remove(enclosure.record.cell)
-        self.tally.add(enclosure.record)
-        if self.folder is not None:
-            self.folder.add(enclosure.record)
+            self.folder.add(*fresh)
 
 
 class Ledger:
@@ -87,7 +90,9 @@ class Ledger:
         self._config = config
         self._matrices = matrices
         self._paths = paths
-        self._books: dict[Path, Book] = {}
+        self._books: dict[str, Book] = {}
+        self._terminal: Any = None
+        self._heads = tuple(f"{node_id(config, path)}::" for path in paths)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
@@ -106,15 +111,25 @@ class Ledger:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Enter a record; the terminal keeps every report for ever, so it leaves the report here."""
-        text = report.__dict__.pop(ATTRIBUTE, None)
-        if text is not None:
-            enclosure = _DECODER.decode(text)
-            _or_stop(lambda: self._books[Path(enclosure.matrix)].add(enclosure))
+        enclosed: Enclosure | str | None = report.__dict__.pop(ATTRIBUTE, None)
+        if enclosed is not None:
+            enclosure = _DECODER.decode(enclosed) if isinstance(enclosed, str) else enclosed
+            _or_stop(lambda: self._books[enclosure.matrix].add(enclosure.news))
+
+    @pytest.hookimpl(trylast=True, specname="pytest_runtest_logreport")
+    def forget(self, report: pytest.TestReport) -> None:
+        """Take the reports of phases without news from the terminal, which would keep two for each cell."""
+        if self._terminal is None:
+            self._terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        silent = self._terminal.stats.get("") if self._terminal else None
+        if silent and silent[-1] is report and not report.sections and report.nodeid.startswith(self._heads):
+            silent.pop()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Close the run folders."""
+        """Close the books."""
         for book in self._books.values():
+            book.durations.save()
             if book.folder is not None:
                 _or_stop(book.folder.finish)
 
@@ -124,7 +139,11 @@ class Ledger:
             for path, book in self._books.items():
                 folder = None if book.folder is None else book.folder.path
                 write_summary(
-                    terminalreporter, node_id(self._config, path), book.tally.rows(), book.missing, folder
+                    terminalreporter,
+                    node_id(self._config, Path(path)),
+                    book.tally.rows(),
+                    book.missing,
+                    folder,
                 )
 
     def _open(self, selected: Iterable[tuple[Path, str]]) -> None:
@@ -136,7 +155,7 @@ class Ledger:
             plan, _ = self._matrices.prepared(path)
             narrowed = Plan(matrix=plan.matrix, cells=tuple(cell for cell in plan.cells if cell.id in wanted))
             try:
-                self._books[path] = Book(narrowed, None if out is None else Path(out))
+                self._books[str(path)] = Book(narrowed, None if out is None else Path(out))
             except UsageError as error:
                 raise pytest.UsageError(*map(str, error.problems)) from error
 

@@ -57,6 +57,8 @@ def summary(record: Record) -> str:
 
 def excerpt(printed: str) -> str:
     """The beginning and the end of what a process printed."""
+    if not printed:  # as nearly always
+        return ""
     text = visible(printed.replace("\r\n", "\n")).strip("\n")
     left_out = len(text) - 2 * EDGE
     if left_out <= 0:
@@ -82,6 +84,8 @@ def _failure(record: Record, headline: str) -> str:
         lines.append(f"              and {len(failing) - OUTPUTS_SHOWN} more outputs")
     if record.attempt > 1:
         lines.append(f"  attempt:    {record.attempt}")
+    if record.retries:
+        lines.append(f"  retries:    {', '.join(record.retries)}")
     if record.artifacts:
         lines.append(f"  artifacts:  {record.artifacts}")
     return "\n".join(lines)

@@ -1,22 +1,33 @@
 """The engines of a pytest session: cells are submitted ahead, and each result is waited for by name."""
 
 import os
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from harness.core.cell import Cell
+from harness.core.record import Record
 from harness.corpus.suites import Suite
 from harness.engine.artifacts import keep_artifacts
+from harness.engine.durations import Durations
 from harness.engine.engine import Engine
-from harness.engine.events import Finished, TargetReady
+from harness.engine.events import Event, Finished, TargetReady, Warned
 from harness.engine.prepare import prepare
 from harness.plan.plan import Plan
 from harness.pytest_plugin.outcome import excerpt
 
-Settle = Callable[[Finished], Finished]
+Settle = Callable[[Finished, Callable[[str], None]], Finished]
+
+
+class News(msgspec.Struct):
+    """What an engine has brought forth and nobody has written down yet."""
+
+    records: list[Record] = msgspec.field(default_factory=list)
+    ready: list[TargetReady] = msgspec.field(default_factory=list)
 
 
 class EngineRun:
@@ -26,45 +37,69 @@ class EngineRun:
         plan: What may be asked for.
         suites: Suite name -> suite.
         processes: Target processes at once.
-        settle: Called with each result as it arrives; what it returns is kept until it is taken.
+        settle: Called with each result as it arrives, and with whom to tell what is to be warned of; what it
+            returns is kept until it is taken.
     """
 
     def __init__(self, plan: Plan, suites: Mapping[str, Suite], processes: int, settle: Settle) -> None:
-        self._engine = Engine(plan, suites, processes)
-        self._events = self._engine.events()
+        durations = Durations(Path(plan.matrix.path))
+        self._engine = Engine(plan, suites, processes, durations.known_ms())
+        self._batches = self._engine.batches()
         self._settle = settle
-        self._open: set[str] = set()
+        self._known: set[str] = set()
+        """Cells that are queued, or whose result waits to be taken."""
         self._finished: dict[str, Finished] = {}
-        self._ready: list[TargetReady] = []
+        self._news = News()
+        self._warnings: list[str] = []
 
     def submit(self, cells: Iterable[Cell]) -> None:
         """Queue those cells that are neither queued already nor waiting to be taken."""
-        fresh = {cell.id: cell for cell in cells}
-        for known in self._open & fresh.keys() | self._finished.keys() & fresh.keys():
-            del fresh[known]
-        self._open |= fresh.keys()
+        fresh = {cell_id: cell for cell in cells if (cell_id := cell.id) not in self._known}
+        self._known.update(fresh)
         self._engine.submit(fresh.values())
 
     def take(self, cell: Cell) -> Finished:
         """Wait for a cell's result and hand it out; it is submitted where it was not."""
         cell_id = cell.id
-        if cell_id not in self._finished:
+        if cell_id not in self._known:
             self.submit((cell,))
         while cell_id not in self._finished:
-            event = next(self._events)
-            if isinstance(event, Finished):
-                self._open.discard(event.record.cell)
-                self._finished[event.record.cell] = self._settle(event)
-            elif isinstance(event, TargetReady):
-                self._ready.append(event)
-            else:
-                warnings.warn(pytest.PytestWarning(event.message), stacklevel=2)
+            for event in self._next_batch():
+                self._hear(event)
+        self._known.discard(cell_id)
         return self._finished.pop(cell_id)
 
-    def take_ready(self) -> tuple[TargetReady, ...]:
-        """The targets that have been announced since this was last asked."""
-        ready, self._ready = tuple(self._ready), []
-        return ready
+    def _next_batch(self) -> list[Event]:
+        try:
+            return next(self._batches)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is no cell's fault
+            # Nothing is going to come any more, so each further item would fail with the same traceback.
+            told = "".join(traceback.format_exception(error))
+            pytest.exit(f"the engine broke, a fault of ep-harness:\n{told}", pytest.ExitCode.INTERNAL_ERROR)
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, Finished):
+            finished = self._settle(event, self._warnings.append)
+            self._finished[finished.record.cell] = finished
+            self._news.records.append(finished.record)
+        elif isinstance(event, TargetReady):
+            self._news.ready.append(event)
+        elif isinstance(event, Warned):
+            self._warnings.append(event.message)
+
+    def give_warnings(self) -> None:
+        """Warn of what has come up, now that nothing else is under way: warnings may be errors.
+
+        Raises:
+            pytest.PytestWarning: They are.
+        """
+        while self._warnings:
+            warnings.warn(pytest.PytestWarning(self._warnings.pop(0)), stacklevel=2)
+
+    def take_news(self) -> "News":
+        """What has come out of the engine since this was last asked, those results included that wait."""
+        news, self._news = self._news, News()
+        return news
 
     def close(self) -> None:
         """Kill every process of the engine."""
@@ -110,7 +145,7 @@ class Matrices:
         """The engine that serves tests written in Python, which get the outputs too."""
         if path not in self._test_runs:
             self._test_runs[path] = EngineRun(
-                *self.prepared(path), self._processes, lambda finished: finished
+                *self.prepared(path), self._processes, lambda finished, _: finished
             )
         return self._test_runs[path]
 
@@ -131,13 +166,13 @@ class Matrices:
         """End every engine where pytest never came to finish its session."""
         self.pytest_sessionfinish()
 
-    def _keep_little(self, finished: Finished) -> Finished:
+    def _keep_little(self, finished: Finished, warn: Callable[[str], None]) -> Finished:
         record = finished.record
         if self._out is not None:
             try:
                 record = keep_artifacts(self._out, finished)
             except OSError as error:
-                warnings.warn(pytest.PytestWarning(f"{self._out}: no artifacts: {error}"), stacklevel=2)
+                warn(f"{self._out}: no artifacts: {error}")
         return Finished(record=record, printed=excerpt(finished.printed))
 
 

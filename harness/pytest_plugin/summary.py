@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.text import visible
-from harness.engine.summary import WIDTH, table
+from harness.engine.summary import WIDTH, flaky_line, table
 from harness.engine.tally import TargetRow
 
 
@@ -30,6 +30,8 @@ def write_summary(
     terminal.section(f"execution providers: {visible(matrix)}")
     for line in table(rows):
         terminal.write_line(line)
+    if flaky := flaky_line(rows):
+        terminal.write_line(f"flaky: {flaky}")
     for row in rows:
         if row.reason:
             unavailable = visible(f"{row.target} is unavailable: {row.reason}")

@@ -1,0 +1,71 @@
+"""What pytest says of cells that gave another verdict when tried again."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from harness.core.record import SCHEMA, Record
+from harness.core.verdict import Verdict
+from harness.engine.tally import TargetRow
+from harness.plan.expand import expand
+from harness.plan.matrix import matrix_from
+from harness.pytest_plugin.outcome import outcome_of
+from harness.pytest_plugin.summary import write_summary
+
+
+class Terminal:
+    """Keeps what is written to it."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def section(self, title: str) -> None:
+        self.lines.append(title)
+
+    write_line = section
+
+
+def failed(retries: tuple[Verdict, ...]) -> str:
+    tables: dict[str, Any] = {
+        "schema": 1,
+        "models": {"folders": ["m"]},
+        "target": [{"name": "ep", "provider": "CPUExecutionProvider", "retries": len(retries)}],
+    }
+    plan = expand(matrix_from(tables, Path("m.toml")), {"m": ("a.onnx",)})
+    (cell,) = plan.cells
+    record = Record(
+        schema=SCHEMA,
+        cell=cell.id,
+        suite="m",
+        model="a.onnx",
+        target="ep",
+        provider="CPUExecutionProvider",
+        verdict=Verdict.MISMATCH,
+        family=Verdict.MISMATCH.family,
+        expected=False,
+        reason="3 of 5 elements differ",
+        retries=retries,
+    )
+    outcome = outcome_of(record, cell, plan)
+    assert outcome.kind == "failed"
+    return outcome.text
+
+
+def test_a_failure_names_what_further_tries_gave() -> None:
+    text = failed((Verdict.PASS, Verdict.MISMATCH))
+    assert text.startswith("mismatch: 3 of 5 elements differ\n")
+    assert "  retries:    pass, mismatch" in text.splitlines()
+    assert "  retries:    pass" in failed((Verdict.PASS,)).splitlines()
+    assert "retries" not in failed(())
+
+
+@pytest.mark.parametrize(
+    ("flaky", "said"),
+    [(0, []), (3, ["flaky: 3 cells gave another verdict on a retry: they count as failed"])],
+)
+def test_the_terminal_summary_has_a_line_for_flaky_cells(flaky: int, said: list[str]) -> None:
+    terminal = Terminal()
+    row = TargetRow(target="ep", planned=5, verdicts={}, families={}, unexpected=3, flaky=flaky)
+    write_summary(cast("pytest.TerminalReporter", terminal), "m.toml", [row], 0, None)
+    assert terminal.lines[3:] == said
