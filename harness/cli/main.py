@@ -58,6 +58,17 @@ def _parser() -> argparse.ArgumentParser:
     _add_selection(run)
     run.add_argument("--no-report", action="store_true", help="do not render the HTML report")
 
+    check = commands.add_parser("check", help="one provider over the operator suite, without a matrix file")
+    check.set_defaults(command=_check)
+    check.add_argument("provider", metavar="PROVIDER", help="exact name, such as QNNExecutionProvider")
+    check.add_argument("--plugin", metavar="PACKAGE-OR-PATH", help="plugin EP: its package or library")
+    check.add_argument("--option", action="append", default=[], metavar="K=V", help="provider option")
+    check.add_argument("--device", action="append", default=[], metavar="K=V", help="only such a device")
+    check.add_argument("--suite", action="append", default=[], metavar="S", help="default: onnx-node")
+    check.add_argument("--model", metavar="GLOB", help="only these models: suite/model, or the model alone")
+    check.add_argument("--out", type=Path, metavar="DIR", help="default: runs/check-<provider>-<time>")
+    check.add_argument("--no-report", action="store_true", help="do not render the HTML report")
+
     listing = commands.add_parser("list", help="show the plan of a matrix without running it")
     listing.set_defaults(command=_list)
     listing.add_argument("matrix", type=Path, nargs="?", help=_MATRIX)
@@ -66,11 +77,48 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--count", action="store_true", help="only how many cells each target has")
     _add_selection(listing)
 
+    doctor = commands.add_parser("doctor", help="which providers can be used here, why not, what to do")
+    doctor.set_defaults(command=_doctor)
+    doctor.add_argument("matrix", type=Path, nargs="?", help="matrix file whose targets are looked at, too")
+    doctor.add_argument("--json", action="store_true", help="one JSON array, with versions and devices")
+
+    init = commands.add_parser("init", help="write a matrix for the providers that can be used here")
+    init.set_defaults(command=_init)
+    init.add_argument(
+        "--out", type=Path, metavar="FILE", default=Path("matrix.toml"), help="default: matrix.toml"
+    )
+
     report = commands.add_parser("report", help="render the HTML report of finished runs")
     report.set_defaults(command=_report)
     report.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folder")
     report.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the report")
+
+    _add_runtime(commands.add_parser("runtime", help="environments that are built from package names"))
     return parser
+
+
+def _add_runtime(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    listing = commands.add_parser("list", help="show what the cache holds")
+    listing.set_defaults(command=_runtime_list)
+    listing.add_argument("--json", action="store_true", help="one JSON array")
+
+    build = commands.add_parser("build", help="build ahead, such as for a machine that will be offline")
+    build.set_defaults(command=_runtime_build)
+    build.add_argument(
+        "what",
+        nargs="+",
+        metavar="MATRIX-or-REQUIREMENT",
+        help="matrix files (*.toml), for the runtimes of their targets; what else is named makes one runtime",
+    )
+    build.add_argument("--python", metavar="VERSION", help="Python for the named requirements, such as 3.11")
+
+    prune = commands.add_parser("prune", help="remove what has not been used for 30 days")
+    prune.set_defaults(command=_runtime_prune)
+    which = prune.add_mutually_exclusive_group()
+    which.add_argument("--older-than", type=float, default=30.0, metavar="DAYS", help="other than 30 days")
+    which.add_argument("--all", action="store_true", help="remove every one")
 
 
 def _add_selection(command: argparse.ArgumentParser) -> None:
@@ -111,6 +159,19 @@ def _run(arguments: argparse.Namespace) -> int:
     )
 
 
+def _check(arguments: argparse.Namespace) -> int:
+    from harness.cli.check import Request, check
+
+    request = Request(
+        provider=arguments.provider,
+        plugin=arguments.plugin,
+        options=arguments.option,
+        device=arguments.device,
+        suites=arguments.suite,
+    )
+    return check(request, model=arguments.model, out=arguments.out, with_report=not arguments.no_report)
+
+
 def _list(arguments: argparse.Namespace) -> int:
     from harness.cli.listing import list_plan, list_suites
 
@@ -122,6 +183,36 @@ def _list(arguments: argparse.Namespace) -> int:
         as_json=arguments.json,
         count=arguments.count,
     )
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from harness.cli.doctor import doctor
+
+    return doctor(arguments.matrix, as_json=arguments.json)
+
+
+def _init(arguments: argparse.Namespace) -> int:
+    from harness.cli.init import init
+
+    return init(arguments.out)
+
+
+def _runtime_list(arguments: argparse.Namespace) -> int:
+    from harness.cli.runtime import list_runtimes
+
+    return list_runtimes(as_json=arguments.json)
+
+
+def _runtime_build(arguments: argparse.Namespace) -> int:
+    from harness.cli.runtime import build_runtimes
+
+    return build_runtimes(arguments.what, python_version=arguments.python)
+
+
+def _runtime_prune(arguments: argparse.Namespace) -> int:
+    from harness.cli.runtime import prune_runtimes
+
+    return prune_runtimes(older_than_days=0.0 if arguments.all else arguments.older_than)
 
 
 def _report(arguments: argparse.Namespace) -> int:

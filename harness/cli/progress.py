@@ -12,7 +12,7 @@ from harness.core.record import Record
 from harness.core.text import visible
 from harness.core.verdict import Family
 from harness.engine.events import TargetReady
-from harness.engine.summary import table
+from harness.engine.summary import flaky_line, table
 from harness.engine.tally import Tally, TargetRow
 
 SHOWN_UNEXPECTED = 20
@@ -20,6 +20,9 @@ SHOWN_UNEXPECTED = 20
 
 PLAIN_INTERVAL_S = 15.0
 """Where there is no terminal: seconds between two lines of progress."""
+
+DRAWN_EVERY_S = 0.1
+"""Counting 100,000 cells into bars one by one would take longer than judging them."""
 
 
 class Progress:
@@ -34,7 +37,7 @@ class Progress:
         self.console = console or Console(highlight=False, soft_wrap=False)
         self._tally = tally
         self._told: set[tuple[str, str]] = set()
-        self._spoke = time.monotonic()
+        self._spoke = self._drawn = time.monotonic()
         rows = tally.rows()
         width = max(len(row.target) for row in rows)
         self.bars = rich.progress.Progress(
@@ -71,13 +74,20 @@ class Progress:
         if not record.expected:
             self._tell(record)
         if self.console.is_terminal:
-            row = next(row for row in self._tally.rows() if row.target == record.target)
-            self.bars.update(self._tasks[record.target], advance=1, counts=_counts(row))
+            if time.monotonic() - self._drawn > DRAWN_EVERY_S:
+                self.draw()
         elif time.monotonic() - self._spoke > PLAIN_INTERVAL_S:
             self._spoke = time.monotonic()
             rows = self._tally.rows()
             planned = sum(row.planned for row in rows)
             self.say(f"progress     {self._tally.recorded:,} of {planned:,} cells")
+
+    def draw(self) -> None:
+        """Bring the bars up to date."""
+        self._drawn = time.monotonic()
+        for row in self._tally.rows():
+            done = sum(row.verdicts.values())
+            self.bars.update(self._tasks[row.target], completed=done, counts=_counts(row))
 
     def _tell(self, record: Record) -> None:
         """A line for an unexpected cell, unless its target has said the same already, or too many have."""
@@ -94,6 +104,8 @@ class Progress:
         """The table of all targets, and what is unusual."""
         for line in table(tally.rows()):
             self.say(line)
+        if flaky := flaky_line(tally.rows()):
+            self.say(f"flaky        {flaky}")
         for row in tally.rows():
             if row.reason:
                 self.say(f"unavailable  {row.target}: {row.reason}")
@@ -116,7 +128,10 @@ def progress(tally: Tally) -> Iterator[Progress]:
     """A live display for the time of a run."""
     shown = Progress(tally)
     with shown.bars:
-        yield shown
+        try:
+            yield shown
+        finally:
+            shown.draw()
 
 
 def _counts(row: TargetRow) -> str:

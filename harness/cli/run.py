@@ -2,14 +2,15 @@
 
 import datetime as dt
 import shlex
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from harness.cli.progress import Progress, progress
 from harness.cli.selection import Selection
 from harness.core.record import Record
 from harness.engine.artifacts import keep_artifacts
+from harness.engine.durations import Durations
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, TargetReady, Warned
+from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
 from harness.engine.prepare import prepare
 from harness.engine.run_folder import RunFolder
 from harness.engine.tally import EXIT_INTERRUPTED, Tally
@@ -37,9 +38,10 @@ def run(
     plan, suites = prepare(matrix)
     plan = selection.of(plan)
     tally = Tally(plan)
+    durations = Durations(matrix)
     if resume is None:
         done: tuple[Record, ...] = ()
-        folder = RunFolder.create(out or _default_folder(matrix), plan)
+        folder = RunFolder.create(out or default_folder(matrix), plan)
     else:
         before = read_run(resume)
         done = before.records
@@ -52,16 +54,17 @@ def run(
             torn = "; a torn last line is dropped" if before.torn else ""
             shown.say(f"resuming     {len(done):,} of {len(plan.cells):,} cells have a record{torn}")
         known = {record.cell for record in done}
-        engine = Engine(plan, suites)
+        engine = Engine(plan, suites, durations_ms=durations.known_ms())
         try:
             engine.submit(cell for cell in plan.cells if cell.id not in known)
             engine.drain()
-            for event in engine.events():
-                _consume(event, folder, tally, shown)
+            for batch in engine.batches():
+                durations.note(_consume(batch, folder, tally, shown))
         except KeyboardInterrupt:
             interrupted = True
         finally:
             engine.close()
+            durations.save()
             folder.finish()
     shown.summary(tally, interrupted=interrupted)
     if with_report:
@@ -73,17 +76,21 @@ def run(
     return EXIT_INTERRUPTED if interrupted else tally.exit_code()
 
 
-def _consume(event: Event, folder: RunFolder, tally: Tally, shown: Progress) -> None:
-    if isinstance(event, Finished):
-        record = _with_artifacts(event, folder, shown)
-        folder.add(record)
+def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progress) -> list[Record]:
+    records = [_with_artifacts(event, folder, shown) for event in batch if isinstance(event, Finished)]
+    for event in batch:
+        if isinstance(event, TargetReady):
+            folder.ready(event)
+            shown.ready(event)
+        elif isinstance(event, Warned):
+            shown.say(f"warning: {event.message}")
+        elif isinstance(event, Noted):
+            shown.say(event.message)
+    folder.add(*records)
+    for record in records:
         tally.add(record)
         shown.finished(record)
-    elif isinstance(event, TargetReady):
-        folder.ready(event)
-        shown.ready(event)
-    elif isinstance(event, Warned):
-        shown.say(f"warning: {event.message}")
+    return records
 
 
 def _with_artifacts(event: Finished, folder: RunFolder, shown: Progress) -> Record:
@@ -95,6 +102,7 @@ def _with_artifacts(event: Finished, folder: RunFolder, shown: Progress) -> Reco
         return event.record
 
 
-def _default_folder(matrix: Path) -> Path:
+def default_folder(matrix: PurePath) -> Path:
+    """Where a run goes that is told nothing else; UTC, so that names sort."""
     now = dt.datetime.now(dt.UTC).strftime("%Y%m%d-%H%M%S")
     return Path("runs") / f"{matrix.stem}-{now}"

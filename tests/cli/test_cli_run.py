@@ -148,11 +148,12 @@ def test_a_full_disk_keeps_what_was_written(
 ) -> None:
     add = RunFolder.add
 
-    def full_after_two(folder: RunFolder, record: Record) -> None:
-        if len(records(folder.path)) == 2:
-            folder._records.close()
-            monkeypatch.setattr(folder, "_records", _FullDisk())
-        add(folder, record)
+    def full_after_two(folder: RunFolder, *many: Record) -> None:
+        for record in many:
+            if len(records(folder.path)) == 2:
+                folder._records.close()
+                monkeypatch.setattr(folder, "_records", _FullDisk())
+            add(folder, record)
 
     monkeypatch.setattr(RunFolder, "add", full_after_two)
     assert main(["run", str(project()), "--out", str(tmp_path / "run")]) == 2
