@@ -11,6 +11,7 @@ from harness.core.record import OutputMetrics, Record
 from harness.core.verdict import Family, Verdict
 from harness.report.cell import ReportCell
 from harness.report.figures import brief
+from harness.report.flaky import SHOWN_RETRIES
 from harness.report.tone import SYMBOLS, spoken, tone
 
 MAX_DETAILS_CHARS = 2_400_000
@@ -139,7 +140,8 @@ def _facts(record: Record) -> Iterable[tuple[str, str]]:
         yield "Phase", record.phase.value
     if record.placement:
         placed = record.placement
-        yield "On the EP", _nodes(placed.ep_nodes, placed.ep_ops)
+        for where, ops in (placed.chain_ops or {"the EP": placed.ep_ops}).items():
+            yield f"On {one_line(where, 60)}", _nodes(sum(ops.values()), ops)
         yield "On the CPU", _nodes(placed.cpu_nodes, placed.cpu_ops)
     if record.timings_ms:
         yield (
@@ -150,6 +152,10 @@ def _facts(record: Record) -> Iterable[tuple[str, str]]:
         yield "Judged by", f"{record.golden} data of the suite"
     if record.attempt > 1:
         yield "Attempt", str(record.attempt)
+    if record.retries:
+        shown = [spoken(verdict) for verdict in record.retries[:SHOWN_RETRIES]]
+        more = [f"{len(record.retries) - SHOWN_RETRIES} more"] if len(record.retries) > SHOWN_RETRIES else []
+        yield "Tried again", ", ".join(shown + more)
     if record.artifacts:
         yield "Artifacts", record.artifacts
 

@@ -22,7 +22,7 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         tone: How its verdict looks.
         symbol: The verdict's symbol.
-        text: Delivered bits of a pass where there are any; else the verdict, spoken.
+        text: Delivered bits of a pass where there are any; else the verdict, spoken, and whether it is flaky.
         title: What a pointer resting on it shows; empty where there are details.
         anchor: Fragment of its details; empty where there are none.
         expected: False where the verdict is not what the matrix expects.
@@ -99,7 +99,7 @@ def _square(cell: ReportCell) -> GridCell:
 
 def _text(record: Record) -> str:
     if record.verdict.family is not Family.PASSED:
-        return spoken(record.verdict)
+        return spoken(record.verdict) + (", flaky" if record.flaky else "")
     bits = least_bits(record)
     return "" if bits is None else f"{bits:.1f}"
 

@@ -8,6 +8,7 @@ import jinja2
 from markupsafe import Markup
 
 from harness.core.errors import one_line
+from harness.core.leak import LEAK_KIB, LEAK_MIB, LEAK_SESSIONS
 from harness.core.text import visible
 from harness.data_files import data_root
 from harness.report.precision import on_scale
@@ -45,6 +46,7 @@ def to_html(report: Report) -> str:
         script_hash=_csp_hash(script),
         tones=TONES,
         symbols=SYMBOLS,
+        leak={"kib": int(LEAK_KIB), "sessions": LEAK_SESSIONS, "mib": int(LEAK_MIB)},
         version=_version(),
     )
 

@@ -4,31 +4,11 @@ from collections.abc import Iterable
 
 import msgspec
 
+from harness.core.operators import COMPUTE_HEAVY
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.figures import Spread, spread
 from harness.report.lane import Lane
-
-COMPUTE_HEAVY = frozenset(
-    {
-        "Attention",
-        "Conv",
-        "ConvTranspose",
-        "DeformConv",
-        "Einsum",
-        "FusedConv",
-        "FusedGemm",
-        "FusedMatMul",
-        "GRU",
-        "Gemm",
-        "GroupQueryAttention",
-        "LSTM",
-        "MatMul",
-        "MultiHeadAttention",
-        "RNN",
-    }
-)
-"""Operators that sum many products: where the precision of the arithmetic shows in the result."""
 
 SCALE_BITS = 24
 """Right end of the plot: the significand of float32."""

@@ -33,6 +33,7 @@ class LaneSummary(msgspec.Struct, frozen=True, kw_only=True):
         failed: The EP's failures, of the tried.
         right: Right answers from whichever EP, of the tried.
         exercised: Right answers in which the EP had a part, of all right answers.
+        flaky: Failed cells that gave another verdict when they were tried again.
         kinds: Count of each verdict, spoken, by family; the largest first.
         bar: Stacked bar over all cells of the lane.
     """
@@ -50,13 +51,18 @@ class LaneSummary(msgspec.Struct, frozen=True, kw_only=True):
     failed: Share
     right: Share
     exercised: Share
+    flaky: int
     kinds: dict[str, tuple[tuple[str, int], ...]]
     bar: tuple[Segment, ...]
 
 
 def summarise(lane: Lane, records: Iterable[Record]) -> LaneSummary:
-    """Count one lane's records."""
-    verdicts = Counter(record.verdict for record in records)
+    """Count one lane's records, each by its first verdict, whatever further tries gave."""
+    verdicts: Counter[Verdict] = Counter()
+    flaky = 0
+    for record in records:
+        verdicts[record.verdict] += 1
+        flaky += record.flaky
     families: Counter[Family] = Counter()
     for verdict, count in verdicts.items():
         families[verdict.family] += count
@@ -78,6 +84,7 @@ def summarise(lane: Lane, records: Iterable[Record]) -> LaneSummary:
         failed=Share(families[Family.FAILED], tried),
         right=Share(right, tried),
         exercised=Share(families[Family.PASSED], right),
+        flaky=flaky,
         kinds=_kinds(verdicts),
         bar=stacked(verdicts),
     )

@@ -20,10 +20,13 @@ from harness.report.details import (
     sections,
     wants_details,
 )
+from harness.report.effect import LaneEffect, lane_effects
 from harness.report.environment import EnvironmentTable, environment_table
+from harness.report.flaky import FlakyCells, flaky_cells
 from harness.report.grid import GridSuite, grid
 from harness.report.groups import Groups, grouped
 from harness.report.lane import Lane, lane_of, lanes
+from harness.report.memory import TargetMemory, target_memory
 from harness.report.merge import MergedRun
 from harness.report.precision import LanePrecision, delivered
 from harness.report.summary import LaneSummary, summarise
@@ -57,6 +60,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         unexpected_failures: Failures that the matrix does not expect.
         unexpected_others: Verdicts that are no failure where the matrix expects another verdict.
         expected_failures: Failures that the matrix expects.
+        flaky: Failures that gave another verdict when they were tried again.
+        effects: Of options that should change what is computed; empty where no cell has any.
+        memory: The processes of each target that ran in any.
         details_left_out: Cells that would have details but for the size of the page.
     """
 
@@ -73,10 +79,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: tuple[tuple[Verdict, int], ...]
     summary: tuple[LaneSummary, ...]
     precision: tuple[LanePrecision, ...]
+    effects: tuple[LaneEffect, ...]
     unavailable: tuple[Unavailable, ...]
     unexpected_failures: Groups
     unexpected_others: Groups
     expected_failures: Groups
+    flaky: FlakyCells
+    memory: tuple[TargetMemory, ...]
     suites: tuple[GridSuite, ...]
     sections: tuple[DetailSection, ...]
     details_left_out: int
@@ -86,6 +95,18 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def unexpected(self) -> int:
         """Cells whose verdict is not what the matrix expects."""
         return self.unexpected_failures.count + self.unexpected_others.count
+
+    @property
+    def without_effect(self) -> tuple[str, ...]:
+        """Options that changed no cell of a target."""
+        rows = [f"{', '.join(row.options)} on {row.lane.label}" for row in self.effects if not row.seen]
+        more = (f"{len(rows) - _SHOWN_REASONS:,} more",) if len(rows) > _SHOWN_REASONS else ()
+        return (*rows[:_SHOWN_REASONS], *more)
+
+    @property
+    def leaking(self) -> tuple[str, ...]:
+        """Targets whose processes leak."""
+        return tuple(row.target for row in self.memory if row.leaks)
 
 
 def build_report(run: MergedRun, captured: CapturedOutput) -> Report:
@@ -117,6 +138,7 @@ def build_report(run: MergedRun, captured: CapturedOutput) -> Report:
         verdicts=tuple((verdict, verdicts[verdict]) for verdict in Verdict if verdicts[verdict]),
         summary=tuple(summarise(lane, by_lane[lane]) for lane in columns),
         precision=tuple(delivered(lane, by_lane[lane]) for lane in columns),
+        effects=tuple(effect for lane in columns for effect in lane_effects(lane, by_lane[lane])),
         unavailable=tuple(u for lane in columns for u in _unavailable(lane, by_lane[lane])),
         unexpected_failures=grouped(cell for cell in failed if not cell.record.expected),
         unexpected_others=grouped(
@@ -125,6 +147,8 @@ def build_report(run: MergedRun, captured: CapturedOutput) -> Report:
             if not cell.record.expected and cell.record.verdict.family is not Family.FAILED
         ),
         expected_failures=grouped(cell for cell in failed if cell.record.expected),
+        flaky=flaky_cells(cells),
+        memory=_memory(columns, records),
         suites=grid(cells, columns),
         sections=sections(cells, path, captured),
         details_left_out=without_details,
@@ -151,6 +175,15 @@ def _placed(records: Sequence[tuple[Path, Record]]) -> tuple[ReportCell, ...]:
         )
         for index, (folder, record) in enumerate(ordered)
     )
+
+
+def _memory(columns: Sequence[Lane], records: Iterable[Record]) -> tuple[TargetMemory, ...]:
+    """By target, in the order of its lanes: one process serves all of them."""
+    by_target: dict[str, list[Record]] = {lane.target: [] for lane in columns}
+    for record in records:
+        by_target[record.target].append(record)
+    found = (target_memory(target, its) for target, its in by_target.items())
+    return tuple(row for row in found if row is not None)
 
 
 def _unavailable(lane: Lane, records: Iterable[Record]) -> Iterable[Unavailable]:

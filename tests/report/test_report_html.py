@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.record import Record
+from harness.core.record import ProcessState, Record
 from harness.core.verdict import Phase, Verdict
 from harness.data_files import data_root
 from harness.report import render
@@ -113,7 +113,12 @@ def test_the_security_policy_allows_this_page_and_no_more(record: MakeRecord, me
 
 def test_hostile_names_and_messages_stay_text(record: MakeRecord, merged: Merged) -> None:
     fields = {"suite": HOSTILE, "target": HOSTILE, "provider": HOSTILE}
-    harmless = every_verdict(record)
+    harmless = [
+        *every_verdict(record),
+        record(
+            "flaky", verdict=Verdict.ERROR, retries=(Verdict.PASS,), process=ProcessState(pid=7, session=1)
+        ),
+    ]
     hostile = [
         record(
             f"{HOSTILE}{verdict.value}",
@@ -126,6 +131,8 @@ def test_hostile_names_and_messages_stay_text(record: MakeRecord, merged: Merged
             started=HOSTILE,
             artifacts=HOSTILE,
             timings_ms={HOSTILE: 1.0},
+            retries=(Verdict.HANG, verdict),
+            process=ProcessState(pid=7, session=1, rss_mib=1e9),
             axes={"option.x": HOSTILE},
             **fields,
         )
