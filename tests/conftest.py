@@ -1,11 +1,15 @@
 """What tests of several floors share."""
 
+import os
+import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.corpus.cache import ENVIRONMENT
+from harness.engine import uv
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +19,21 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         cache = tmp_path_factory.mktemp("cache")
         patch.setenv(ENVIRONMENT, str(cache))
         yield cache
+
+
+@pytest.fixture
+def fake_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have environments built by ``fake_uv.py``, in a cache of the test's own; the log of its calls."""
+    if os.name != "posix":
+        pytest.skip("the fake is a shell script")
+    log, program = tmp_path / "uv.log", tmp_path / "uv"
+    command = [sys.executable, "-S", str(Path(__file__).with_name("fake_uv.py")), str(log)]
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    log.touch()
+    monkeypatch.setattr(uv, "find_uv", lambda: str(program))
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
+    for name in tuple(os.environ):
+        if name.startswith("UV_"):
+            monkeypatch.delenv(name)
+    return log

@@ -1,0 +1,127 @@
+"""What the benchmarks share: whole processes and how long they take, targets, tables.
+
+Time is wall time from a process's start to its exit, imports and all; Python's bytecode is one of the caches
+that are warm, whatever PYTHONDONTWRITEBYTECODE and the installer of the packages think of it. Progress goes
+to stderr, and to stdout rows of Markdown, as they stand in docs/reference/benchmarks.md.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.corpus.cache import cache_root
+from harness.corpus.suites import open_suite
+
+HERE = Path(__file__).resolve().parent
+MATRIX = HERE.parent / "matrices" / "local.toml"
+MODELS = "onnx-node"
+CRASHING = {"qnn-htp": ("test_stft*",)}
+"""Models that end the process of a bare loop."""
+OUTPUT_SHOWN = 2000
+UNEXPECTED = 1  # exit code of pytest and of ep-harness where the matrix was run, and a result is news
+
+
+class Timed(NamedTuple):
+    """A process's wall time, from its start to its exit, and what it printed."""
+
+    seconds: float
+    printed: str
+
+
+class Bare(NamedTuple):
+    """A bare loop: seconds of its whole process, and of the loop alone; models tried, run, right."""
+
+    process_s: float
+    loop_s: float
+    models: int
+    ran: int
+    right: int
+
+
+def timed(
+    command: Sequence[str | Path], *, env: Mapping[str, str] | None = None, codes: tuple[int, ...] = (0,)
+) -> Timed:
+    """Run a process in an empty folder, and end everything where its exit code is not one of these."""
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.perf_counter()
+        process = subprocess.run(
+            command,
+            cwd=folder,
+            env=_environment() | dict(env or {}),
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        took_s = time.perf_counter() - started
+    printed = process.stdout.decode("utf-8", "replace")
+    if process.returncode not in codes:
+        sys.exit(f"{printed[-OUTPUT_SHOWN:]}\nexit code {process.returncode}: {command}")
+    return Timed(took_s, printed)
+
+
+def _environment() -> dict[str, str]:
+    bytecode = {"PYTHONPYCACHEPREFIX": str(cache_root() / "bytecode")}
+    return bytecode | {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+
+
+def targets() -> dict[str, dict[str, Any]]:
+    """The targets of the default matrix, as it has them, by name."""
+    with MATRIX.open("rb") as file:
+        return {table["name"]: table for table in tomllib.load(file)["target"]}
+
+
+def bare(target: Mapping[str, Any], *, hold: bool) -> Bare:
+    """Run the bare loop of a target over ONNX's operator tests; see bare_loop.py."""
+    folder = open_suite(MODELS).root
+    command: list[str | Path] = [
+        sys.executable,
+        HERE / "bare_loop.py",
+        folder,
+        json.dumps(target),
+        *(["--hold"] * hold),
+    ]
+    for glob in CRASHING.get(target["name"], ()):
+        command += ["--skip", glob]
+    process = timed(command, env=target.get("env"))
+    # Providers print, too.
+    line = next(line for line in process.printed.splitlines() if line.startswith('{"loop_s"'))
+    return Bare(process.seconds, *json.loads(line).values())
+
+
+def harness(target_glob: str) -> float:
+    """Seconds of ``ep-harness run`` with these targets of the default matrix, over ONNX's operator tests."""
+    command: list[str | Path] = [sys.executable, "-m", "harness", "run", MATRIX, "--target", target_glob]
+    command += ["--model", f"{MODELS}/*", "--out", "run", "--no-report"]
+    return timed(command, codes=(0, UNEXPECTED)).seconds
+
+
+def progress(text: str) -> None:
+    """Say how far it is, to people."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def row(*cells: object) -> None:
+    """Print a row of a Markdown table."""
+    print("|", " | ".join(map(str, cells)), "|", flush=True)
+
+
+def heading(*cells: str) -> None:
+    """Print the head of a Markdown table whose first column is text and whose others are figures."""
+    row(*cells)
+    print("|---|" + "---:|" * (len(cells) - 1), flush=True)
+
+
+def verdict(what: str, figure: float, limit: float, *, at_least: bool = False) -> bool:
+    """Say whether a figure is within its limit."""
+    met = figure >= limit if at_least else figure <= limit
+    bound = "at least" if at_least else "at most"
+    print(f"{what}: {figure:.3g}, {bound} {limit:g} wanted: {'met' if met else 'MISSED'}", flush=True)
+    return met

@@ -1,0 +1,146 @@
+"""1,000, 10,000 and 100,000 cells against an agent that answers at once: what the harness itself costs.
+
+The agent is a real one, in a process of its own, on an onnxruntime of a few lines of Python that computes
+at once (tests/engine/fake_onnxruntime). A tenth as many tiny models run at five optimization levels and in
+two execution modes, each model with goldens of its own; these are in the cache before anything is timed.
+
+Measured, each in a process of its own: ``pytest --collect-only``, ``pytest``, ``ep-harness run`` without a
+report, ``ep-harness report``. Wall time is from the process's start to its exit, and the limits are about
+it. Processor time and peak of resident memory are those of the harness's own process; the agent's processor
+time stands apart. It works at the same time, and no cell can take less wall time than it takes the agent.
+
+Linux only. Exit code 1: a figure is not what it should be.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from fake import FAKE, MODEL
+from processes import UNEXPECTED, heading, progress, row, timed, verdict
+
+MATRIX = """
+schema = 1
+[models]
+folders = ["models"]
+[axes]
+graph_optimization = ["disabled", "basic", "extended", "layout", "all"]
+execution_mode = ["sequential", "parallel"]
+[[target]]
+name = "fake"
+provider = "CUDAExecutionProvider"
+env = {{ PYTHONPATH = {fake!r}, PYTHONDONTWRITEBYTECODE = "1" }}
+"""
+CELLS_PER_MODEL = 10
+# Runs a module as `python -m` does, and leaves in a file what its process used.
+MEASURED = """
+import atexit, json, re, resource, runpy, sys
+from pathlib import Path
+place, sys.argv = Path(sys.argv[1]), sys.argv[2:]
+def leave():
+    own, agents = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    peak_kib = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]
+    seconds = [used.ru_utime + used.ru_stime for used in (own, agents)]
+    place.write_text(json.dumps([*seconds, int(peak_kib) * 1024 / 1e6]))
+atexit.register(leave)
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+LARGEST = 100_000
+COLLECT_LIMIT_S = 6.0
+CELL_LIMIT_MS = 0.5
+PEAK_LIMIT_MB = 600
+GROWTH_LIMIT = 12
+
+
+class Cost(NamedTuple):
+    """Of one process: wall seconds, its and its agents' processor seconds, peak of its memory in MB."""
+
+    wall_s: float
+    own_s: float
+    agents_s: float
+    peak_mb: float
+
+
+def main() -> int:
+    """Measure and print; 1 where a figure is not what it should be."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("cells", type=int, nargs="*", default=[1000, 10_000, LARGEST])
+    costs: dict[int, dict[str, Cost]] = {}
+    heading("cells", "step", "wall", "per cell", "processor per cell", "agent's", "peak memory")
+    for cells in parser.parse_args().cells:
+        with tempfile.TemporaryDirectory() as folder:
+            costs[cells] = measure(Path(folder), cells)
+    return 0 if judged(costs) else 1
+
+
+def judged(costs: dict[int, dict[str, Cost]]) -> bool:
+    """Whether the figures are as they should be; those about 100,000 cells, where these were measured."""
+    met = True
+    if LARGEST in costs:
+        steps = costs[LARGEST]
+        met &= verdict("seconds to collect 100,000 cells", steps["collect"].wall_s, COLLECT_LIMIT_S)
+        cell_ms = 1000 * steps["pytest"].wall_s / LARGEST
+        met &= verdict("ms per cell through pytest", cell_ms, CELL_LIMIT_MS)
+        peak_mb = max(cost.peak_mb for cost in steps.values())
+        met &= verdict("MB of memory at most", peak_mb, PEAK_LIMIT_MB)
+        if LARGEST // 10 in costs:
+            for step, cost in costs[LARGEST // 10].items():
+                met &= verdict(
+                    f"{step}: growth to ten times as many", steps[step].wall_s / cost.wall_s, GROWTH_LIMIT
+                )
+    return met
+
+
+def measure(folder: Path, cells: int) -> dict[str, Cost]:
+    """Print a row for each step."""
+    matrix = make(folder, cells)
+    progress(f"{cells}: goldens")
+    run: tuple[str | Path, ...] = ("harness", "run", matrix, "--no-report", "--out")
+    cost(folder, *run, folder / "warm")
+    pytest: tuple[str | Path, ...] = ("pytest", matrix, "-q", "-p", "no:cacheprovider")
+    steps: dict[str, tuple[str | Path, ...]] = {
+        "collect": (*pytest, "--collect-only"),
+        "pytest": (*pytest, "--ep-out", folder / "pytest"),
+        "run": (*run, folder / "run"),
+        "report": ("harness", "report", folder / "run", "--out", folder / "report"),
+    }
+    costs = {}
+    for step, command in steps.items():
+        costs[step] = used = cost(folder, *command)
+        per_cell = (
+            f"{1000 * seconds / cells:.3f} ms" for seconds in (used.wall_s, used.own_s, used.agents_s)
+        )
+        row(f"{cells:,}", step, f"{used.wall_s:.2f} s", *per_cell, f"{used.peak_mb:.0f} MB")
+    return costs
+
+
+def cost(folder: Path, *command: str | Path) -> Cost:
+    """What running a module with arguments costs."""
+    used = folder / "used.json"
+    process = timed(
+        [sys.executable, "-c", MEASURED, used, *command],
+        env={"EP_HARNESS_CACHE": str(folder / "cache")},
+        codes=(0, UNEXPECTED),
+    )
+    return Cost(process.seconds, *json.loads(used.read_text(encoding="utf-8")))
+
+
+def make(folder: Path, cells: int) -> Path:
+    """Write the models and the matrix."""
+    import onnx.parser
+
+    model = onnx.parser.parse_model(MODEL)
+    (folder / "models").mkdir()
+    for number in range(cells // CELLS_PER_MODEL):
+        model.graph.doc_string = str(number)  # its digest is its own, and with it its golden
+        (folder / "models" / f"{number:05}_ok.onnx").write_bytes(model.SerializeToString())
+    matrix = folder / "scale.toml"
+    matrix.write_text(MATRIX.format(fake=str(FAKE)), encoding="utf-8")
+    return matrix
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""Four execution providers in one run of the harness, against the sum of their bare loops.
+
+The harness is one ``ep-harness run`` of the CPU, OpenVINO, QNN and WebGPU targets of local.toml over ONNX's
+operator tests, the whole process, without the report. A bare loop (bare_loop.py) is timed alone, with a
+session held open meanwhile: the faster way, see providers.py. Rounds take turns; medians are printed.
+
+What can be won is bounded by the longest of the four and by the processors: the row below the sum says
+what the longest takes on its own.
+
+Exit code 1: more than 0.65 x the sum of the loops.
+"""
+
+import fnmatch
+import sys
+from statistics import median
+
+from processes import bare, harness, heading, progress, row, targets, verdict
+
+FOUR = "*[!2]"  # of OpenVINO's two the one as an application gets it, and not openvino-f32
+MOST_TIMES_SUM = 0.65
+
+
+def main(rounds: int = 3) -> int:
+    """Measure and print; 1 where the figure is not what it should be."""
+    chosen = [table for name, table in targets().items() if fnmatch.fnmatchcase(name, FOUR)]
+    together: list[float] = []
+    loops: dict[str, list[float]] = {table["name"]: [] for table in chosen}
+    harness(FOUR)  # fills the caches
+    for _ in range(rounds):
+        together.append(harness(FOUR))
+        progress(f"together {together[-1]:.2f} s")
+        for table in chosen:
+            loop = bare(table, hold=True)
+            loops[table["name"]].append(loop.loop_s)
+            progress(f"{table['name']}: bare {loop}")
+    medians = {name: median(times) for name, times in loops.items()}
+    total = sum(medians.values())
+    heading("four providers", "median", "harness against it")
+    row("harness, all in one run", f"{median(together):.1f} s", "")
+    for name, loop_s in medians.items():
+        row(f"bare loop, {name}", f"{loop_s:.1f} s", "")
+    row("sum of the bare loops", f"{total:.1f} s", f"{median(together) / total:.2f} x")
+    row(
+        "longest of them",
+        f"{max(medians.values()):.1f} s",
+        f"{median(together) / max(medians.values()):.2f} x",
+    )
+    return 0 if verdict("times the sum of the bare loops", median(together) / total, MOST_TIMES_SUM) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:2])))

@@ -1,0 +1,77 @@
+"""Doctor on the four real providers, as it is called: without a matrix, without a variable set."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import main
+from harness.corpus.cache import ENVIRONMENT
+from harness.plan.matrix import load_matrix
+
+pytestmark = pytest.mark.real_ep
+
+REAL = [
+    "CPUExecutionProvider",
+    "OpenVINOExecutionProvider",
+    "QNNExecutionProvider",
+    "WebGpuExecutionProvider",
+]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("real-doctor")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ENVIRONMENT, str(folder / "cache"))
+        # Drivers of display servers look there; a runner may have none.
+        patch.setenv("XDG_RUNTIME_DIR", str(folder))
+        yield folder
+
+
+def needs(available: bool, why: str) -> None:  # noqa: FBT001 - a question has one answer
+    """Where something cannot be used here: a failure in CI, else a skip."""
+    if not available and os.environ.get("CI", "").lower() == "true":
+        pytest.fail(why)
+    if not available:
+        pytest.skip(why)
+
+
+@pytest.fixture
+def rows(home: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:
+    kept = home / "rows.json"
+    if not kept.is_file():
+        assert main(["doctor", "--json"]) == 0
+        kept.write_text(capsys.readouterr().out, encoding="utf-8")
+    return {row["provider"]: row for row in json.loads(kept.read_text(encoding="utf-8"))}
+
+
+@pytest.mark.parametrize("provider", REAL)
+def test_what_computes_here_is_usable(rows: dict[str, dict[str, Any]], provider: str) -> None:
+    row = rows[provider]
+    needs(row["state"] == "usable", f"{provider}: {row['cause']}: {row['reason']}")
+    assert row["nodes"] > 0
+    assert row["cause"] == ""
+    assert row["devices"][0]["device"]["type"]
+    assert row["versions"]["onnxruntime"]
+    assert (row["plugin"] is None) is (provider == "CPUExecutionProvider")
+    assert bool(row["versions"].get("plugin")) is (row["plugin"] is not None)
+
+
+def test_there_are_at_least_21(rows: dict[str, dict[str, Any]]) -> None:
+    assert len(rows) >= 21
+    for row in rows.values():
+        assert row["state"] in {"usable", "unavailable"}
+        assert bool(row["cause"]) is (row["state"] == "unavailable")
+        assert row["advice"] or row["nodes"]
+
+
+def test_init_makes_a_matrix_of_them(home: Path, rows: dict[str, dict[str, Any]]) -> None:
+    assert main(["init", "--out", str(home / "m.toml")]) == 0
+    matrix = load_matrix(home / "m.toml")
+    computing = {name for name, row in rows.items() if row["nodes"]}
+    assert {target.provider[0] for target in matrix.targets} == computing
+    assert main(["run", str(home / "m.toml"), "--out", str(home / "run"), "--model", "test_relu"]) == 0
