@@ -31,13 +31,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def rows(run: Path) -> Rows:
+def rows(run: Path, elsewhere: dict[str, str]) -> Rows:
     lines = (run / "records.jsonl").read_text("utf-8").splitlines()
     found = [json.loads(line) for line in lines]
     missing = {row["target"]: row["reason"] for row in found if row["verdict"] == "unavailable"}
-    if missing and not os.environ.get("CI"):
+    known = {row["target"] for row in found if row["provider"] in elsewhere}
+    if missing.keys() - known and not os.environ.get("CI"):
         pytest.skip(f"unavailable here: {missing}")
-    assert not missing
+    assert missing.keys() == known
     return found
 
 
@@ -62,12 +63,15 @@ def test_every_operator_test_is_there_on_every_target(rows: Rows) -> None:
 
 def test_no_pass_without_a_node_on_the_provider(rows: Rows) -> None:
     passed = [row for row in rows if row["family"] == "passed"]
-    assert len(passed) > 4000
+    targets = {row["target"] for row in rows if row["verdict"] != "unavailable"}
+    assert len(passed) > 800 * len(targets)
     assert [row["cell"] for row in passed if row["placement"]["ep_nodes"] == 0] == []
 
 
 @pytest.mark.parametrize("target", ["openvino-default", "openvino-f32", "qnn-htp", "webgpu-swiftshader"])
 def test_what_the_cpu_computed_is_fallback(rows: Rows, target: str) -> None:
+    if all(row["verdict"] == "unavailable" for row in of(rows, target)):
+        pytest.skip(of(rows, target)[0]["reason"])
     fallback = [row for row in of(rows, target) if row["verdict"] == "fallback"]
     assert len(fallback) >= 180
     assert all(row["placement"]["ep_nodes"] == 0 < row["placement"]["cpu_nodes"] for row in fallback)
@@ -90,7 +94,9 @@ def test_models_newer_than_the_runtime_are_no_fault_of_the_provider(rows: Rows) 
     )
     newer = {row["model"] for row in of(rows, "cpu") if any(word in row.get("reason", "") for word in words)}
     assert len(newer) == 289
-    assert {row["verdict"] for row in rows if row["model"] in newer} == {"invalid_model"}
+    tried = [row for row in rows if row["model"] in newer and row["verdict"] != "unavailable"]
+    assert len(tried) % len(newer) == 0 < len(tried)
+    assert {row["verdict"] for row in tried} == {"invalid_model"}
 
 
 def test_the_goldens_are_accounted_for(rows: Rows) -> None:

@@ -1,9 +1,8 @@
 """Four real execution providers on ONNX's own operator tests, as ``matrices/local.toml`` has them."""
 
 import math
-import os
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +52,7 @@ MODELS = [
     "test_tanh",
     "test_transpose_default",
 ]
+Available = Callable[[str], dict[str, Record]]
 TARGETS = ["cpu", "openvino-default", "openvino-f32", "qnn-htp", "webgpu-swiftshader"]
 HAS_BFLOAT16 = "amx_bf16" in (
     Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").is_file() else ""
@@ -99,18 +99,21 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Event]]:
             engine.close()
 
 
-def available(events: list[Event], target: str) -> dict[str, Record]:
-    """The records of a target by model. Where it cannot be used here: a failure in CI, else a skip."""
-    (ready,) = [event for event in events if isinstance(event, TargetReady) and event.target == target]
-    if ready.problem:
-        if os.environ.get("CI", "").lower() == "true":
-            pytest.fail(f"{target} is unavailable: {ready.problem}")
-        pytest.skip(f"{target} is unavailable: {ready.problem}")
-    return {
-        event.record.model: event.record
-        for event in events
-        if isinstance(event, Finished) and event.record.target == target
-    }
+@pytest.fixture
+def available(events: list[Event], require: Callable[[str, str], None]) -> Available:
+    """The records of a target by model, where it can be used."""
+
+    def records(target: str) -> dict[str, Record]:
+        (ready,) = [event for event in events if isinstance(event, TargetReady) and event.target == target]
+        found = {
+            event.record.model: event.record
+            for event in events
+            if isinstance(event, Finished) and event.record.target == target
+        }
+        require(found["test_abs"].provider, ready.problem)
+        return found
+
+    return records
 
 
 def bits(record: Record) -> float:
@@ -121,8 +124,8 @@ def bits(record: Record) -> float:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_every_cell_has_a_record_and_no_pass_is_somebody_elses(events: list[Event], target: str) -> None:
-    records = available(events, target)
+def test_every_cell_has_a_record_and_no_pass_is_somebody_elses(available: Available, target: str) -> None:
+    records = available(target)
     assert records.keys() == {*MODELS, "matmul.onnx"}
     for record in records.values():
         assert record.verdict is not Verdict.UNAVAILABLE
@@ -138,14 +141,14 @@ def test_every_cell_has_a_record_and_no_pass_is_somebody_elses(events: list[Even
     ("target", "at_least"),
     [("cpu", 27), ("openvino-f32", 24), ("qnn-htp", 10), ("webgpu-swiftshader", 18)],
 )
-def test_the_provider_computes_most_of_them(events: list[Event], target: str, at_least: int) -> None:
-    records = available(events, target)
+def test_the_provider_computes_most_of_them(available: Available, target: str, at_least: int) -> None:
+    records = available(target)
     passed = [record.model for record in records.values() if record.family is Family.PASSED]
     assert len(passed) >= at_least, {name: record.verdict.value for name, record in records.items()}
 
 
-def test_a_segmentation_fault_costs_one_cell(events: list[Event]) -> None:
-    records = available(events, "qnn-htp")
+def test_a_segmentation_fault_costs_one_cell(available: Available) -> None:
+    records = available("qnn-htp")
     stft = records["test_stft"]
     assert (stft.verdict, stft.cause, stft.attempt) == (Verdict.CRASH, "SIGSEGV", 1)
     after = MODELS[MODELS.index("test_stft") + 1 :]
@@ -153,14 +156,14 @@ def test_a_segmentation_fault_costs_one_cell(events: list[Event]) -> None:
     assert not {records[name].verdict for name in after} & {Verdict.CRASH, Verdict.NOT_RUN}
 
 
-def test_openvino_delivers_float32_where_it_is_told_to(events: list[Event]) -> None:
-    record = available(events, "openvino-f32")["matmul.onnx"]
+def test_openvino_delivers_float32_where_it_is_told_to(available: Available) -> None:
+    record = available("openvino-f32")["matmul.onnx"]
     assert record.verdict is Verdict.PASS
     assert bits(record) >= 18
 
 
-def test_openvino_delivers_what_the_processor_is_fast_at(events: list[Event]) -> None:
-    delivered = bits(available(events, "openvino-default")["matmul.onnx"])
+def test_openvino_delivers_what_the_processor_is_fast_at(available: Available) -> None:
+    delivered = bits(available("openvino-default")["matmul.onnx"])
     if HAS_BFLOAT16:
         assert 6.5 <= delivered <= 9.5
     else:
