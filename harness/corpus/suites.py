@@ -1,9 +1,10 @@
-"""Suites of models: those that come with onnx, and folders. Listing opens no model and imports no onnx."""
+"""Suites of models: the zoo, onnx's own, and folders. Listing opens no model and imports no onnx."""
 
 import importlib.metadata
 import importlib.util
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -11,8 +12,9 @@ import ml_dtypes
 import msgspec
 import numpy as np
 
-from harness.core.errors import Problem, UsageError, valid_names
+from harness.core.errors import Problem, UsageError, one_line, valid_names
 from harness.corpus.cache import cache_root, fill_once
+from harness.corpus.errors import ModelError
 from harness.corpus.walk import find_models
 
 SUITES: dict[str, str] = {
@@ -21,6 +23,7 @@ SUITES: dict[str, str] = {
     "onnx-pytorch-operator": "single PyTorch operators, exported to ONNX",
     "onnx-pytorch-converted": "PyTorch modules such as Conv2d and BatchNorm, exported to ONNX",
     "onnx-light": "nine image classifiers, AlexNet to ResNet-50, with constants in place of trained weights",
+    "zoo": "real architectures with seeded weights: CNNs, transformers, recurrent, quantized, classical",
 }
 """The built-in suites by name, with one line each."""
 
@@ -38,6 +41,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         names: The models, sorted.
         shared: Folders that hold several models, relative to the root with forward slashes.
         cache: Folder that keeps what was read from the models; None where nothing is kept.
+        make: Fills the empty folder of one model, where models are made one by one as they are asked for.
     """
 
     name: str
@@ -46,13 +50,23 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     names: tuple[str, ...]
     shared: frozenset[str] = frozenset()
     cache: Path | None = None
+    make: Callable[[str, Path], None] | None = None
 
     def models(self) -> tuple[str, ...]:
         """The models' names, sorted: a folder's relative path with forward slashes, or a test's name."""
         return self.names
 
     def model_path(self, model: str) -> Path:
-        """The file of one model."""
+        """The file of one model, which is made now where it has to be made.
+
+        Raises:
+            ModelError: It cannot be made, for example because the disk is full.
+        """
+        if self.make is not None:
+            try:
+                fill_once(self.root / model, partial(self.make, model))
+            except UsageError as error:
+                raise ModelError(self.root / model / "model.onnx", error.problems[0].what) from error
         return self.root / model / "model.onnx" if self.kind == "built_in" else self.root / model
 
     def data_folder(self, model: str) -> Path:
@@ -75,6 +89,8 @@ def open_suite(name: str) -> Suite:
         raise UsageError(
             Problem(where="suite", what=f"there is no suite {name!r}", hint=valid_names(name, SUITES))
         )
+    if name == "zoo":
+        return _zoo()
     root = _materialised(name) if name in _MADE else _onnx_test_data(name)
     names = tuple(sorted(entry.name for entry in root.iterdir() if (entry / "model.onnx").is_file()))
     return Suite(name=name, root=root, kind="built_in", names=names, cache=_suites_cache())
@@ -95,6 +111,25 @@ def open_folder(path: Path) -> Suite:
     return Suite(name=name or "root", root=root, kind="folder", names=names, shared=crowded, cache=cache)
 
 
+def open_file(path: Path) -> Suite:
+    """Open one ``.onnx`` file as a suite that holds nothing else.
+
+    Raises:
+        UsageError: Its folder cannot be read.
+    """
+    root = path.absolute().parent
+    try:
+        models = [one for one in root.iterdir() if one.suffix.lower() == path.suffix.lower()]
+    except OSError as error:
+        what = f"the folder cannot be read: {one_line(error.strerror or error)}"
+        raise UsageError(Problem(where=str(root), what=what)) from error
+    shared = frozenset({""}) if len(models) > 1 else frozenset[str]()
+    name = root.name or "root"
+    return Suite(
+        name=name, root=root, kind="folder", names=(path.name,), shared=shared, cache=_suites_cache()
+    )
+
+
 def _suites_cache() -> Path:
     return cache_root() / "suites"
 
@@ -105,8 +140,28 @@ def _parent(model: str) -> str:
 
 def _materialised(name: str) -> Path:
     # The data depends on these versions, and on nothing else.
-    versions = f"onnx{_onnx_version()}-numpy{np.__version__}-ml_dtypes{ml_dtypes.__version__}"
-    return fill_once(_suites_cache() / f"{name}-{versions}-v{FORMAT}", _MADE[name])
+    return fill_once(_suites_cache() / f"{name}-{_versions()}-v{FORMAT}", _MADE[name])
+
+
+def _versions() -> str:
+    return f"onnx{_onnx_version()}-numpy{np.__version__}-ml_dtypes{ml_dtypes.__version__}"
+
+
+def _zoo() -> Suite:
+    from harness.corpus.zoo.roster import code_digest, zoo_models
+    from harness.corpus.zoo.write import write_zoo_model
+
+    cache = _suites_cache()
+    # Empty at first; made now, so that a cache that cannot be written is told before anything runs.
+    root = fill_once(cache / f"zoo-{_versions()}-{code_digest()}", lambda _folder: None)
+    return Suite(
+        name="zoo",
+        root=root,
+        kind="built_in",
+        names=tuple(sorted(zoo_models())),
+        cache=cache,
+        make=write_zoo_model,
+    )
 
 
 def _make_node(folder: Path) -> None:

@@ -1,0 +1,66 @@
+"""A classifier in the manner of EfficientNet: Tan and Le, 2019."""
+
+from functools import partial
+
+from harness.corpus.zoo.architecture import Architecture
+from harness.corpus.zoo.graph import BATCH, Graph
+from harness.corpus.zoo.inputs import images
+from harness.corpus.zoo.layers import batch_norm, conv, reduce, silu
+
+Stage = tuple[int, int, int, int, int]
+"""Expansion, channels, kernel, stride, blocks."""
+
+
+def build(g: Graph, *, image: int, stages: tuple[Stage, ...]) -> None:
+    """A stem, stages of MBConv blocks, and a head; pooling is a mean over both axes, as from TensorFlow."""
+    x = g.input("image", (BATCH, 3, image, image), images)
+    channels = 16
+    with g.scope("stem"):
+        x = silu(g, batch_norm(g, conv(g, x, (3, channels), 3, stride=2, bias=False), channels))
+    for stage, (expansion, after, kernel, stride, blocks) in enumerate(stages):
+        for block in range(blocks):
+            with g.scope(f"stage{stage}/block{block}"):
+                x = _mbconv(g, x, (channels, after), expansion, kernel, 1 if block else stride)
+            channels = after
+    with g.scope("head"):
+        x = silu(g, batch_norm(g, conv(g, x, (channels, 4 * channels), 1, bias=False), 4 * channels))
+        x = g.op("Squeeze", reduce(g, "ReduceMean", x, (2, 3)), g.ints(2, 3))
+    with g.scope("classifier"):
+        weight = g.normal("weight", (4 * channels, 100), (4 / channels) ** 0.5)
+        logits = g.op("Gemm", x, weight, g.normal("bias", (100,), 0.05))
+    g.output("probabilities", g.op("Softmax", logits, axis=1), "float32", (BATCH, 100))
+
+
+def _mbconv(g: Graph, x: str, channels: tuple[int, int], expansion: int, kernel: int, stride: int) -> str:
+    before, after = channels
+    inner = before * expansion
+    y = x
+    if expansion > 1:
+        with g.scope("expand"):
+            y = silu(g, batch_norm(g, conv(g, y, (before, inner), 1, bias=False), inner))
+    with g.scope("depthwise"):
+        y = conv(g, y, (inner, inner), kernel, stride=stride, group=inner, bias=False)
+        y = silu(g, batch_norm(g, y, inner))
+    with g.scope("excitation"):
+        pooled = reduce(g, "ReduceMean", y, (2, 3))
+        with g.scope("reduce"):
+            gate = silu(g, conv(g, pooled, (inner, max(4, before // 4)), 1))
+        with g.scope("gate"):
+            gate = g.op("Sigmoid", conv(g, gate, (max(4, before // 4), inner), 1))
+        y = g.op("Mul", gate, y)
+    with g.scope("project"):
+        y = batch_norm(g, conv(g, y, (inner, after), 1, bias=False, gain=2.0), after)
+    return g.op("Add", y, x) if stride == 1 and before == after else y
+
+
+EFFICIENTNET = Architecture(
+    name="efficientnet",
+    what="image classifier: MBConv with Sigmoid * x and squeeze and excitation, ReduceMean pools, Softmax",
+    sizes={
+        "small": partial(build, image=32, stages=((1, 16, 3, 1, 1), (4, 24, 3, 2, 2))),
+        "base": partial(
+            build, image=64, stages=((1, 16, 3, 1, 1), (6, 24, 3, 2, 2), (6, 40, 5, 2, 2), (6, 80, 3, 2, 3))
+        ),
+    },
+    opsets=(17, 22),
+)

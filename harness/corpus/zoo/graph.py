@@ -1,0 +1,225 @@
+"""A model in the making: operators, seeded weights and the inputs that go with them."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from harness.core.value import Array
+
+if TYPE_CHECKING:
+    import onnx
+
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
+"""Makes the data of one input in a shape; its element type is the input's."""
+
+
+class Symbol(NamedTuple):
+    """A symbolic dimension, and the size that it has in the suite's data."""
+
+    name: str
+    size: int
+
+
+Dims = Sequence[int | Symbol | str]
+"""Sizes of the axes; a text is a dimension that the data decides on, in outputs only."""
+
+BATCH = Symbol("batch", 2)
+"""Two, because many a provider's fault only shows from the second item on."""
+
+ML_DOMAIN = "ai.onnx.ml"
+
+FLOAT, INT32 = 1, 6
+"""Numbers of element types in ``TensorProto``, for Cast."""
+
+
+class Body:
+    """A branch of If or the body of Loop while its nodes are added."""
+
+    def __init__(self) -> None:
+        self.outputs: list[onnx.ValueInfoProto] = []
+        self.graph: onnx.GraphProto | None = None
+
+
+class Graph:
+    """Collects a model.
+
+    Values go by their names, as in ONNX. The names of nodes and weights show the layer, such as
+    ``layer0/attention/MatMul``. The random numbers of a weight or an input derive from its name and the seed:
+    the exports of one architecture at two opsets hold the same weights and are fed the same data, however
+    their nodes differ.
+
+    Args:
+        seed: Of all random numbers.
+        opset: Version of ONNX's operators.
+        ml_opset: Version of the operators for classical machine learning, where there are any.
+        fixed: Declare the sizes of symbolic dimensions instead of their names.
+    """
+
+    def __init__(self, *, seed: str, opset: int, ml_opset: int | None = None, fixed: bool = False) -> None:
+        self.opset = opset
+        self.ml_opset = ml_opset
+        self.inputs: dict[str, Array] = {}
+        self._seed = seed
+        self._fixed = fixed
+        self._scope: tuple[str, ...] = ()
+        self._names: dict[str, int] = {}
+        self._nodes: list[onnx.NodeProto] = []
+        self._weights: dict[str, onnx.TensorProto] = {}
+        self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+        self._ports: list[onnx.ValueInfoProto] = []
+        self._outputs: list[onnx.ValueInfoProto] = []
+
+    @contextmanager
+    def scope(self, name: str) -> Iterator[None]:
+        """Put a layer's name before the names of what is added inside."""
+        outer, self._scope = self._scope, (*self._scope, name)
+        yield
+        self._scope = outer
+
+    def input(self, name: str, dims: Dims, draw: Draw) -> str:
+        """Declare an input, with data of the symbols' sizes; the data decides on the element type."""
+        shape = tuple(dim.size if isinstance(dim, Symbol) else int(dim) for dim in dims)
+        data = draw(self.random(name), shape)
+        self.inputs[name] = data
+        self._ports.append(self.declare(name, data.dtype, dims))
+        return name
+
+    def output(self, name: str, value: str, dtype: DTypeLike, dims: Dims) -> None:
+        """Make a value an output; it takes the output's name everywhere outside of bodies."""
+        self._rename(value, name)
+        self._outputs.append(self.declare(name, dtype, dims))
+
+    def output_maps(self, name: str, value: str) -> None:
+        """As ``output``, for what ZipMap makes: a sequence of maps from string to float32."""
+        import onnx
+
+        self._rename(value, name)
+        item = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None)
+        entry = onnx.helper.make_map_type_proto(onnx.TensorProto.STRING, item)
+        self._outputs.append(onnx.helper.make_value_info(name, onnx.helper.make_sequence_type_proto(entry)))
+
+    def normal(self, name: str, shape: Sequence[int], std: float, mean: float = 0.0) -> str:
+        """A float32 weight of normally distributed elements."""
+        values = self.random(name).standard_normal(shape, np.float32)
+        return self.weight(name, np.float32(mean) + np.float32(std) * values)
+
+    def uniform(self, name: str, shape: Sequence[int], low: float, high: float) -> str:
+        """A float32 weight of evenly distributed elements."""
+        return self.weight(name, self.random(name).uniform(low, high, shape))
+
+    def weight(self, name: str, values: Array) -> str:
+        """A weight; float64 becomes float32, every other type is kept."""
+        full = self._full(name)
+        if full in self._weights:
+            raise ValueError(f"two weights are named {full!r}")
+        self._initializer(full, values.astype(np.float32) if values.dtype == np.float64 else values)
+        return full
+
+    def random(self, name: str) -> np.random.Generator:
+        """The random numbers that belong to a name within its layer, the same on every machine."""
+        digest = hashlib.sha256(f"{self._seed}\0{self._full(name)}".encode()).digest()
+        return np.random.default_rng(list(digest))
+
+    def ints(self, *values: int) -> str:
+        """A constant int64 vector, such as axes or a shape; equal ones are shared."""
+        return self.constant(np.array(values, np.int64))
+
+    def scalar(self, value: float) -> str:
+        """A constant float32 scalar; equal ones are shared."""
+        return self.constant(np.array(value, np.float32))
+
+    def constant(self, values: Array) -> str:
+        """A small constant of any type; equal ones are shared."""
+        key = (str(values.dtype), values.shape, values.tobytes())
+        if key not in self._constants:
+            self._constants[key] = self._initializer(f"constant_{len(self._constants)}", values)
+        return self._constants[key]
+
+    def op(self, op_type: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        """Add a node with one output; an empty name leaves an optional input out."""
+        name = self._fresh(op_type)
+        self._add(op_type, name, inputs, (name,), domain, attributes)
+        return name
+
+    def ops(self, count: int, op_type: str, *inputs: str, domain: str = "", **attributes: Any) -> list[str]:
+        """Add a node with several outputs."""
+        name = self._fresh(op_type)
+        outputs = [f"{name}_{index}" for index in range(count)]
+        self._add(op_type, name, inputs, outputs, domain, attributes)
+        return outputs
+
+    @contextmanager
+    def body(self, name: str, inputs: "Sequence[onnx.ValueInfoProto]" = ()) -> Iterator[Body]:
+        """Nodes added inside belong to a body, which sees all names from outside; then ``graph`` is set."""
+        import onnx
+
+        outer, self._nodes, body = self._nodes, [], Body()
+        with self.scope(name):
+            yield body
+        body.graph = onnx.helper.make_graph(self._nodes, name, inputs, body.outputs)
+        self._nodes = outer
+
+    def declare(self, name: str, dtype: DTypeLike, dims: Dims) -> "onnx.ValueInfoProto":
+        """How an input or output is declared, here or in a body; texts are of type object."""
+        import onnx
+
+        shape = [
+            dim if not isinstance(dim, Symbol) else dim.size if self._fixed else dim.name for dim in dims
+        ]
+        number = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return onnx.helper.make_tensor_value_info(name, number, shape)
+
+    def model(self, name: str) -> "onnx.ModelProto":
+        """The model as it stands."""
+        import onnx
+
+        opsets = [onnx.helper.make_opsetid("", self.opset)]
+        if self.ml_opset is not None:
+            opsets.append(onnx.helper.make_opsetid(ML_DOMAIN, self.ml_opset))
+        graph = onnx.helper.make_graph(
+            self._nodes, name, self._ports, self._outputs, initializer=list(self._weights.values())
+        )
+        return onnx.helper.make_model(
+            graph,
+            opset_imports=opsets,
+            ir_version=onnx.helper.find_min_ir_version_for(opsets),
+            producer_name="ort-ep-harness",
+        )
+
+    def _full(self, name: str) -> str:
+        return "/".join((*self._scope, name))
+
+    def _fresh(self, name: str) -> str:
+        full = self._full(name)
+        count = self._names[full] = self._names.get(full, -1) + 1
+        return f"{full}_{count}" if count else full
+
+    def _initializer(self, name: str, values: Array) -> str:
+        import onnx
+
+        self._weights[name] = onnx.numpy_helper.from_array(values, name)
+        return name
+
+    def _rename(self, value: str, name: str) -> None:
+        for node in self._nodes:
+            for names in (node.input, node.output):
+                names[:] = [name if each == value else each for each in names]
+
+    def _add(
+        self,
+        op_type: str,
+        name: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        domain: str,
+        attributes: dict[str, Any],
+    ) -> None:
+        import onnx
+
+        self._nodes.append(
+            onnx.helper.make_node(op_type, inputs, outputs, name=name, domain=domain, **attributes)
+        )

@@ -1,0 +1,57 @@
+"""A feed-forward block with weights of four bits in blocks, as language models are shipped."""
+
+from functools import partial
+
+import ml_dtypes
+import numpy as np
+
+from harness.corpus.zoo.architecture import Architecture
+from harness.corpus.zoo.graph import BATCH, Graph, Symbol
+from harness.corpus.zoo.inputs import activations
+from harness.corpus.zoo.layers import layer_norm, silu
+
+SEQUENCE = Symbol("sequence", 8)
+
+BLOCK = 32
+"""Neighbouring weights along the sum that share a scale."""
+
+
+def build(g: Graph, *, width: int, layers: int) -> None:
+    """Gated feed-forward layers, each beside a skip connection."""
+    x = g.input("hidden_states", (BATCH, SEQUENCE, width), activations)
+    inner = 2 * width
+    for layer in range(layers):
+        with g.scope(f"layer{layer}"):
+            y = layer_norm(g, x, width)
+            gate = silu(g, _matmul(g, "gate", y, (width, inner), gain=2.0))
+            y = g.op("Mul", gate, _matmul(g, "up", y, (width, inner)))
+            x = g.op("Add", x, _matmul(g, "down", y, (inner, width)))
+    g.output("last_hidden_state", x, "float32", (BATCH, SEQUENCE, width))
+
+
+def _matmul(g: Graph, name: str, x: str, features: tuple[int, int], gain: float = 1.0) -> str:
+    """A product with a weight ``(features[0], features[1])`` of int4, dequantized block by block."""
+    with g.scope(name):
+        values = (gain / features[0]) ** 0.5 * g.random("weight").standard_normal(features)
+        blocks = values.reshape(features[0] // BLOCK, BLOCK, features[1])
+        scales = (np.abs(blocks).max(axis=1) / 7).astype(np.float32)
+        steps = np.rint(blocks / scales[:, None]).clip(-7, 7).reshape(features)
+        weight = g.op(
+            "DequantizeLinear",
+            g.weight("weight", steps.astype(ml_dtypes.int4)),
+            g.weight("scale", scales),
+            axis=0,
+            block_size=BLOCK,
+        )
+        return g.op("MatMul", x, weight)
+
+
+INT4 = Architecture(
+    name="int4-mlp",
+    what="feed-forward block of a language model: DequantizeLinear of int4 in blocks of 32, MatMul, SwiGLU",
+    sizes={
+        "small": partial(build, width=64, layers=1),
+        "base": partial(build, width=512, layers=2),
+    },
+    opsets=(21, 23),
+)

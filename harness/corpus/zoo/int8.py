@@ -1,0 +1,86 @@
+"""A CNN quantized to eight bits, in the QDQ form of onnxruntime's static quantization."""
+
+from functools import partial
+
+import numpy as np
+
+from harness.corpus.zoo.architecture import Architecture
+from harness.corpus.zoo.graph import BATCH, Graph
+from harness.corpus.zoo.inputs import images
+
+POSITIVE = (6 / 255, 0)
+"""Scale and zero point after a rectifier: from 0 to 6."""
+
+SIGNED = (8 / 255, 128)
+"""Scale and zero point elsewhere: from -4 to 4."""
+
+
+def build(g: Graph, *, image: int, width: int, blocks: int) -> None:
+    """Residual blocks; activations are uint8, weights int8 for each channel, biases int32."""
+    x = _quantize(g, g.input("image", (BATCH, 3, image, image), images), SIGNED)
+    with g.scope("stem"):
+        x = _quantize(g, g.op("Relu", _conv(g, x, (3, width), SIGNED, stride=2, gain=2.0)), POSITIVE)
+    for block in range(blocks):
+        with g.scope(f"block{block}/conv1"):
+            y = _quantize(g, g.op("Relu", _conv(g, x, (width, width), POSITIVE, gain=1.0)), POSITIVE)
+        with g.scope(f"block{block}/conv2"):
+            y = _quantize(g, _conv(g, y, (width, width), POSITIVE, gain=0.5), SIGNED)
+        with g.scope(f"block{block}"):
+            x = _quantize(g, g.op("Relu", g.op("Add", x, y)), POSITIVE)
+    with g.scope("head"):
+        x = _quantize(g, g.op("GlobalAveragePool", x), POSITIVE)
+        x = _quantize(g, g.op("Flatten", x, axis=1), POSITIVE)
+        weight, bias = _weights(g, (10, width), POSITIVE, (4 / width) ** 0.5)
+        logits = _quantize(g, g.op("Gemm", x, weight, bias, transB=1), SIGNED)
+    g.output("logits", logits, "float32", (BATCH, 10))
+
+
+def _quantize(g: Graph, x: str, levels: tuple[float, int]) -> str:
+    """Round to levels, and back: what a quantizing provider fuses with the operators on both sides."""
+    scale, zero = g.scalar(levels[0]), g.constant(np.array(levels[1], np.uint8))
+    return g.op("DequantizeLinear", g.op("QuantizeLinear", x, scale, zero), scale, zero)
+
+
+def _conv(
+    g: Graph, x: str, channels: tuple[int, int], levels: tuple[float, int], *, stride: int = 1, gain: float
+) -> str:
+    before, after = channels
+    weight, bias = _weights(g, (after, before, 3, 3), levels, (gain / (9 * before)) ** 0.5)
+    return g.op("Conv", x, weight, bias, kernel_shape=[3, 3], strides=[stride, stride], pads=[1, 1, 1, 1])
+
+
+def _weights(g: Graph, shape: tuple[int, ...], levels: tuple[float, int], std: float) -> tuple[str, str]:
+    """A weight and a bias, dequantized; the bias has the product of the scales of input and weight."""
+    channels = shape[0]
+    random = g.random("weight")
+    values = std * random.standard_normal(shape)
+    peaks = np.abs(values).reshape(channels, -1).max(axis=1)
+    scales = (peaks / 127).astype(np.float32)
+    steps = np.rint(values / scales.reshape(channels, *[1] * (len(shape) - 1)))
+    weight = g.op(
+        "DequantizeLinear",
+        g.weight("weight", steps.clip(-127, 127).astype(np.int8)),
+        g.weight("weight_scale", scales),
+        g.weight("weight_zero", np.zeros(channels, np.int8)),
+        axis=0,
+    )
+    bias_scales = scales * np.float32(levels[0])
+    bias = g.op(
+        "DequantizeLinear",
+        g.weight("bias", np.rint(0.1 * random.standard_normal(channels) / bias_scales).astype(np.int32)),
+        g.weight("bias_scale", bias_scales),
+        g.weight("bias_zero", np.zeros(channels, np.int32)),
+        axis=0,
+    )
+    return weight, bias
+
+
+INT8 = Architecture(
+    name="int8-cnn",
+    what="quantized image classifier: QuantizeLinear and DequantizeLinear around Conv, Add and Gemm",
+    sizes={
+        "small": partial(build, image=32, width=16, blocks=2),
+        "base": partial(build, image=64, width=64, blocks=4),
+    },
+    opsets=(17, 22),
+)

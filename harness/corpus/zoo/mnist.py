@@ -1,0 +1,42 @@
+"""The MNIST classifier on the page of the NNAPI provider, node for node."""
+
+from functools import partial
+
+from harness.corpus.zoo.architecture import Architecture
+from harness.corpus.zoo.graph import Graph
+from harness.corpus.zoo.inputs import digits
+
+
+def build(g: Graph, *, channels: tuple[int, int]) -> None:
+    """Two convolutions whose biases are separate nodes, and a matrix product whose weight is reshaped."""
+    first, second = channels
+    x = g.input("Input3", (1, 1, 28, 28), digits)
+    with g.scope("conv1"):
+        x = _conv(g, x, (1, first))
+        x = g.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+    with g.scope("conv2"):
+        x = _conv(g, x, channels)
+        x = g.op("MaxPool", x, kernel_shape=[3, 3], strides=[3, 3])
+    flat = second * 4 * 4
+    x = g.op("Reshape", x, g.ints(1, flat))
+    with g.scope("dense"):
+        weight = g.normal("weight", (second, 4, 4, 10), (1 / flat) ** 0.5)
+        x = g.op("MatMul", x, g.op("Reshape", weight, g.ints(flat, 10)))
+        x = g.op("Add", x, g.normal("bias", (1, 10), 0.05))
+    g.output("Plus214_Output_0", x, "float32", (1, 10))
+
+
+def _conv(g: Graph, x: str, channels: tuple[int, int]) -> str:
+    before, after = channels
+    weight = g.normal("weight", (after, before, 5, 5), (2 / (25 * before)) ** 0.5)
+    x = g.op("Conv", x, weight, kernel_shape=[5, 5], strides=[1, 1], auto_pad="SAME_UPPER")
+    return g.op("Relu", g.op("Add", x, g.normal("bias", (after, 1, 1), 0.05)))
+
+
+MNIST = Architecture(
+    name="mnist",
+    what="digit classifier of the NNAPI page: Conv + Add, Relu, MaxPool, a reshaped weight, MatMul + Add",
+    sizes={"small": partial(build, channels=(8, 16)), "base": partial(build, channels=(32, 64))},
+    opsets=(12, 22),
+    symbolic=False,
+)

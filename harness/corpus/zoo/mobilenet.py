@@ -1,0 +1,89 @@
+"""MobileNetV3: Howard et al., Searching for MobileNetV3, 2019."""
+
+from functools import partial
+from typing import NamedTuple
+
+from harness.corpus.zoo.architecture import Architecture
+from harness.corpus.zoo.graph import BATCH, Graph
+from harness.corpus.zoo.inputs import images
+from harness.corpus.zoo.layers import batch_norm, conv
+
+
+class Row(NamedTuple):
+    """One bottleneck, as in table 2 of the paper: channels inside and after, and what is in between."""
+
+    expanded: int
+    after: int
+    kernel: int
+    stride: int
+    squeeze: bool
+    activation: str
+
+
+def build(g: Graph, *, image: int, rows: tuple[Row, ...]) -> None:
+    """A stem, inverted bottlenecks and a classifier of two 1 x 1 convolutions."""
+    x = g.input("image", (BATCH, 3, image, image), images)
+    channels = 16
+    with g.scope("stem"):
+        x = g.op("HardSwish", batch_norm(g, conv(g, x, (3, channels), 3, stride=2, bias=False), channels))
+    for index, row in enumerate(rows):
+        with g.scope(f"block{index}"):
+            x = _bottleneck(g, x, channels, row)
+        channels = row.after
+    with g.scope("head"):
+        wide = 4 * channels
+        x = g.op("HardSwish", batch_norm(g, conv(g, x, (channels, wide), 1, bias=False), wide))
+        x = g.op("GlobalAveragePool", x)
+    with g.scope("classifier"):
+        x = conv(g, x, (wide, 100), 1)
+    logits = g.op("Flatten", x)
+    g.output("logits", logits, "float32", (BATCH, 100))
+
+
+def _bottleneck(g: Graph, x: str, before: int, row: Row) -> str:
+    inner = row.expanded
+    with g.scope("expand"):
+        y = g.op(row.activation, batch_norm(g, conv(g, x, (before, inner), 1, bias=False), inner))
+    with g.scope("depthwise"):
+        y = conv(g, y, (inner, inner), row.kernel, stride=row.stride, group=inner, bias=False)
+        y = g.op(row.activation, batch_norm(g, y, inner))
+    if row.squeeze:
+        with g.scope("squeeze"):
+            y = g.op("Mul", y, _gate(g, y, inner))
+    with g.scope("project"):
+        y = batch_norm(g, conv(g, y, (inner, row.after), 1, bias=False), row.after)
+    return g.op("Add", x, y) if row.stride == 1 and before == row.after else y
+
+
+def _gate(g: Graph, x: str, channels: int) -> str:
+    x = g.op("GlobalAveragePool", x)
+    with g.scope("reduce"):
+        x = g.op("Relu", conv(g, x, (channels, channels // 4), 1))
+    with g.scope("gate"):
+        return g.op("HardSigmoid", conv(g, x, (channels // 4, channels), 1), alpha=1 / 6, beta=0.5)
+
+
+_SMALL = (
+    Row(16, 16, 3, 1, squeeze=True, activation="Relu"),
+    Row(48, 24, 3, 2, squeeze=False, activation="Relu"),
+    Row(96, 24, 5, 1, squeeze=True, activation="HardSwish"),
+)
+_BASE = (
+    *_SMALL,
+    Row(96, 40, 5, 2, squeeze=True, activation="HardSwish"),
+    Row(240, 40, 5, 1, squeeze=True, activation="HardSwish"),
+    Row(240, 40, 5, 1, squeeze=True, activation="HardSwish"),
+    Row(120, 48, 5, 1, squeeze=True, activation="HardSwish"),
+    Row(288, 96, 5, 2, squeeze=True, activation="HardSwish"),
+    Row(576, 96, 5, 1, squeeze=True, activation="HardSwish"),
+)
+
+MOBILENET = Architecture(
+    name="mobilenet",
+    what="image classifier for phones: depthwise Conv, HardSwish, squeeze and excitation with HardSigmoid",
+    sizes={
+        "small": partial(build, image=32, rows=_SMALL),
+        "base": partial(build, image=64, rows=_BASE),
+    },
+    opsets=(17, 22),
+)

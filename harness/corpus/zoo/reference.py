@@ -1,0 +1,202 @@
+"""The reference of the zoo, written from the models themselves: ``docs/reference/zoo.md``."""
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from harness.core.value import STRING, Array, tensor
+from harness.corpus.facts import model_facts
+from harness.corpus.port import value_type
+from harness.corpus.zoo.architecture import Architecture
+from harness.corpus.zoo.roster import ARCHITECTURES, ZooModel, zoo_models
+from harness.corpus.zoo.write import build
+
+if TYPE_CHECKING:
+    import onnx
+
+_HEAD = """\
+# The zoo
+
+Real architectures with seeded weights, built by code in the form in which applications export them. This page
+is written by `python -m harness.corpus.zoo.reference` from the models themselves.
+
+```toml
+[models]
+suites = ["zoo"]
+```
+
+A model goes by its architecture, its size and its opset: `zoo/resnet-small-op17`. A selector such as `model =
+"zoo/*-small-*"` takes one size of all.
+
+* **Two opsets.** Both exports hold the same weights, are fed the same data and compute the same function,
+  with the operators that exporters write at that opset: from 20 on `Gelu` is one node, from 23 on so are
+  `RMSNormalization`, `RotaryEmbedding` and `Attention`. A provider that takes the one and not the other lacks
+  an operator's version, not the architecture.
+* **Sizes.** `small` runs in milliseconds on a processor, and within seconds on a simulator; `base` is deeper
+  and wider.
+* **Fixed dimensions.** The batch, and sequences where there are any, are symbolic dimensions. `small-fixed`
+  is the small model with their sizes written into it, because many accelerators take nothing else.
+* **Weights** are random numbers that derive from their names, scaled so that activations stay near 1 through
+  any depth. Nothing is trained: probabilities mean nothing, numbers do.
+* **Inputs** are in the range of real ones, and seeded too. There is no expected data; goldens are computed,
+  as for a model of your own.
+* **Building.** A model is built when it is first asked for, and kept in the [cache](corpus.md#the-cache).
+
+In the tables of inputs, *range* is that of the suite's data. Weights are counted with the numbers in the
+attributes of `ai.onnx.ml`; operators with those in branches and bodies of loops.
+"""
+
+
+class _Export(msgspec.Struct, frozen=True, kw_only=True):
+    """What the tables say about one model."""
+
+    inputs: Mapping[str, tuple[str, str, str]]
+    opset: str
+    nodes: int
+    weights: int
+    nbytes: int
+    operators: Mapping[str, int]
+
+
+def reference() -> str:
+    """The whole page as Markdown: an overview, then one section for each architecture."""
+    exports = {name: _export(model) for name, model in zoo_models().items()}
+    overview = _table(
+        ("architecture", "what it is made of", "weights", "opsets"),
+        (
+            (
+                f"[{each.name}](#{each.name})",
+                each.what,
+                " / ".join(_count(exports[model.name].weights) for model in _sizes(each)),
+                ", ".join(map(str, each.opsets)),
+            )
+            for each in ARCHITECTURES
+        ),
+    )
+    total = f"{len(exports)} models of {len(ARCHITECTURES)} architectures; weights of `small` and `base`:"
+    sections = (line for each in ARCHITECTURES for line in _section(each, exports))
+    return "\n".join([_HEAD, total, "", *overview, *sections, ""])
+
+
+def _sizes(architecture: Architecture) -> Iterator[ZooModel]:
+    """One model of each size."""
+    for size in architecture.sizes:
+        yield ZooModel(architecture=architecture, size=size, opset=architecture.opsets[0])
+
+
+def _section(architecture: Architecture, exports: Mapping[str, _Export]) -> Iterator[str]:
+    own = [model for model in zoo_models().values() if model.architecture is architecture]
+    yield from ("", f"## {architecture.name}", "", f"{_sentence(architecture.what)}.", "")
+    yield from _table(
+        ("model", "opset", "nodes", "weights", "size"),
+        (
+            (f"`{model.name}`", export.opset, str(export.nodes), _count(export.weights), _size(export.nbytes))
+            for model in own
+            for export in [exports[model.name]]
+        ),
+    )
+    for model in _sizes(architecture):
+        yield from ("", f"Inputs of `{architecture.name}-{model.size}`:", "")
+        inputs = exports[model.name].inputs.items()
+        yield from _table(
+            ("input", "type", "shape", "range"), ((f"`{name}`", *facts) for name, facts in inputs)
+        )
+    yield from ("", *_operators(architecture, exports))
+
+
+def _operators(architecture: Architecture, exports: Mapping[str, _Export]) -> Iterator[str]:
+    """Those of the small model at the older opset, and what another size or the newer opset changes."""
+    older, newer = architecture.opsets
+    listed = {
+        (model.size, model.opset): exports[model.name].operators
+        for model in zoo_models().values()
+        if model.architecture is architecture and not model.fixed
+    }
+    small = listed["small", older]
+    yield f"Operators of `small` at opset {older}: {_counts(small)}."
+    added = Counter(listed["small", newer])
+    added.subtract(small)
+    more = {name: count for name, count in added.items() if count > 0}
+    less = {name: -count for name, count in added.items() if count < 0}
+    if more or less:
+        yield ""
+        yield f"At opset {newer}: {_counts(more) or 'nothing'} more, {_counts(less) or 'nothing'} less."
+
+
+def _export(model: ZooModel) -> _Export:
+    g = build(model)
+    proto = g.model(model.name)
+    facts = model_facts(proto)
+    return _Export(
+        inputs={
+            port.name: _input(port, g.inputs[port.name])
+            for port in proto.graph.input
+            if port.name in g.inputs
+        },
+        opset=", ".join(f"{domain} {version}" for domain, version in facts.opsets.items()),
+        nodes=facts.nodes,
+        weights=sum(math.prod(weight.dims) for weight in proto.graph.initializer)
+        + sum(_elements(attribute) for node in proto.graph.node for attribute in node.attribute),
+        nbytes=proto.ByteSize(),
+        operators=facts.op_types,
+    )
+
+
+def _input(port: "onnx.ValueInfoProto", data: Array) -> tuple[str, str, str]:
+    """Type, declared shape with the size of each symbol, and range."""
+    value = tensor(data)
+    declared = value_type(port.type, {})
+    symbols = [dim.dim_param for dim in port.type.tensor_type.shape.dim]
+    sizes = [
+        f"{symbol} = {size}" if symbol else str(size)
+        for symbol, size in zip(symbols, data.shape, strict=True)
+    ]
+    if declared.dtype == STRING:
+        extent = f"{len(set(data.ravel()))} different words"
+    else:
+        numbers = data[data == data]  # noqa: PLR0124 - without NaN
+        extent = f"{numbers.min():.4g} to {numbers.max():.4g}"
+        extent += ", some NaN" if numbers.size < data.size else ""
+    return value.dtype, f"({', '.join(sizes)})", extent
+
+
+def _elements(attribute: "onnx.AttributeProto") -> int:
+    """Numbers and texts in a list, or the elements of a tensor."""
+    lists = (attribute.floats, attribute.ints, attribute.strings)
+    return sum(map(len, lists)) + (math.prod(attribute.t.dims) if attribute.type == attribute.TENSOR else 0)
+
+
+def _counts(operators: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} x{count}" if count > 1 else name for name, count in sorted(operators.items()))
+
+
+def _count(number: int) -> str:
+    """Three digits, as in 12.3 k."""
+    for unit, factor in (("M", 10**6), ("k", 10**3)):
+        if number >= factor:
+            return f"{number / factor:.3g} {unit}"
+    return str(number)
+
+
+def _size(nbytes: int) -> str:
+    return f"{nbytes / 1e6:.3g} MB" if nbytes >= 10**6 else f"{nbytes / 1e3:.3g} kB"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---|' * len(columns)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+    sys.stdout.write(reference())

@@ -1,0 +1,116 @@
+"""Speech recognisers as before transformers: a streaming LSTM and a bidirectional GRU."""
+
+from functools import partial
+
+import numpy as np
+
+from harness.core.value import Array
+from harness.corpus.zoo.architecture import Architecture
+from harness.corpus.zoo.graph import BATCH, FLOAT, INT32, Graph, Symbol
+from harness.corpus.zoo.inputs import activations, log_mel
+from harness.corpus.zoo.layers import length, linear
+
+FRAMES = Symbol("frames", 24)
+
+MELS = 40
+
+TOKENS = 32
+"""Characters, the blank included."""
+
+GATES = {"LSTM": 4, "GRU": 3}
+
+
+def build_lstm(g: Graph, *, hidden: int, layers: int) -> None:
+    """One direction, with the state of the text so far as inputs and outputs of each layer."""
+    x = _front(g, g.input("features", (BATCH, FRAMES, MELS), log_mel), hidden)
+    states = []
+    for layer in range(layers):
+        before = [g.input(f"{part}_{layer}", (1, BATCH, hidden), activations) for part in ("hidden", "cell")]
+        with g.scope(f"layer{layer}"):
+            weights = _weights(g, "LSTM", (hidden, hidden), directions=1)
+            y, *after = g.ops(3, "LSTM", x, *weights, "", *before, hidden_size=hidden)
+            x = g.op("Squeeze", y, g.ints(1))
+            states.append(after)
+    _finish(g, x, hidden)
+    for layer, after in enumerate(states):
+        for part, state in zip(("hidden", "cell"), after, strict=True):
+            g.output(f"next_{part}_{layer}", state, "float32", (1, BATCH, hidden))
+
+
+def build_gru(g: Graph, *, hidden: int, layers: int) -> None:
+    """Both directions over the whole recording, which is shorter than the longest for some of the batch."""
+    features = g.input("features", (BATCH, FRAMES, MELS), log_mel)
+    shares = g.input("lengths", (BATCH,), _shares)
+    with g.scope("lengths"):
+        frames = g.op("Cast", length(g, features, 1), to=FLOAT)
+        lengths = g.op("Cast", g.op("Ceil", g.op("Mul", shares, frames)), to=INT32)
+    x = _front(g, features, hidden)
+    before = hidden
+    for layer in range(layers):
+        with g.scope(f"layer{layer}"):
+            weights = _weights(g, "GRU", (before, hidden), directions=2)
+            y = g.ops(
+                1,
+                "GRU",
+                x,
+                *weights,
+                lengths,
+                hidden_size=hidden,
+                direction="bidirectional",
+                linear_before_reset=1,
+            )[0]
+            x = g.op("Reshape", g.op("Transpose", y, perm=[0, 2, 1, 3]), g.ints(0, 0, 2 * hidden))
+        before = 2 * hidden
+    _finish(g, x, before)
+
+
+def _front(g: Graph, features: str, hidden: int) -> str:
+    """A causal convolution over time; ``(frames, N, hidden)``, the order that recurrent operators want."""
+    with g.scope("front"):
+        x = g.op("Transpose", features, perm=[0, 2, 1])
+        x = g.op("Pad", x, g.ints(0, 0, 2, 0, 0, 0), g.scalar(0))
+        weight = g.normal("weight", (hidden, MELS, 3), (2 / (3 * MELS)) ** 0.5)
+        x = g.op("Conv", x, weight, g.normal("bias", (hidden,), 0.05), kernel_shape=[3])
+        return g.op("Transpose", g.op("Relu", x), perm=[2, 0, 1])
+
+
+def _weights(g: Graph, cell: str, sizes: tuple[int, int], directions: int) -> list[str]:
+    before, hidden = sizes
+    rows = GATES[cell] * hidden
+    return [
+        g.normal("input", (directions, rows, before), (1 / before) ** 0.5),
+        g.normal("recurrence", (directions, rows, hidden), (1 / hidden) ** 0.5),
+        g.normal("bias", (directions, 2 * rows), 0.1),
+    ]
+
+
+def _finish(g: Graph, x: str, width: int) -> None:
+    with g.scope("head"):
+        scores = linear(g, g.op("Transpose", x, perm=[1, 0, 2]), (width, TOKENS), gain=8.0)
+    g.output("log_probabilities", g.op("LogSoftmax", scores, axis=-1), "float32", (BATCH, FRAMES, TOKENS))
+
+
+def _shares(_random: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Length of each recording over that of the longest, float32; the first is the longest."""
+    return np.where(np.arange(*shape) == 0, 1, 0.75).astype(np.float32)
+
+
+SPEECH_LSTM = Architecture(
+    name="speech-lstm",
+    what="streaming speech recogniser: Pad, Conv over time, LSTM with its state as inputs and outputs",
+    sizes={
+        "small": partial(build_lstm, hidden=48, layers=2),
+        "base": partial(build_lstm, hidden=256, layers=3),
+    },
+    opsets=(17, 22),
+)
+
+SPEECH_GRU = Architecture(
+    name="speech-gru",
+    what="speech recogniser: Pad, Conv over time, GRU in both directions with the length of each recording",
+    sizes={
+        "small": partial(build_gru, hidden=32, layers=2),
+        "base": partial(build_gru, hidden=192, layers=3),
+    },
+    opsets=(17, 22),
+)

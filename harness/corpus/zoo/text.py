@@ -1,0 +1,104 @@
+"""A text classifier of ai.onnx.ml: words in, a label and its probabilities out."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from harness.core.value import Array
+from harness.corpus.zoo.architecture import Architecture
+from harness.corpus.zoo.graph import BATCH, ML_DOMAIN, Graph, Symbol
+from harness.corpus.zoo.layers import reduce
+
+WORDS = Symbol("words", 12)
+
+LABELS = ("complaint", "order", "praise", "question")
+
+LABEL_TENSORS = 4
+"""The version of ai.onnx.ml in which LabelEncoder takes tensors as attributes."""
+
+EMBEDDING = 16
+
+
+def build(g: Graph, *, vocabulary: int, bigrams: int) -> None:
+    """Words become indices with embeddings, and counts of words and pairs; a linear classifier takes both."""
+    known = [f"word{index}" for index in range(vocabulary)]
+    words = g.input("words", (BATCH, WORDS), partial(_text, known))
+    with g.scope("embedding"):
+        ids = g.op("LabelEncoder", words, domain=ML_DOMAIN, **_encoder(g, known))
+        x = g.op("Gather", g.normal("table", (vocabulary + 1, EMBEDDING), 1.0), ids)
+        x = reduce(g, "ReduceMax", x, (1,), keepdims=0)
+    with g.scope("counts"):
+        counts = g.op("TfIdfVectorizer", words, **_grams(known, bigrams, g.random("weights")))
+    features = EMBEDDING + vocabulary + bigrams
+    label, scores = g.ops(
+        2,
+        "LinearClassifier",
+        g.op("Concat", x, counts, axis=1),
+        domain=ML_DOMAIN,
+        coefficients=(g.random("coefficients").standard_normal(len(LABELS) * features) * 0.3).tolist(),
+        intercepts=(g.random("intercepts").standard_normal(len(LABELS)) * 0.1).tolist(),
+        classlabels_strings=list(LABELS),
+        post_transform="SOFTMAX",
+    )
+    named = g.op("ZipMap", scores, domain=ML_DOMAIN, classlabels_strings=list(LABELS))
+    g.output("label", label, "object", (BATCH,))
+    g.output("scores", scores, "float32", (BATCH, len(LABELS)))
+    g.output_maps("probabilities", named)
+
+
+def _text(known: list[str], random: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Known words, half of them followed by the next of the vocabulary, and some that nobody knows."""
+    ids = random.integers(0, len(known), shape)
+    for place in range(1, shape[1]):
+        follows = random.random(shape[0]) < 0.5  # noqa: PLR2004 - the half of the docstring
+        ids[:, place] = np.where(follows, (ids[:, place - 1] + 1) % len(known), ids[:, place])
+    words = np.array(known, object)[ids]
+    strange = np.array(["unbekannt", "größe", "🙂", ""], object)[random.integers(0, 4, shape)]
+    return np.where(random.random(shape) < 0.2, strange, words)  # noqa: PLR2004 - a fifth
+
+
+def _encoder(g: Graph, known: list[str]) -> dict[str, Any]:
+    """Index from 1; what is not known is 0."""
+    import onnx
+
+    if g.ml_opset is not None and g.ml_opset >= LABEL_TENSORS:
+        values = np.arange(1, len(known) + 1, dtype=np.int64)
+        return {
+            "keys_tensor": onnx.numpy_helper.from_array(np.array(known, object), "keys"),
+            "values_tensor": onnx.numpy_helper.from_array(values, "values"),
+            "default_tensor": onnx.numpy_helper.from_array(np.array([0], np.int64), "default"),
+        }
+    return {
+        "keys_strings": known,
+        "values_int64s": list(range(1, len(known) + 1)),
+        "default_int64": 0,
+    }
+
+
+def _grams(known: list[str], bigrams: int, random: np.random.Generator) -> dict[str, Any]:
+    """Every known word, and pairs of neighbours in the vocabulary, weighted by how rare they are."""
+    pairs = [word for index in range(bigrams) for word in known[index : index + 2]]
+    count = len(known) + bigrams
+    return {
+        "mode": "TFIDF",
+        "min_gram_length": 1,
+        "max_gram_length": 2,
+        "max_skip_count": 0,
+        "ngram_counts": [0, len(known)],
+        "ngram_indexes": list(range(count)),
+        "pool_strings": [*known, *pairs],
+        "weights": (0.5 + random.random(count)).tolist(),
+    }
+
+
+TEXT = Architecture(
+    name="text",
+    what="text classifier of ai.onnx.ml on strings: LabelEncoder, TfIdfVectorizer, LinearClassifier, ZipMap",
+    sizes={
+        "small": partial(build, vocabulary=40, bigrams=20),
+        "base": partial(build, vocabulary=4000, bigrams=2000),
+    },
+    opsets=(17, 22),
+    ml_opsets=(3, LABEL_TENSORS),
+)
