@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 
 from harness.core import wording
+from harness.core.hints import shape_hint
 from harness.core.metrics import EXACT_FRONTIER, Measured, any_finite, measure
 from harness.core.record import OutputMetrics
 from harness.core.tolerance import Tolerance
@@ -121,9 +122,10 @@ def _by_key(entries: Map) -> Map:
 
 
 def _compare_tensor(name: str, golden: Tensor, actual: Tensor, tolerance_for: ToleranceFor) -> Comparison:
-    if golden.array.shape != actual.array.shape:
-        return _other_kind(name, golden, actual)
     tolerance = tolerance_for(golden.dtype)
+    if golden.array.shape != actual.array.shape:
+        hint = shape_hint(golden, actual, tolerance) if golden.dtype == actual.dtype != STRING else ""
+        return _other_kind(name, golden, actual, hint)
     if golden.dtype != actual.dtype:
         return _compare_retyped(name, golden, actual, tolerance)
     if golden.dtype == STRING:
@@ -174,8 +176,9 @@ def _compare_strings(name: str, golden: Tensor, actual: Tensor) -> Comparison:
     return _agreed(row)
 
 
-def _other_kind(name: str, golden: Value, actual: Value) -> Comparison:
+def _other_kind(name: str, golden: Value, actual: Value, hint: str = "") -> Comparison:
     message = f"{wording.output(name)}: got {wording.kind(actual)}, golden is {wording.kind(golden)}"
+    message += f"; {hint}" if hint else ""
     return _wrong(Verdict.SHAPE_MISMATCH, message, _row(name, actual))
 
 

@@ -9,14 +9,13 @@ from collections.abc import Sequence as Seq
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.core.hints import value_hint
 from harness.core.metrics import Measured, special_codes, widen
 from harness.core.tolerance import Tolerance
-from harness.core.value import Array, Map, Sequence, Tensor, Value
+from harness.core.value import Map, Sequence, Tensor, Value
 
 NAME_LIMIT = 60
 NAMES_LIMIT = 3
-SORT_LIMIT = 1 << 20
-"""Elements up to which a permutation is looked for: a few hundredths of a second."""
 
 
 def output(name: str) -> str:
@@ -93,7 +92,7 @@ def values(name: str, golden: Tensor, actual: Tensor, measured: Measured, tolera
         )
     else:
         clauses.append(f"tolerance rtol {tolerance.rtol:g}, atol {tolerance.atol:g}")
-    return "; ".join(clauses + _hints(golden, actual))
+    return "; ".join(filter(None, [*clauses, value_hint(golden, actual, tolerance)]))
 
 
 def strings(name: str, golden: Tensor, actual: Tensor, differs: NDArray[np.intp]) -> str:
@@ -107,25 +106,6 @@ def strings(name: str, golden: Tensor, actual: Tensor, differs: NDArray[np.intp]
         [f"{output(name)}: {share(differs.size, golden.array.size)} differ", first]
         + (["same values in another order"] if same else [])
     )
-
-
-def _hints(golden: Tensor, actual: Tensor) -> list[str]:
-    """What a plain look at the values as a whole suggests."""
-    hints = []
-    if golden.array.size <= SORT_LIMIT and np.array_equal(
-        _sorted_bits(golden.array), _sorted_bits(actual.array)
-    ):
-        hints.append("same values in another order")
-    if not widen(actual.array, actual.dtype).any():
-        hints.append("the result is all zeros")
-    return hints
-
-
-def _sorted_bits(array: Array) -> Array:
-    """The elements as bit patterns, sorted: the same for every permutation, whatever the element type."""
-    flat = np.ascontiguousarray(array).reshape(-1)
-    # numpy has no integer as wide as a complex128, but sorts opaque bytes too.
-    return np.sort(flat.view("V16" if flat.itemsize == _COMPLEX128 else f"u{flat.itemsize}"))
 
 
 def _at(value: Tensor, index: int) -> str:
@@ -147,6 +127,3 @@ def _some(names: Seq[object]) -> str:
 def _cut(text: object) -> str:
     shown = repr(text)
     return shown if len(shown) <= NAME_LIMIT else shown[: NAME_LIMIT - 1] + "…"
-
-
-_COMPLEX128 = 16

@@ -120,7 +120,7 @@ def test_a_scalar_has_no_place() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128, np.int8])
 def test_permuted_values_are_recognised(dtype: Any) -> None:
     array: Any = GOLDEN.astype(dtype)
-    found = judge(tensor(array), tensor(np.ascontiguousarray(array[::-1])))
+    found = judge(tensor(array), tensor(array.reshape(-1)[7 * np.arange(60) % 60].reshape(array.shape)))
     assert found.message.endswith("; same values in another order")
 
 
