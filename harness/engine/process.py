@@ -26,9 +26,10 @@ import execnet
 from execnet import gateway_bootstrap, gateway_io
 from execnet.gateway_base import Message, Popen2IO, get_execmodel
 
-from harness.agent import agent
 from harness.agent.launcher import exit_cause
+from harness.agent.system import PARENT
 from harness.core.errors import one_line
+from harness.engine.luggage import agent_source
 
 ENDED: tuple[Any, ...] = ("ended", object())
 """The message that stands for the end of the process, delivered once, after everything it sent.
@@ -38,7 +39,6 @@ The object in it makes it unlike anything that a process can send."""
 AGENT_ARGUMENTS = ("-u", "-c", gateway_io.popen_bootstrapline)
 """What makes a Python wait for execnet's first words."""
 
-_AGENT_SOURCE = Path(agent.__file__).read_text(encoding="utf-8")
 _CHANNEL = 1  # the number that execnet gives to a gateway's first channel; there is no second one
 _CODES = {
     Message.CHANNEL_DATA,
@@ -81,7 +81,7 @@ class AgentProcess:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=stderr,
-                    env={**os.environ, **env, agent.PARENT: str(os.getpid())},
+                    env={**os.environ, **env, PARENT: str(os.getpid())},
                     cwd=folder,
                     # Ctrl-C belongs to the harness; and so kill() reaches what the EP starts.
                     start_new_session=True,
@@ -141,7 +141,7 @@ class AgentProcess:
         spec = execnet.XSpec(f"popen//python={python}//execmodel=main_thread_only//id=agent")
         self._pipe = _Pipe(self._popen, self._refuse)
         self._gateway = gateway_bootstrap.bootstrap(self._pipe, spec)
-        self._channel = self._gateway.remote_exec(_AGENT_SOURCE)
+        self._channel = self._gateway.remote_exec(agent_source())
         self._channel.setcallback(hear, endmarker=ENDED)
 
     def send(self, message: Any) -> None:
@@ -192,6 +192,8 @@ class AgentProcess:
         _running.discard(self)
         self._error = self._error or self._remote_error()
         cause = self._cause(code)
+        if self._problem:  # it is broken off for that, whether or not it had ended by itself meanwhile
+            self.lost = False
         return self._problem or cause
 
     def _cause(self, code: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.agent import agent
+from harness.agent import tensor_files as agent_files
 from harness.core.verdict import Verdict
 from harness.engine import tensor_files
 from harness.engine.engine import Engine
@@ -27,8 +27,8 @@ FAULTS = {
     "hang_in_run": Verdict.HANG,
 }
 TENSOR_BYTES = 500_000 * 4
-PROCESSES = 4
-"""At any time, at most: the target's, the CPU provider's, a spare one, and one that is just dying."""
+PROCESSES = 8
+"""At any time, at most: the target's, the CPU provider's, a spare one, and those that a busy machine lets die."""
 
 FILES = 4 * (1 + 3)
 """Of one process, at most: for each task in hand an input or three outputs, or both for a moment."""
@@ -126,7 +126,7 @@ def test_a_target_elsewhere_gets_no_file_and_no_message_without_end(
     fake_env: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(agent, "INLINE_LIMIT", TENSOR_BYTES - 1)
+    monkeypatch.setattr(agent_files, "INLINE_LIMIT", TENSOR_BYTES - 1)
     write_model(tmp_path / "models" / "1_small.onnx")
     write_model(tmp_path / "models" / "2_big.onnx", "big")
     # Any command that ends in a Python counts as elsewhere.

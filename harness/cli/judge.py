@@ -1,0 +1,122 @@
+"""`ep-harness judge`: what a finished run would have been under other tolerances."""
+
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from harness.core.errors import Problem, UsageError
+from harness.core.record import Record, RunInfo, encode_record
+from harness.core.rejudge import rejudged
+from harness.data_files import data_root
+from harness.engine.run_folder import PLAN, RECORDS
+from harness.engine.tally import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
+from harness.plan.matrix import Matrix
+from harness.plan.matrix import Tolerance as ToleranceEntry
+from harness.plan.plan import Plan, is_expected
+from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
+from harness.report.read import read_run
+
+_SHOWN = 20
+
+
+def judge(run: Path, policy: str, out: Path | None) -> int:
+    """Judge a run again and print what changes.
+
+    Args:
+        run: A run folder; it is only read.
+        policy: A file of ``[[tolerance]]`` entries, or the name of a shipped policy.
+        out: Folder of a new run with the other verdicts, for ``diff`` and the like; None for none.
+
+    Returns:
+        0 where every verdict is as the run's matrix expects, 1 where one is not, 3 where it is incomplete.
+
+    Raises:
+        UsageError: The run or the policy cannot be used, or the folder cannot be written.
+    """
+    entries = load_policy(_policy_path(policy))
+    data = read_run(run)
+    if out is not None and (out / "run.json").exists():
+        what = "there is a run in this folder already"
+        raise UsageError(Problem(where=str(out), what=what, hint="choose another folder"))
+    rule = policy_rule(entries, data.records)
+    matrix = _matrix(data.info, run)
+    plan = Plan(matrix=matrix, cells=())
+    after: list[Record] = []
+    for record in data.records:
+        tolerance = rule(record)
+        judged = record if tolerance is None else rejudged(record, tolerance)
+        if judged.verdict is not record.verdict:
+            expected = is_expected(plan.expectation(cell_of(judged)), judged.verdict)
+            judged = msgspec.structs.replace(judged, expected=expected)
+        after.append(judged)
+    if out is not None:
+        _write(out, run, data.info, matrix, entries, after)
+    _tell(data.records, after, out)
+    if not data.info.complete:
+        return EXIT_INCOMPLETE
+    return EXIT_OK if all(record.expected for record in after) else EXIT_UNEXPECTED
+
+
+def _policy_path(policy: str) -> Path:
+    shipped = data_root() / "matrices" / "policies"
+    named = shipped / f"{policy}.toml"
+    if named.parent == shipped and named.is_file():
+        return named
+    if not Path(policy).exists():
+        names = ", ".join(sorted(path.stem for path in shipped.glob("*.toml")))
+        hint = f"a file with [[tolerance]] entries, or one of {names}"
+        raise UsageError(Problem(where="--policy", what=f"there is no {policy!r}", hint=hint))
+    return Path(policy)
+
+
+def _matrix(info: RunInfo, run: Path) -> Matrix:
+    try:
+        return msgspec.convert(info.matrix, Matrix)
+    except msgspec.ValidationError as error:
+        where = str(run / "run.json")
+        raise UsageError(Problem(where=where, what=f"the matrix in it is not one: {error}")) from error
+
+
+def _write(
+    out: Path,
+    run: Path,
+    info: RunInfo,
+    matrix: Matrix,
+    entries: tuple[ToleranceEntry, ...],
+    records: Sequence[Record],
+) -> None:
+    """A run whose matrix has the policy's entries as its last ones."""
+    matrix = msgspec.structs.replace(matrix, tolerance=matrix.tolerance + entries)
+    info = msgspec.structs.replace(info, matrix=msgspec.to_builtins(matrix))
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / RECORDS).write_bytes(b"".join(encode_record(record) + b"\n" for record in records))
+        if (run / PLAN).is_file():
+            shutil.copyfile(run / PLAN, out / PLAN)
+        # Last and at once: a folder without it is no run.
+        fresh = out / "run.json.new"
+        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(info)) + b"\n")
+        os.replace(fresh, out / "run.json")  # noqa: PTH105 - replaces on Windows too
+    except OSError as error:
+        raise UsageError(Problem(where=str(out), what=f"cannot be written: {error.strerror}")) from error
+
+
+def _tell(before: Sequence[Record], after: Sequence[Record], out: Path | None) -> None:
+    changed = [(old, new) for old, new in zip(before, after, strict=True) if old.verdict is not new.verdict]
+    lines = [f"{len(after):,} records judged again; {len(changed):,} have another verdict"]
+    turns = Counter((old.verdict.value, new.verdict.value) for old, new in changed)
+    lines += [f"  {count:6,}  {old} -> {new}" for (old, new), count in turns.most_common()]
+    for old, new in changed[:_SHOWN]:
+        lines += [f"{old.cell}", f"    {old.verdict.value} -> {new.verdict.value}: {new.reason}"]
+    if len(changed) > _SHOWN:
+        lines.append(f"and {len(changed) - _SHOWN:,} more" + ("" if out else ": --out DIR, then diff"))
+    unexpected = sum(not record.expected for record in after)
+    lines.append(f"{unexpected:,} unexpected" if unexpected else "every verdict is as the matrix expects")
+    if out is not None:
+        lines.append(f"records  {out / RECORDS}")
+    sys.stdout.write("\n".join(lines) + "\n")

@@ -1,0 +1,92 @@
+"""A tolerance policy: ``[[tolerance]]`` entries, as in a matrix, in a file of their own."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from harness.core.cell import Cell
+from harness.core.errors import Problem, UsageError
+from harness.core.metrics import ATOL_GRID
+from harness.core.record import Record
+from harness.core.structure import Place, deviations
+from harness.core.tolerance import Tolerance
+from harness.plan.file_format import ToleranceTable
+from harness.plan.matrix import Tolerance as ToleranceEntry
+from harness.plan.matrix import read_toml
+from harness.plan.selector import SelectorIndex, selector_from
+
+
+class PolicyFile(msgspec.Struct, kw_only=True):
+    """The whole file."""
+
+    schema: Annotated[Literal[1], Meta(description="Version of the file format.")]
+    tolerance: Annotated[list[ToleranceTable], Meta(min_length=1, description="Later entries win.")]
+
+
+def load_policy(path: Path) -> tuple[ToleranceEntry, ...]:
+    """The entries of a policy, in their order.
+
+    Raises:
+        UsageError: The file cannot be read, says what it may not, or names an ``atol`` of which records
+            do not tell what it would let pass; every problem is in it.
+    """
+    table = read_toml(path)
+    place = Place(str(path))
+    problems = [*deviations(table, msgspec.inspect.type_info(PolicyFile), place)]
+    if not problems:
+        problems = [*_off_the_grid(table["tolerance"], place.key("tolerance"))]
+    if problems:
+        raise UsageError(*problems)
+    return tuple(
+        ToleranceEntry(
+            selector=selector_from(entry, not_keys=("rtol", "atol")),
+            rtol=float(entry["rtol"]),
+            atol=float(entry["atol"]),
+        )
+        for entry in table["tolerance"]
+    )
+
+
+def _off_the_grid(entries: list[dict[str, Any]], place: Place) -> Iterator[Problem]:
+    for index, entry in enumerate(entries):
+        if float(entry["atol"]) not in ATOL_GRID:
+            yield Problem(
+                where=str(place.item(index).key("atol")),
+                what=f"{entry['atol']:g} cannot be judged afterwards",
+                hint=f"records tell it for {', '.join(f'{atol:g}' for atol in ATOL_GRID)}; rtol is free",
+            )
+
+
+def policy_rule(
+    entries: tuple[ToleranceEntry, ...], records: Iterable[Record]
+) -> Callable[[Record], Tolerance | None]:
+    """What a policy says about a record: the last entry that selects it; None where none does.
+
+    Raises:
+        UsageError: An entry selects none of the records.
+    """
+    records = tuple(records)
+    providers = {record.target: record.provider for record in records}
+    index = SelectorIndex([entry.selector for entry in entries], providers)
+    matched = 0
+    for record in records:
+        matched |= index.matching(cell_of(record))
+    if idle := [at for at in range(len(entries)) if not matched >> at & 1]:
+        raise UsageError(
+            *(Problem(where=f"tolerance[{at}]", what="matches no cell of the run") for at in idle)
+        )
+
+    def rule(record: Record) -> Tolerance | None:
+        last = index.matching(cell_of(record)).bit_length()
+        return Tolerance(rtol=entries[last - 1].rtol, atol=entries[last - 1].atol) if last else None
+
+    return rule
+
+
+def cell_of(record: Record) -> Cell:
+    """The cell of a record."""
+    axes = tuple(sorted(record.axes.items()))
+    return Cell(suite=record.suite, model=record.model, target=record.target, axes=axes)

@@ -1,0 +1,126 @@
+"""`ep-harness judge` on runs of the CPU provider: the verdicts that another tolerance would have given."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from harness.cli import main
+
+MATRIX = """
+schema = 1
+models.folders = ["models"]
+[[target]]
+name = "cpu"
+provider = "CPUExecutionProvider"
+[[target]]
+name = "basic"
+provider = "CPUExecutionProvider"
+axes = { graph_optimization = ["disabled"] }
+[[tolerance]]
+TOLERANCE
+"""
+
+
+def write_model(path: Path) -> None:
+    """A product whose sums come out differently once onnxruntime has fused its scale into it."""
+    rng = np.random.default_rng(0)
+    weight = rng.standard_normal((64, 64)).astype(np.float32)
+    graph = helper.make_graph(
+        [
+            helper.make_node("Mul", ["x", "s"], ["a"]),
+            helper.make_node("MatMul", ["a", "w"], ["b"]),
+            helper.make_node("Softmax", ["b"], ["y"]),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", 1, [8, 64])],
+        [helper.make_tensor_value_info("y", 1, [8, 64])],
+        [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(np.float32(0.37), "s")],
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), path)
+
+
+def run(home: Path, tolerance: str) -> Path:
+    out = home / f"run-{len(list(home.iterdir()))}"
+    (home / "m.toml").write_text(MATRIX.replace("TOLERANCE", tolerance), encoding="utf-8")
+    assert main(["run", str(home / "m.toml"), "--out", str(out), "--no-report"]) in {0, 1}
+    return out
+
+
+def verdicts(run: Path) -> dict[str, str]:
+    rows: list[dict[str, Any]] = [
+        json.loads(line) for line in (run / "records.jsonl").read_text("utf-8").splitlines()
+    ]
+    return {row["cell"]: row["verdict"] for row in rows}
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Callable[[str], str]:
+    def write(text: str) -> str:
+        path = tmp_path / "policy.toml"
+        path.write_text(f"schema = 1\n[[tolerance]]\n{text}\n", encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def test_a_run_judged_again_is_the_run_under_that_tolerance(
+    tmp_path: Path, policy: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_model(tmp_path / "models" / "m.onnx")
+    loose = run(tmp_path, "rtol = 1e-3\natol = 1e-5")
+    tight = run(tmp_path, "rtol = 0.0\natol = 0.0")
+    assert set(verdicts(loose).values()) == {"pass"}
+    assert set(verdicts(tight).values()) == {"pass", "mismatch"}
+    capsys.readouterr()
+    nothing = policy("rtol = 0.0\natol = 0.0")
+    assert main(["judge", str(loose), "--policy", nothing, "--out", str(tmp_path / "judged")]) == 1
+    said = capsys.readouterr().out
+    assert "1  pass -> mismatch" in said
+    assert "1 unexpected" in said
+    assert verdicts(tmp_path / "judged") == verdicts(tight)
+    matrix = json.loads((tmp_path / "judged" / "run.json").read_text("utf-8"))["matrix"]
+    assert matrix["tolerance"][-1]["rtol"] == 0.0
+    # The new folder is a run like any other.
+    assert main(["diff", str(loose), str(tmp_path / "judged")]) == 0
+    assert main(["judge", str(loose), "--policy", nothing, "--out", str(tmp_path / "judged")]) == 2
+
+
+def test_a_policy_speaks_of_some_cells(tmp_path: Path, policy: Callable[[str], str]) -> None:
+    write_model(tmp_path / "models" / "m.onnx")
+    loose = run(tmp_path, "rtol = 1e-3\natol = 1e-5")
+    assert main(["judge", str(loose), "--policy", policy('target = "cpu"\nrtol = 0.0\natol = 0.0')]) == 0
+    assert main(["judge", str(loose), "--policy", policy('target = "b*"\nrtol = 0.0\natol = 0.0')]) == 1
+    assert main(["judge", str(loose), "--policy", "polygraphy"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rtol = 0.1\natol = 3e-5", "tolerance[0].atol: 3e-05 cannot be judged afterwards"),
+        ("rtol = 0.1\natoll = 1e-5", "did you mean 'atol'?"),
+        ('target = "nobody"\nrtol = 0.1\natol = 1e-5', "tolerance[0]: matches no cell of the run"),
+    ],
+)
+def test_bad_policies(
+    tmp_path: Path,
+    policy: Callable[[str], str],
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    said: str,
+) -> None:
+    write_model(tmp_path / "models" / "m.onnx")
+    loose = run(tmp_path, "rtol = 1e-3\natol = 1e-5")
+    assert main(["judge", str(loose), "--policy", policy(text)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_no_such_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["judge", str(tmp_path), "--policy", "polygrafy"]) == 2
+    assert "one of onnx-backend, onnxruntime-backend, polygraphy" in capsys.readouterr().err
