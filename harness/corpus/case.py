@@ -8,15 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.core.model_settings import ModelSettings
 from harness.core.value import from_wire, to_wire, value_bytes
-from harness.corpus.data_sets import DataSet, NamedValues, generated, hash_inputs, read_data_sets
-from harness.corpus.errors import ModelError, blame
+from harness.corpus.data_sets import (
+    DataSet,
+    NamedValues,
+    Signature,
+    check_names,
+    generated,
+    hash_data_set,
+    read_data_sets,
+)
+from harness.corpus.errors import SettingsError, blame
 from harness.corpus.external import external_files
 from harness.corpus.facts import ModelFacts, model_facts
 from harness.corpus.file_state import FileState, cached_state, files_state, model_state
+from harness.corpus.index_ranges import index_ranges
+from harness.corpus.model_file import parse_model, read_model_file
 from harness.corpus.port import Port, ValueType, model_text, value_type
-from harness.corpus.protos import parse
 from harness.corpus.shelf import LARGEST, open_shelf
+from harness.corpus.side_file import read_side_file
 from harness.corpus.suites import Suite
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
 
@@ -24,9 +35,6 @@ if TYPE_CHECKING:
     import onnx
 
 __all__ = ["Case", "DataSet", "load_case"]
-
-_MODEL_LIMIT = (1 << 31) - 1
-"""Bytes that a protobuf message may have; larger models keep their weights in other files."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +49,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         data_sets: At least one.
         rtol: Relative tolerance of the expected outputs; says nothing about any execution provider.
         atol: Absolute tolerance of the expected outputs.
-        digest: SHA-256 in hex over the model, its external data and the inputs of all data sets.
+        digest: SHA-256 in hex over all that the CPU provider's answer depends on, and all that it is held
+            against: the model, its external data, all data sets, and the tolerance of expected outputs.
         facts: What the model is made of.
     """
 
@@ -66,7 +75,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def load_case(suite: Suite, model: str, dimensions: Mapping[str, int], seed: int = 0) -> Case:
+def load_case(
+    suite: Suite,
+    model: str,
+    dimensions: Mapping[str, int],
+    seed: int = 0,
+    settings: ModelSettings | None = None,
+) -> Case:
     """Read one model with its data sets, or with a generated one where it has none.
 
     External data is checked and hashed, not loaded. What was read before comes from the shelf of the suite's
@@ -76,23 +91,28 @@ def load_case(suite: Suite, model: str, dimensions: Mapping[str, int], seed: int
     Args:
         suite: The suite.
         model: One of its models.
-        dimensions: Sizes of symbolic dimensions by name; the others are 1 in generated inputs.
+        dimensions: Sizes of symbolic dimensions by name, for whichever model has them; the others are 1 in
+            generated inputs.
         seed: Of generated inputs.
+        settings: What the matrix says about this very model; it goes before the model's side file, and that
+            before ``dimensions``.
 
     Raises:
+        SettingsError: The settings or the side file say what does not fit the model.
         ModelError: The model, its external data or its test data is missing or broken.
     """
     path = suite.model_path(model)
+    settings = settings or ModelSettings()
     # Taken before anything is read: what changes from now on has another state the next time.
     began, state = time.time_ns(), _state(suite, model, path)
     if suite.cache is None or state is None:
-        return _read(suite, model, path, dimensions, seed)[0]
+        return _read(suite, model, path, dimensions, seed, settings)[0]
     shelf = open_shelf(suite.cache)
-    name = repr((str(path), sorted(dimensions.items()), seed))
+    name = repr((str(path), sorted(dimensions.items()), seed, settings))
     kept = shelf.get(name, state.text)
     case = None if kept is None else _unpack(kept, path)
     if case is None:
-        case, external = _read(suite, model, path, dimensions, seed)
+        case, external = _read(suite, model, path, dimensions, seed, settings)
         if external and state.settled(began) and external.settled(began) and case.nbytes < LARGEST:
             shelf.put(name, state.text, _pack(case, external))
     return case
@@ -103,39 +123,50 @@ def _state(suite: Suite, model: str, path: Path) -> FileState | None:
 
 
 def _read(
-    suite: Suite, model: str, path: Path, dimensions: Mapping[str, int], seed: int
+    suite: Suite,
+    model: str,
+    path: Path,
+    dimensions: Mapping[str, int],
+    seed: int,
+    settings: ModelSettings,
 ) -> tuple[Case, FileState | None]:
     """The case from its files, with the state of its external data before it was read."""
+    if suite.kind == "folder":
+        settings = settings.over(read_side_file(path))
+    sizes = {**dimensions, **settings.dimensions}
     with blame(path):
-        if path.stat().st_size > _MODEL_LIMIT:
-            raise ModelError(path, "larger than 2 GiB, which ONNX does not allow; use external data")
-        if not path.is_file():
-            raise ModelError(path, "not a file")
-        content = path.read_bytes()
-        proto = _parse(content)
+        content = read_model_file(path)
+        proto = parse_model(content)
         digest = hashlib.sha256(content)
         files = external_files(proto, path)
         external = files_state(files)
         for file in files:
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
-        declared = dict(_declared(info, dimensions) for info in proto.graph.input)
+        declared = dict(_declared(info, sizes) for info in proto.graph.input)
         weights = {weight.name for weight in proto.graph.initializer}
         weights.update(sparse.values.name for sparse in proto.graph.sparse_initializer)
         ports = tuple(Port(name=name, type=kind) for name, kind in declared.items() if name not in weights)
-        produced = [_declared(info, dimensions) for info in proto.graph.output]
+        produced = [_declared(info, sizes) for info in proto.graph.output]
         outputs = tuple(Port(name=name, type=kind) for name, kind in produced)
         facts = model_facts(proto)
+        rows = index_ranges(proto.graph)
+    check_names(path, settings, ports)
     home = suite.data_folder(model)
     tolerance = ExpectedTolerance()
-    data_sets = read_data_sets(home, ports, outputs, declared)
+    data_sets = read_data_sets(path, home, Signature(ports=ports, outputs=outputs, declared=declared))
     if data_sets:
+        if settings.inputs:
+            name = data_sets[0].name
+            what = f"its settings say what inputs are like, but nothing is generated: it has {name}"
+            raise SettingsError(path, f"{what}; remove one of the two")
         with blame(home / TOLERANCE_FILE):
             tolerance = read_tolerance(home)
     else:
-        data_sets = (generated(path, model, ports, seed),)
+        data_sets = (generated(path, model, ports, seed, sizes=sizes, settings=settings.inputs, rows=rows),)
     for data_set in data_sets:
-        hash_inputs(digest, data_set)
+        hash_data_set(digest, data_set)
+    digest.update(repr(tolerance).encode())
     case = Case(
         model_path=path,
         external=files,
@@ -153,16 +184,6 @@ def _read(
 
 def _declared(info: "onnx.ValueInfoProto", dimensions: Mapping[str, int]) -> tuple[str, ValueType]:
     return model_text(info.name), value_type(info.type, dimensions)
-
-
-def _parse(content: bytes) -> "onnx.ModelProto":
-    import onnx
-
-    model: onnx.ModelProto = parse(onnx.ModelProto, content)
-    # Protobuf reads an empty file, and a good deal of random bytes, as a message without any field.
-    if not model.HasField("graph"):
-        raise ValueError("not an ONNX model: it has no graph")
-    return model
 
 
 _WireValues = tuple[tuple[str, Any], ...]

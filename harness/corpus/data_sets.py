@@ -1,25 +1,33 @@
-"""Data sets: what a model is fed and expected to return, from ``test_data_set_N`` folders or made here."""
+"""Data sets: what a model is fed and expected to return, from the files beside it or made here."""
 
 import hashlib
-import re
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
+from harness.core.errors import valid_names
+from harness.core.model_settings import InputSettings, ModelSettings
 from harness.core.value import STRING, Tensor, Value, leaves, pack
-from harness.corpus.errors import ModelError, blame
-from harness.corpus.generate import generate
+from harness.corpus.contents import content_of
+from harness.corpus.data_files import DataFile, SavedSet, find_data_sets
+from harness.corpus.errors import ModelError, SettingsError, blame
+from harness.corpus.generate import REMEDY, UNKNOWN_SIZE, generate
+from harness.corpus.numpy_files import as_tensor, read_npy, read_npz
 from harness.corpus.port import Port, ValueType
 from harness.corpus.protos import decode_named
+from harness.corpus.symbols import computed, free_symbols
 
 GENERATED = "generated"
 """Name of the data set that was made here because the model has none."""
 
-DATA_SET = re.compile(r"test_data_set_(\d+)")
-"""Name of a folder that holds a data set."""
+LIMIT_BYTES = 1 << 30
+"""Generated inputs above this are taken for a mistake in a size."""
 
-_VALUE_FILE = re.compile(r"(input|output)_(\d+)\.pb")
+_DRAWN_BYTES = 8
+"""Numbers are drawn with so many bytes each, whatever the type."""
 
 NamedValues = tuple[tuple[str, Value], ...]
 
@@ -38,96 +46,211 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
     expected: NamedValues = ()
 
 
-def read_data_sets(
-    home: Path, ports: tuple[Port, ...], outputs: tuple[Port, ...], declared: Mapping[str, ValueType]
-) -> tuple[DataSet, ...]:
-    """The data sets of one model; none where it has no data.
+class Signature(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model takes and gives.
 
-    Args:
-        home: The folder with the ``test_data_set_N``; it need not exist.
+    Attributes:
         ports: The graph inputs that have to be fed.
         outputs: The graph outputs.
         declared: All graph inputs, those with an initializer included, by name.
+    """
+
+    ports: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    declared: dict[str, ValueType]
+
+
+def read_data_sets(path: Path, home: Path, signature: Signature) -> tuple[DataSet, ...]:
+    """The data sets of one model; none where it has no data.
+
+    Args:
+        path: The model's file.
+        home: The folder with the ``test_data_set_N``; it need not exist.
+        signature: Of the model.
 
     Raises:
         ModelError: The data cannot be read, or does not fit the model.
     """
-    with blame(home):
-        folders = _data_set_folders(home)
-    return tuple(_read_data_set(folder, ports, outputs, declared) for folder in folders)
+    return tuple(_read_data_set(saved, signature) for saved in find_data_sets(path, home))
 
 
-def generated(path: Path, model: str, ports: tuple[Port, ...], seed: int) -> DataSet:
+def generated(
+    path: Path,
+    model: str,
+    ports: tuple[Port, ...],
+    seed: int,
+    *,
+    sizes: Mapping[str, int],
+    settings: Mapping[str, InputSettings],
+    rows: Mapping[str, int],
+) -> DataSet:
     """A data set for a model that has none.
+
+    Args:
+        path: The model's file.
+        model: The model's name in its suite.
+        ports: The graph inputs that have to be fed.
+        seed: Another seed, other inputs.
+        sizes: Of symbolic dimensions by name; the others are 1.
+        settings: What was said about inputs by name.
+        rows: Of the tables that inputs index, by the input's name.
 
     Raises:
         ModelError: For one of the inputs nothing can be made.
     """
-    inputs = []
+    every = [symbol for port in ports for symbol in port.type.symbols]
+    all_sizes = dict.fromkeys(free_symbols(every), UNKNOWN_SIZE) | dict(sizes)
+    shaped = []
     for port in ports:
-        try:
-            inputs.append((port.name, generate(model, port, seed)))
-        except (ValueError, MemoryError) as error:
-            raise ModelError(path, f"input {port.name!r}: {error}") from error
+        with _blame_input(path, port, settings):
+            shaped.append(_shaped(port, settings.get(port.name), all_sizes))
+    if sum(_elements(port) for port in shaped) * _DRAWN_BYTES > LIMIT_BYTES:
+        large = max(shaped, key=_elements)
+        what = f"its inputs would be too large; {large.name!r} is {list(large.type.shape or ())}"
+        raise ModelError(path, f"{what}: {REMEDY}")
+    inputs = []
+    for port in shaped:
+        with _blame_input(path, port, settings):
+            plain = port.type.kind == "tensor"
+            said = content_of(port, settings.get(port.name), rows.get(port.name)) if plain else None
+            inputs.append((port.name, generate(model, port, seed, said)))
     return DataSet(name=GENERATED, inputs=tuple(inputs))
 
 
-def hash_inputs(digest: "hashlib._Hash", data_set: DataSet) -> None:
-    """Add the names, types, shapes and elements of all inputs to a digest."""
-    for name, value in data_set.inputs:
-        for leaf, part in leaves(name, value):
-            # repr() keeps neighbours apart: no name or shape can be read as the start of the next.
-            digest.update(repr((leaf, part and part.dtype, part and part.array.shape)).encode())
-            if isinstance(part, Tensor):
-                digest.update(_bytes(part))
+def check_names(path: Path, settings: ModelSettings, ports: tuple[Port, ...]) -> None:
+    """See that settings speak of dimensions and inputs that a model has.
+
+    Raises:
+        SettingsError: They name another, which would go unnoticed otherwise.
+    """
+    symbols = free_symbols(symbol for port in ports for symbol in port.type.symbols)
+    inputs = [port.name for port in ports]
+    said = [(name, "dimension", list(symbols)) for name in settings.dimensions]
+    said += [(name, "input", inputs) for name in settings.inputs]
+    for name, kind, known in said:
+        if name not in known:
+            what = f"its settings name the {kind} {name!r}, which it does not have"
+            raise SettingsError(path, f"{what}; {valid_names(name, known)}")
+
+
+def hash_data_set(digest: "hashlib._Hash", data_set: DataSet) -> None:
+    """Add the names, types, shapes and elements of all inputs and expected outputs to a digest."""
+    for role, values in (("input", data_set.inputs), ("output", data_set.expected)):
+        for name, value in values:
+            for leaf, part in leaves(name, value):
+                # repr() keeps neighbours apart: no name or shape can be read as the start of the next.
+                shape = part and part.array.shape
+                digest.update(repr((role, leaf, part and part.dtype, shape)).encode())
+                if isinstance(part, Tensor):
+                    digest.update(_bytes(part))
 
 
 def _bytes(part: Tensor) -> bytes:
     return repr([str(item) for item in part.array.ravel()]).encode() if part.dtype == STRING else pack(part)
 
 
-def _data_set_folders(home: Path) -> list[Path]:
-    """The ``test_data_set_N`` folders by rising N."""
-    if not home.is_dir():
-        return []
-    numbered = [(int(match[1]), one) for one in home.iterdir() if (match := DATA_SET.fullmatch(one.name))]
-    return [folder for _, folder in sorted(numbered)]
+@contextmanager
+def _blame_input(path: Path, port: Port, settings: Mapping[str, InputSettings]) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, MemoryError) as error:
+        kind = SettingsError if port.name in settings else ModelError
+        raise kind(path, f"input {port.name!r}: {error}") from error
 
 
-def _read_data_set(
-    folder: Path, ports: tuple[Port, ...], outputs: tuple[Port, ...], declared: Mapping[str, ValueType]
-) -> DataSet:
-    with blame(folder):
-        files = sorted(
-            (match[1], int(match[2]), one)
-            for one in folder.iterdir()
-            if (match := _VALUE_FILE.fullmatch(one.name))
+def _elements(port: Port) -> int:
+    return math.prod(UNKNOWN_SIZE if size is None else size for size in port.type.shape or ())
+
+
+def _shaped(port: Port, settings: InputSettings | None, sizes: Mapping[str, int]) -> Port:
+    """An input with a size for each dimension.
+
+    Raises:
+        ValueError: The shape that was asked for is not one of those that the model declares.
+    """
+    declared = port.type
+    if settings is not None and declared.kind != "tensor":
+        raise ValueError(f"only tensors can be described, and this is of kind {declared.kind}")
+    shape = declared.shape
+    if shape is not None:
+        symbols = declared.symbols or (None,) * len(shape)
+        shape = tuple(
+            _size(symbol, sizes) if size is None else size
+            for symbol, size in zip(symbols, shape, strict=True)
         )
-    inputs = _read_values((one for one in files if one[0] == "input"), ports, declared)
+    if settings is not None and settings.shape is not msgspec.UNSET:
+        fixed = declared.shape
+        asked = tuple(settings.shape)
+        if fixed is not None and not (
+            len(fixed) == len(asked) and all(a in (b, None) for b, a in zip(asked, fixed, strict=True))
+        ):
+            spelled = ", ".join("?" if size is None else str(size) for size in fixed)
+            raise ValueError(f"the shape {list(asked)} is not one of [{spelled}], as the model declares")
+        shape = asked
+    return Port(name=port.name, type=msgspec.structs.replace(declared, shape=shape))
+
+
+def _size(symbol: str | None, sizes: Mapping[str, int]) -> int:
+    if not symbol:
+        return UNKNOWN_SIZE
+    size = sizes.get(symbol)
+    if size is None:
+        size = computed(symbol, sizes)
+    return UNKNOWN_SIZE if size is None else size
+
+
+def _read_data_set(saved: SavedSet, signature: Signature) -> DataSet:
+    inputs = _read_values(saved, "input", signature.ports, signature.declared)
+    ports = signature.ports
     missing = [port.name for port in ports if port.name not in inputs]
     if missing:
-        raise ModelError(
-            folder, f"no data for {len(missing)} of {len(ports)} inputs: {', '.join(map(repr, missing))}"
-        )
-    known = {port.name: port.type for port in outputs}
-    expected = _read_values((one for one in files if one[0] == "output"), outputs, known)
-    return DataSet(name=folder.name, inputs=tuple(inputs.items()), expected=tuple(expected.items()))
+        what = f"no data for {len(missing)} of {len(ports)} inputs: {', '.join(map(repr, missing))}"
+        raise ModelError(saved.path, f"{what}; there is {', '.join(saved.names) or 'nothing'}")
+    known = {port.name: port.type for port in signature.outputs}
+    expected = _read_values(saved, "output", signature.outputs, known)
+    return DataSet(name=saved.name, inputs=tuple(inputs.items()), expected=tuple(expected.items()))
 
 
 def _read_values(
-    files: Iterable[tuple[str, int, Path]], ports: tuple[Port, ...], declared: Mapping[str, ValueType]
+    saved: SavedSet, role: str, ports: tuple[Port, ...], declared: Mapping[str, ValueType]
 ) -> dict[str, Value]:
     """Values by name: the one inside the file where the model knows it, or else by the file's number."""
     values: dict[str, Value] = {}
-    for role, index, file in files:
-        with blame(file):
-            if index >= len(ports):
-                raise ModelError(file, f"the model has only {len(ports)} {role}s")
-            port = ports[index]
-            name, value = decode_named(file.read_bytes(), port.type, file.parent)
-            if name not in declared or declared[name].kind != port.type.kind:
-                name = port.name
-            if name in values:
-                raise ModelError(file, f"a second value for {role} {name!r}")
-            values[name] = value
+    for file in saved.files:
+        if file.role not in {role, "both"}:
+            continue
+        with blame(file.path):
+            for name, value in _decode(file, role, ports, declared):
+                if name in values:
+                    raise ModelError(file.path, f"a second value for {role} {name!r}")
+                values[name] = value
     return values
+
+
+def _decode(
+    file: DataFile, role: str, ports: tuple[Port, ...], declared: Mapping[str, ValueType]
+) -> Iterator[tuple[str, Value]]:
+    content = file.read()
+    if file.role == "both":
+        for index, array in enumerate(read_npz(content).get(f"{role}s", ())):
+            port = _port(ports, index, role)
+            yield port.name, as_tensor(array, port.type)
+    elif file.index is None:
+        for name, array in read_npz(content).items():
+            if name not in declared:
+                raise ValueError(f"the model has no {role} {name!r}; {valid_names(name, declared)}")
+            yield name, as_tensor(array, declared[name])
+    elif file.path.suffix == ".npy":
+        port = _port(ports, file.index, role)
+        yield port.name, read_npy(content, port.type)
+    else:
+        port = _port(ports, file.index, role)
+        name, value = decode_named(content, port.type, file.folder)
+        known = name in declared and declared[name].kind == port.type.kind
+        yield name if known else port.name, value
+
+
+def _port(ports: tuple[Port, ...], index: int, role: str) -> Port:
+    if index >= len(ports):
+        raise ValueError(f"the model has only {len(ports)} {role}s")
+    return ports[index]

@@ -27,6 +27,10 @@ class ModelError(HarnessError):
         return f"{one_line('/'.join(self.path.parts[-2:]), 120)}: {self.cause}"
 
 
+class SettingsError(ModelError):
+    """What was said about a model does not fit it: a mistake of whoever wrote it, not of the model."""
+
+
 @contextmanager
 def blame(path: Path) -> Iterator[None]:
     """Turn whatever hostile or broken bytes cause into a ``ModelError`` that names the file."""
@@ -40,3 +44,5 @@ def blame(path: Path) -> Iterator[None]:
         raise ModelError(path, "does not fit into memory") from error
     except (ValueError, OverflowError, msgspec.DecodeError) as error:
         raise ModelError(path, str(error)) from error
+    except Exception as error:  # what nobody foresaw costs this model, and not the run
+        raise ModelError(path, f"cannot be read: {type(error).__name__}: {error}") from error

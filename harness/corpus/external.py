@@ -3,9 +3,12 @@
 The location is text from the model, so it is hostile until shown to stay inside the model's folder.
 """
 
+import re
+from os.path import realpath
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
+from harness.core.errors import one_line
 from harness.corpus.port import model_text
 
 if TYPE_CHECKING:
@@ -47,26 +50,38 @@ def _check(tensor: "onnx.TensorProto", folder: Path, path: Path) -> tuple[Path, 
     entries = {entry.key: model_text(entry.value) for entry in tensor.external_data}
     location = entries.get("location", "")
     spellings = (PurePosixPath(location), PureWindowsPath(location))
-    if not location or any(
+    if not location:
+        raise ValueError(f"tensor {tensor.name!r} is external data without a location")
+    if any(
         spelling.is_absolute() or spelling.drive or spelling.root or ".." in spelling.parts
         for spelling in spellings
     ):
         raise ValueError(f"external data {location!r} points outside the model's folder")
     file = folder / location
     # A model that is itself a symbolic link, as in a download cache, may keep its data beside its target.
-    homes = (folder.resolve(), path.resolve().parent)
-    if not any(file.resolve().is_relative_to(home) for home in homes):
+    # realpath, because resolve() fails over a link that leads to itself.
+    homes = (Path(realpath(folder)), Path(realpath(path)).parent)
+    if not any(Path(realpath(file)).is_relative_to(home) for home in homes):
         raise ValueError(f"external data {location!r} leads outside the model's folder by a symbolic link")
     if not file.is_file():
-        raise ValueError(f"external data {location!r} is missing")
-    offset, size = int(entries.get("offset") or 0), file.stat().st_size
-    length = int(entries.get("length") or size - offset)
+        how = "is no file" if file.exists() else "is missing"
+        raise ValueError(f"external data {location!r} {how}")
+    size = file.stat().st_size
+    offset = _number(entries, "offset", 0)
+    length = _number(entries, "length", size - offset)
     if offset < 0 or length < 0 or offset + length > size:
         raise ValueError(
             f"external data {location!r} is too short: {size} bytes, "
             f"tensor {tensor.name!r} takes {length} from {offset}"
         )
     return file, offset, length
+
+
+def _number(entries: "dict[str, str]", key: str, default: int) -> int:
+    text = entries.get(key) or str(default)
+    if not re.fullmatch(r"-?\d{1,20}", text):
+        raise ValueError(f"external data whose {key} is {one_line(text, 40)!r}, no number")
+    return int(text)
 
 
 def _tensors(model: "onnx.ModelProto") -> "Iterator[onnx.TensorProto]":

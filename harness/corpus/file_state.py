@@ -13,8 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from harness.corpus.data_sets import DATA_SET
-from harness.corpus.tolerance_file import TOLERANCE_FILE
+from harness.corpus.archive import data_archive
+from harness.corpus.data_files import DATA_FILE, DATA_SET
+from harness.corpus.side_file import side_file
+from harness.corpus.tolerance_file import TOLERANCE_FILES
 
 SETTLED_NS = 2_000_000_000
 """Age from which a file is trusted, in nanoseconds; the coarsest clock, that of FAT, ticks every 2 s."""
@@ -49,7 +51,9 @@ def cached_state(file: str | Path, *others: str) -> FileState | None:
 
 
 def model_state(model: Path, home: Path) -> FileState | None:
-    """The state of a model's file, its test data and their tolerance; external data is not among them.
+    """The state of a model's file, its side file, its test data and their tolerance.
+
+    External data is not among them.
 
     Args:
         model: The file.
@@ -60,9 +64,10 @@ def model_state(model: Path, home: Path) -> FileState | None:
     """
     try:
         folders, files = _test_data(home)
+        beside = [one for one in (side_file(model), data_archive(model)) if os.path.lexists(one)]
     except OSError:
         return None
-    state = files_state([model, *files])
+    state = files_state([model, *beside, *files])
     # The folders by name, because an empty one is a data set too.
     return state and msgspec.structs.replace(state, text=f"{folders} {state.text}")
 
@@ -99,7 +104,7 @@ def _test_data(home: Path) -> tuple[list[str], list[str]]:
     except (FileNotFoundError, NotADirectoryError):
         return [], []
     folders = [path for name, path in entries if DATA_SET.fullmatch(name)]
-    files = [path for name, path in entries if name == TOLERANCE_FILE]
+    files = [path for name, path in entries if name in TOLERANCE_FILES or DATA_FILE.fullmatch(name)]
     for folder in folders:
         files += [path for _, path in _listing(folder)]
     return folders, files

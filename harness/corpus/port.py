@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from harness.corpus.element_types import ELEMENT_TYPES
+from harness.corpus.symbols import computed
 
 if TYPE_CHECKING:
     import onnx
@@ -20,12 +21,15 @@ class ValueType(msgspec.Struct, frozen=True, kw_only=True):
         kind: Tensor or container.
         dtype: Element type of a tensor, key type of a map; empty where there is none or it is not declared.
         shape: Shape of a tensor, None for each dimension that is not known; None where the rank is not known.
+        symbols: For each dimension the name that stands in place of its size, whatever size was given for it;
+            empty where the model gives neither, and None where it is fixed. No items where all are fixed.
         item: What a sequence or an optional holds, and the type of a map's values.
     """
 
     kind: Kind
     dtype: str = ""
     shape: tuple[int | None, ...] | None = None
+    symbols: tuple[str | None, ...] = ()
     item: "ValueType | None" = None
 
 
@@ -46,7 +50,7 @@ def value_type(proto: "onnx.TypeProto", dimensions: Mapping[str, int]) -> ValueT
 
     Args:
         proto: The declaration; an empty one reads as a tensor of which nothing is known.
-        dimensions: Sizes of symbolic dimensions by name.
+        dimensions: Sizes of symbolic dimensions by name; sums and products of them follow.
 
     Raises:
         ValueError: A sparse tensor or an opaque type, for which there is no value in this harness.
@@ -57,7 +61,13 @@ def value_type(proto: "onnx.TypeProto", dimensions: Mapping[str, int]) -> ValueT
         shape = (
             tuple(_size(dim, dimensions) for dim in tensor.shape.dim) if tensor.HasField("shape") else None
         )
-        return ValueType(kind="tensor", dtype=ELEMENT_TYPES.get(tensor.elem_type, ""), shape=shape)
+        symbols = tuple(_symbol(dim) for dim in tensor.shape.dim)
+        return ValueType(
+            kind="tensor",
+            dtype=ELEMENT_TYPES.get(tensor.elem_type, ""),
+            shape=shape,
+            symbols=symbols if any(symbol is not None for symbol in symbols) else (),
+        )
     if kind == "sequence_type":
         return ValueType(kind="sequence", item=value_type(proto.sequence_type.elem_type, dimensions))
     if kind == "optional_type":
@@ -84,8 +94,14 @@ def model_text(text: str | bytes) -> str:
     return text
 
 
+def _symbol(dim: "onnx.TensorShapeProto.Dimension") -> str | None:
+    return None if dim.HasField("dim_value") and dim.dim_value >= 0 else model_text(dim.dim_param)
+
+
 def _size(dim: "onnx.TensorShapeProto.Dimension", dimensions: Mapping[str, int]) -> int | None:
     # Exporters write unknown sizes as -1 too, although the standard has no such thing.
     if dim.HasField("dim_value"):
         return dim.dim_value if dim.dim_value >= 0 else None
-    return dimensions.get(dim.dim_param)
+    symbol = model_text(dim.dim_param)
+    size = dimensions.get(symbol)
+    return computed(symbol, dimensions) if size is None else size

@@ -3,9 +3,11 @@
 import os
 import stat
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 
 from harness.core.errors import Problem, UsageError, one_line
+from harness.corpus.archive import ARCHIVE_SUFFIX
 
 MODEL_SUFFIX = ".onnx"
 
@@ -15,14 +17,27 @@ def find_models(root: Path) -> tuple[str, ...]:
 
     Links to folders are followed once all real folders were seen, and each folder is entered once: a loop
     ends, and a model that can be reached both ways goes by its real name. A link to a file is a model too.
+    What begins with ``._`` is none: there macOS keeps a file's attributes, on disks without a place for them.
 
     Raises:
         UsageError: No such folder, a part of it cannot be read, a name that is not text, or no model at all.
     """
     if not _is_folder(root):
         raise UsageError(_not_a_folder(root))
-    found: list[str] = []
     problems: list[Problem] = []
+    files = [path for path in _files(root, problems) if not path.rpartition("/")[2].startswith("._")]
+    found = [path for path in files if path.lower().endswith(MODEL_SUFFIX)]
+    problems.extend(_not_text(root, path) for path in found if not _is_text(path))
+    if not found and not problems:
+        archives = sum(path.endswith(ARCHIVE_SUFFIX) for path in files)
+        problems.append(_no_model(root, archives))
+    if problems:
+        raise UsageError(*problems)
+    return tuple(sorted(found))
+
+
+def _files(root: Path, problems: list[Problem]) -> Iterator[str]:
+    """The relative paths of everything that is no folder; folders that cannot be read become problems."""
     entered: set[tuple[int, int]] = set()
     real, linked = deque([""]), deque[str]()
     while real or linked:
@@ -43,20 +58,16 @@ def find_models(root: Path) -> tuple[str, ...]:
             path = f"{relative}/{entry.name}" if relative else entry.name
             if _is_folder(root / path) if entry.is_symlink() else entry.is_dir():
                 (linked if entry.is_symlink() else real).append(path)
-            elif entry.name.lower().endswith(MODEL_SUFFIX):
-                found.append(path)
-    problems.extend(_not_text(root, path) for path in found if not _is_text(path))
-    if not found and not problems:
-        problems.append(
-            Problem(
-                where=str(root),
-                what=f"there is no {MODEL_SUFFIX} file in this folder or below",
-                hint="name a folder that holds models, such as resnet/model.onnx",
-            )
-        )
-    if problems:
-        raise UsageError(*problems)
-    return tuple(sorted(found))
+            else:
+                yield path
+
+
+def _no_model(root: Path, archives: int) -> Problem:
+    hint = "name a folder that holds models, such as resnet/model.onnx"
+    if archives:
+        hint = f"unpack the {ARCHIVE_SUFFIX} files that are there: {archives}"
+    what = f"there is no {MODEL_SUFFIX} file in this folder or below"
+    return Problem(where=str(root), what=what, hint=hint)
 
 
 def _is_folder(path: Path) -> bool:

@@ -7,10 +7,12 @@ from typing import Any, TypeVar
 
 from harness.catalog.catalog import load_catalog
 from harness.core.errors import Problem, valid_names
+from harness.core.model_settings import contradicting_inputs
+from harness.core.structure import OPTION, Place
 from harness.plan.file_format import RuntimeTable, SelectorTable
 from harness.plan.known_provider import known_provider
 from harness.plan.option_checks import option_problems, precision_problems
-from harness.plan.structure import OPTION, Place
+from harness.plan.scenarios import Scenarios
 from harness.plan.target import TRUE_FALSE, one_or_more, text
 
 CPU = "CPUExecutionProvider"
@@ -36,6 +38,8 @@ def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterato
     models = table.get("models", {})
     if isinstance(models, dict):
         yield from _in_models(models, place.key("models"), folder)
+    for here, entry in _tables(table, place, "model"):
+        yield from _in_model(entry, here)
     targets = _tables(table, place, "target")
     axes, axes_place = table.get("axes"), place.key("axes")
     yield from _in_axes(axes, axes_place, [target for _, target in targets])
@@ -44,6 +48,8 @@ def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterato
         yield from _in_runtime(target.get("runtime"), here.key("runtime"))
         yield from _in_axes(target.get("axes"), here.key("axes"), [target])
     yield from option_problems(targets, axes, axes_place)
+    every_axes = [axes, *(target.get("axes") for _, target in targets)]
+    yield from _in_scenarios(table.get("scenarios"), place.key("scenarios"), every_axes)
     for here, name in _repeated([(here, target.get("name")) for here, target in targets]):
         what = f"another target is named {name!r} too"
         yield Problem(where=str(here.key("name")), what=what, hint="names are unique")
@@ -72,6 +78,13 @@ def _in_models(models: dict[str, Any], place: Place, folder: Path) -> Iterator[P
         yield Problem(where=str(here), what=f"suite {name!r} is in the list already", hint=hint)
 
 
+def _in_model(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
+    if not entry.get("dimensions") and not entry.get("inputs"):
+        hint = "give it dimensions or inputs, or remove it"
+        yield Problem(where=str(place), what="says nothing about the models that it selects", hint=hint)
+    yield from contradicting_inputs(entry.get("inputs"), place.key("inputs"))
+
+
 def _in_axes(axes: object, place: Place, targets: Sequence[dict[str, Any]]) -> Iterator[Problem]:
     if not isinstance(axes, dict):
         return
@@ -84,6 +97,16 @@ def _in_axes(axes: object, place: Place, targets: Sequence[dict[str, Any]]) -> I
     providers = [chain for target in targets if isinstance(chain := target.get("provider"), str | list)]
     firsts = [name for chain in providers for name in one_or_more(chain)[:1] if isinstance(name, str)]
     yield from precision_problems(axes.get("precision"), place.key("precision"), firsts)
+
+
+def _in_scenarios(settings: object, place: Place, every_axes: Sequence[object]) -> Iterator[Problem]:
+    """Settings of scenarios that no cell has."""
+    lists = [axes.get("scenario") for axes in every_axes if isinstance(axes, dict)]
+    played = {name for values in lists if isinstance(values, list) for name in map(str, values)}
+    for name in settings if isinstance(settings, dict) else ():
+        if name in Scenarios.__struct_fields__ and name not in played:
+            hint = f"add {name!r} to `scenario` of [axes] or of a target, or remove this"
+            yield Problem(where=str(place.key(name)), what="no cell has this scenario", hint=hint)
 
 
 def _in_chain(target: dict[str, Any], place: Place) -> Iterator[Problem]:

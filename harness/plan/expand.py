@@ -6,10 +6,10 @@ from itertools import islice, product
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.errors import Problem, UsageError
-from harness.plan.matrix import Matrix
+from harness.core.structure import Place
+from harness.plan.matrix import Matrix, has_latency
 from harness.plan.plan import Plan
 from harness.plan.selector import SelectorIndex, model_matcher
-from harness.plan.structure import Place
 from harness.plan.target import is_fixed
 from harness.plan.unmatched import unmatched_entries, unmatched_model_globs
 
@@ -25,8 +25,8 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
         At least one cell; ids are unique.
 
     Raises:
-        UsageError: An id occurs twice; an entry of an exclude, tolerance or expect list matches no cell; no
-            cell is left. All problems at once.
+        UsageError: An id occurs twice; an entry of an exclude, tolerance, expect or latency list matches no
+            cell; no cell is left. All problems at once.
     """
     place = Place(matrix.path)
     if not any(models.values()):
@@ -40,11 +40,15 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
     index = SelectorIndex(matrix.exclude, matrix.first_providers)
     left = tuple(cell for cell in every if not index.matching(cell)) if matrix.exclude else every
 
-    problems = [*_duplicates(every, place), *unmatched_model_globs(matrix, models)]
+    problems = [*_duplicates(every, place), *unmatched_model_globs(matrix, models, wanted)]
     problems += unmatched_entries(matrix, "exclude", matrix.exclude, every)
     if left:
         for section, entries in (("tolerance", matrix.tolerance), ("expect", matrix.expect)):
             problems += unmatched_entries(matrix, section, [entry.selector for entry in entries], left)
+        measurable = [cell for cell in left if has_latency(cell)] if matrix.latency else ()
+        problems += unmatched_entries(
+            matrix, "latency", [entry.selector for entry in matrix.latency], measurable
+        )
     else:
         what = "the plan has no cells: the exclude lists leave nothing"
         problems.append(Problem(where=str(place), what=what))

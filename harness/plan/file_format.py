@@ -11,8 +11,11 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from harness.core.latency import MOST_RUNS
+from harness.core.model_settings import ModelSettings
+from harness.core.structure import OPTION
 from harness.core.verdict import Verdict
-from harness.plan.structure import OPTION
+from harness.plan.scenarios import Scenario, Scenarios
 
 SCHEMA = 1
 Text = Annotated[str, Meta(min_length=1)]
@@ -43,7 +46,7 @@ class AxesTable(msgspec.Struct, kw_only=True):
         Meta(description="Execution mode of the session."),
     ] = UNSET
     scenario: Annotated[
-        Annotated[list[Literal["plain"]], Meta(min_length=1)] | UnsetType,
+        Annotated[list[Scenario], Meta(min_length=1)] | UnsetType,
         Meta(description="How the session is made and run."),
     ] = UNSET
 
@@ -61,6 +64,14 @@ class ModelsTable(msgspec.Struct, kw_only=True):
         dict[Text, Annotated[int, Meta(ge=0)]],
         Meta(description="Symbolic dimension -> its length, for models whose inputs are generated."),
     ] = {}
+
+
+class ModelTable(ModelSettings, frozen=True, kw_only=True):
+    """What is said about the selected models; later entries win for each dimension and input."""
+
+    model: Annotated[
+        OneOrMore, Meta(description="Glob on suite/model; without a slash also on the model alone.")
+    ]
 
 
 class RuntimeTable(msgspec.Struct, kw_only=True):
@@ -202,6 +213,24 @@ class ExpectTable(SelectorTable, kw_only=True):
     reason: Annotated[Text, Meta(description="Why, or a link to it.")]
 
 
+class LatencyTable(SelectorTable, kw_only=True):
+    """How the time of the selected cells' runs is measured; later entries win."""
+
+    warm_up: Annotated[
+        Annotated[int, Meta(ge=0, le=MOST_RUNS)],
+        Meta(description="Runs that do not count, before the others."),
+    ] = 10
+    repeats: Annotated[
+        Annotated[int, Meta(ge=1, le=MOST_RUNS)], Meta(description="Runs that count, at most.")
+    ] = 100
+    budget_s: Annotated[
+        Seconds,
+        Meta(
+            description="Seconds after which no further run begins, warm-up included; one run always counts."
+        ),
+    ] = 10.0
+
+
 class MatrixFile(msgspec.Struct, kw_only=True):
     """Test matrix of ort-ep-harness: models x targets x axes."""
 
@@ -209,15 +238,23 @@ class MatrixFile(msgspec.Struct, kw_only=True):
     models: Annotated[ModelsTable, Meta(description="Which models run.")] = msgspec.field(
         default_factory=ModelsTable
     )
+    model: Annotated[
+        list[ModelTable],
+        Meta(description="Dimensions and inputs of single models; later entries win."),
+    ] = []
     axes: Annotated[AxesTable, Meta(description="Axes of every target; the product is taken.")] = (
         msgspec.field(default_factory=AxesTable)
     )
+    scenarios: Annotated[Scenarios, Meta(description="How much scenarios ask for.")] = Scenarios()
     target: Annotated[list[TargetTable], Meta(min_length=1, description="Where sessions are made.")]
     exclude: Annotated[list[ExcludeTable], Meta(description="Cells that leave the plan.")] = []
     tolerance: Annotated[
         list[ToleranceTable], Meta(description="Tolerances other than the built-in ones; later entries win.")
     ] = []
     expect: Annotated[list[ExpectTable], Meta(description="Known verdicts; later entries win.")] = []
+    latency: Annotated[
+        list[LatencyTable], Meta(description="Cells whose latency is measured; later entries win.")
+    ] = []
 
 
 def matrix_schema() -> dict[str, Any]:
@@ -234,7 +271,7 @@ def matrix_schema() -> dict[str, Any]:
             table["additionalProperties"] = False
             # A title that repeats the name of a class tells an editor's user nothing.
             table.pop("title")
-        if name in {"AxesTable", "ExcludeTable", "ToleranceTable", "ExpectTable"}:
+        if name in {"AxesTable", "ExcludeTable", "ToleranceTable", "ExpectTable", "LatencyTable"}:
             values = axis_values if name == "AxesTable" else globs
             table["patternProperties"] = {rf"^{re.escape(OPTION)}.+$": values}
     return {

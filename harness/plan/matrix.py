@@ -6,12 +6,15 @@ from typing import Any
 
 import msgspec
 
+from harness.core.cell import Cell
 from harness.core.errors import Problem, UsageError, valid_names
+from harness.core.model_settings import ModelSettings
+from harness.core.structure import Place, deviations
 from harness.core.verdict import Verdict
 from harness.plan.consistency import contradictions
-from harness.plan.file_format import MatrixFile, ModelsTable
+from harness.plan.file_format import LatencyTable, MatrixFile, ModelsTable
+from harness.plan.scenarios import Scenarios
 from harness.plan.selector import Globs, Selector, selector_from
-from harness.plan.structure import Place, deviations
 from harness.plan.target import Target, axes_from, one_or_more, target_from
 
 
@@ -29,6 +32,13 @@ class Models(msgspec.Struct, frozen=True, kw_only=True):
     folders: tuple[str, ...] = ()
     exclude: Globs = ()
     dimensions: dict[str, int] = {}
+
+
+class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said about the selected models."""
+
+    models: Globs
+    settings: ModelSettings
 
 
 class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +63,31 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+WITHOUT_LATENCY = frozenset({"concurrent", "sessions"})
+"""Scenarios in which there is no such thing as one run of one session after the other."""
+
+
+class LatencySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How latency is measured.
+
+    Attributes:
+        warm_up: Runs that do not count, before the others.
+        repeats: Runs that count, at most.
+        budget_s: Seconds after which no further run begins, warm-up included; one run always counts.
+    """
+
+    warm_up: int
+    repeats: int
+    budget_s: float
+
+
+class LatencyRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Cells whose latency is measured, and how."""
+
+    selector: Selector
+    settings: LatencySettings
+
+
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     """A whole matrix file.
 
@@ -60,21 +95,27 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
         path: The file as the caller named it.
         schema: Version of the file format.
         models: Which models run.
+        model: Dimensions and inputs of single models; later entries win.
         axes: Axis -> values, for every target.
+        scenarios: How much scenarios ask for.
         targets: In the order of the file; at least one, names unique.
         exclude: Cells that leave the plan.
         tolerance: Later entries win.
         expect: Later entries win.
+        latency: Later entries win.
     """
 
     path: str
     schema: int
     models: Models
+    model: tuple[ModelEntry, ...] = ()
     axes: dict[str, tuple[str, ...]] = {}
+    scenarios: Scenarios = Scenarios()
     targets: tuple[Target, ...]
     exclude: tuple[Selector, ...] = ()
     tolerance: tuple[Tolerance, ...] = ()
     expect: tuple[Expectation, ...] = ()
+    latency: tuple[LatencyRequest, ...] = ()
 
     @property
     def folder_paths(self) -> tuple[Path, ...]:
@@ -85,6 +126,11 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     def first_providers(self) -> dict[str, str]:
         """Name of a target -> the preferred provider of its chain: what ``provider`` selects by."""
         return {target.name: target.provider[0] for target in self.targets}
+
+
+def has_latency(cell: Cell) -> bool:
+    """Whether there is anything to measure in a cell's scenario."""
+    return cell.axis("scenario") not in WITHOUT_LATENCY
 
 
 def load_matrix(path: Path) -> Matrix:
@@ -100,7 +146,7 @@ def load_matrix(path: Path) -> Matrix:
         UsageError: The file cannot be read, is no TOML, or says what it may not; every problem is in it, each
             with its place. Whether suites and folders exist is for those who open them to say.
     """
-    return matrix_from(_parse(path), path)
+    return matrix_from(read_toml(path), path)
 
 
 def matrix_from(table: dict[str, Any], path: Path) -> Matrix:
@@ -129,7 +175,9 @@ def matrix_from(table: dict[str, Any], path: Path) -> Matrix:
             exclude=tuple(models.exclude),
             dimensions=models.dimensions,
         ),
+        model=tuple(_model_entry(entry) for entry in table.get("model", [])),
         axes=axes_from(table.get("axes", {})),
+        scenarios=msgspec.convert(table.get("scenarios", {}), Scenarios),
         targets=tuple(target_from(target, folder, table.get("axes", {})) for target in table["target"]),
         exclude=tuple(selector_from(entry) for entry in table.get("exclude", [])),
         tolerance=tuple(
@@ -148,11 +196,24 @@ def matrix_from(table: dict[str, Any], path: Path) -> Matrix:
             )
             for entry in table.get("expect", [])
         ),
+        latency=tuple(_latency_request(entry) for entry in table.get("latency", [])),
     )
 
 
-def _parse(path: Path) -> dict[str, Any]:
-    """The file as plain values.
+def _model_entry(entry: dict[str, Any]) -> ModelEntry:
+    said = {key: value for key, value in entry.items() if key != "model"}
+    return ModelEntry(models=one_or_more(entry["model"]), settings=msgspec.convert(said, ModelSettings))
+
+
+def _latency_request(entry: dict[str, Any]) -> LatencyRequest:
+    keys = LatencySettings.__struct_fields__
+    written = msgspec.convert({key: entry[key] for key in keys if key in entry}, LatencyTable)
+    settings = LatencySettings(**{key: getattr(written, key) for key in keys})
+    return LatencyRequest(selector=selector_from(entry, not_keys=keys), settings=settings)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file as plain values.
 
     Raises:
         UsageError: It cannot be read, or is no TOML.

@@ -7,9 +7,9 @@ from harness.catalog.catalog import load_catalog
 from harness.catalog.check_options import check_options
 from harness.catalog.provider import Provider
 from harness.core.errors import Problem, valid_names
+from harness.core.structure import OPTION, Place, shown
 from harness.plan.known_provider import known_provider, release_of
 from harness.plan.precision import EP, valid_precisions
-from harness.plan.structure import OPTION, Place, shown
 from harness.plan.target import text
 
 _WAY_ROUND = "unchecked_options = true passes it on"

@@ -1,13 +1,17 @@
 """A plan: the cells of a matrix in their order, and what the matrix says about each."""
 
 import hashlib
+from collections.abc import Callable
 from functools import cached_property
 
 import msgspec
 
 from harness.core.cell import Cell
 from harness.core.errors import Problem, UsageError
-from harness.plan.matrix import Expectation, Matrix
+from harness.core.model_settings import ModelSettings
+from harness.core.record import ShardInfo
+from harness.core.verdict import Family, Verdict
+from harness.plan.matrix import Expectation, LatencySettings, Matrix, has_latency
 from harness.plan.selector import SelectorIndex, glob_matcher, model_matcher
 from harness.plan.target import Target
 from harness.plan.unmatched import nearest_names
@@ -19,16 +23,21 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
     Attributes:
         matrix: Where the cells come from.
         cells: By target, by configuration (option axes), by model, by the other axes.
+        shard: Where these are a share of a larger plan.
     """
 
     matrix: Matrix
     cells: tuple[Cell, ...]
+    shard: ShardInfo | None = None
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hexadecimal) over the sorted ids, a line feed after each: equal plans, equal digests."""
-        ids = "".join(f"{cell_id}\n" for cell_id in sorted(cell.id for cell in self.cells))
-        return hashlib.sha256(ids.encode()).hexdigest()
+        """SHA-256 (hexadecimal) of ``listing``: equal plans, equal digests."""
+        return hashlib.sha256(self.listing().encode()).hexdigest()
+
+    def listing(self) -> str:
+        """The sorted ids, a line feed after each."""
+        return "".join(f"{cell_id}\n" for cell_id in sorted(cell.id for cell in self.cells))
 
     def target(self, name: str) -> Target:
         """The target of that name.
@@ -37,6 +46,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
             KeyError: The matrix has none.
         """
         return self._targets[name]
+
+    def model_settings(self, suite: str, model: str) -> ModelSettings:
+        """What the matrix says about one model; nothing where no entry selects it."""
+        settings = ModelSettings()
+        for matches, said in self._model_entries:
+            if matches(suite, model):
+                settings = said.over(settings)
+        return settings
 
     def tolerance(self, cell: Cell) -> tuple[float, float] | None:
         """``(rtol, atol)`` of the last tolerance entry that matches, or None where the built-in ones hold."""
@@ -50,6 +67,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         """The last expect entry that matches, or None where nothing special is expected."""
         last = self._expectations.matching(cell).bit_length()
         return self.matrix.expect[last - 1] if last else None
+
+    def latency(self, cell: Cell) -> LatencySettings | None:
+        """How a cell's latency is measured, by the last latency entry that matches; None where it is not."""
+        if not self.matrix.latency or not has_latency(cell):  # the former nearly always, and of every cell
+            return None
+        last = self._latencies.matching(cell).bit_length()
+        return self.matrix.latency[last - 1].settings if last else None
 
     def only(self, target_glob: str | None = None, model_glob: str | None = None) -> "Plan":
         """A part of this plan, in the same order.
@@ -89,6 +113,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         return {target.name: target for target in self.matrix.targets}
 
     @cached_property
+    def _model_entries(self) -> list[tuple[Callable[[str, str], bool], ModelSettings]]:
+        return [(model_matcher(entry.models), entry.settings) for entry in self.matrix.model]
+
+    @cached_property
     def _tolerances(self) -> SelectorIndex:
         selectors = [entry.selector for entry in self.matrix.tolerance]
         return SelectorIndex(selectors, self.matrix.first_providers)
@@ -97,3 +125,20 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
     def _expectations(self) -> SelectorIndex:
         selectors = [entry.selector for entry in self.matrix.expect]
         return SelectorIndex(selectors, self.matrix.first_providers)
+
+    @cached_property
+    def _latencies(self) -> SelectorIndex:
+        selectors = [entry.selector for entry in self.matrix.latency]
+        return SelectorIndex(selectors, self.matrix.first_providers)
+
+
+def is_expected(expectation: Expectation | None, verdict: Verdict) -> bool:
+    """Whether a verdict is no news: one that is expected or, where nothing special is, none that failed.
+
+    A skipped cell is never unexpected: nothing was tried, and ``required`` targets speak for themselves.
+    """
+    if verdict.family is Family.SKIPPED:
+        return True
+    if expectation is not None:
+        return verdict in expectation.verdicts
+    return verdict.family is not Family.FAILED

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 
 from harness.core.errors import Problem, UsageError
+from harness.core.record import ShardInfo
 from harness.plan.plan import Plan
 
 
@@ -51,4 +52,8 @@ def shard(plan: Plan, index: int, count: int, durations_ms: Mapping[str, float])
     if not mine:
         what = f"shard {index}/{count} is empty: the plan has {len(plan.cells):,} cells"
         raise UsageError(Problem(where="--shard", what=what, hint="use fewer shards"))
-    return Plan(matrix=plan.matrix, cells=tuple(cell for cell in plan.cells if cell.id in mine))
+    return Plan(
+        matrix=plan.matrix,
+        cells=tuple(cell for cell in plan.cells if cell.id in mine),
+        shard=ShardInfo(index=index, count=count, plan=plan.digest, cells=len(plan.cells)),
+    )

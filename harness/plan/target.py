@@ -10,10 +10,10 @@ from msgspec import UNSET, UnsetType
 
 from harness.catalog.option import PrecisionMode
 from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.structure import OPTION
 from harness.plan.file_format import RenewAfter, Scalar, TargetTable, Timeouts
 from harness.plan.known_provider import known_provider, release_of
 from harness.plan.precision import precision_mode, why_not
-from harness.plan.structure import OPTION
 
 LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")
 """What tells a library's file name from a package's name."""

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.core.cell import Cell
 from harness.core.errors import Problem, valid_names
+from harness.core.structure import OPTION, Place
 from harness.plan.matrix import Matrix
 from harness.plan.selector import Globs, Selector, SelectorIndex, glob_matcher, model_matcher
-from harness.plan.structure import OPTION, Place
 
 
 def unmatched_entries(
@@ -29,17 +29,33 @@ def unmatched_entries(
             yield _unmatched(place, selector, planned, matrix.first_providers)
 
 
-def unmatched_model_globs(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
-    """One problem for each glob of ``models.exclude`` that matches no model."""
+def unmatched_model_globs(
+    matrix: Matrix, models: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]
+) -> Iterator[Problem]:
+    """One problem for each glob of ``models.exclude`` and of ``[[model]]`` that matches no model.
+
+    Args:
+        matrix: The matrix.
+        models: Name of a suite -> all its models.
+        wanted: The same without those that ``models.exclude`` takes out.
+    """
+    excluding = Place(matrix.path).key("models").key("exclude")
     for index, glob in enumerate(matrix.models.exclude):
-        matches = model_matcher((glob,))
-        if not any(matches(suite, model) for suite, names in models.items() for model in names):
-            place = Place(matrix.path).key("models").key("exclude").item(index)
-            known = dict.fromkeys(
-                f"{suite}/{name}" if "/" in glob else name for suite in models for name in models[suite]
-            )
-            hint = valid_names(_literal(glob), known)
-            yield Problem(where=str(place), what=f"no model matches {glob!r}", hint=hint)
+        yield from _unmatched_glob(excluding.item(index), (glob,), models)
+    for index, entry in enumerate(matrix.model):
+        place = Place(matrix.path).key("model").item(index).key("model")
+        yield from _unmatched_glob(place, entry.models, wanted)
+
+
+def _unmatched_glob(place: Place, globs: Globs, models: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+    matches = model_matcher(globs)
+    if not any(matches(suite, model) for suite, names in models.items() for model in names):
+        known = dict.fromkeys(
+            f"{suite}/{name}" if "/" in globs[0] else name for suite in models for name in models[suite]
+        )
+        spelled = " or ".join(repr(glob) for glob in globs)
+        hint = valid_names(_literal(globs[0]), known)
+        yield Problem(where=str(place), what=f"no model matches {spelled}", hint=hint)
 
 
 def nearest_names(key: str, globs: Globs, planned: Sequence[Cell], providers: Mapping[str, str]) -> str:

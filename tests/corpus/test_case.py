@@ -50,7 +50,8 @@ def test_data_sets_are_read_in_the_order_of_their_numbers(write_model: Callable[
     (path.parent / "data.json").write_text('{"rtol": 0.5, "other": [1]}')
     case = load(path)
     assert case.model_path == path
-    assert case.ports == (Port(name="x", type=ValueType(kind="tensor", dtype="float32", shape=(None,))),)
+    kind = ValueType(kind="tensor", dtype="float32", shape=(None,), symbols=("N",))
+    assert case.ports == (Port(name="x", type=kind),)
     assert case.outputs == ("y",)
     assert [data_set.name for data_set in case.data_sets] == ["test_data_set_9", "test_data_set_10"]
     assert [name for name, _ in case.data_sets[0].inputs] == ["x"]
@@ -70,6 +71,20 @@ def test_without_data_inputs_are_generated_by_declared_shape(write_model: Callab
     assert value.array.shape == (7,)
     assert load(path, N=7).digest == case.digest
     assert len({case.digest, load(path, seed=1, N=7).digest, load(path).digest}) == 3
+
+
+def test_expected_data_and_their_tolerance_are_part_of_the_digest(write_model: Callable[..., Path]) -> None:
+    # Whether a golden is disputed is kept with it, so it must not serve a model that expects something else.
+    path = write_model()
+    digests = set()
+    for expected in (2.0, 3.0):
+        save_data(path.parent, input_0=ones(2), output_0=expected * ones(2))
+        digests.add(load(path).digest)
+    (path.parent / "data.json").write_text('{"rtol": 0.5}')
+    digests.add(load(path).digest)
+    (path.parent / "test_data_set_0" / "output_0.pb").unlink()
+    digests.add(load(path).digest)
+    assert len(digests) == 4
 
 
 def test_names_inside_the_files_go_before_their_numbers(write_model: Callable[..., Path]) -> None:
@@ -116,10 +131,14 @@ def test_a_model_without_inputs_needs_no_data(write_model: Callable[..., Path]) 
 @pytest.mark.parametrize(
     ("content", "cause"),
     [
-        (b"", "no graph"),
-        (b"version https://git-lfs.github.com/spec/v1\n", "one.onnx: "),
+        (b"", "the file is empty"),
+        (b"\x08\x09", "no graph"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "run git lfs pull"),
         (serialized(RELU)[:-5], "corrupt"),
-        (b"<html>404</html>", "one.onnx: "),
+        (b"<html>404</html>", "a page of the web"),
+        (b"\x1f\x8b\x08\0", "an archive, not a model"),
+        (b"PK\x03\x04\0", "an archive, not a model"),
+        (b"\x10\0\0\0ORTM", "a model in ORT format"),
     ],
 )
 def test_a_file_that_is_no_model_costs_only_its_own_cells(

@@ -51,7 +51,6 @@ def test_data_beside_the_model_or_below_is_part_of_the_digest(tmp_path: Path) ->
         "C:\\secret.bin",
         "..\\secret.bin",
         "\\\\host\\a",
-        "",
     ],
 )
 def test_locations_outside_the_folder_are_refused(tmp_path: Path, location: str) -> None:
@@ -61,6 +60,40 @@ def test_locations_outside_the_folder_are_refused(tmp_path: Path, location: str)
         load(tmp_path / "m")
     assert str(caught.value).startswith("m/model.onnx: ")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("location", "cause"),
+    [
+        ("", "without a location"),
+        (".", "is no file"),
+        ("a\0b", "null byte"),
+        ("x" * 5000, "too long"),
+    ],
+)
+def test_locations_that_are_none_are_refused(tmp_path: Path, location: str, cause: str) -> None:
+    save(tmp_path / "m", location)
+    with pytest.raises(ModelError, match=cause):
+        load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("offset", ["0x10", "-", "1e3", "9" * 5000])
+def test_an_offset_that_is_no_number_is_refused(tmp_path: Path, offset: str) -> None:
+    path = save(tmp_path / "m", "weights.bin", offset=0)
+    (tmp_path / "m" / "weights.bin").write_bytes(WEIGHTS)
+    model = onnx.load(path, load_external_data=False)
+    next(entry for entry in model.graph.initializer[0].external_data if entry.key == "offset").value = offset
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(ModelError, match="external data whose offset is"):
+        load(tmp_path / "m")
+
+
+@links
+def test_a_link_to_itself_is_missing_data(tmp_path: Path) -> None:
+    save(tmp_path / "m", "weights.bin")
+    (tmp_path / "m" / "weights.bin").symlink_to("weights.bin")
+    with pytest.raises(ModelError, match="is missing"):
+        load(tmp_path / "m")
 
 
 def test_missing_and_short_data_are_refused(tmp_path: Path) -> None:
@@ -95,7 +128,7 @@ def test_a_download_cache_that_links_model_and_data_to_one_store_works(tmp_path:
 def test_a_pipe_in_place_of_data_or_model_does_not_hang(tmp_path: Path) -> None:
     save(tmp_path / "m", "weights.bin")
     os.mkfifo(tmp_path / "m" / "weights.bin")
-    with pytest.raises(ModelError, match="is missing"):
+    with pytest.raises(ModelError, match="is no file"):
         load(tmp_path / "m")
     os.mkfifo(tmp_path / "m" / "pipe.onnx")
     with pytest.raises(ModelError, match="not a file"):

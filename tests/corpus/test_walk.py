@@ -31,6 +31,18 @@ def test_a_folder_that_is_named_like_a_model_is_a_folder(tmp_path: Path) -> None
     assert find_models(tmp_path) == ("odd.onnx/inner.onnx",)
 
 
+def test_what_macos_keeps_beside_a_file_is_no_model(tmp_path: Path) -> None:
+    touch(tmp_path, "a.onnx", "._a.onnx", "deep/._b.onnx")
+    assert find_models(tmp_path) == ("a.onnx",)
+
+
+def test_a_folder_of_archives_alone_says_to_unpack_them(tmp_path: Path) -> None:
+    touch(tmp_path, "resnet.tar.gz", "deep/bert.tar.gz", "._junk.tar.gz")
+    with pytest.raises(UsageError, match=r"there is no \.onnx file") as caught:
+        find_models(tmp_path)
+    assert caught.value.problems[0].hint == "unpack the .tar.gz files that are there: 2"
+
+
 @links
 def test_loops_end_and_aliases_are_listed_once_by_their_real_name(tmp_path: Path) -> None:
     touch(tmp_path, "z/real.onnx")

@@ -9,17 +9,23 @@ import msgspec
 import pytest
 from msgspec import inspect
 
+from harness.core.model_settings import InputSettings
+from harness.core.structure import expected
 from harness.core.verdict import Verdict
-from harness.plan import file_format
+from harness.plan import file_format, scenarios
 from harness.plan.file_format import matrix_schema
 from harness.plan.matrix import matrix_from
-from harness.plan.structure import expected
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 TABLES = [
     file_format.MatrixFile,
     file_format.ModelsTable,
+    file_format.ModelTable,
+    InputSettings,
     file_format.AxesTable,
+    scenarios.Scenarios,
+    scenarios.Concurrent,
+    scenarios.Sessions,
     file_format.TargetTable,
     file_format.RuntimeTable,
     file_format.Timeouts,
@@ -27,6 +33,7 @@ TABLES = [
     file_format.SelectorTable,
     file_format.ToleranceTable,
     file_format.ExpectTable,
+    file_format.LatencyTable,
 ]
 
 
@@ -80,10 +87,10 @@ def test_the_published_schema_is_current() -> None:
 def test_the_schema_refuses_unknown_keys_everywhere() -> None:
     tables: dict[str, Any] = matrix_schema()["$defs"]
     objects = {name: table for name, table in tables.items() if "properties" in table}
-    assert len(objects) == 10
+    assert len(objects) == 16
     assert all(table["additionalProperties"] is False for table in objects.values())
     with_options = {name for name, table in objects.items() if "patternProperties" in table}
-    assert with_options == {"AxesTable", "ExcludeTable", "ToleranceTable", "ExpectTable"}
+    assert with_options == {"AxesTable", "ExcludeTable", "ToleranceTable", "ExpectTable", "LatencyTable"}
     globs = tables["ExcludeTable"]["properties"]["suite"]["anyOf"]
     assert tables["ExcludeTable"]["patternProperties"] == {"^option\\..+$": {"anyOf": globs}}
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.errors import Problem, UsageError
+from harness.core.structure import Place, deviations
 from harness.plan.file_format import MatrixFile
 from harness.plan.matrix import Matrix, matrix_from
-from harness.plan.structure import Place, deviations
 
 VALID = tomllib.loads("""
 schema = 1

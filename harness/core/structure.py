@@ -94,6 +94,7 @@ def expected(kind: inspect.Type) -> str:
         case inspect.ListType(item_type=item, min_length=shortest):
             one = expected(item)
             items = {A_TABLE: "tables", "text": "texts", "non-empty text": "texts"}.get(one, one)
+            items = items.replace("an integer", "integers", 1)
             words = f"a non-empty list of {items}" if shortest else f"a list of {items}"
         case inspect.UnionType(types=options):
             words = " or ".join(expected(option) for option in options)
@@ -124,6 +125,8 @@ def _bare(kind: inspect.Type) -> inspect.Type:
 
 
 def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:
+    if kind.ge is not None and kind.le is not None:
+        return f" from {kind.ge} to {kind.le}"
     if kind.ge is not None:
         return f" of at least {kind.ge}"
     return f" greater than {kind.gt}" if kind.gt is not None else ""
@@ -161,7 +164,8 @@ def _options(kind: inspect.Type) -> tuple[inspect.Type, ...]:
 
 
 def _within(value: float, kind: inspect.IntType | inspect.FloatType) -> bool:
-    return (kind.gt is None or value > kind.gt) and (kind.ge is None or value >= kind.ge)
+    high_enough = (kind.gt is None or value > kind.gt) and (kind.ge is None or value >= kind.ge)
+    return high_enough and (kind.le is None or value <= kind.le)
 
 
 def _in_choice(

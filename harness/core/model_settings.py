@@ -1,0 +1,80 @@
+"""What a person says about one model that its file does not: sizes of dimensions, and what inputs are like.
+
+The same two tables stand in the matrix (``[[model]]``) and in a file beside the model (``<model>.toml``).
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from harness.core.errors import Problem
+from harness.core.structure import Place
+
+Size = Annotated[int, Meta(ge=0)]
+Name = Annotated[str, Meta(min_length=1)]
+Number = int | float
+Scalar = Number | bool | str
+
+
+class InputSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a generated input is like; where nothing is said, its type and name decide."""
+
+    low: Annotated[Number | UnsetType, Meta(description="The least value that is drawn; 0 by default.")] = (
+        UNSET
+    )
+    high: Annotated[
+        Number | UnsetType, Meta(description="Above every value that is drawn: the length of a vocabulary.")
+    ] = UNSET
+    value: Annotated[
+        Scalar | UnsetType, Meta(description="The value of every element, in place of a range.")
+    ] = UNSET
+    shape: Annotated[
+        list[Size] | UnsetType, Meta(description="The shape, where the model does not declare all of it.")
+    ] = UNSET
+
+
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said about one model."""
+
+    dimensions: Annotated[
+        dict[Name, Size], Meta(description="Symbolic dimension -> its length, in generated inputs.")
+    ] = {}
+    inputs: Annotated[dict[Name, InputSettings], Meta(description="Input -> what is generated for it.")] = {}
+
+    def over(self, others: "ModelSettings") -> "ModelSettings":
+        """These settings, with those of others for each dimension and each input that these leave out."""
+        return ModelSettings(
+            dimensions=others.dimensions | self.dimensions, inputs=others.inputs | self.inputs
+        )
+
+
+def contradicting_inputs(inputs: object, place: Place) -> Iterator[Problem]:
+    """What settings of inputs may not say although every value has the right type.
+
+    Args:
+        inputs: The parsed table ``inputs``; values of a wrong type are passed over.
+        place: Where it stands.
+    """
+    for name, table in inputs.items() if isinstance(inputs, dict) else ():
+        if not isinstance(table, dict):
+            continue
+        here = place.key(name)
+        low, high = table.get("low", 0), table.get("high")
+        if not table:
+            hint = "give it high, value or shape, or leave it out"
+            yield Problem(where=str(here), what="says nothing about this input", hint=hint)
+        if "value" in table and ("low" in table or "high" in table):
+            hint = "keep value, or low and high"
+            yield Problem(where=str(here), what="both a value and a range", hint=hint)
+        elif "low" in table and "high" not in table:
+            hint = "give it high, which no value reaches"
+            yield Problem(where=str(here), what="a range without its upper end", hint=hint)
+        elif _is_number(low) and _is_number(high) and not low < high:
+            what = f"no value is at least {low} and less than {high}"
+            yield Problem(where=str(here), what=what, hint="high is above every value: give it more than low")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,122 @@
+"""Where the data sets of a model lie: the layouts of ONNX's model zoo and of its test runners.
+
+Beside the model: folders ``test_data_set_N``; else files ``test_data_N.npz``, as the zoo had them at first;
+else the same folders inside ``<model>.tar.gz``, which the zoo ships beside each model.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from harness.corpus.archive import data_archive, read_archive
+from harness.corpus.errors import blame
+from harness.corpus.regular_file import read_regular
+
+DATA_SET = re.compile(r"test_data_set_(\d+)")
+"""Name of a folder that holds a data set."""
+
+DATA_FILE = re.compile(r"test_data_(\d+)\.npz")
+"""Name of a file that holds a whole data set in two arrays: ``inputs`` and ``outputs``."""
+
+_VALUE_FILE = re.compile(r"(input|output)(?:_(\d+)\.(?:pb|npy)|s\.npz)")
+
+Role = Literal["input", "output", "both"]
+
+
+class DataFile(msgspec.Struct, frozen=True, kw_only=True):
+    """One file of a data set.
+
+    Attributes:
+        path: Names it in messages; for a part of an archive no such file exists.
+        role: Whether it holds inputs, outputs or both.
+        index: Position of the only value in it; None where the file names its values.
+        read: Its content.
+        folder: Where a tensor's external data may lie; None within an archive.
+    """
+
+    path: Path
+    role: Role
+    index: int | None
+    read: Callable[[], bytes]
+    folder: Path | None
+
+
+class SavedSet(msgspec.Struct, frozen=True, kw_only=True):
+    """One data set that somebody saved.
+
+    Attributes:
+        name: Such as ``test_data_set_0``.
+        path: Its folder or file, for messages.
+        files: Those that hold values.
+        names: Of all files that were found, whatever they are.
+    """
+
+    name: str
+    path: Path
+    files: tuple[DataFile, ...]
+    names: tuple[str, ...]
+
+
+def find_data_sets(model: Path, home: Path) -> tuple[SavedSet, ...]:
+    """The saved data sets of a model by rising number; none where it has no data.
+
+    Args:
+        model: The model's file.
+        home: The folder with the ``test_data_set_N``; it need not exist.
+
+    Raises:
+        ModelError: A folder or an archive cannot be read.
+    """
+    with blame(home):
+        entries = sorted(home.iterdir()) if home.is_dir() else []
+        folders = _numbered(DATA_SET, entries)
+        if folders:
+            return tuple(_from_folder(folder) for folder in folders)
+        whole = _numbered(DATA_FILE, entries)
+        if whole:
+            return tuple(_from_file(file) for file in whole)
+    archive = data_archive(model)
+    with blame(archive):
+        found = read_archive(archive)
+    ordered = sorted(found, key=lambda name: int(name.rpartition("_")[2]))
+    return tuple(_from_archive(archive / name, found[name]) for name in ordered)
+
+
+def _numbered(pattern: re.Pattern[str], entries: Iterable[Path]) -> list[Path]:
+    numbered = [(int(match[1]), one) for one in entries if (match := pattern.fullmatch(one.name))]
+    return [path for _, path in sorted(numbered)]
+
+
+def _from_folder(folder: Path) -> SavedSet:
+    with blame(folder):
+        paths = sorted(folder.iterdir())
+    files = (_value_file(path, partial(read_regular, path), folder) for path in paths)
+    return _saved(folder, files, [path.name for path in paths])
+
+
+def _from_file(path: Path) -> SavedSet:
+    file = DataFile(path=path, role="both", index=None, read=partial(read_regular, path), folder=None)
+    return SavedSet(name=path.stem, path=path, files=(file,), names=(path.name,))
+
+
+def _from_archive(place: Path, members: dict[str, bytes]) -> SavedSet:
+    files = (_value_file(place / name, partial(members.__getitem__, name), None) for name in sorted(members))
+    return _saved(place, files, sorted(members))
+
+
+def _saved(place: Path, files: Iterable[DataFile | None], names: list[str]) -> SavedSet:
+    known = [file for file in files if file is not None]
+    known.sort(key=lambda file: (file.role, -1 if file.index is None else file.index))
+    return SavedSet(name=place.name, path=place, files=tuple(known), names=tuple(names))
+
+
+def _value_file(path: Path, read: Callable[[], bytes], folder: Path | None) -> DataFile | None:
+    match = _VALUE_FILE.fullmatch(path.name)
+    if match is None:
+        return None
+    role: Role = "input" if match[1] == "input" else "output"
+    return DataFile(path=path, role=role, index=int(match[2]) if match[2] else None, read=read, folder=folder)

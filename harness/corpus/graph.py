@@ -1,0 +1,153 @@
+"""The structure of a graph: which nodes there are and how tensors join them; weights are not looked at."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from harness.core.errors import Problem, UsageError, one_line
+from harness.core.levels import Operator
+from harness.corpus.errors import ModelError
+from harness.corpus.port import model_text
+from harness.corpus.protos import parse
+from harness.corpus.suites import Suite
+
+if TYPE_CHECKING:
+    import onnx
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True):
+    """One node.
+
+    Attributes:
+        operator: What it is.
+        inputs: Names of the tensors that it reads, those that its subgraphs take from outside included.
+        outputs: Names of those that it makes; an empty one is not asked for.
+        attributes: Digest of its attributes.
+    """
+
+    operator: Operator
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: bytes
+
+
+class Graph(msgspec.Struct, frozen=True, kw_only=True):
+    """A model's main graph.
+
+    Attributes:
+        nodes: In the order of the model, which is topological.
+        operators: Operator -> nodes, those of subgraphs (bodies of If, Loop, Scan) included.
+        inputs: Names of the graph's inputs.
+        outputs: Names of its outputs.
+        constants: Names of its initializers.
+        nested: Nodes in subgraphs.
+        op_types: Names of all operators, those in the bodies of local functions included.
+        opsets: Domain -> version that the model imports; ONNX's own domain is ``ai.onnx``.
+    """
+
+    nodes: tuple[Node, ...]
+    operators: dict[Operator, int]
+    inputs: frozenset[str]
+    outputs: frozenset[str]
+    constants: frozenset[str]
+    nested: int
+    op_types: frozenset[str]
+    opsets: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        """All nodes, those in subgraphs included."""
+        return sum(self.operators.values())
+
+
+def read_graph(content: bytes) -> Graph:
+    """The structure of a serialized model; its weights may be in files that are not there.
+
+    A ``Constant`` node counts as a constant, not as a node: every level of optimization makes initializers
+    of them before it does anything else.
+
+    Raises:
+        ValueError: It is no ONNX model.
+    """
+    import onnx
+
+    model: onnx.ModelProto = parse(onnx.ModelProto, content)
+    graph = model.graph
+    constants = {tensor.name for tensor in graph.initializer}
+    constants |= {sparse.values.name for sparse in graph.sparse_initializer}
+    constants |= {name for node in graph.node if _is_constant(node) for name in node.output}
+    counts = Counter(_operator(node) for node in _all_nodes(graph.node))
+    inner = (_operator(node) for function in model.functions for node in _all_nodes(function.node))
+    nodes = tuple(_node(node) for node in graph.node if not _is_constant(node))
+    return Graph(
+        nodes=nodes,
+        operators=dict(counts),
+        inputs=frozenset(map(model_text, (port.name for port in graph.input))),
+        outputs=frozenset(map(model_text, (port.name for port in graph.output))),
+        constants=frozenset(map(model_text, constants)),
+        nested=counts.total() - len(nodes),
+        op_types=frozenset(operator.op_type for operator in (*counts, *inner)),
+        opsets={model_text(one.domain) or "ai.onnx": one.version for one in model.opset_import},
+    )
+
+
+def graph_in(suite: Suite, model: str) -> Graph:
+    """The structure of a suite's model.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
+    try:
+        return read_graph(suite.model_path(model).read_bytes())
+    except (ModelError, OSError, ValueError) as error:
+        raise UsageError(Problem(where=model, what=f"cannot be read: {one_line(error)}")) from error
+
+
+def _node(node: "onnx.NodeProto") -> Node:
+    digest = hashlib.sha256()
+    for attribute in sorted(node.attribute, key=lambda one: one.name):
+        digest.update(attribute.SerializeToString(deterministic=True))
+    outside = {name for body in _bodies(node) for name in _taken_from_outside(body)}
+    return Node(
+        operator=_operator(node),
+        inputs=tuple(map(model_text, (*node.input, *sorted(outside)))),
+        outputs=tuple(map(model_text, node.output)),
+        attributes=digest.digest(),
+    )
+
+
+def _operator(node: "onnx.NodeProto") -> Operator:
+    domain = model_text(node.domain)
+    return Operator("" if domain == "ai.onnx" else domain, model_text(node.op_type))
+
+
+def _is_constant(node: "onnx.NodeProto") -> bool:
+    return node.op_type == "Constant" and node.domain in {"", "ai.onnx"}
+
+
+def _all_nodes(nodes: "Iterable[onnx.NodeProto]") -> "Iterator[onnx.NodeProto]":
+    for node in nodes:
+        if not _is_constant(node):
+            yield node
+        for body in _bodies(node):
+            yield from _all_nodes(body.node)
+
+
+def _bodies(node: "onnx.NodeProto") -> "Iterator[onnx.GraphProto]":
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def _taken_from_outside(body: "onnx.GraphProto") -> set[str]:
+    made = {port.name for port in body.input} | {tensor.name for tensor in body.initializer}
+    made |= {name for node in body.node for name in node.output}
+    read = {name for node in body.node for name in node.input} | {port.name for port in body.output}
+    for node in body.node:
+        for inner in _bodies(node):
+            read |= _taken_from_outside(inner)
+    return read - made - {""}

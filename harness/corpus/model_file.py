@@ -1,0 +1,63 @@
+"""A model's file as a message, or what it is in truth where it is none."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.corpus.errors import ModelError
+from harness.corpus.protos import parse
+from harness.corpus.regular_file import read_regular
+
+if TYPE_CHECKING:
+    import onnx
+
+_MODEL_LIMIT = (1 << 31) - 1
+"""Bytes that a protobuf message may have; larger models keep their weights in other files."""
+
+_OTHERS = (
+    (0, b"version https://git-lfs", "a pointer of Git LFS in place of the model: run git lfs pull"),
+    (0, b"<", "a page of the web, not a model: the download went wrong"),
+    (0, b"\x1f\x8b", "an archive, not a model: unpack it"),
+    (0, b"PK\x03\x04", "an archive, not a model: unpack it"),
+    (4, b"ORTM", "a model in ORT format, not in ONNX: provide the one that it was made from"),
+    (4, b"TFL3", "a model in TensorFlow Lite's format, not in ONNX: convert it"),
+)
+"""Offset and first bytes of what goes by the name of a model without being one, and what to say of it."""
+
+
+def read_model_file(path: Path) -> bytes:
+    """The content of a model's file.
+
+    Raises:
+        ModelError: It is larger than ONNX allows.
+        ValueError: It is a folder, a pipe or the like, or empty.
+        OSError: It cannot be read.
+    """
+    if path.stat().st_size > _MODEL_LIMIT:
+        raise ModelError(path, "larger than 2 GiB, which ONNX does not allow; use external data")
+    content = read_regular(path)
+    if not content:
+        raise ValueError("the file is empty")
+    return content
+
+
+def parse_model(content: bytes) -> "onnx.ModelProto":
+    """The content of a model's file as a message, its external data left where it is.
+
+    Raises:
+        ValueError: It is no model.
+    """
+    import onnx
+
+    try:
+        model: onnx.ModelProto = parse(onnx.ModelProto, content)
+    except ValueError as error:
+        raise ValueError(_other(content) or str(error)) from error
+    # Protobuf reads a good deal of random bytes as a message without any field.
+    if not model.HasField("graph"):
+        raise ValueError(_other(content) or "not an ONNX model: it has no graph")
+    return model
+
+
+def _other(content: bytes) -> str:
+    """What the file is in truth; empty where that is not known."""
+    return next((what for offset, start, what in _OTHERS if content.startswith(start, offset)), "")

@@ -1,0 +1,62 @@
+"""What a scenario makes of a case: other data, other files, or nothing at all."""
+
+import hashlib
+from collections.abc import Mapping
+
+import msgspec
+
+from harness.corpus.case import Case
+from harness.corpus.data_sets import DataSet, hash_data_set
+from harness.corpus.external_copy import SMALLEST, external_copy
+from harness.corpus.shapes import GIVEN, empty_batch, other_shapes
+
+
+class Inapplicable(msgspec.Struct, frozen=True):
+    """A scenario that this model cannot play, whatever the execution provider; ``reason`` says why."""
+
+    reason: str
+
+
+def scenario_case(case: Case, scenario: str, refused: Mapping[str, str] | None = None) -> Case | Inapplicable:
+    """A case as a scenario needs it.
+
+    Args:
+        case: As it is run plainly.
+        scenario: A key of ``SCENARIOS``.
+        refused: Data sets that the CPU provider is known to refuse, by name, and what it says; they are left
+            out.
+
+    Raises:
+        ModelError: The model cannot be rewritten, because it is broken or has gone.
+        UsageError: The cache cannot be written.
+    """
+    if scenario == "dynamic_shapes":
+        return _dynamic(case, refused or {})
+    if scenario == "zero_size":
+        data_sets = empty_batch(case)
+        if not data_sets:
+            return Inapplicable("no input has a batch dimension that may vary")
+        return _with_data(case, scenario, data_sets)
+    if scenario == "external_data":
+        copy = external_copy(case)
+        return copy or Inapplicable(f"no weight of the model takes {SMALLEST} bytes or more")
+    return case
+
+
+def _dynamic(case: Case, refused: Mapping[str, str]) -> Case | Inapplicable:
+    data_sets = other_shapes(case)
+    if not data_sets:
+        return Inapplicable("no input has a dimension that may vary")
+    left = tuple(data_set for data_set in data_sets if data_set.name not in refused)
+    if all(data_set.name == GIVEN for data_set in left):
+        return Inapplicable(
+            f"the CPU EP runs no other shape than the given one: {'; '.join(refused.values())}"
+        )
+    return _with_data(case, "dynamic_shapes", left)
+
+
+def _with_data(case: Case, scenario: str, data_sets: tuple[DataSet, ...]) -> Case:
+    digest = hashlib.sha256(f"{scenario} {case.digest}".encode())
+    for data_set in data_sets:
+        hash_data_set(digest, data_set)
+    return msgspec.structs.replace(case, data_sets=data_sets, digest=digest.hexdigest())

@@ -1,0 +1,155 @@
+"""Data of other shapes for a model: cut and repeated from the data that it has, so that values stay sane.
+
+What may vary are the symbolic dimensions of the model's inputs. A symbol has one size in all inputs; a
+symbol that is spelled as a sum or product of others (``past + sequence``, ``2*batch``) follows them.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from harness.core.value import STRING, Array, Tensor, Value
+from harness.corpus.case import Case
+from harness.corpus.data_sets import DataSet
+from harness.corpus.port import Port
+from harness.corpus.symbols import computed
+
+GIVEN = "given"
+"""Name of the data set with the sizes that the model's own data has."""
+
+MOST_SYMBOLS = 4
+"""Symbols that are varied, each in a run of its own; further ones keep their size."""
+
+_BATCH = re.compile(r"batch|^(?:n|b|bs)$", re.IGNORECASE)
+_FADE = 0.875
+"""Factor between a float and its next repetition: exact in every type, and within any range around zero."""
+
+_FADING = frozenset({"float64", "float32", "float16", "bfloat16"})
+_MASK_VALUES = 2
+
+Sizes = dict[str, int]
+
+
+def other_shapes(case: Case) -> tuple[DataSet, ...]:
+    """A sequence of shapes: the given one, others that differ in one symbol each, and the given one again.
+
+    The batch doubles; any other size is halved, or doubled where it is 1. A size that grows is filled with
+    repetitions that are told from the original: floats fade by 7/8, integers of more than two values rotate.
+    Masks, flags and texts stay as they are.
+
+    Returns:
+        Named by what differs, such as ``batch=2``; empty where the model has no dimension that can vary.
+    """
+    given = case.data_sets[0]
+    sizes = _sizes(case.ports, given)
+    steps = _steps(sizes, _batch(case.ports, sizes))
+    if not steps:
+        return ()
+    first = msgspec.structs.replace(given, name=GIVEN)
+    return first, *(_resized(given, case.ports, sizes, step) for step in steps), first
+
+
+def empty_batch(case: Case) -> tuple[DataSet, ...]:
+    """A batch of no elements, then the given one, which shows whether the session outlived the first.
+
+    Returns:
+        Empty where no input has a batch that can vary.
+    """
+    given = case.data_sets[0]
+    sizes = _sizes(case.ports, given)
+    batch = _batch(case.ports, sizes)
+    if batch is None:
+        return ()
+    return (
+        _resized(given, case.ports, sizes, {batch: 0}),
+        msgspec.structs.replace(given, name=GIVEN),
+    )
+
+
+def _sizes(ports: tuple[Port, ...], given: DataSet) -> Sizes:
+    """Symbol -> its size in a data set; without those that have several sizes, or none to repeat."""
+    sizes: Sizes = {}
+    contradicted: set[str] = set()
+    values = dict(given.inputs)
+    for port in ports:
+        for symbol, size in _dimensions(port, values.get(port.name)).values():
+            if sizes.setdefault(symbol, size) != size:
+                contradicted.add(symbol)
+    return {symbol: size for symbol, size in sizes.items() if size and symbol not in contradicted}
+
+
+def _dimensions(port: Port, value: Value) -> dict[int, tuple[str, int]]:
+    """Axis -> symbol and size of one input; dimensions without a name go by their axis."""
+    symbols = port.type.symbols
+    if not isinstance(value, Tensor) or len(symbols) != value.array.ndim:
+        return {}
+    return {
+        axis: (symbol or f"axis {axis}", size)
+        for axis, (symbol, size) in enumerate(zip(symbols, value.array.shape, strict=True))
+        if symbol is not None
+    }
+
+
+def _batch(ports: tuple[Port, ...], sizes: Sizes) -> str | None:
+    """The symbol of the batch: by its name, or else the first that stands first in an input's shape."""
+    leading = [
+        symbol
+        for port in ports
+        for symbol in [next(iter(port.type.symbols), None)]
+        if symbol is not None and (symbol or "axis 0") in sizes
+    ]
+    named = [symbol for symbol in sizes if _BATCH.search(symbol)]
+    return next(((symbol or "axis 0") for symbol in (*named, *leading)), None)
+
+
+def _steps(sizes: Sizes, batch: str | None) -> tuple[Sizes, ...]:
+    """What differs in each run, the batch first."""
+    free = [symbol for symbol in sizes if computed(symbol, sizes) != sizes[symbol]]
+    free.sort(key=lambda symbol: symbol != batch)
+    return tuple(
+        {symbol: sizes[symbol] * 2 if symbol == batch or sizes[symbol] == 1 else sizes[symbol] // 2}
+        for symbol in free[:MOST_SYMBOLS]
+    )
+
+
+def _resized(given: DataSet, ports: tuple[Port, ...], sizes: Sizes, step: Sizes) -> DataSet:
+    after = sizes | step
+    after |= {
+        symbol: size
+        for symbol in sizes
+        if symbol not in step
+        and computed(symbol, sizes) == sizes[symbol]
+        and (size := computed(symbol, after)) is not None
+    }
+    kinds = {port.name: port for port in ports}
+    inputs = []
+    for name, value in given.inputs:
+        for axis, (symbol, _) in _dimensions(kinds[name], value).items() if name in kinds else ():
+            if isinstance(value, Tensor) and symbol in after:
+                value = _resize(value, axis, after[symbol])  # noqa: PLW2901 - one axis after the other
+        inputs.append((name, value))
+    differs = ", ".join(f"{symbol}={size}" for symbol, size in step.items())
+    return DataSet(name=differs, inputs=tuple(inputs))
+
+
+def _resize(value: Tensor, axis: int, size: int) -> Tensor:
+    array = value.array
+    before = array.shape[axis]
+    copies = [array, *(_repetition(value, axis, number) for number in range(1, -(-size // before)))]
+    whole = np.concatenate(copies, axis) if len(copies) > 1 else array
+    cut: Any = (slice(None),) * axis + (slice(size),)
+    return Tensor(dtype=value.dtype, array=np.ascontiguousarray(whole[cut]))
+
+
+def _repetition(value: Tensor, axis: int, number: int) -> Array:
+    """A tensor's elements once more, as different from the original as can be without leaving its range."""
+    array = value.array
+    if value.dtype in _FADING:
+        return (array.astype(np.float64) * _FADE**number).astype(array.dtype)
+    others = [other for other in range(array.ndim) if other != axis]
+    if value.dtype in {STRING, "bool"} or not others or np.unique(array).size <= _MASK_VALUES:
+        return array
+    rolled: Array = np.roll(array, number, others[-1])
+    return rolled

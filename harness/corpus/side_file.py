@@ -1,0 +1,46 @@
+"""The side file: ``resnet.onnx.toml`` beside ``resnet.onnx`` says what the model's own file does not."""
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+from harness.core.errors import one_line
+from harness.core.model_settings import ModelSettings, contradicting_inputs
+from harness.core.structure import Place, deviations
+from harness.corpus.errors import SettingsError, blame
+from harness.corpus.regular_file import read_regular
+
+
+def side_file(model: Path) -> Path:
+    """Where the side file of a model lies, if it has one."""
+    return model.with_name(f"{model.name}.toml")
+
+
+def read_side_file(model: Path) -> ModelSettings:
+    """What the side file of a model says; nothing where there is none.
+
+    Raises:
+        SettingsError: It says what it may not.
+        ModelError: It cannot be read, or is no TOML in UTF-8.
+    """
+    path = side_file(model)
+    with blame(path):
+        try:
+            content = read_regular(path)
+        except FileNotFoundError:
+            return ModelSettings()
+        try:
+            table = tomllib.loads(content.decode("utf-8-sig"))
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+    place = Place(path.name)
+    problems = [*deviations(table, msgspec.inspect.type_info(ModelSettings), place)]
+    problems += contradicting_inputs(table.get("inputs"), place.key("inputs"))
+    if problems:
+        # The path is part of the error; the place within the file is what is left to say.
+        first = problems[0]
+        more = f" ({len(problems)} problems in all)" if len(problems) > 1 else ""
+        where = first.where.removeprefix(f"{path.name}: ")
+        raise SettingsError(path, one_line(f"{where}: {first.what}; {first.hint}{more}"))
+    return msgspec.convert(table, ModelSettings)

@@ -1,0 +1,57 @@
+"""Scenarios as a matrix file names them, and the table that says how much they ask for."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+# Spelled out, for a type cannot be made from ``core.scenario.SCENARIOS``; a test holds the two together.
+Scenario = Literal[
+    "plain",
+    "io_binding",
+    "dynamic_shapes",
+    "zero_size",
+    "concurrent",
+    "sessions",
+    "ort_format",
+    "ep_context",
+    "from_bytes",
+    "external_data",
+    "cpu_fallback_disabled",
+]
+
+
+class Concurrent(msgspec.Struct, frozen=True, kw_only=True):
+    """How much the scenario ``concurrent`` asks of one session."""
+
+    threads: Annotated[
+        Annotated[int, Meta(ge=2, le=256)], Meta(description="Threads that run the session at once.")
+    ] = 4
+    runs: Annotated[Annotated[int, Meta(ge=1, le=100_000)], Meta(description="Runs of each thread.")] = 25
+    budget_s: Annotated[
+        Annotated[int, Meta(ge=1, le=86_400)],
+        Meta(description="Seconds after which no further run begins; each thread makes one in any case."),
+    ] = 20
+
+
+class Sessions(msgspec.Struct, frozen=True, kw_only=True):
+    """How much the scenario ``sessions`` asks of a process."""
+
+    count: Annotated[
+        Annotated[int, Meta(ge=2, le=100_000)], Meta(description="Sessions, one after the other.")
+    ] = 20
+    budget_s: Annotated[
+        Annotated[int, Meta(ge=1, le=86_400)],
+        Meta(description="Seconds after which no further session is opened; two are in any case."),
+    ] = 60
+
+
+class Scenarios(msgspec.Struct, frozen=True, kw_only=True):
+    """How much scenarios ask for; the others have nothing to set."""
+
+    concurrent: Annotated[Concurrent, Meta(description="Of the scenario `concurrent`.")] = Concurrent()
+    sessions: Annotated[Sessions, Meta(description="Of the scenario `sessions`.")] = Sessions()
+
+    def settings(self, scenario: str) -> dict[str, int]:
+        """The settings of one scenario as plain values; empty where it has none."""
+        return dict(msgspec.to_builtins(getattr(self, scenario, {})))

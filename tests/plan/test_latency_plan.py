@@ -1,0 +1,60 @@
+"""Which cells are measured, as the matrix says, and what it may not say."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.core.errors import UsageError
+from harness.plan.expand import expand
+from harness.plan.matrix import LatencySettings, matrix_from
+from harness.plan.plan import Plan
+
+
+def plan(*latency: dict[str, Any], **axes: list[str]) -> Plan:
+    target = {"name": "t", "provider": "CPUExecutionProvider", "axes": axes}
+    table = {"schema": 1, "models": {"suites": ["s"]}, "target": [target], "latency": list(latency)}
+    return expand(matrix_from(table, Path("m.toml")), {"s": ["a", "b"]})
+
+
+def problem(*latency: dict[str, Any], **axes: list[str]) -> str:
+    with pytest.raises(UsageError) as caught:
+        plan(*latency, **axes)
+    return str(caught.value)
+
+
+def test_later_entries_win_and_the_rest_has_its_default() -> None:
+    made = plan({"repeats": 7}, {"model": "b", "budget_s": 2})
+    first, second = made.cells
+    assert made.latency(first) == LatencySettings(warm_up=10, repeats=7, budget_s=10.0)
+    assert made.latency(second) == LatencySettings(warm_up=10, repeats=100, budget_s=2.0)
+
+
+def test_without_entries_nothing_is_measured() -> None:
+    made = plan()
+    assert [made.latency(cell) for cell in made.cells] == [None, None]
+
+
+def test_scenarios_in_which_there_is_no_single_run_are_passed_over() -> None:
+    made = plan({"model": "a"}, scenario=["plain", "sessions"])
+    assert [cell.axis("scenario") for cell in made.cells if made.latency(cell)] == ["plain"]
+
+
+def test_an_entry_that_matches_nothing_is_an_error() -> None:
+    assert "m.toml: latency[0].model: matches no cell: no model is like 'c'" in problem({"model": "c"})
+    told = problem({"scenario": "sessions"}, scenario=["plain", "sessions"])
+    assert told.startswith("m.toml: latency[0].scenario: matches no cell: no scenario is like 'sessions'")
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"repeats": 0}, "latency[0].repeats: expected an integer from 1 to 1000, got 0"),
+        ({"repeats": 1001}, "latency[0].repeats: expected an integer from 1 to 1000, got 1001"),
+        ({"warm_up": -1}, "latency[0].warm_up: expected an integer from 0 to 1000, got -1"),
+        ({"budget_s": 0}, "latency[0].budget_s: expected a finite number greater than 0, got 0"),
+        ({"repaets": 5}, "latency[0].repaets: unknown key\n    did you mean 'repeats'?"),
+    ],
+)
+def test_what_an_entry_may_not_say(entry: dict[str, Any], told: str) -> None:
+    assert f"m.toml: {told}" in problem(entry)

@@ -1,0 +1,91 @@
+"""``[[model]]``: what a matrix says about single models."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from harness.core.errors import UsageError
+from harness.core.model_settings import InputSettings, ModelSettings
+from harness.plan.expand import expand
+from harness.plan.matrix import matrix_from
+from harness.plan.plan import Plan
+
+MODELS = {"texts": ("bert/model.onnx", "gpt.onnx"), "images": ("resnet.onnx", "left_out.onnx")}
+REST = """
+schema = 1
+models = { folders = ["texts", "images"], exclude = ["left_out.onnx"] }
+[[target]]
+name = "cpu"
+provider = "CPUExecutionProvider"
+"""
+
+
+def plan(text: str) -> Plan:
+    return expand(matrix_from(tomllib.loads(REST + text), Path("m.toml")), MODELS)
+
+
+def complaints(text: str) -> list[str]:
+    with pytest.raises(UsageError) as caught:
+        plan(text)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_later_entries_win_for_what_they_name() -> None:
+    settings = plan("""
+[[model]]
+model = "texts/*"
+dimensions = { batch = 1, sequence = 8 }
+inputs = { ids = { high = 100 }, mask = { value = 1 } }
+[[model]]
+model = ["gpt.onnx", "resnet.onnx"]
+dimensions = { batch = 4 }
+inputs = { ids = { low = 5, high = 10 } }
+""")
+    high, mask = InputSettings(high=100), InputSettings(value=1)
+    assert settings.model_settings("texts", "bert/model.onnx") == ModelSettings(
+        dimensions={"batch": 1, "sequence": 8}, inputs={"ids": high, "mask": mask}
+    )
+    assert settings.model_settings("texts", "gpt.onnx") == ModelSettings(
+        dimensions={"batch": 4, "sequence": 8}, inputs={"ids": InputSettings(low=5, high=10), "mask": mask}
+    )
+    assert settings.model_settings("images", "resnet.onnx").dimensions == {"batch": 4}
+
+
+def test_a_model_that_no_entry_selects_has_no_settings() -> None:
+    settings = plan('[[model]]\nmodel = "texts/*"\ndimensions = { batch = 1 }')
+    assert settings.model_settings("images", "resnet.onnx") == ModelSettings()
+
+
+def test_an_entry_that_matches_no_model_is_an_error_with_the_nearest() -> None:
+    (found,) = complaints('[[model]]\nmodel = "texts/gtp.onnx"\ndimensions = { batch = 1 }')
+    assert found.startswith("m.toml: model[0].model: no model matches 'texts/gtp.onnx'\n")
+    assert "did you mean 'texts/gpt.onnx'?" in found
+    # Nor does one that only matches what the exclude list takes out.
+    assert complaints('[[model]]\nmodel = "left_out*"\ndimensions = { batch = 1 }')
+
+
+@pytest.mark.parametrize(
+    ("entry", "place", "what"),
+    [
+        ("dimensions = { b = -1 }", "dimensions.b", "expected an integer of at least 0, got -1"),
+        ("inputs = { x = { hgih = 1 } }", "inputs.x.hgih", "did you mean 'high'?"),
+        ("inputs = { x = { high = nan } }", "inputs.x.high", "expected an integer or a finite number"),
+        ("inputs = { x = { low = 1 } }", "inputs.x", "a range without its upper end"),
+        ("inputs = { x = { low = 2, high = 2 } }", "inputs.x", "no value is at least 2 and less than 2"),
+        ("inputs = { x = { high = -1.5 } }", "inputs.x", "no value is at least 0 and less than -1.5"),
+        ("inputs = { x = { value = 1, high = 2 } }", "inputs.x", "both a value and a range"),
+        ("inputs = { x = {} }", "inputs.x", "says nothing about this input"),
+        ("inputs = { x = { shape = 3 } }", "inputs.x.shape", "expected a list of integers of at least 0"),
+        ("dimension = { b = 1 }", "dimension", "did you mean 'dimensions'?"),
+        ("", "", "says nothing about the models that it selects"),
+    ],
+)
+def test_what_an_entry_may_not_say(entry: str, place: str, what: str) -> None:
+    found = complaints(f'[[model]]\nmodel = "*"\n{entry}')
+    where = f"m.toml: model[0].{place}".rstrip(".")
+    assert any(one.startswith(f"{where}: ") and what in one for one in found), found
+
+
+def test_an_entry_without_a_glob_is_an_error() -> None:
+    assert "the key 'model' is missing" in complaints("[[model]]\ndimensions = { b = 1 }")[0]
