@@ -62,6 +62,15 @@ def _in_option(option: Option, provider: Provider, here: str) -> Iterator[Proble
     if not bad_values:
         # Against a broken list every default would look wrong.
         yield from _in_default(option, provider, here)
+        yield from _in_faster(option, provider, f"{here}.faster")
+
+
+def _in_faster(option: Option, provider: Provider, here: str) -> Iterator[Problem]:
+    for value in option.faster:
+        wrong = option.problem(value, provider.true_false)
+        if wrong or value == option.default:
+            what = f"got {value!r}, {wrong or 'which is the default'}"
+            yield Problem(where=here, what=what, hint=option.valid(value, provider.true_false))
 
 
 def _in_values(option: Option, here: str) -> Iterator[Problem]:

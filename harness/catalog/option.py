@@ -47,6 +47,8 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             output bit-identical has had no effect.
         registered: Whether the EP takes it when it is part of the build, as a plugin, or both. Where the two
             differ in more, one key has one entry for each.
+        faster: Values that may make it faster, where that depends on the model or the machine: what
+            ``ep-harness advise`` tries.
         from_python: False where only interfaces of other languages take it.
         source: Documents; at least one.
     """
@@ -65,6 +67,7 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     deprecated_in: str = ""
     changes_numerics: bool = False
     registered: Registered = "both"
+    faster: tuple[Text, ...] = ()
     from_python: bool = True
     source: Sources
 
@@ -156,6 +159,10 @@ class PrecisionMode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         env: Environment variables that choose it.
         device: Device filter outside which the mode does not exist, such as ``{ type = "GPU" }``.
         needs: What it takes besides, in one line: a calibration table, a quantized model, a release.
+        machines: Processors on which it changes anything, as ``platform.machine()`` spells them, in lower
+            case; empty for all.
+        operators: Operator types without any of which it changes nothing in a model; empty where it may in
+            any.
         runnable: False where it cannot be chosen by options alone, from Python; ``needs`` says why.
         meaning: One line.
         source: Documents.
@@ -170,6 +177,8 @@ class PrecisionMode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     env: dict[Text, str] = {}
     device: dict[Text, str] = {}
     needs: str = ""
+    machines: tuple[Text, ...] = ()
+    operators: tuple[Text, ...] = ()
     runnable: bool = True
     meaning: Text
     source: Sources

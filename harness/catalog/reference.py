@@ -120,6 +120,7 @@ def option_row(option: Option, sources: Sequence[str]) -> tuple[str, ...]:
         default = _code(option.default) if option.default else "empty"
     notes = {
         "numerics": option.changes_numerics,
+        f"`advise` tries {_codes(option.faster)}": option.faster,
         f"since {option.since}": option.since,
         f"until {option.until}": option.until,
         f"deprecated in {option.deprecated_in}": option.deprecated_in,

@@ -62,6 +62,8 @@ def test_a_good_file_is_good(good: str, problems_of: Read) -> None:
             "option[level].default",
             "a reason why it has none",
         ),
+        ('default = "low"', 'default = "low"\nfaster = ["hi"]', "option[mode].faster", "expected one of 2"),
+        ('default = "low"', 'default = "low"\nfaster = ["low"]', "option[mode].faster", "is the default"),
         ('key = "mode"', 'key = "fast"', "option[fast].key", "2 options have this key"),
         ('since = "1.22"', 'since = "lately"', "option[fast].since", "'lately' is no release"),
         ('since = "1.22"', 'until = "v1"', "option[fast].until", "'v1' is no release"),

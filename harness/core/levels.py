@@ -1,0 +1,213 @@
+"""What graph optimization makes of one model, level by level: the values that the page and the table show."""
+
+from typing import Literal
+
+import msgspec
+
+from harness.core.verdict import Verdict
+
+Origin = Literal["standard", "onnxruntime", "custom"]
+Kind = Literal["fused", "replaced", "folded", "merged", "removed", "added"]
+
+KINDS: dict[Kind, str] = {
+    "fused": "several nodes became fewer",
+    "replaced": "other nodes stand in their place",
+    "folded": "their result is a constant now",
+    "merged": "they computed what another node computes",
+    "removed": "nothing is left of them, for nothing needs what they do",
+    "added": "nothing stood there before",
+}
+"""What each kind of change means."""
+
+ORIGINS: dict[Origin, str] = {
+    "standard": "ONNX's own operators",
+    "onnxruntime": "onnxruntime's own operators",
+    "custom": "operators of others",
+}
+"""Who defines an operator."""
+
+STANDARD_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"})
+"""Domains of the ONNX standard (``onnx/defs/schema.h``)."""
+
+ONNXRUNTIME_DOMAINS = ("com.microsoft", "com.ms.internal", "org.pytorch.aten")
+"""What the domains of onnxruntime's own operators begin with (``onnxruntime/core/graph/constants.h``)."""
+
+
+class Operator(msgspec.Struct, frozen=True, order=True):
+    """A kind of operator.
+
+    Attributes:
+        domain: Its operator set; empty for ONNX's main one.
+        op_type: Its name there.
+    """
+
+    domain: str
+    op_type: str
+
+    @property
+    def label(self) -> str:
+        """``Conv``, or ``com.microsoft.FusedConv`` where it is of another domain."""
+        return f"{self.domain}.{self.op_type}" if self.domain else self.op_type
+
+    @property
+    def origin(self) -> Origin:
+        """Who defines it: the standard, onnxruntime for itself, or somebody else."""
+        if self.domain in STANDARD_DOMAINS:
+            return "standard"
+        return "onnxruntime" if self.domain.startswith(ONNXRUNTIME_DOMAINS) else "custom"
+
+
+OperatorCounts = tuple[tuple[Operator, int], ...]
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """The same change to a graph, as often as it was made.
+
+    Attributes:
+        kind: One of ``KINDS``.
+        before: Operators of the nodes that are gone, each with how many, in the order of the graph.
+        after: Operators of the nodes in their place.
+        times: How often.
+    """
+
+    kind: Kind
+    before: OperatorCounts
+    after: OperatorCounts
+    times: int
+
+    @property
+    def text(self) -> str:
+        """``Conv + Add → Conv``; operators of other domains with their domain."""
+        ends = {"folded": "a constant", "merged": "one of them"}
+        return f"{_sum(self.before) or 'nothing'} → {_sum(self.after) or ends.get(self.kind, 'nothing')}"
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """What the CPU provider makes of the model at one level.
+
+    Attributes:
+        level: The level of graph optimization.
+        form: ``onnx``, or ``ort`` where the model was converted to ORT format at that level.
+        nodes: Nodes of the graph, those of subgraphs included; null where there is no graph.
+        problem: Why there is none, in one line.
+        against: What the changes are relative to: ``model`` or the name of another step.
+        changes: How the main graph differs from that; empty where it does not.
+    """
+
+    level: str
+    form: Literal["onnx", "ort"]
+    nodes: int | None = None
+    problem: str = ""
+    against: str = ""
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """``basic``, or ``ORT basic`` for the converted model."""
+        return f"ORT {self.level}" if self.form == "ort" else self.level
+
+
+class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
+    """How many nodes of an operator there are.
+
+    Attributes:
+        operator: The operator.
+        in_model: Nodes in the model as it is.
+        counts: Nodes after each step; null where there is no graph.
+    """
+
+    operator: Operator
+    in_model: int
+    counts: tuple[int | None, ...]
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """What a target takes of the model at one step.
+
+    Attributes:
+        verdict: On that cell.
+        reason: One line for people.
+        nodes: Nodes that the provider takes; null where that is not known.
+        of: Nodes of which it could take its share: those of its own session, so that what the provider adds
+            for itself (such as Transpose for another layout) is in both.
+        partitions: Subgraphs that it takes; one for each node where it has a kernel for each. Null where
+            nothing ran.
+        inferred: Whether ``nodes`` is the graph's number less what was seen to run on the CPU: onnxruntime
+            does not tell who takes which node of a model in ORT format.
+    """
+
+    verdict: Verdict
+    reason: str = ""
+    nodes: int | None = None
+    of: int | None = None
+    partitions: int | None = None
+    inferred: bool = False
+
+
+class TargetShares(msgspec.Struct, frozen=True, kw_only=True):
+    """What one target takes, step by step.
+
+    Attributes:
+        target: Its name.
+        provider: Its first preferred provider.
+        onnxruntime: The version of its runtime; empty where it is not known.
+        shares: One for each step; null where the run was broken off before.
+    """
+
+    target: str
+    provider: str
+    onnxruntime: str = ""
+    shares: tuple[Share | None, ...]
+
+
+class Levels(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything about one model.
+
+    Attributes:
+        model: As it was asked for.
+        opsets: Domain -> version that the model imports.
+        nodes: Nodes of the model as it is, those of subgraphs included.
+        nested: How many of them are in subgraphs, whose changes are counted and not explained.
+        onnxruntime: Version of the runtime whose CPU provider made the graphs; empty where none could.
+        steps: In their order.
+        operators: Standard ones first, then by domain and name.
+        targets: Those that are more than the CPU provider.
+        complete: False where the run was broken off.
+    """
+
+    model: str
+    opsets: dict[str, int]
+    nodes: int
+    nested: int
+    onnxruntime: str
+    steps: tuple[Step, ...]
+    operators: tuple[OperatorRow, ...]
+    targets: tuple[TargetShares, ...]
+    complete: bool = True
+
+    def problems(self) -> tuple[tuple[str, str], ...]:
+        """Why there are graphs missing: for each reason the steps, and the reason."""
+        steps: dict[str, list[str]] = {}
+        for step in self.steps:
+            if step.problem:
+                steps.setdefault(step.problem, []).append(step.name)
+        return tuple((", ".join(names), problem) for problem, names in steps.items())
+
+    def remarks(self) -> tuple[tuple[str, str], ...]:
+        """What was said about shares: for each remark the targets with their steps, and its text."""
+        about: dict[str, dict[str, list[str]]] = {}
+        for target in self.targets:
+            for step, share in zip(self.steps, target.shares, strict=True):
+                if share is not None and share.reason:
+                    names = about.setdefault(f"{share.verdict}: {share.reason}", {})
+                    names.setdefault(target.target, []).append(step.name)
+        return tuple(
+            ("; ".join(f"{target} at {', '.join(steps)}" for target, steps in names.items()), text)
+            for text, names in about.items()
+        )
+
+
+def _sum(operators: OperatorCounts) -> str:
+    return " + ".join(
+        operator.label if count == 1 else f"{count} {operator.label}" for operator, count in operators
+    )

@@ -1,0 +1,215 @@
+"""What each level of graph optimization makes of a model, and what each target then takes of it.
+
+The graphs are those of the CPU provider, since optimization comes before anything that a target does with
+its share; onnxruntime writes them down in a process that may die. What a target takes is seen in sessions of
+its own, one for each level, judged like any cell.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from harness.core.cell import Cell
+from harness.core.errors import one_line
+from harness.core.levels import (
+    ORIGINS,
+    Levels,
+    Operator,
+    OperatorRow,
+    Share,
+    Step,
+    TargetShares,
+)
+from harness.core.record import Record
+from harness.corpus.graph import Graph, graph_in, read_graph
+from harness.corpus.graph_changes import changes
+from harness.corpus.suites import Suite
+from harness.engine.engine import Engine
+from harness.engine.events import Finished, Noted, TargetReady, Warned
+from harness.engine.job import CPU, FORM
+from harness.plan.matrix import Matrix
+from harness.plan.plan import Plan
+from harness.plan.target import Target
+
+LEVEL = "graph_optimization"
+LEVELS = ("disabled", "basic", "extended", "layout", "all")
+ORT_LEVELS = ("basic", "extended")
+"""Levels at which a model is converted to ORT format; what comes later depends on the processor."""
+
+STEPS: tuple[Step, ...] = (
+    *(Step(level=level, form="onnx") for level in LEVELS),
+    *(Step(level=level, form="ort") for level in ORT_LEVELS),
+)
+
+_GRAPHS = "graphs"
+"""The name of the target whose process writes the graphs; no other target has a name like it."""
+
+_GIVEN = "model"
+_Seen = dict[tuple[str, str], Finished]
+
+
+def examine_levels(name: str, suite: Suite, matrix: Matrix, tell: Callable[[str], None]) -> Levels:
+    """Look at one model at every level.
+
+    Ctrl-C ends it early; what is known then is told.
+
+    Args:
+        name: What the model goes by.
+        suite: Holds this model and no other.
+        matrix: Whose targets' shares to show; an option that varies is taken at its first value. Its
+            tolerances and what it says of models count, too.
+        tell: Called with a line for people where something takes its time.
+
+    Raises:
+        UsageError: The model cannot be read.
+    """
+    (model,) = suite.models()
+    given = graph_in(suite, model)
+    own = Target(name=_GRAPHS, provider=(CPU,))
+    asked = [_reduced(target) for target in matrix.targets]
+    cells = [*_cells(suite, model, own), *(cell for one in asked for cell in _cells(suite, model, one))]
+    whole = msgspec.structs.replace(matrix, targets=(own, *asked), axes={}, exclude=(), expect=(), latency=())
+    seen, fingerprints, complete = _run(Plan(matrix=whole, cells=tuple(cells)), suite, tell)
+    graphs = [_graph(seen.get((_GRAPHS, step.name))) for step in STEPS]
+    return Levels(
+        model=name,
+        opsets=given.opsets,
+        nodes=given.total,
+        nested=given.nested,
+        onnxruntime=_version(fingerprints.get(_GRAPHS, {})),
+        steps=tuple(_steps(given, graphs)),
+        operators=tuple(_operators(given, [graph for graph, _ in graphs])),
+        targets=tuple(
+            TargetShares(
+                target=target.name,
+                provider=target.provider[0],
+                onnxruntime=_version(fingerprints.get(target.name, {})),
+                shares=tuple(
+                    _share(seen.get((target.name, step.name)), step, graph)
+                    for step, (graph, _) in zip(STEPS, graphs, strict=True)
+                ),
+            )
+            for target in asked
+        ),
+        complete=complete,
+    )
+
+
+def _reduced(target: Target) -> Target:
+    """A target at one point of its axes, in one process."""
+    options = {
+        axis.removeprefix("option."): values[0]
+        for axis, values in target.axes.items()
+        if axis.startswith("option.")
+    }
+    return msgspec.structs.replace(
+        target, options=target.options | options, axes={}, workers=1, retries=0, alone=False
+    )
+
+
+def _cells(suite: Suite, model: str, target: Target) -> Iterator[Cell]:
+    for step in STEPS:
+        axes: dict[str, str] = {FORM: step.form}
+        if target.name != _GRAPHS:
+            axes = {"scenario": "ort_format" if step.form == "ort" else "plain"}
+        pairs = sorted({LEVEL: step.level, **axes}.items())
+        yield Cell(suite=suite.name, model=model, target=target.name, axes=tuple(pairs))
+
+
+def _run(
+    plan: Plan, suite: Suite, tell: Callable[[str], None]
+) -> tuple[_Seen, dict[str, dict[str, Any]], bool]:
+    """What came of each step on each target, the environments, and whether it is all."""
+    seen: _Seen = {}
+    fingerprints: dict[str, dict[str, Any]] = {}
+    engine = Engine(plan, {suite.name: suite})
+    try:
+        engine.submit(plan.cells)
+        engine.drain()
+        for event in engine.events():
+            if isinstance(event, Finished):
+                step = _step_of(event.record)
+                seen[event.record.target, step] = event
+                if event.record.target != _GRAPHS:
+                    tell(f"{event.record.target} at {step}: {event.record.verdict}")
+            elif isinstance(event, TargetReady):
+                fingerprints[event.target] = event.fingerprint
+            elif isinstance(event, Warned | Noted):
+                tell(event.message)
+    except KeyboardInterrupt:
+        return seen, fingerprints, False
+    finally:
+        engine.close()
+    return seen, fingerprints, True
+
+
+def _step_of(record: Record) -> str:
+    ort = record.axes.get(FORM) == "ort" or record.axes.get("scenario") == "ort_format"
+    return Step(level=record.axes[LEVEL], form="ort" if ort else "onnx").name
+
+
+def _graph(finished: Finished | None) -> tuple[Graph | None, str]:
+    """The graph of a step, or why there is none."""
+    if finished is None:
+        return None, "not tried: the run was broken off"
+    if finished.graph:
+        try:
+            return read_graph(finished.graph), ""
+        except ValueError as error:
+            return None, f"what onnxruntime wrote cannot be read: {one_line(error)}"
+    return None, f"{finished.record.verdict}: {finished.record.reason}"
+
+
+def _steps(given: Graph, graphs: Sequence[tuple[Graph | None, str]]) -> Iterator[Step]:
+    known: dict[str, Graph] = {}
+    before = _GIVEN, given
+    for step, (graph, problem) in zip(STEPS, graphs, strict=True):
+        if graph is None:
+            yield msgspec.structs.replace(step, problem=problem)
+            continue
+        # A conversion is held against the same level, the level against the one before it.
+        base = (step.level, known[step.level]) if step.form == "ort" and step.level in known else before
+        yield msgspec.structs.replace(
+            step, nodes=graph.total, against=base[0], changes=changes(base[1], graph)
+        )
+        if step.form == "onnx":
+            known[step.level] = graph
+            before = step.level, graph
+
+
+def _operators(given: Graph, graphs: Sequence[Graph | None]) -> Iterator[OperatorRow]:
+    every: Counter[Operator] = Counter(given.operators)
+    for graph in graphs:
+        every.update(graph.operators if graph else {})
+    origins = list(ORIGINS)
+    for operator in sorted(every, key=lambda one: (origins.index(one.origin), one)):
+        yield OperatorRow(
+            operator=operator,
+            in_model=given.operators.get(operator, 0),
+            counts=tuple(graph.operators.get(operator, 0) if graph else None for graph in graphs),
+        )
+
+
+def _share(finished: Finished | None, step: Step, graph: Graph | None) -> Share | None:
+    if finished is None:
+        return None
+    record, placement = finished.record, finished.record.placement
+    share = Share(verdict=record.verdict, reason=record.reason)
+    if placement is None:
+        return share
+    share = msgspec.structs.replace(share, partitions=placement.partitions)
+    if placement.source == "assignment":
+        both = placement.ep_nodes + placement.cpu_nodes
+        return msgspec.structs.replace(share, nodes=placement.ep_nodes, of=both)
+    # A profile shows a compiled partition as one node. What ran on the CPU ran node by node; but in the
+    # bodies of If and Loop not every node does.
+    if step.form == "ort" and graph is not None and not graph.nested and placement.cpu_nodes <= graph.total:
+        taken = graph.total - placement.cpu_nodes
+        return msgspec.structs.replace(share, nodes=taken, of=graph.total, inferred=True)
+    return share
+
+
+def _version(fingerprint: dict[str, Any]) -> str:
+    return str(fingerprint.get("onnxruntime", ""))

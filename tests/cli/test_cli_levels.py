@@ -1,0 +1,200 @@
+"""`ep-harness levels` and `ep-harness advise` as people call them."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+from harness.cli import advise as cli_advise
+from harness.cli.check import Request
+from harness.cli.levels import table
+from harness.cli.main import main
+from harness.cli.targets import wanted_matrix
+from harness.core.errors import UsageError
+from harness.core.levels import Change, Levels, Operator, OperatorRow, Share, Step, TargetShares
+from harness.core.verdict import Verdict
+from harness.engine.advise import Tried
+
+MNIST = "zoo/mnist-small-op12"
+CPU = "CPUExecutionProvider"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+@pytest.mark.real_ep
+def test_levels_prints_tables_and_writes_a_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, err = run(capsys, "levels", MNIST, CPU, "--out", str(tmp_path / "page"))
+    assert code == 0
+    assert "basic        Conv + Add → Conv (2 times)\n             Reshape → a constant\n" in out
+    assert "extended     Conv + Relu → com.microsoft.FusedConv (2 times)" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert str(tmp_path / "page" / "levels.html") in err
+    assert "FusedConv" in (tmp_path / "page" / "levels.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.real_ep
+def test_levels_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "levels", MNIST, CPU, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert [step["level"] for step in found["steps"]] == [
+        "disabled",
+        "basic",
+        "extended",
+        "layout",
+        "all",
+        "basic",
+        "extended",
+    ]
+    assert found["nodes"] == 12
+
+
+@pytest.fixture
+def interrupt_after(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Have Ctrl-C pressed once so many candidates were tried: the whole search would take too long here."""
+    shown: list[Tried] = []
+
+    def after(count: int) -> None:
+        show = cli_advise.show_tried
+
+        def show_then_interrupt(one: Tried) -> None:
+            show(one)
+            shown.append(one)
+            if len(shown) == count:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(cli_advise, "show_tried", show_then_interrupt)
+
+    return after
+
+
+@pytest.mark.real_ep
+def test_advise_as_json_with_code_that_runs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, interrupt_after: Callable[[int], None]
+) -> None:
+    matrix = tmp_path / "m.toml"
+    matrix.write_text(
+        'schema = 1\n[models]\nsuites = ["zoo"]\n'
+        f'[[target]]\nname = "cpu"\nprovider = "{CPU}"\n'
+        '[[target]]\nname = "gone"\nprovider = "QNNExecutionProvider"\nplugin = "no_such_package"\n',
+        encoding="utf-8",
+    )
+    interrupt_after(2)
+    code, out, _ = run(capsys, "advise", MNIST, str(matrix), "--budget", "300", "--json")
+    found = json.loads(out)
+    assert code == 130
+    assert found["stopped_by"] == "interrupt"
+    assert [one["configuration"] for one in found["ranked"]] == ["cpu"]
+    assert found["ranked"][0]["p50_ms"] > 0
+    assert [one["configuration"] for one in found["fell_out"]] == ["gone"]
+    assert found["fell_out"][0]["why"].startswith("unavailable: plugin package 'no_such_package'")
+    assert found["not_tried"]
+    assert found["winner"] == "cpu"
+    script = tmp_path / "pasted.py"
+    script.write_text(found["code"], encoding="utf-8")
+    subprocess.run([sys.executable, str(script)], check=True, timeout=120)
+
+
+@pytest.mark.real_ep
+def test_advise_for_people(
+    capsys: pytest.CaptureFixture[str], interrupt_after: Callable[[int], None]
+) -> None:
+    interrupt_after(3)
+    code, out, err = run(capsys, "advise", MNIST, CPU, "--budget", "300")
+    assert code == 130
+    assert "winner: cpu" in out
+    assert "not tried: " in out
+    assert "session = ort.InferenceSession(" in out
+    table, _, _ = out.partition("import onnxruntime")
+    assert max(map(len, table.splitlines())) <= 80
+    assert err.count("tried        cpu") == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("levels", "no.onnx"), "no such model"),
+        (("advise", MNIST, CPU, "--budget", "0"), "--budget"),
+        (("advise", MNIST, "--option", "a=b"), "none is named"),
+        (("levels", MNIST, "CPUExecutionProvder"), "did you mean 'CPUExecutionProvider'"),
+        (("levels", MNIST, "no.toml"), "no such file"),
+        (("levels", MNIST, CPU, "--option", "novalue"), "expected KEY=VALUE"),
+    ],
+)
+def test_a_wrong_argument_is_two_lines(
+    arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") <= 3
+
+
+def test_a_provider_makes_a_matrix_with_its_options() -> None:
+    request = Request(provider=CPU, options=["x=1"], device=["type=CPU"])
+    with pytest.raises(UsageError, match="--option x"):
+        wanted_matrix(CPU, request)
+    matrix = wanted_matrix(CPU, Request(provider=CPU, device=["type=CPU"]))
+    (target,) = matrix.targets
+    assert (target.name, target.device) == ("cpu", {"type": "CPU"})
+
+
+def test_axes_of_a_matrix_become_those_of_its_targets(tmp_path: Path) -> None:
+    file = tmp_path / "m.toml"
+    file.write_text(
+        'schema = 1\n[models]\nsuites = ["zoo"]\n[axes]\n"option.a" = ["1", "2"]\n'
+        '[[target]]\nname = "t"\nprovider = "MyExecutionProvider"\nplugin = "x"\n'
+        'axes = { "option.b" = ["3"] }\n',
+        encoding="utf-8",
+    )
+    matrix = wanted_matrix(str(file), Request(provider=""))
+    assert matrix.axes == {}
+    assert matrix.targets[0].axes == {"option.a": ("1", "2"), "option.b": ("3",)}
+
+
+def test_a_model_that_onnxruntime_refuses_has_no_graph(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    head = '<ir_version: 8, opset_import: ["" : 17, "acme" : 1]>'
+    model = onnx.parser.parse_model(f"{head} g (float[1] x) => (float[1] y) {{ y = acme.Do(x) }}")
+    onnx.save(model, tmp_path / "m.onnx")
+    code, out, _ = run(capsys, "levels", str(tmp_path / "m.onnx"), CPU)
+    assert code == 1
+    assert out.count("no graph: disabled, basic, extended, layout, all, ORT basic, ORT extended") == 1
+    assert "invalid_model: " in out
+    assert "nothing, against" not in out
+
+
+def test_hostile_names_stay_in_their_place() -> None:
+    name = "Ev\x1b[31mil\nrow\u202e" + "x" * 100
+    operator = Operator(name, name)
+    step = Step(
+        level="basic",
+        form="onnx",
+        nodes=1,
+        against="model",
+        changes=(Change(kind="fused", before=((operator, 2),), after=((operator, 1),), times=1),),
+    )
+    share = Share(verdict=Verdict.ERROR, reason=name)
+    found = Levels(
+        model=name,
+        opsets={name: 1},
+        nodes=2,
+        nested=0,
+        onnxruntime=name,
+        steps=(step,),
+        operators=(OperatorRow(operator=operator, in_model=2, counts=(1,)),),
+        targets=(TargetShares(target=name, provider="P", shares=(share,)),),
+    )
+    for line in table(found):
+        assert line.isprintable()
+    assert sum("row" in line and line.strip().endswith("1") for line in table(found)) == 1

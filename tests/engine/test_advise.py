@@ -1,0 +1,322 @@
+"""The search for the fastest configuration: its order, its judgement, and the code for the winner."""
+
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.core.latency import Latency, latency_of
+from harness.core.record import SCHEMA, OptionEffect, OutputMetrics, Record
+from harness.core.verdict import Verdict
+from harness.corpus.one_model import open_model
+from harness.engine.advise import Advice, Course, Search, Tried, advise
+from harness.engine.candidates import Candidate, base_of, changes_of
+from harness.engine.job import THREADS
+from harness.engine.session_code import session_code
+from harness.plan.matrix import Matrix, Models
+from harness.plan.target import Runtime, Target
+
+CPU = Target(name="cpu", provider=("CPUExecutionProvider",))
+GPU = Target(
+    name="gpu",
+    provider=("WebGpuExecutionProvider",),
+    plugin="onnxruntime_ep_webgpu",
+    axes={"option.deviceId": ("1", "2")},
+)
+
+
+def latency(ms: float) -> Latency:
+    return latency_of(
+        {
+            "samples_ns": [int(ms * 1e6)],
+            "warm_up": 0,
+            "stopped_by": "budget",
+            "io": "copied",
+            "intra_op_threads": 1,
+            "inter_op_threads": 1,
+            "waiting_threads": None,
+            "host_peak_mib": None,
+            "device_mib": None,
+        }
+    )
+
+
+def tried(
+    candidate: Candidate,
+    ms: float = 1.0,
+    *,
+    bits: float | None = None,
+    verdict: Verdict = Verdict.PASS,
+    seen: bool = True,
+    reason: str = "",
+) -> Tried:
+    record = Record(
+        schema=SCHEMA,
+        cell="s/m[t]",
+        suite="s",
+        model="m",
+        target=candidate.target,
+        provider="P",
+        verdict=verdict,
+        family=verdict.family,
+        expected=True,
+        reason=reason,
+        outputs=(OutputMetrics(name="y", dtype="float32", shape=(1,), delivered_bits=bits),),
+        effect=OptionEffect(options=("ep:x",), seen=seen),
+        latency=latency(ms) if verdict in {Verdict.PASS, Verdict.PASS_PARTIAL} else None,
+    )
+    return Tried(candidate=candidate, record=record)
+
+
+def with_changes(target: str, **changes: str) -> Candidate:
+    return Candidate(target=target, changes=tuple(sorted(changes.items())))
+
+
+def search_of(*targets: Target) -> Search:
+    return Search(targets, [base_of(target, 10.0) for target in targets], {"Conv"})
+
+
+def test_targets_as_they_are_come_first_then_changes_of_the_fastest() -> None:
+    search = search_of(CPU, GPU)
+    assert search.next() == Candidate(target="cpu")
+    search.learn(tried(Candidate(target="cpu"), 5.0))
+    assert search.next() == Candidate(target="gpu")
+    search.learn(tried(Candidate(target="gpu"), 2.0))
+    following = search.next()
+    assert following is not None
+    assert (following.target, len(following.changes)) == ("gpu", 1)
+
+
+def test_what_made_it_faster_is_tried_together() -> None:
+    search = search_of(CPU)
+    base = search.next()
+    assert base is not None
+    search.learn(tried(base, 10.0))
+    threads = search.next()
+    assert threads == with_changes("cpu", **{THREADS: "0"})
+    search.learn(tried(threads, 6.0))
+    level = search.next()
+    assert level == with_changes("cpu", graph_optimization="extended")
+    search.learn(tried(level, 8.0))
+    assert search.next() == with_changes("cpu", graph_optimization="extended", **{THREADS: "0"})
+
+
+def test_a_change_that_is_within_noise_is_not_built_upon() -> None:
+    search = search_of(CPU)
+    candidate = search.next()
+    while candidate is not None:
+        search.learn(tried(candidate, 10.0 if not candidate.changes else 9.8))
+        assert len(candidate.changes) <= 1
+        candidate = search.next()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "hope"),
+    [
+        (Verdict.MISMATCH, True),
+        (Verdict.FALLBACK, True),
+        (Verdict.CRASH, True),
+        (Verdict.HANG, False),
+        (Verdict.UNAVAILABLE, False),
+        (Verdict.INVALID_MODEL, False),
+    ],
+)
+def test_a_target_that_fails_as_it_is_gets_changes_after_all_others(verdict: Verdict, *, hope: bool) -> None:
+    search = search_of(GPU, CPU)
+    for candidate in (search.next(), search.next()):
+        assert candidate is not None
+        search.learn(tried(candidate, verdict=verdict if candidate.target == "gpu" else Verdict.PASS))
+    order = [candidate.target for candidate in search.waiting()]
+    assert order[0] == "cpu"
+    assert ("gpu" in order) is hope
+    assert order == sorted(order)
+
+
+def test_changes_are_those_that_the_catalogue_and_the_matrix_know() -> None:
+    changes = [change for ((change),) in changes_of(GPU, base_of(GPU, 10.0), {"Conv"})]
+    assert ("option.preferredLayout", "NCHW") in changes
+    assert ("option.deviceId", "2") in changes
+    assert ("option.deviceId", "1") not in changes  # that is where it begins
+    assert (THREADS, "0") not in changes
+    assert changes[-1] == ("graph_optimization", "disabled")
+    assert len(changes) == len(set(changes))
+
+
+def test_a_precision_for_other_models_is_not_tried() -> None:
+    def precisions(*operators: str) -> set[str]:
+        changes = changes_of(CPU, base_of(CPU, 10.0), operators)
+        return {value for ((axis, value),) in changes if axis == "precision"}
+
+    assert "ep:int-acc-4" not in precisions("Conv", "MatMul")
+    assert "ep:int-acc-4" in precisions("DequantizeLinear", "MatMul")
+    assert ("ep:bf16-fastmath" in precisions("MatMul")) is (
+        platform.machine().lower() in {"arm64", "aarch64"}
+    )
+
+
+def course_of(*results: Tried, search_until: float = 0.0) -> Course:
+    course = Course(search_of(CPU), search_until)
+    for one in results:
+        course.take(one)
+    return course
+
+
+def test_those_near_the_fastest_are_tried_once_more() -> None:
+    fast, near, far = (Candidate(target="cpu"), with_changes("cpu", a="1"), with_changes("cpu", a="2"))
+    course = course_of(tried(fast, 2.0), tried(near, 2.9), tried(far, 9.0))
+    assert course.next() == fast
+    course.take(tried(fast, 2.5))
+    assert course.next() == near
+    course.take(tried(near, 1.0))
+    assert course.next() is None
+    assert [(one.candidate, one.p50_ms) for one in course.ranked()] == [(near, 1.0), (fast, 2.0), (far, 9.0)]
+
+
+def test_what_fails_the_second_time_is_out() -> None:
+    first, second = Candidate(target="cpu"), with_changes("cpu", a="1")
+    course = course_of(tried(first, 2.0), tried(second, 1.5))
+    assert course.next() == second
+    course.take(tried(second, verdict=Verdict.MISMATCH, reason="off"))
+    assert course.next() == first
+    course.take(tried(first, 2.2))
+    assert [one.candidate for one in course.ranked()] == [first]
+    assert course.results[second].fell_out == "mismatch: off"
+
+
+def test_a_search_that_is_not_over_goes_first_and_one_alone_needs_no_second_round() -> None:
+    course = course_of(search_until=time.monotonic() + 1000)
+    assert course.next() == Candidate(target="cpu")
+    assert course_of(tried(Candidate(target="cpu"))).next() is None
+
+
+def advice(*ranked: Tried) -> Advice:
+    return Advice(
+        ranked=ranked, fell_out=(), not_tried=(), targets={}, fingerprints={}, stopped_by="end", elapsed_s=0.0
+    )
+
+
+def test_the_front_has_what_nothing_beats_in_both() -> None:
+    fast, slow = tried(with_changes("a"), 1.0, bits=8.0), tried(with_changes("b"), 2.0, bits=8.0)
+    exact, exacter = tried(with_changes("c"), 3.0, bits=20.0), tried(with_changes("d"), 4.0)
+    found = advice(fast, slow, exact, exacter)
+    assert found.front == {fast.candidate, exact.candidate, exacter.candidate}
+
+
+def test_the_winner_is_the_simplest_of_those_that_are_equally_fast() -> None:
+    changed = tried(with_changes("a", graph_optimization="basic"), 1.0)
+    plain = tried(with_changes("a"), 1.04)
+    slow = tried(with_changes("b"), 1.2)
+    assert advice(changed, plain, slow).winner == plain
+    partly = tried(with_changes("p"), 1.0, verdict=Verdict.PASS_PARTIAL)
+    assert advice(partly, plain).winner == plain
+    assert advice(partly, slow).winner == partly
+    assert advice().winner is None
+
+
+@pytest.mark.parametrize(
+    ("one", "why"),
+    [
+        (tried(with_changes("a"), verdict=Verdict.FALLBACK, reason="no node"), "fallback: no node"),
+        (tried(with_changes("a"), verdict=Verdict.HANG, reason="no end"), "too slow: no end"),
+        (tried(with_changes("a"), verdict=Verdict.MISMATCH, reason="off by 1"), "mismatch: off by 1"),
+        (tried(with_changes("a"), seen=False), "no effect: the outputs are bit-identical without it"),
+    ],
+)
+def test_what_does_not_pass_is_no_candidate(one: Tried, why: str) -> None:
+    assert one.fell_out == why
+    assert one.p50_ms is None
+
+
+@pytest.mark.real_ep
+def test_an_interruption_ends_it_with_what_is_known_and_its_code_runs_as_pasted(tmp_path: Path) -> None:
+    suite = open_model("zoo/mnist-small-op12")
+    (model,) = suite.models()
+    matrix = Matrix(path="m", schema=1, models=Models(), targets=(CPU,))
+    shown: list[Tried] = []
+
+    def interrupt_after_two(one: Tried) -> None:
+        shown.append(one)
+        if len(shown) == 2:
+            raise KeyboardInterrupt
+
+    until = time.monotonic() + 300
+    found = advise(suite, matrix, until=until, tell=lambda _: None, show=interrupt_after_two)
+    assert found.stopped_by == "interrupt"
+    assert [one.candidate for one in shown] == [
+        Candidate(target="cpu"),
+        with_changes("cpu", **{THREADS: "0"}),
+    ]
+    assert sorted(one.candidate.name for one in found.ranked) == ["cpu", f"cpu, {THREADS}=0"]
+    threads = {one.candidate.name: one.record.latency.intra_op_threads for one in shown if one.record.latency}
+    assert threads == {"cpu": 1, f"cpu, {THREADS}=0": 0}
+    assert found.ranked[0].p50_ms is not None
+    assert found.ranked[0].p50_ms <= (found.ranked[1].p50_ms or 0.0)
+    assert found.not_tried
+    winner = found.winner
+    assert winner is not None
+    cell = winner.candidate.cell(suite.name, model)
+    script = tmp_path / "pasted.py"
+    code = session_code(found.targets["cpu"], cell, suite.model_path(model))
+    script.write_text(code + "print(session.get_providers())\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, check=True, encoding="utf-8", timeout=120
+    )
+    assert "CPUExecutionProvider" in done.stdout
+
+
+@pytest.mark.real_ep
+def test_time_that_is_up_ends_it_with_what_is_known() -> None:
+    suite = open_model("zoo/mnist-small-op12")
+    matrix = Matrix(path="m", schema=1, models=Models(), targets=(CPU,))
+    found = advise(suite, matrix, until=time.monotonic() + 0.01, tell=lambda _: None, show=lambda _: None)
+    assert found.stopped_by == "budget"
+    assert Candidate(target="cpu") in found.not_tried
+    assert found.ranked == ()
+
+
+def test_code_says_everything_that_the_session_has() -> None:
+    target = Target(
+        name="t",
+        provider=("QNNExecutionProvider", "XnnpackExecutionProvider"),
+        plugin="onnxruntime_qnn",
+        device={"type": "NPU", "soc": "v'73"},
+        options={"backend_type": "htp"},
+        env={"QNN_LOG": '"1"'},
+        runtime=Runtime(packages=("onnxruntime-qnn==2.7.0",)),
+    )
+    cell = Candidate(
+        target="t",
+        changes=(
+            ("graph_optimization", "disabled"),
+            (THREADS, "0"),
+            ("option.htp_performance_mode", "burst"),
+        ),
+    ).cell("s", "m")
+    code = session_code(target, cell, Path("it's a model.onnx"))
+    compile(code, "pasted", "exec")
+    for part in (
+        "# In an environment with onnxruntime-qnn==2.7.0.",
+        "os.environ['QNN_LOG'] = '\"1\"'",
+        "import onnxruntime_qnn\n",
+        "ORT_DISABLE_ALL",
+        "options.intra_op_num_threads = 0",
+        "ort.register_execution_provider_library('QNNExecutionProvider', onnxruntime_qnn.get_library_path())",
+        "'htp_performance_mode': 'burst'",
+        "== 'npu'",
+        "options.add_provider('XnnpackExecutionProvider', {})",
+        '"it\'s a model.onnx"',
+    ):
+        assert part in code
+    assert code.index("os.environ") < code.index("import onnxruntime as ort")
+
+
+def test_code_of_a_library_imports_no_package() -> None:
+    target = msgspec.structs.replace(GPU, plugin="/opt/libep.so", axes={})
+    code = session_code(target, Candidate(target="gpu").cell("s", "m"), Path("m.onnx"))
+    compile(code, "pasted", "exec")
+    assert "register_execution_provider_library('WebGpuExecutionProvider', '/opt/libep.so')" in code
+    assert code.count("import ") == 1
