@@ -28,7 +28,9 @@ def register(config: pytest.Config, matrices: tuple[Path, ...]) -> None:
         register(Shares(), "ep_harness_shares")
 
 
-INDIFFERENT = frozenset({"_pytest", "_hypothesis_pytestplugin", "harness", "pytest_cov", "syrupy", "xdist"})
+INDIFFERENT = frozenset(
+    {"_pytest", "_hypothesis_pytestplugin", "harness", "pytest_benchmark", "pytest_cov", "syrupy", "xdist"}
+)
 """Packages whose hooks have nothing to do where an item is no Python function and a phase is empty."""
 
 

@@ -29,7 +29,8 @@ class MatrixFile(pytest.File):
         for cell in self.plan.cells:
             # Given as text, the node id is read as --lf reads it from its cache, with the brackets apart.
             name = cell.id
-            yield CellItem.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", cell=cell)
+            kind = CellItem if self.plan.latency(cell) is None else TimedCellItem
+            yield kind.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", cell=cell)
 
 
 class CellItem(pytest.Item):
@@ -70,6 +71,16 @@ class CellItem(pytest.Item):
     def location(self) -> tuple[str, int | None, str]:
         """``reportinfo`` with the path relative to rootdir, which is what the matrix's node id is."""
         return self.nodeid.removesuffix(f"::{self.name}"), 0, f"cell {self.name}"
+
+
+class TimedCellItem(CellItem):
+    """A cell whose latency is measured.
+
+    Attributes:
+        fixturenames: What pytest-benchmark knows a benchmark by: ``--benchmark-only``, ``--benchmark-skip``.
+    """
+
+    fixturenames = ("benchmark",)
 
 
 def node_id(config: pytest.Config, path: Path) -> str:

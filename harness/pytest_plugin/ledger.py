@@ -1,5 +1,6 @@
 """The books of a run, kept by the one process that owns it: records into totals and into the run folder."""
 
+import functools
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,12 @@ import msgspec
 import pytest
 
 from harness.core.errors import UsageError
+from harness.core.record import Record
 from harness.engine.durations import Durations
 from harness.engine.run_folder import RunFolder
 from harness.engine.tally import Tally
 from harness.plan.plan import Plan
+from harness.pytest_plugin.benchmarks import add_benchmark, why_not_measured
 from harness.pytest_plugin.items import CellItem, node_id
 from harness.pytest_plugin.session import Matrices, News
 from harness.pytest_plugin.summary import write_summary
@@ -46,15 +49,19 @@ class Book:
     Args:
         plan: The selected cells.
         out: Where the run folder is to be; None for none.
+        benchmark: Called with each record that has a latency.
 
     Raises:
         UsageError: The run folder cannot be made.
     """
 
-    def __init__(self, plan: Plan, out: Path | None) -> None:
+    def __init__(self, plan: Plan, out: Path | None, benchmark: Callable[[Record], None]) -> None:
         self.tally = Tally(plan)
         self.durations = Durations(Path(plan.matrix.path))
         self.folder = None if out is None else RunFolder.create(out, plan)
+        self.timed = sum(plan.latency(cell) is not None for cell in plan.cells)
+        """Cells whose latency the matrix asks for."""
+        self._benchmark = benchmark
         self._awaited = {cell.id for cell in plan.cells}
 
     @property
@@ -70,6 +77,8 @@ class Book:
                 self._awaited.remove(record.cell)
                 self.tally.add(record)
                 fresh.append(record)
+                if record.latency is not None:
+                    self._benchmark(record)
         self.durations.note(fresh)
         if self.folder is not None:
             for ready in news.ready:
@@ -144,6 +153,7 @@ class Ledger:
                     book.tally.rows(),
                     book.missing,
                     folder,
+                    unmeasured=why_not_measured(self._config) if book.timed else "",
                 )
 
     def _open(self, selected: Iterable[tuple[Path, str]]) -> None:
@@ -154,8 +164,13 @@ class Ledger:
         for path, wanted in ids.items():
             plan, _ = self._matrices.prepared(path)
             narrowed = Plan(matrix=plan.matrix, cells=tuple(cell for cell in plan.cells if cell.id in wanted))
+            head = node_id(self._config, path)
             try:
-                self._books[str(path)] = Book(narrowed, None if out is None else Path(out))
+                self._books[str(path)] = Book(
+                    narrowed,
+                    None if out is None else Path(out),
+                    functools.partial(add_benchmark, self._config, head),
+                )
             except UsageError as error:
                 raise pytest.UsageError(*map(str, error.problems)) from error
 

@@ -18,7 +18,9 @@ from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, TargetReady, Warned
 from harness.engine.prepare import prepare
 from harness.plan.plan import Plan
+from harness.pytest_plugin.benchmarks import why_not_measured
 from harness.pytest_plugin.outcome import excerpt
+from harness.pytest_plugin.plugin import MATRICES
 
 Settle = Callable[[Finished, Callable[[str], None]], Finished]
 
@@ -39,11 +41,14 @@ class EngineRun:
         processes: Target processes at once.
         settle: Called with each result as it arrives, and with whom to tell what is to be warned of; what it
             returns is kept until it is taken.
+        measures: Whether latency is measured.
     """
 
-    def __init__(self, plan: Plan, suites: Mapping[str, Suite], processes: int, settle: Settle) -> None:
+    def __init__(
+        self, plan: Plan, suites: Mapping[str, Suite], processes: int, settle: Settle, *, measures: bool
+    ) -> None:
         durations = Durations(Path(plan.matrix.path))
-        self._engine = Engine(plan, suites, processes, durations.known_ms())
+        self._engine = Engine(plan, suites, processes, durations.known_ms(), measures=measures)
         self._batches = self._engine.batches()
         self._settle = settle
         self._known: set[str] = set()
@@ -118,6 +123,7 @@ class Matrices:
         self._processes = max(1, (os.cpu_count() or 1) // workers)
         out = config.getoption("ep_out")
         self._out = None if out is None else Path(out)
+        self._config = config
         self._here = config.invocation_params.dir
         self._prepared: dict[Path, tuple[Plan, dict[str, Suite]]] = {}
         self._item_runs: dict[Path, EngineRun] = {}
@@ -138,14 +144,21 @@ class Matrices:
     def for_items(self, path: Path) -> EngineRun:
         """The engine that serves items: of a result it keeps no more than a report shows."""
         if path not in self._item_runs:
-            self._item_runs[path] = EngineRun(*self.prepared(path), self._processes, self._keep_little)
+            self._item_runs[path] = EngineRun(
+                *self.prepared(path),
+                self._processes,
+                self._keep_little,
+                measures=not why_not_measured(self._config),
+            )
         return self._item_runs[path]
 
     def for_tests(self, path: Path) -> EngineRun:
         """The engine that serves tests written in Python, which get the outputs too."""
         if path not in self._test_runs:
+            # Where matrices are named, their cells are run ahead, and would be in the way.
+            measures = not (self._config.stash[MATRICES] or why_not_measured(self._config))
             self._test_runs[path] = EngineRun(
-                *self.prepared(path), self._processes, lambda finished, _: finished
+                *self.prepared(path), self._processes, lambda finished, _: finished, measures=measures
             )
         return self._test_runs[path]
 

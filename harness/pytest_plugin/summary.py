@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.text import visible
-from harness.engine.summary import WIDTH, flaky_line, table
+from harness.engine.summary import WIDTH, flaky_line, latency_line, table
 from harness.engine.tally import TargetRow
 
 
@@ -17,6 +17,8 @@ def write_summary(
     rows: Sequence[TargetRow],
     missing: int,
     folder: Path | None,
+    *,
+    unmeasured: str = "",
 ) -> None:
     """Write one matrix's table.
 
@@ -26,6 +28,7 @@ def write_summary(
         rows: One for each target.
         missing: Planned cells without a record.
         folder: The run folder, where there is one.
+        unmeasured: Why the latency that the matrix asks for was not measured; empty where it was.
     """
     terminal.section(f"execution providers: {visible(matrix)}")
     for line in table(rows):
@@ -41,5 +44,9 @@ def write_summary(
         terminal.write_line(
             f"incomplete: {missing} of {sum(row.planned for row in rows)} cells have no record"
         )
+    if latency := latency_line(rows):
+        terminal.write_line(f"latency: {latency}")
+    if unmeasured:
+        terminal.write_line(f"latency was not measured: {unmeasured}")
     if folder is not None:
         terminal.write_line(f"records: {folder}")

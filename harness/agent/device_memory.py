@@ -1,0 +1,114 @@
+"""Device memory that this process holds, from whoever counts it: the kernel's DRM drivers, or NVIDIA's NVML.
+
+onnxruntime's Python API does not say what the allocators of a provider hold.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import sys
+from typing import Any
+
+# What a driver says of an open device: "drm-memory-vram: 1024 KiB" or, newer ones, "drm-resident-vram:".
+REGION = re.compile(r"drm-(resident|memory)-([\w-]+):\s*(\d+)\s*(KiB|MiB|)")
+BYTES = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+HOST_REGIONS = re.compile(r"gtt|cpu|system\d*|stolen.*|shared|active|purgeable")
+NVML = {"linux": "libnvidia-ml.so.1", "win32": "nvml.dll"}
+NOT_KNOWN = (1 << 64) - 1  # NVML_VALUE_NOT_AVAILABLE, such as under Windows' display driver model
+MOST_PROCESSES = 256
+
+
+def device_mib() -> float | None:
+    """MiB on all devices; None where nobody tells of any."""
+    found = [
+        held for held in (of_drm("/proc/self/fdinfo"), of_nvml(load_nvml(), os.getpid())) if held is not None
+    ]
+    return round(sum(found) / (1 << 20), 2) if found else None
+
+
+def of_drm(folder: str) -> int | None:
+    """Bytes on devices with a DRM driver; None where this process has none open.
+
+    As Documentation/gpu/drm-usage-stats.rst of Linux has it. Memory of the host that a device has mapped is
+    the host's, and counted there.
+    """
+    clients: dict[tuple[str, str], dict[str, dict[str, int]]] = {}
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return None
+    for name in names:
+        with contextlib.suppress(OSError):
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                text = file.read(65536)
+            facts = dict(re.findall(r"^(drm-[\w-]+):\s*(\S+)", text, re.MULTILINE))
+            if "drm-client-id" in facts:
+                # A device opened once and duplicated shows up twice, with one client id.
+                client = clients.setdefault((facts.get("drm-pdev", ""), facts["drm-client-id"]), {})
+                for kind, region, count, unit in REGION.findall(text):
+                    client.setdefault(kind, {})[region] = int(count) * BYTES[unit]
+    if not clients:
+        return None
+    total = 0
+    for client in clients.values():
+        regions = client.get("resident") or client.get("memory") or {}
+        total += sum(size for region, size in regions.items() if not HOST_REGIONS.fullmatch(region))
+    return total
+
+
+class Process(ctypes.Structure):
+    """``nvmlProcessInfo_t`` of NVML's version 3."""
+
+    _fields_ = (
+        ("pid", ctypes.c_uint),
+        ("used", ctypes.c_ulonglong),
+        ("gpu_instance", ctypes.c_uint),
+        ("compute_instance", ctypes.c_uint),
+    )
+
+
+def load_nvml() -> Any:
+    """NVIDIA's library, which comes with the driver; None where there is none."""
+    try:
+        return ctypes.CDLL(NVML[sys.platform])
+    except (OSError, KeyError):
+        return None
+
+
+def of_nvml(nvml: Any, pid: int) -> int | None:
+    """Bytes on NVIDIA's devices; None where NVML does not know of this process (as in a container)."""
+    if nvml is None:
+        return None
+    try:
+        if nvml.nvmlInit_v2():
+            return None
+    except AttributeError:
+        return None
+    try:
+        return _on_nvidia(nvml, pid)
+    except AttributeError:  # a driver too old to tell
+        return None
+    finally:
+        nvml.nvmlShutdown()
+
+
+def _on_nvidia(nvml: Any, pid: int) -> int | None:
+    devices = ctypes.c_uint(0)
+    if nvml.nvmlDeviceGetCount_v2(ctypes.byref(devices)):
+        return None
+    total = None
+    for index in range(devices.value):
+        device = ctypes.c_void_p()
+        if nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(device)):
+            continue
+        count = ctypes.c_uint(MOST_PROCESSES)
+        processes = (Process * MOST_PROCESSES)()
+        if nvml.nvmlDeviceGetComputeRunningProcesses_v3(device, ctypes.byref(count), processes):
+            continue
+        for process in processes[: count.value]:
+            if process.pid == pid and process.used != NOT_KNOWN:
+                total = (total or 0) + process.used
+    return total

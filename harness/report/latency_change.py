@@ -1,0 +1,196 @@
+"""Whether one cell became slower from one run to another, told apart from noise.
+
+The times of consecutive runs are neither normal nor independent: they have a floor, a long tail, and
+phases. So the answer comes from intervals of two quantiles, by a bootstrap of moving blocks, which keeps
+neighbours together (Kuensch, "The jackknife and the bootstrap for general stationary observations", Annals
+of Statistics 17, 1989). Where a side has several runs of the harness, these are drawn first, for two
+processes differ by more than the runs within one (Kalibera and Jones, "Rigorous benchmarking in reasonable
+time", ISMM 2013).
+
+The quantiles are the median and the lower decile. What disturbs a measurement only ever adds to it, so the
+fastest runs are the least disturbed ones (Chen and Revels, "Robust benchmarking in noisy environments",
+arXiv:1608.04295): a provider that became slower is slower in both, while a busy neighbour may leave the
+lower decile where it was.
+
+An interval is held against a region around 1 in which a change is of no interest (Schuirmann's two one-
+sided tests, 1987): wholly inside is *same*, wholly outside *slower* or *faster*, across its border
+*unclear*.
+"""
+
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.core.latency import Latency
+
+FLOOR = 0.05
+"""A change by this share or less is of no interest: where code and data happen to lie in memory alone makes
+that much (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009)."""
+
+FLOOR_MS = 0.01
+"""Nor is one by so many milliseconds: some of the time of the smallest models is Python's."""
+
+CONFIDENCE = 0.99
+"""Of each interval; a report compares hundreds of cells."""
+
+RESAMPLES = 1000
+
+FEWEST_RUNS = 10
+"""Samples of each side without which nothing can be said."""
+
+_QUANTILES = (0.1, 0.5)
+
+Verdict = Literal["slower", "faster", "same", "unclear"]
+Floats = NDArray[np.float64]
+
+
+class LatencyChange(msgspec.Struct, frozen=True, kw_only=True):
+    """How a cell's latency changed.
+
+    Attributes:
+        verdict: ``unclear`` where noise hides what happened, or the sides cannot be compared.
+        ratio: Median after over median before; null where that is zero.
+        low: Lower end of the interval of the ratio of medians; null where there is none.
+        high: Its upper end.
+        reason: One line for people.
+    """
+
+    verdict: Verdict
+    ratio: float | None
+    low: float | None
+    high: float | None
+    reason: str
+
+
+def latency_change(before: Sequence[Latency], after: Sequence[Latency]) -> LatencyChange:
+    """Compare one cell's latency before and after.
+
+    The same samples give the same answer each time.
+
+    Args:
+        before: From one run of the harness or, which is better, several; at least one.
+        after: Likewise.
+    """
+    medians = tuple(float(np.median(_pooled(side))) for side in (before, after))
+    ratio = medians[1] / medians[0] if medians[0] else None
+    if why_not := _not_comparable(before, after):
+        return LatencyChange(verdict="unclear", ratio=ratio, low=None, high=None, reason=why_not)
+    tail = (1 - CONFIDENCE) / 2
+    ratios = _quantiles(after) / _quantiles(before)
+    low, high = np.quantile(ratios, (tail, 1 - tail), axis=0, method="nearest")
+    verdict = _judged(low, high, 1 + max(FLOOR, FLOOR_MS / min(medians)))
+    reason = f"{medians[0]:.4g} ms became {medians[1]:.4g} ms: {low[-1]:.3g} to {high[-1]:.3g} times"
+    if excuse := _excuse(verdict, before, after):
+        verdict, reason = "unclear", f"{reason}, but {excuse}"
+    elif verdict == "unclear":
+        reason += f", and {low[0]:.3g} to {high[0]:.3g} times in the fastest runs"
+    return LatencyChange(
+        verdict=verdict, ratio=ratio, low=float(low[-1]), high=float(high[-1]), reason=reason
+    )
+
+
+def unlike(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
+    """Why the latencies of two environments cannot be compared; empty where they can.
+
+    Versions may differ, for they are what is compared: those of onnxruntime, of a provider, of a driver. The
+    hardware may not, nor the operating system, nor the number of threads.
+
+    Args:
+        before: An environment of ``run.json``.
+        after: Another one.
+    """
+    pairs = (
+        (key, old, new) for (key, old), (_, new) in zip(_hardware(before), _hardware(after), strict=True)
+    )
+    return tuple(f"{key}: {old} became {new}" for key, old, new in pairs if old != new)
+
+
+def _hardware(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
+    devices = environment.get("devices")
+    chosen = (
+        [device.get("device") for device in devices if isinstance(device, dict)]
+        if isinstance(devices, list)
+        else []
+    )
+    # What a device says of itself besides may hold a driver's version.
+    kinds = [
+        {key: device.get(key) for key in ("type", "vendor_id", "device_id")}
+        for device in chosen
+        if isinstance(device, dict)
+    ]
+    return [
+        ("machine", str(environment.get("machine", "unknown"))),
+        ("processor", str(environment.get("processor", "unknown"))),
+        ("system", str(environment.get("platform", "unknown")).partition("-")[0]),
+        ("threads", str(environment.get("session", "unknown"))),
+        ("devices", str(kinds)),
+    ]
+
+
+def _not_comparable(before: Sequence[Latency], after: Sequence[Latency]) -> str:
+    both = (*before, *after)
+    for field, what in (
+        ("io", "inputs and outputs"),
+        ("intra_op_threads", "threads within an operator"),
+        ("inter_op_threads", "threads across operators"),
+    ):
+        values = {getattr(latency, field) for latency in both}
+        if len(values) > 1:
+            return f"measured in different ways: {what} {' and '.join(sorted(map(str, values)))}"
+    fewest = min(len(_pooled(side)) for side in (before, after))
+    if fewest < FEWEST_RUNS:
+        return f"{fewest} of the {FEWEST_RUNS} timed runs that it takes to tell a change from noise"
+    if not all(_pooled(side).min() > 0 for side in (before, after)):
+        return "a run of 0 ms: the clock is too coarse"
+    return ""
+
+
+def _judged(low: Floats, high: Floats, bound: float) -> Verdict:
+    """Where the intervals of all quantiles lie; ``bound`` ends the region in which nobody cares."""
+    if low.min() > bound:
+        return "slower"
+    if high.max() < 1 / bound:
+        return "faster"
+    return "same" if low.min() >= 1 / bound and high.max() <= bound else "unclear"
+
+
+def _excuse(verdict: Verdict, before: Sequence[Latency], after: Sequence[Latency]) -> str:
+    """Who was in the way of the slower side; only that could have made the difference."""
+    suspects = {"slower": after, "faster": before}.get(verdict, ())
+    if not any(latency.disturbed for latency in suspects):
+        return ""
+    return f"something else wanted the processors {'now' if verdict == 'slower' else 'before'}"
+
+
+def _quantiles(side: Sequence[Latency]) -> Floats:
+    """Quantiles of resampled runs, shape ``(RESAMPLES, len(_QUANTILES))``."""
+    series = [np.asarray(latency.samples_ms) for latency in side]
+    # From the data: the two sides draw independently, and whichever comes first, the answer is the same.
+    generator = np.random.default_rng([zlib.crc32(samples.tobytes()) for samples in series])
+    if len(series) == 1:
+        return _of(_blocks(series[0], RESAMPLES, generator))
+    drawn = generator.integers(0, len(series), (RESAMPLES, len(series)))
+    pools = (np.concatenate([_blocks(series[index], 1, generator)[0] for index in row]) for row in drawn)
+    return np.concatenate([_of(pool[np.newaxis]) for pool in pools])
+
+
+def _blocks(samples: Floats, count: int, generator: np.random.Generator) -> Floats:
+    """``count`` resamples of ``samples``, made of blocks of neighbours; the last block is cut."""
+    length = math.ceil(len(samples) ** (1 / 3))
+    starts = generator.integers(0, len(samples) - length + 1, (count, math.ceil(len(samples) / length)))
+    indices = (starts[:, :, np.newaxis] + np.arange(length)).reshape(count, -1)
+    return samples[indices[:, : len(samples)]]
+
+
+def _of(resamples: Floats) -> Floats:
+    quantiles: Floats = np.quantile(resamples, _QUANTILES, axis=1).T
+    return quantiles
+
+
+def _pooled(side: Sequence[Latency]) -> Floats:
+    return np.concatenate([np.asarray(latency.samples_ms) for latency in side])

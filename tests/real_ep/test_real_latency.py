@@ -1,0 +1,54 @@
+"""Latency on real execution providers, with inputs and outputs copied and bound."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from harness.core.record import Record
+from harness.core.verdict import Verdict
+from harness.data_files import data_root
+from harness.engine.engine import Engine
+from harness.engine.events import Finished
+from harness.engine.prepare import open_suites
+from harness.plan.expand import expand
+from harness.plan.matrix import matrix_from
+
+pytestmark = pytest.mark.real_ep
+
+TARGETS = ["cpu", "webgpu-swiftshader"]
+
+
+@pytest.fixture(scope="module")
+def records() -> dict[str, Record]:
+    local = tomllib.loads((data_root() / "matrices" / "local.toml").read_text(encoding="utf-8"))
+    table = {
+        "schema": 1,
+        "models": {"suites": ["onnx-node"]},
+        "axes": {"scenario": ["plain", "io_binding"]},
+        "target": [target for target in local["target"] if target["name"] in TARGETS],
+        "latency": [{"warm_up": 2, "repeats": 12, "budget_s": 60}],
+    }
+    matrix = matrix_from(table, Path("latency.toml"))
+    plan = expand(matrix, {"onnx-node": ["test_matmul_2d"]})
+    engine = Engine(plan, open_suites(matrix))
+    engine.submit(plan.cells)
+    engine.drain()
+    found = [event.record for event in engine.events() if isinstance(event, Finished)]
+    engine.close()
+    return {f"{record.target} {record.axes['scenario']}": record for record in found}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_runs_are_timed_with_inputs_and_outputs_copied_and_bound(
+    records: dict[str, Record], target: str
+) -> None:
+    plain, bound = records[f"{target} plain"], records[f"{target} io_binding"]
+    if plain.verdict is Verdict.UNAVAILABLE:
+        pytest.skip(plain.reason)
+    for record, io in ((plain, "copied"), (bound, "bound")):
+        assert record.verdict is Verdict.PASS, record.reason
+        assert record.latency is not None
+        assert (record.latency.runs, record.latency.warm_up, record.latency.io) == (12, 2, io)
+        assert 0 < record.latency.min_ms <= record.latency.p50_ms <= record.latency.max_ms
+        assert record.timings_ms["create"] > 0

@@ -1,0 +1,136 @@
+"""The page *Performance*: who was fastest, and what a reader must know to compare."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.core.latency import Latency, latency_of
+from harness.core.record import Record
+from harness.core.verdict import Verdict
+from harness.report import performance as module
+from harness.report.cell import ReportCell
+from harness.report.lane import lane_of, lanes
+from harness.report.performance import Performance, performance
+from harness.report.render import render
+
+MakeRecord = Callable[..., Record]
+
+
+def latency(*samples_ms: float, **changes: Any) -> Latency:
+    made = latency_of(
+        {
+            "samples_ns": [round(ms * 1e6) for ms in samples_ms],
+            "warm_up": 2,
+            "stopped_by": "repeats",
+            "io": "copied",
+            "intra_op_threads": 1,
+            "inter_op_threads": 1,
+            "waiting_threads": 0.0,
+            "host_peak_mib": 80.4,
+            "device_mib": None,
+        }
+    )
+    return msgspec.structs.replace(made, **changes)
+
+
+def page_of(records: list[Record]) -> Performance | None:
+    cells = [ReportCell(record=one, lane=lane_of(one), folder=Path("run"), href="") for one in records]
+    return performance(cells, lanes((cell.lane for cell in cells), []))
+
+
+def test_there_is_no_page_where_nothing_was_measured(record: MakeRecord) -> None:
+    assert page_of([record(), record("test_add")]) is None
+    assert page_of([]) is None
+
+
+def test_the_fastest_stands_first_and_the_others_are_held_against_it(record: MakeRecord) -> None:
+    page = page_of(
+        [
+            record("a", "slow", latency=latency(*range(20, 30))),
+            record("a", "quick", latency=latency(*range(10, 20))),
+            record("b", "slow", latency=latency(5.0, stopped_by="budget")),
+            record("c", "slow"),
+        ]
+    )
+    assert page is not None
+    first, second = page.models
+    assert [(cell.lane.target, cell.times, cell.fastest) for cell in first.cells] == [
+        ("quick", "1", True),
+        ("slow", "1.69", False),
+    ]
+    assert first.cells[0].median == "14.5"
+    assert first.cells[0].p99 == "–"  # noqa: RUF001 - a typographic dash
+    assert first.cells[0].plot[-1] < first.cells[1].plot[-1] == 100.0
+    assert [cell.plot == tuple(sorted(cell.plot)) for cell in first.cells] == [True, True]
+    assert second.name == "onnx-node/b"
+    assert [(cell.times, cell.fastest, cell.notes) for cell in second.cells] == [
+        ("", False, ("1 run, then the time was up",))
+    ]
+    assert [(speed.lane.target, speed.measured, speed.fastest, speed.compared) for speed in page.lanes] == [
+        ("slow", 2, 0, 1),
+        ("quick", 1, 1, 1),
+    ]
+
+
+def test_what_makes_times_hard_to_compare_is_said(record: MakeRecord) -> None:
+    page = page_of(
+        [
+            record("a", "npu", latency=latency(1.0, waiting_threads=0.2, device_mib=12.0)),
+            record("a", "cpu", Verdict.PASS_PARTIAL, latency=latency(2.0, intra_op_threads=0)),
+            record(
+                "a",
+                "gpu",
+                axes={"scenario": "io_binding"},
+                latency=latency(3.0, io="bound", host_peak_mib=None),
+            ),
+        ]
+    )
+    assert page is not None
+    npu, cpu, gpu = page.models[0].cells
+    assert (npu.disturbed, cpu.disturbed, gpu.disturbed) == (True, False, False)
+    assert page.disturbed == 1
+    assert (npu.memory, gpu.memory) == ("80 MiB + 12 MiB on the device", "unknown")
+    assert page.threads == ""
+    assert "1 thread within an operator and 1 thread across operators" in npu.notes
+    assert cpu.notes[0] == "partly on the CPU"
+    assert cpu.notes[1].startswith("as many threads as onnxruntime chooses within an operator")
+    assert gpu.notes[0] == "inputs and outputs bound"
+
+
+def test_a_page_shows_as_much_as_a_browser_opens_at_once(record: MakeRecord, monkeypatch: Any) -> None:
+    monkeypatch.setattr(module, "MOST_CELLS", 3)
+    records = [record(f"m{number}", target, latency=latency(1.0)) for number in range(4) for target in "xy"]
+    page = page_of(records)
+    assert page is not None
+    assert (len(page.models), page.cells, page.left_out) == (1, 8, 6)
+
+
+def test_the_page_is_inert_and_every_figure_is_on_it(
+    record: MakeRecord, write_run: Callable[..., Path], tmp_path: Path
+) -> None:
+    hostile = "</script><img src=x onerror=alert(1)>"
+    folder = write_run(
+        "run",
+        [
+            record(hostile, hostile, latency=latency(*[0.5] * 100, waiting_threads=0.5)),
+            record(hostile, "cpu", latency=latency(*[1.25] * 100)),
+        ],
+    )
+    index = render([folder], tmp_path / "report")
+    page = (index.parent / "performance.html").read_text(encoding="utf-8")
+    assert "<img" not in page
+    assert 'href="performance.html"' in index.read_text(encoding="utf-8")
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+    for said in ("★ fastest", "2.5×", "1 cell was disturbed", "100 runs", "80 MiB", "of 1 model "):  # noqa: RUF001
+        assert said in text
+
+
+def test_a_run_without_latency_has_no_such_page(
+    record: MakeRecord, write_run: Callable[..., Path], tmp_path: Path
+) -> None:
+    index = render([write_run("run", [record()])], tmp_path / "report")
+    assert not (index.parent / "performance.html").exists()
+    assert "performance.html" not in index.read_text(encoding="utf-8")
