@@ -65,13 +65,13 @@ def check(request: Request, *, model: str | None, out: Path | None, with_report:
     """
     name = short_name(request.provider)
     folder = out or default_folder(PurePath(f"check-{name}"))
-    content = "\n".join(_matrix(request, name))
+    content = "\n".join(matrix_lines(request, name))
     file = folder / MATRIX
     try:
         matrix = matrix_from(tomllib.loads(content), file)
         suites = open_suites(matrix)
     except UsageError as error:
-        raise UsageError(*(_as_argument(problem, file) for problem in error.problems)) from error
+        raise UsageError(*(as_argument(problem, file) for problem in error.problems)) from error
     selection = Selection(model=model)
     selection.of(expand(matrix, {suite: opened.models() for suite, opened in suites.items()}))
     try:
@@ -87,8 +87,8 @@ def check(request: Request, *, model: str | None, out: Path | None, with_report:
     return run(file, out=folder, resume=None, selection=selection, with_report=with_report)
 
 
-def _matrix(request: Request, name: str) -> Iterator[str]:
-    """The lines of the matrix file."""
+def matrix_lines(request: Request, name: str) -> Iterator[str]:
+    """The lines of a matrix file for what is asked for; its only target has this name."""
     yield "# Written by `ep-harness check`. Every key: docs/reference/matrix.md."
     yield "schema = 1"
     yield ""
@@ -124,7 +124,7 @@ def _pairs(given: Sequence[str], flag: str) -> Mapping[str, str]:
     return pairs
 
 
-def _as_argument(problem: Problem, file: Path) -> Problem:
+def as_argument(problem: Problem, file: Path) -> Problem:
     """A problem of the matrix as one of the command that it was made of."""
     where = problem.where.removeprefix(f"{file}: ")
     for place, argument in _ARGUMENTS.items():

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness import __version__
+from harness.cli.results import add_result_commands
 from harness.core.errors import HarnessError
+from harness.core.text import visible
 from harness.engine.tally import EXIT_INTERRUPTED, EXIT_USAGE
 
 if TYPE_CHECKING:
+    from harness.cli.check import Request
     from harness.cli.selection import Selection
 
 _MATRIX = "matrix file (TOML); see docs/reference/matrix.md"
@@ -30,7 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(arguments.command(arguments))
     except HarnessError as error:
-        print(f"ep-harness: {error}", file=sys.stderr)  # noqa: T201 - what a command is for
+        # Names from models and runs may stand in it.
+        print(visible(f"ep-harness: {error}"), file=sys.stderr)  # noqa: T201 - what a command is for
         return EXIT_USAGE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
@@ -69,6 +73,18 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--out", type=Path, metavar="DIR", help="default: runs/check-<provider>-<time>")
     check.add_argument("--no-report", action="store_true", help="do not render the HTML report")
 
+    levels = commands.add_parser("levels", help="what graph optimization makes of a model, level by level")
+    levels.set_defaults(command=_levels)
+    _add_model_and_targets(levels)
+    levels.add_argument("--out", type=Path, metavar="DIR", help="write a page into this folder, too")
+    levels.add_argument("--json", action="store_true", help="one JSON object in place of the tables")
+
+    advise = commands.add_parser("advise", help="the fastest configuration that passes, for one model")
+    advise.set_defaults(command=_advise)
+    _add_model_and_targets(advise)
+    advise.add_argument("--budget", type=float, default=120.0, metavar="S", help="seconds; default: 120")
+    advise.add_argument("--json", action="store_true", help="one JSON object, with every record")
+
     listing = commands.add_parser("list", help="show the plan of a matrix without running it")
     listing.set_defaults(command=_list)
     listing.add_argument("matrix", type=Path, nargs="?", help=_MATRIX)
@@ -88,11 +104,7 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=Path, metavar="FILE", default=Path("matrix.toml"), help="default: matrix.toml"
     )
 
-    report = commands.add_parser("report", help="render the HTML report of finished runs")
-    report.set_defaults(command=_report)
-    report.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folder")
-    report.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the report")
-
+    add_result_commands(commands)
     _add_runtime(commands.add_parser("runtime", help="environments that are built from package names"))
     return parser
 
@@ -119,6 +131,19 @@ def _add_runtime(parser: argparse.ArgumentParser) -> None:
     which = prune.add_mutually_exclusive_group()
     which.add_argument("--older-than", type=float, default=30.0, metavar="DAYS", help="other than 30 days")
     which.add_argument("--all", action="store_true", help="remove every one")
+
+
+def _add_model_and_targets(command: argparse.ArgumentParser) -> None:
+    command.add_argument("model", metavar="MODEL", help="an .onnx file, or suite/model: zoo/vit-small-op17")
+    command.add_argument(
+        "where",
+        nargs="?",
+        metavar="MATRIX-or-PROVIDER",
+        help="a matrix file (*.toml), or a provider's exact name; default: whatever computes here",
+    )
+    command.add_argument("--plugin", metavar="PACKAGE-OR-PATH", help="plugin EP: its package or library")
+    command.add_argument("--option", action="append", default=[], metavar="K=V", help="provider option")
+    command.add_argument("--device", action="append", default=[], metavar="K=V", help="only such a device")
 
 
 def _add_selection(command: argparse.ArgumentParser) -> None:
@@ -172,6 +197,41 @@ def _check(arguments: argparse.Namespace) -> int:
     return check(request, model=arguments.model, out=arguments.out, with_report=not arguments.no_report)
 
 
+def _levels(arguments: argparse.Namespace) -> int:
+    from harness.cli.levels import levels
+
+    return levels(
+        arguments.model,
+        arguments.where,
+        _way_to_use(arguments),
+        out=arguments.out,
+        as_json=arguments.json,
+    )
+
+
+def _advise(arguments: argparse.Namespace) -> int:
+    from harness.cli.advise import advise_on
+
+    return advise_on(
+        arguments.model,
+        arguments.where,
+        _way_to_use(arguments),
+        budget_s=arguments.budget,
+        as_json=arguments.json,
+    )
+
+
+def _way_to_use(arguments: argparse.Namespace) -> "Request":
+    from harness.cli.check import Request
+
+    return Request(
+        provider=arguments.where or "",
+        plugin=arguments.plugin,
+        options=arguments.option,
+        device=arguments.device,
+    )
+
+
 def _list(arguments: argparse.Namespace) -> int:
     from harness.cli.listing import list_plan, list_suites
 
@@ -213,10 +273,3 @@ def _runtime_prune(arguments: argparse.Namespace) -> int:
     from harness.cli.runtime import prune_runtimes
 
     return prune_runtimes(older_than_days=0.0 if arguments.all else arguments.older_than)
-
-
-def _report(arguments: argparse.Namespace) -> int:
-    from harness.report import render
-
-    print(render(arguments.runs, arguments.out))  # noqa: T201
-    return 0

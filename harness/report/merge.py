@@ -1,117 +1,315 @@
-"""Several runs as one, where no cell has two results."""
+"""Several runs as one: what they agree on once, what they differ in side by side, what is missing by name."""
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError
-from harness.core.record import Record
+from harness.core.cell import AXIS_DEFAULTS, parse_cell_id
+from harness.core.record import SCHEMA, Record, ShardInfo
+from harness.core.verdict import Verdict
+from harness.report.figures import plural
 from harness.report.read import RunData
 
-_SHOWN_CONFLICTS = 5
+_SHOWN_SHARDS = 10
+_NO_RESULT = "planned, but the run has no result for it"
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """The environment in which a target ran, with the name of the run folder it comes from."""
+    """The environment in which a target ran, with the name of the run it comes from."""
 
     target: str
     run: str
     fingerprint: dict[str, object]
 
 
+class Conflict(msgspec.Struct, frozen=True, kw_only=True):
+    """One cell of which runs hold different results.
+
+    Attributes:
+        cell: Its id.
+        target: The target's own name.
+        verdicts: ``(run, verdict)`` of each run that has a result; they may be equal, where only figures
+            or placements differ.
+    """
+
+    cell: str
+    target: str
+    verdicts: tuple[tuple[str, Verdict], ...]
+
+
 class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     """One or more runs with their cells side by side.
+
+    Where runs differ in a cell of a target, this target appears once for each of these runs, named
+    ``target @ run`` in ``Record.target`` and ``Environment.target``; ``Record.cell`` stays the id.
 
     Attributes:
         matrix: The matrix of the first run, as it was read.
         folders: The run folders.
-        records: ``(run folder, record)`` pairs, in the order of the runs.
-        planned: Cells planned in all runs together, each counted once.
-        complete: True where every run says so and no planned cell is without a record.
+        names: What they are called, each by another name.
+        records: ``(run folder, record)`` pairs, in the order of the runs; planned cells without a record
+            follow those of their run, as ``not_run``.
+        planned: Cells planned in all runs together, each counted once for each target that is shown.
+        complete: True where every run says so and no planned cell is without a result.
         environments: One entry per target; several where runs differ in it.
+        required: Targets, as they are shown, without which a run means nothing.
+        conflicts: Cells of which runs hold different results.
         notices: What a reader must know about the data, one sentence each.
     """
 
     matrix: dict[str, object]
     folders: tuple[Path, ...]
+    names: tuple[str, ...]
     records: tuple[tuple[Path, Record], ...]
     planned: int
     complete: bool
     environments: tuple[Environment, ...]
+    required: frozenset[str]
+    conflicts: tuple[Conflict, ...]
     notices: tuple[str, ...]
 
 
 def merge(runs: Sequence[RunData]) -> MergedRun:
     """Put the cells of several runs side by side.
 
-    Shards of one plan (equal digests) count its cells once; other plans add up.
-
-    Raises:
-        UsageError: Two runs hold different records of one cell.
+    A cell that several runs have with the same result counts once; ``same_result`` tells what that is.
     """
-    records: dict[str, tuple[Path, Record]] = {}
-    conflicts = [
-        record.cell
-        for run in runs
-        for record in run.records
-        if records.setdefault(record.cell, (run.folder, record))[1] != record
-    ]
-    if conflicts:
-        raise UsageError(_conflict(conflicts))
-    missing = _missing(runs)
+    names = _names(runs)
+    conflicts = tuple(_conflicts(runs, names))
+    apart = {conflict.target for conflict in conflicts}
+    records, repeated = _side_by_side(runs, names, apart)
+    missing = [] if all(run.planned is None for run in runs) else list(_named_missing(runs, names, apart))
+    away = dict(_missing_shards(runs))
+    unnamed = _unnamed_missing(runs)
+    known = [*records, *missing]
     return MergedRun(
         matrix=runs[0].info.matrix,
         folders=tuple(run.folder for run in runs),
-        records=tuple(records.values()),
-        planned=len(records) + missing,
-        complete=not missing and all(run.info.complete and not run.torn for run in runs),
-        environments=_environments(runs),
-        notices=tuple(_notices(runs)),
+        names=names,
+        records=tuple(known),
+        planned=len(known) + unnamed + sum(away.values()),
+        complete=not (missing or unnamed or away) and all(run.info.complete and not run.torn for run in runs),
+        environments=_environments(runs, names, apart),
+        required=frozenset(_required(runs, names, apart)),
+        conflicts=conflicts,
+        notices=(
+            *(f"{what}: {plural(cells, 'planned cell')} not run." for what, cells in away.items()),
+            *_notices(runs, names, conflicts, repeated, unnamed),
+        ),
     )
 
 
-def _missing(runs: Sequence[RunData]) -> int:
-    """Planned cells without a record, over all plans."""
+def same_result(one: Record, other: Record) -> bool:
+    """Whether two records of a cell say the same about the EP, whatever time and memory it took them.
+
+    Verdict, expectation, cause, phase, placement, metrics of the outputs, golden and effect of options count;
+    messages do not, for they may hold addresses and times.
+    """
+    return one == other or _result(one) == _result(other)
+
+
+def _result(record: Record) -> tuple[object, ...]:
+    return (
+        record.verdict,
+        record.expected,
+        record.cause,
+        record.phase,
+        record.placement,
+        record.outputs,
+        record.golden,
+        record.effect,
+    )
+
+
+def _names(runs: Sequence[RunData]) -> tuple[str, ...]:
+    """A name for each run: the folder's, or as many parts of its path as tell it from the others."""
+    parts = [run.folder.parts or (".",) for run in runs]
+    names = [""] * len(runs)
+    for length in range(1, max(map(len, parts)) + 1):
+        tails = ["/".join(part[-length:]) for part in parts]
+        counts = Counter(tails)
+        names = [name or (tail if counts[tail] == 1 else "") for name, tail in zip(names, tails, strict=True)]
+    # What is left is the same folder, named twice.
+    return tuple(name or "/".join(part) for name, part in zip(names, parts, strict=True))
+
+
+def _conflicts(runs: Sequence[RunData], names: Sequence[str]) -> Iterator[Conflict]:
+    first: dict[str, Record] = {}
+    differ: dict[str, str] = {}
+    for run in runs:
+        for record in run.records:
+            if record.verdict is Verdict.NOT_RUN:
+                continue
+            if not same_result(first.setdefault(record.cell, record), record):
+                differ[record.cell] = record.target
+    if not differ:
+        return
+    found: dict[str, list[tuple[str, Verdict]]] = defaultdict(list)
+    for run, name in zip(runs, names, strict=True):
+        for record in run.records:
+            if record.cell in differ and record.verdict is not Verdict.NOT_RUN:
+                found[record.cell].append((name, record.verdict))
+    for cell, target in differ.items():
+        yield Conflict(cell=cell, target=target, verdicts=tuple(found[cell]))
+
+
+def _side_by_side(
+    runs: Sequence[RunData], names: Sequence[str], apart: set[str]
+) -> tuple[list[tuple[Path, Record]], int]:
+    """The records, and how many more runs had the same of one of them."""
+    kept: dict[tuple[str, str], tuple[Path, Record]] = {}
+    repeated = 0
+    for run, name in zip(runs, names, strict=True):
+        for record in run.records:
+            shown = _shown(record.target, name, apart)
+            key = (record.cell, shown)
+            if key in kept and kept[key][1].verdict is not Verdict.NOT_RUN:
+                repeated += record.verdict is not Verdict.NOT_RUN
+            else:
+                split = shown != record.target
+                kept[key] = (run.folder, msgspec.structs.replace(record, target=shown) if split else record)
+    return list(kept.values()), repeated
+
+
+def _shown(target: str, run: str, apart: set[str]) -> str:
+    return f"{target} @ {run}" if target in apart else target
+
+
+def _named_missing(
+    runs: Sequence[RunData], names: Sequence[str], apart: set[str]
+) -> Iterator[tuple[Path, Record]]:
+    """A ``not_run`` record for each planned cell without one, once for each target that is shown."""
+    recorded = {
+        (record.cell, _shown(record.target, name, apart))
+        for run, name in zip(runs, names, strict=True)
+        for record in run.records
+    }
+    for run, name in zip(runs, names, strict=True):
+        own = {record.cell for record in run.records}
+        seen = {record.target: record.provider for record in run.records}
+        providers = seen | _providers(run.info.matrix)
+        for cell in run.planned or ():
+            if cell in own:
+                continue
+            suite, model, target, axes = parse_cell_id(cell)
+            shown = _shown(target, name, apart)
+            if (cell, shown) in recorded:
+                continue
+            recorded.add((cell, shown))
+            yield (
+                run.folder,
+                Record(
+                    schema=SCHEMA,
+                    cell=cell,
+                    suite=suite,
+                    model=model,
+                    target=shown,
+                    provider=providers.get(target, ""),
+                    verdict=Verdict.NOT_RUN,
+                    family=Verdict.NOT_RUN.family,
+                    expected=True,
+                    axes={**AXIS_DEFAULTS, **axes},
+                    reason=_NO_RESULT,
+                ),
+            )
+
+
+def target_settings(matrix: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    """Target -> what the matrix says of it; nothing of a matrix that is not as this version writes it."""
+    listed = matrix.get("targets")
+    targets = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    return {str(each.get("name")): each for each in targets}
+
+
+def _providers(matrix: Mapping[str, object]) -> dict[str, str]:
+    """Target -> first provider of its chain."""
+    chains = {name: settings.get("provider") for name, settings in target_settings(matrix).items()}
+    return {name: str(chain[0]) for name, chain in chains.items() if isinstance(chain, list) and chain}
+
+
+def _required(runs: Sequence[RunData], names: Sequence[str], apart: set[str]) -> Iterator[str]:
+    for run, name in zip(runs, names, strict=True):
+        for target, settings in target_settings(run.info.matrix).items():
+            if settings.get("required") is True:
+                yield _shown(target, name, apart)
+
+
+def _unnamed_missing(runs: Sequence[RunData]) -> int:
+    """Planned cells without a record, over all plans of which only their number is known."""
     recorded: dict[str, set[str]] = {}
     planned: dict[str, int] = {}
+    named = {run.info.plan for run in runs if run.planned is not None}
     for run in runs:
         recorded.setdefault(run.info.plan, set()).update(record.cell for record in run.records)
         planned[run.info.plan] = max(planned.get(run.info.plan, 0), run.info.cells)
-    return sum(max(0, cells - len(recorded[plan])) for plan, cells in planned.items())
+    return sum(max(0, cells - len(recorded[plan])) for plan, cells in planned.items() if plan not in named)
 
 
-def _environments(runs: Sequence[RunData]) -> tuple[Environment, ...]:
-    found: list[Environment] = []
+def _missing_shards(runs: Sequence[RunData]) -> Iterator[tuple[str, int]]:
+    """``(which shards did not come back, how many cells they planned)`` of each plan that came in shards."""
+    by_plan: dict[ShardInfo, dict[int, int]] = defaultdict(dict)
     for run in runs:
+        if run.info.shard:
+            whole = msgspec.structs.replace(run.info.shard, index=0)
+            by_plan[whole][run.info.shard.index] = run.info.cells
+    for whole, present in by_plan.items():
+        away = [str(index) for index in range(1, whole.count + 1) if index not in present]
+        if away:
+            more = [f"{len(away) - _SHOWN_SHARDS:,} more"] if len(away) > _SHOWN_SHARDS else []
+            listed = ", ".join(away[:_SHOWN_SHARDS] + more)
+            yield f"shard {listed} of {whole.count:,} is missing", whole.cells - sum(present.values())
+
+
+def _environments(runs: Sequence[RunData], names: Sequence[str], apart: set[str]) -> tuple[Environment, ...]:
+    found: list[Environment] = []
+    for run, name in zip(runs, names, strict=True):
         for target, fingerprint in run.info.targets.items():
-            if not any(e.target == target and e.fingerprint == fingerprint for e in found):
-                found.append(Environment(target=target, run=run.folder.name, fingerprint=fingerprint))
+            shown = _shown(target, name, apart)
+            if not any(e.target == shown and e.fingerprint == fingerprint for e in found):
+                found.append(Environment(target=shown, run=name, fingerprint=fingerprint))
     return tuple(found)
 
 
-def _notices(runs: Sequence[RunData]) -> list[str]:
-    notices = []
-    for run in runs:
-        name = run.folder.name or str(run.folder)
+def _notices(
+    runs: Sequence[RunData],
+    names: Sequence[str],
+    conflicts: Sequence[Conflict],
+    repeated: int,
+    unnamed: int,
+) -> Iterator[str]:
+    for run, name in zip(runs, names, strict=True):
         if run.torn:
-            notices.append(
+            yield (
                 f"{name}: the last line of records.jsonl is torn, the run was cut off while writing it; "
                 f"that cell counts as not run."
             )
         if len(run.records) > run.info.cells:
-            notices.append(
+            yield (
                 f"{name}: records.jsonl holds {len(run.records):,} cells, more than the "
                 f"{run.info.cells:,} that were planned."
             )
-    return notices
+    if repeated:
+        yield (
+            f"{plural(repeated, 'result')} of an earlier run stood in a later one again, the same: they "
+            f"count once, with the times of the earlier."
+        )
+    yield from _on_conflicts(conflicts)
+    if unnamed:
+        yield (
+            f"{unnamed:,} planned cells have no result; their run folder does not name them, so they are "
+            f"missing in the rows of the targets."
+        )
 
 
-def _conflict(cells: Sequence[str]) -> Problem:
-    shown = ", ".join(repr(cell) for cell in cells[:_SHOWN_CONFLICTS])
-    more = f" and {len(cells) - _SHOWN_CONFLICTS:,} more" if len(cells) > _SHOWN_CONFLICTS else ""
-    return Problem(
-        where="report",
-        what=f"the runs hold different records of the same cells: {shown}{more}",
-        hint="merging conflicting runs is not possible; render them one by one",
-    )
+def _on_conflicts(conflicts: Iterable[Conflict]) -> Iterator[str]:
+    by_target: dict[str, list[Conflict]] = defaultdict(list)
+    for conflict in conflicts:
+        by_target[conflict.target].append(conflict)
+    for target, its in by_target.items():
+        verdicts = sum(len({verdict for _, verdict in conflict.verdicts}) > 1 for conflict in its)
+        yield (
+            f"CONFLICT: the runs differ in {plural(len(its), 'cell')} of target {target}, {verdicts:,} of "
+            f"them in the verdict; the target is shown once for each run, and no result was preferred."
+        )

@@ -1,6 +1,11 @@
-"""A run folder, read back: ``run.json`` and ``records.jsonl``."""
+"""A run folder, read back: ``run.json``, ``plan.txt`` and ``records.jsonl``."""
 
+import contextlib
+import hashlib
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -8,6 +13,7 @@ from harness.core.errors import Problem, UsageError
 from harness.core.record import SCHEMA, Record, RunInfo, decode_record
 
 _SHOWN_PROBLEMS = 5
+_Part = TypeVar("_Part")
 
 
 class RunData(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,16 +24,23 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
         info: Contents of ``run.json``.
         records: One record per cell, in the order in which they were written.
         torn: True where the last line of ``records.jsonl`` was cut off while it was being written.
+        planned: Ids of the planned cells; None where an older version left no ``plan.txt``.
     """
 
     folder: Path
     info: RunInfo
     records: tuple[Record, ...]
     torn: bool
+    planned: tuple[str, ...] | None = None
 
 
-def read_run(folder: Path) -> RunData:
+def read_run(folder: Path, *, compact: bool = False) -> RunData:
     """Read a run folder; a torn last line is tolerated and told, every other damage is an error.
+
+    Args:
+        folder: The run folder.
+        compact: Without frontiers, which nothing but judging again needs, and with equal parts kept once:
+            100,000 records then take a third of the memory.
 
     Raises:
         UsageError: A file is missing or unreadable, is not of this schema, or one cell has two
@@ -38,12 +51,14 @@ def read_run(folder: Path) -> RunData:
             Problem(where=str(folder), what="there is no such run folder", hint="give the --out of a run")
         )
     info = _read_info(folder / "run.json")
-    records, torn = _read_records(folder / "records.jsonl")
-    return RunData(folder=folder, info=info, records=records, torn=torn)
+    planned = _read_plan(folder / "plan.txt", info.plan)
+    records, torn = _read_records(folder / "records.jsonl", _Compact() if compact else None)
+    return RunData(folder=folder, info=info, records=records, torn=torn, planned=planned)
 
 
 def _read_info(path: Path) -> RunInfo:
-    raw = _read_bytes(path)
+    with _reading(path):
+        raw = path.read_bytes()
     try:
         info = msgspec.json.decode(raw, type=RunInfo)
     except msgspec.DecodeError as error:
@@ -53,39 +68,81 @@ def _read_info(path: Path) -> RunInfo:
     return info
 
 
-def _read_records(path: Path) -> tuple[tuple[Record, ...], bool]:
-    lines = _read_bytes(path).split(b"\n")
+def _read_plan(path: Path, digest: str) -> tuple[str, ...] | None:
+    if not path.exists():
+        return None
+    with _reading(path):
+        raw = path.read_bytes()
+    if hashlib.sha256(raw).hexdigest() != digest:
+        hint = "restore it, or remove it: planned cells without a result are then counted, but not named"
+        raise UsageError(Problem(where=str(path), what="not the plan that run.json tells of", hint=hint))
+    return tuple(raw.decode("utf-8", errors="replace").splitlines())
+
+
+def _read_records(path: Path, compact: "_Compact | None") -> tuple[tuple[Record, ...], bool]:
     records: dict[str, Record] = {}
     problems: list[Problem] = []
     torn = False
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        where = f"{path}: line {number}"
-        try:
-            record = decode_record(line)
-        except msgspec.ValidationError as error:
-            problems.append(Problem(where=where, what=f"not a record: {error}"))
-            continue
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            # Only what follows the last newline can be a write that was cut off.
-            if number == len(lines):
-                torn = True
-            else:
-                problems.append(Problem(where=where, what=f"not JSON: {error}"))
-            continue
-        if record.schema != SCHEMA:
-            problems.append(_other_schema(where, record.schema))
-        elif records.setdefault(record.cell, record) != record:
-            problems.append(Problem(where=where, what=f"a second, different record of {record.cell!r}"))
+    with _reading(path), path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            where = f"{path}: line {number}"
+            try:
+                record = decode_record(line)
+            except msgspec.ValidationError as error:
+                problems.append(Problem(where=where, what=f"not a record: {error}"))
+                continue
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                # Only what follows the last newline can be a write that was cut off.
+                if line.endswith(b"\n"):
+                    problems.append(Problem(where=where, what=f"not JSON: {error}"))
+                else:
+                    torn = True
+                continue
+            if compact is not None:
+                record = compact.of(record)
+            if record.schema != SCHEMA:
+                problems.append(_other_schema(where, record.schema))
+            elif records.setdefault(record.cell, record) != record:
+                problems.append(Problem(where=where, what=f"a second, different record of {record.cell!r}"))
     if problems:
         raise UsageError(*_bounded(problems, path))
     return tuple(records.values()), torn
 
 
-def _read_bytes(path: Path) -> bytes:
+class _Compact:
+    """Makes records small."""
+
+    def __init__(self) -> None:
+        self._seen: dict[bytes, Any] = {}
+        self._encoder = msgspec.json.Encoder()
+
+    def of(self, record: Record) -> Record:
+        """The same record without frontiers, its larger parts shared with equal ones of other records."""
+        return msgspec.structs.replace(
+            record,
+            suite=sys.intern(record.suite),
+            target=sys.intern(record.target),
+            provider=sys.intern(record.provider),
+            axes=self._shared(b"a", record.axes),
+            placement=self._shared(b"p", record.placement),
+            content=self._shared(b"c", record.content),
+            outputs=tuple(msgspec.structs.replace(output, frontier=()) for output in record.outputs),
+        )
+
+    def _shared(self, kind: bytes, part: _Part) -> _Part:
+        if part is None:
+            return part
+        shared: _Part = self._seen.setdefault(kind + self._encoder.encode(part), part)
+        return shared
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turns what the system says about a file into one line for people."""
     try:
-        return path.read_bytes()
+        yield
     except FileNotFoundError as error:
         hint = "the folder is not a run, or the run ended before its first result"
         raise UsageError(Problem(where=str(path), what="the file is missing", hint=hint)) from error

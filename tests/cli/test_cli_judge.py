@@ -40,7 +40,7 @@ def write_model(path: Path) -> None:
         "g",
         [helper.make_tensor_value_info("x", 1, [8, 64])],
         [helper.make_tensor_value_info("y", 1, [8, 64])],
-        [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(np.float32(0.37), "s")],
+        [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(np.array(0.37, np.float32), "s")],
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), path)

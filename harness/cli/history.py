@@ -1,0 +1,116 @@
+"""`ep-harness history`: runs over time."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from harness.core.text import visible
+from harness.report.figures import Share, brief, plural
+from harness.report.history import History
+from harness.report.history_page import write_history_page
+from harness.report.json_text import inert_json
+from harness.report.plain import plain
+from harness.report.trend import CellPoint, Failing, Trends, cell_points, trends
+
+SHOWN = 20
+"""How many runs, cells or warnings are listed."""
+
+
+def add(runs: Sequence[Path], database: Path) -> int:
+    """Add runs, each a run folder or a folder of runs that count as one; what is there already stays.
+
+    Raises:
+        UsageError: A run cannot be read, or the history cannot be written.
+    """
+    with History(database, create=True) as history:
+        for run in runs:
+            said = "added" if history.add(run) else "already there"
+            sys.stdout.write(f"{said:<14} {visible(str(run))}\n")
+    return 0
+
+
+def show(database: Path, *, target: str | None, cell: str | None, out: Path | None, as_json: bool) -> int:
+    """Print how targets developed, since when cells fail and which errors rise; or one cell's results.
+
+    Raises:
+        UsageError: There is no history, it knows no such target or cell, or the page cannot be written.
+    """
+    with History(database) as history:
+        if cell is not None:
+            points = cell_points(history, cell)
+            shown: object = points
+            lines = list(_cell_lines(cell, points))
+        else:
+            found = trends(history, target)
+            shown = found
+            lines = list(_lines(found))
+            if out is not None:
+                lines = [str(write_history_page(found, out))]
+    text = msgspec.json.format(inert_json(shown)).decode() if as_json else "\n".join(lines)
+    sys.stdout.write(text + "\n")
+    return 0
+
+
+def _lines(found: Trends) -> Iterator[str]:
+    if not found.runs:
+        yield "the history is empty: ep-harness history add RUN"
+        return
+    yield f"{plural(len(found.runs), 'run')}, {found.runs[0].first} to {found.runs[-1].first}"
+    for series in found.series:
+        yield ""
+        yield f"{plain(series.label)}  ({plain(series.matrix)})"
+        yield f"    {'first cell (UTC)':<21}{'passed, of the tried':<31}{'bits':>6}{'error':>7}{'p50':>10}"
+        for point in series.points[-SHOWN:]:
+            share = Share(point.passed + point.passed_in_part, point.tried, not point.run.complete)
+            p50 = "–" if point.median_p50_ms is None else f"{brief(point.median_p50_ms)} ms"  # noqa: RUF001
+            bits, used = brief(point.median_bits), brief(point.headroom_high)
+            yield f"    {point.run.first:<21}{share.text:<31}{bits:>6}{used:>7}{p50:>10}"
+            if point.not_run:
+                yield f"        INCOMPLETE: {point.not_run:,} of {point.cells:,} not run"
+            yield from (f"        environment: {plain(change, 60)}" for change in point.changed)
+    if found.rising:
+        yield ""
+        yield f"WARNING: the error comes close to what is allowed in {plural(len(found.rising), 'cell')}"
+        for each in found.rising[:SHOWN]:
+            yield f"    {plain(each.cell)}"
+            yield f"        {brief(each.before)} -> {brief(each.now)} of the allowed error"
+        yield from _more(len(found.rising))
+    if found.failing:
+        yield ""
+        yield f"failing: {plural(len(found.failing), 'cell')}, the newest failures first"
+        for failing in found.failing[:SHOWN]:
+            yield from _failing_lines(failing)
+        yield from _more(len(found.failing))
+
+
+def _failing_lines(failing: Failing) -> Iterator[str]:
+    expected = ", expected" if failing.expected else ""
+    yield f"    {plain(failing.cell)}"
+    since = f"since {failing.since.first}, {plural(failing.runs, 'run')}"
+    yield f"        {failing.verdict.value}{expected} {since}"
+    if failing.before and failing.verdict_before:
+        yield f"        before: {failing.verdict_before.value} at {failing.before.first}"
+    else:
+        yield "        the history begins with it"
+    yield from (f"        environment: {plain(change, 60)}" for change in failing.changed)
+
+
+def _cell_lines(cell: str, by_matrix: dict[str, tuple[CellPoint, ...]]) -> Iterator[str]:
+    yield plain(cell)
+    for matrix, points in by_matrix.items():
+        yield f"    {plain(matrix)}"
+        yield f"    {'first cell (UTC)':<22}{'verdict':<20}{'error':>8}{'bits':>8}{'p50':>12}"
+        for point in points:
+            p50 = "–" if point.p50_ms is None else f"{brief(point.p50_ms)} ms"  # noqa: RUF001
+            verdict = point.verdict.value + ("" if point.expected else " !")
+            yield (
+                f"    {point.run.first:<22}{verdict:<20}"
+                f"{brief(point.headroom):>8}{brief(point.bits):>8}{p50:>12}"
+            )
+
+
+def _more(count: int) -> Iterator[str]:
+    if count > SHOWN:
+        yield f"    and {count - SHOWN:,} more: --json names them all"

@@ -1,0 +1,64 @@
+"""Badges: small JSON files that shields.io turns into pictures (https://shields.io/badges/endpoint-badge)."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from harness.core.errors import one_line
+from harness.core.text import visible
+from harness.report.figures import Share
+from harness.report.rows import TargetRow
+from harness.report.view import Report
+
+_MAX_NAME = 80
+
+
+class Badge(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One badge, with the keys of shields.io."""
+
+    schema_version: int = 1
+    label: str
+    message: str
+    color: str
+
+
+def badges(report: Report, targets: Sequence[TargetRow]) -> Iterator[tuple[str, Badge]]:
+    """``(file name, badge)``: ``badge.json`` for the whole report, one below ``badges/`` for each target.
+
+    The message is the share of tried cells whose right answer the EP had a part in, with both numbers.
+    """
+    whole = Share(
+        sum(row.passed + row.passed_in_part for row in targets),
+        sum(row.tried for row in targets),
+        not report.complete,
+    )
+    yield "badge.json", _badge(report.name, whole, sum(row.unexpected for row in targets), report.not_run)
+    names: set[str] = set()
+    for row in targets:
+        share = Share(row.passed + row.passed_in_part, row.tried, not report.complete)
+        name = _file_name(row.label, names)
+        names.add(name.casefold())
+        yield f"badges/{name}.json", _badge(row.label, share, row.unexpected, row.not_run)
+
+
+def _badge(label: str, share: Share, unexpected: int, not_run: int) -> Badge:
+    message = f"{share.text} pass" if share.total else share.text
+    if not_run:
+        message += f", {not_run:,} not run"
+    if unexpected:
+        color = "red"
+    elif not_run:
+        color = "orange"
+    else:
+        color = "green" if share.count else "lightgrey"
+    return Badge(label=one_line(visible(label), _MAX_NAME), message=message, color=color)
+
+
+def _file_name(label: str, taken: set[str]) -> str:
+    """A name that needs no escaping in a URL, and no other target has where upper and lower case are one."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.")
+    if name and len(name) <= _MAX_NAME and name.casefold() not in taken:
+        return name
+    return f"{name[:_MAX_NAME]}-{hashlib.sha256(label.encode()).hexdigest()[:8]}".lstrip("-")

@@ -1,0 +1,336 @@
+"""Two runs, cell by cell: what regressed, what is fixed, what else changed, what is new and what is gone."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from harness.core.errors import Problem, UsageError, one_line
+from harness.core.record import Record
+from harness.core.verdict import Family, Verdict
+from harness.report.drift import HEADROOM_WARNING, most_headroom
+from harness.report.figures import brief, plural
+from harness.report.folders import run_folders
+from harness.report.grid import least_bits
+from harness.report.latency_change import latency_change
+from harness.report.likeness import Likeness, Unlike
+from harness.report.merge import MergedRun, merge
+from harness.report.read import read_run
+
+DIFF_SCHEMA = 1
+LOST_BITS = 3.0
+"""Fewer delivered bits that are told of a cell that still passes: half the way from float32 to float16 is 5,
+from float16 to bfloat16 3; the same arithmetic in another order changes about one."""
+
+_REASON_CHARS = 300
+
+
+class Kind(StrEnum):
+    """What became of a cell. *A result* is one of the families failed, unsupported, untested and passed."""
+
+    REGRESSED = "regressed"
+    FIXED = "fixed"
+    CHANGED = "changed"
+    OTHER_MEASURE = "other_measure"
+    NEW = "new"
+    GONE = "gone"
+
+    @property
+    def meaning(self) -> str:
+        """One line for people."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Kind.REGRESSED: "a worse result than before",
+    Kind.FIXED: "computed rightly by the EP, and was not before",
+    Kind.CHANGED: "another verdict that is neither, or other facts worth a look",
+    Kind.OTHER_MEASURE: "another verdict, but judged by another tolerance, golden or model",
+    Kind.NEW: "has a result, and had none before",
+    Kind.GONE: "had a result, and has none now",
+}
+
+_RANKS = {
+    Family.FAILED: 0,
+    Family.UNSUPPORTED: 1,
+    Family.UNTESTED: 2,
+    Family.PASSED: 3,
+}
+"""The better, the higher. Families without a rank are no result."""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one cell.
+
+    Attributes:
+        kind: In a word.
+        cell: Its id.
+        before: Its verdict in the old run; null where it was not in its plan.
+        after: The same in the new run.
+        expected: False where the new verdict is not what the new matrix expects.
+        flaky: Whether further tries gave another verdict, in either run.
+        slower: Whether its latency grew by more than noise explains.
+        facts: What else differs, such as ``delivered bits 20.3 -> 10.6``; one line each.
+        reason: What the new run says of it; one line.
+    """
+
+    kind: Kind
+    cell: str
+    suite: str
+    model: str
+    target: str
+    before: Verdict | None
+    after: Verdict | None
+    expected: bool
+    flaky: bool
+    slower: bool
+    facts: tuple[str, ...]
+    reason: str
+
+    @property
+    def arrow(self) -> str:
+        """``pass -> crash``."""
+        before, after = (verdict.value if verdict else "not planned" for verdict in (self.before, self.after))
+        return f"{before} -> {after}"
+
+
+class Flow(msgspec.Struct, frozen=True, kw_only=True):
+    """Cells of one family in both runs, and how many came and went between them.
+
+    ``after = before + entered - left``, and no figure stands for another.
+    """
+
+    family: Family
+    before: int
+    after: int
+    entered: int
+    left: int
+
+
+class Diff(msgspec.Struct, frozen=True, kw_only=True):
+    """How two runs differ.
+
+    Attributes:
+        old: Name of the old run.
+        new: Name of the new run.
+        old_not_run: Planned cells without a result in the old run.
+        new_not_run: The same in the new run.
+        required_unavailable: Targets that the new run requires, and that are unavailable in it.
+        compared: Cells with a result in both.
+        unchanged: Those of them with nothing to tell.
+        kinds: How many cells changed in which way.
+        flows: The families, in their order.
+        changes: By kind, then by cell.
+        unlike: Targets whose environment or settings differ.
+    """
+
+    schema: int
+    old: str
+    new: str
+    old_not_run: int
+    new_not_run: int
+    required_unavailable: tuple[str, ...]
+    compared: int
+    unchanged: int
+    kinds: dict[Kind, int]
+    flows: tuple[Flow, ...]
+    changes: tuple[Change, ...]
+    unlike: tuple[Unlike, ...]
+
+    def of(self, kind: Kind) -> tuple[Change, ...]:
+        """The changes of one kind."""
+        return tuple(change for change in self.changes if change.kind is kind)
+
+
+def read_side(path: Path) -> MergedRun:
+    """A run, or a folder of runs, as one side of a comparison.
+
+    Raises:
+        UsageError: It cannot be read, or its runs contradict each other.
+    """
+    run = merge([read_run(folder, compact=True) for folder in run_folders(path)])
+    refuse_conflicts(run, str(path))
+    return run
+
+
+def refuse_conflicts(run: MergedRun, where: str) -> None:
+    """Make sure that a run can be one side of a comparison.
+
+    Raises:
+        UsageError: It consists of runs that contradict each other.
+    """
+    if run.conflicts:
+        cells = plural(len(run.conflicts), "cell")
+        what = f"its runs hold different results of {cells}, such as {run.conflicts[0].cell!r}"
+        raise UsageError(Problem(where=where, what=what, hint="compare run by run"))
+
+
+def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
+    """Compare two runs; neither may have conflicts.
+
+    Args:
+        old: The run to compare with.
+        new: The run in question.
+        names: What the two are called.
+    """
+    before = {record.cell: record for _, record in old.records}
+    after = {record.cell: record for _, record in new.records}
+    likeness = Likeness(old, new)
+    order = list(Kind)
+    found = [
+        change
+        for cell in sorted(before.keys() | after.keys())
+        if (change := _change(before.get(cell), after.get(cell), likeness))
+    ]
+    compared = sum(_ranked(record) and _ranked(after.get(cell)) for cell, record in before.items())
+    both = sum(change.kind not in (Kind.NEW, Kind.GONE) for change in found if _both_ranked(change))
+    kinds = Counter(change.kind for change in found)
+    return Diff(
+        schema=DIFF_SCHEMA,
+        old=names[0],
+        new=names[1],
+        old_not_run=_not_run(old),
+        new_not_run=_not_run(new),
+        required_unavailable=_required_unavailable(new),
+        compared=compared,
+        unchanged=compared - both,
+        kinds={kind: kinds[kind] for kind in order},
+        flows=tuple(_flows(before, after)),
+        changes=tuple(sorted(found, key=lambda change: order.index(change.kind))),
+        unlike=likeness.told(),
+    )
+
+
+def _change(old: Record | None, new: Record | None, likeness: Likeness) -> Change | None:
+    """What became of one cell; None where there is nothing to tell."""
+    one = new or old
+    if one is None:
+        return None
+    slower = False
+    facts: tuple[str, ...] = ()
+    if old and new:
+        measure = tuple(_other_measure(old, new))
+        slow = _latency(old, new, likeness)
+        slower = slow.startswith("slower")
+        facts = (*measure, *_facts(old, new, like=not measure), *([slow] if slow else []))
+        kind = _kind(old, new, measure, facts)
+    elif not _ranked(one):
+        # Not tried where it is planned: with or without it there is no result.
+        return None
+    else:
+        kind = Kind.NEW if new else Kind.GONE
+    if kind is None:
+        return None
+    return Change(
+        kind=kind,
+        cell=one.cell,
+        suite=one.suite,
+        model=one.model,
+        target=one.target,
+        before=old.verdict if old else None,
+        after=new.verdict if new else None,
+        expected=new is None or new.expected,
+        flaky=any(record is not None and record.flaky for record in (old, new)),
+        slower=slower,
+        facts=facts,
+        reason=one_line(new.reason, _REASON_CHARS) if new else "",
+    )
+
+
+def _kind(old: Record, new: Record, measure: tuple[str, ...], facts: tuple[str, ...]) -> Kind | None:
+    if _ranked(old) != _ranked(new):
+        return Kind.NEW if _ranked(new) else Kind.GONE
+    if old.verdict is new.verdict:
+        # Another measure alone is no news of the cell.
+        return Kind.CHANGED if len(facts) > len(measure) else None
+    if not _ranked(new):
+        return Kind.CHANGED
+    if measure:
+        return Kind.OTHER_MEASURE
+    if _rank(new) < _rank(old):
+        return Kind.REGRESSED
+    better = _rank(new) > _rank(old)
+    return Kind.FIXED if better and new.verdict.family is Family.PASSED else Kind.CHANGED
+
+
+def _ranked(record: Record | None) -> bool:
+    return record is not None and record.verdict.family in _RANKS
+
+
+def _both_ranked(change: Change) -> bool:
+    return all(verdict is not None and verdict.family in _RANKS for verdict in (change.before, change.after))
+
+
+def _rank(record: Record) -> tuple[int, bool]:
+    return _RANKS[record.verdict.family], record.verdict is Verdict.PASS
+
+
+def _other_measure(old: Record, new: Record) -> Iterator[str]:
+    """How the two were judged differently; where either has no such fact, nothing is said."""
+    if old.golden and new.golden and old.golden != new.golden:
+        yield f"judged by {old.golden} -> {new.golden}"
+    if old.content and new.content and old.content != new.content:
+        yield "the model is another one"
+    tolerances = {output.name: (output.rtol, output.atol) for output in old.outputs}
+    for output in new.outputs:
+        then = tolerances.get(output.name, (output.rtol, output.atol))
+        if then != (output.rtol, output.atol):
+            yield (
+                f"tolerance rtol {brief(then[0])} -> {brief(output.rtol)}, "
+                f"atol {brief(then[1])} -> {brief(output.atol)}"
+            )
+            return
+
+
+def _facts(old: Record, new: Record, *, like: bool) -> Iterator[str]:
+    """What differs beside the verdict, where it is worth a look; ``like`` where both had one measure."""
+    if old.expected != new.expected and old.verdict is new.verdict:
+        yield "now as the matrix expects" if new.expected else "no longer as the matrix expects"
+    if old.placement and new.placement and old.placement.ep_nodes != new.placement.ep_nodes:
+        yield f"nodes on the EP {old.placement.ep_nodes:,} -> {new.placement.ep_nodes:,}"
+    if old.effect and new.effect and old.effect.seen != new.effect.seen:
+        yield "options have an effect again" if new.effect.seen else "options without effect"
+    if not old.verdict.family is new.verdict.family is Family.PASSED:
+        return
+    bits = least_bits(old), least_bits(new)
+    if bits[1] is not None and (bits[0] is None or bits[0] - bits[1] >= LOST_BITS):
+        yield f"delivered bits {'exact' if bits[0] is None else brief(bits[0])} -> {brief(bits[1])}"
+    used = most_headroom(old), most_headroom(new)
+    if like and used[0] is not None and used[1] is not None and used[1] > max(used[0], HEADROOM_WARNING):
+        yield f"error {brief(used[0])} -> {brief(used[1])} of the allowed"
+
+
+def _latency(old: Record, new: Record, likeness: Likeness) -> str:
+    """What noise does not explain, on machines that are alike; else empty."""
+    if old.latency is None or new.latency is None or not likeness.comparable(new.target):
+        return ""
+    change = latency_change((old.latency,), (new.latency,))
+    return f"{change.verdict}: {change.reason}" if change.verdict in {"slower", "faster"} else ""
+
+
+def _not_run(run: MergedRun) -> int:
+    return run.planned - sum(record.verdict is not Verdict.NOT_RUN for _, record in run.records)
+
+
+def _required_unavailable(run: MergedRun) -> tuple[str, ...]:
+    unavailable = {record.target for _, record in run.records if record.verdict is Verdict.UNAVAILABLE}
+    return tuple(sorted(unavailable & run.required))
+
+
+def _flows(before: Mapping[str, Record], after: Mapping[str, Record]) -> Iterator[Flow]:
+    families = {cell: record.verdict.family for cell, record in before.items()}
+    now = {cell: record.verdict.family for cell, record in after.items()}
+    entered = Counter(family for cell, family in now.items() if families.get(cell) is not family)
+    left = Counter(family for cell, family in families.items() if now.get(cell) is not family)
+    old, new = Counter(families.values()), Counter(now.values())
+    for family in Family:
+        if old[family] or new[family]:
+            yield Flow(
+                family=family,
+                before=old[family],
+                after=new[family],
+                entered=entered[family],
+                left=left[family],
+            )

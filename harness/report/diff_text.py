@@ -1,0 +1,139 @@
+"""A difference in words: for a terminal of 80 columns, and as Markdown for a step summary."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from harness.report.diff import Change, Diff, Flow, Kind
+from harness.report.figures import plural
+from harness.report.likeness import Unlike
+from harness.report.markdown_text import code, table
+from harness.report.plain import annotation, plain
+
+WIDTH = 80
+
+SHOWN_CHANGES = 20
+"""How many cells of one kind are named in a terminal."""
+
+MAX_ANNOTATIONS = 10
+"""What GitHub shows of a step, of each level."""
+
+SHOWN_IN_MARKDOWN = 200
+"""How many in Markdown: of all kinds some 300 KB, and GitHub shows up to 1 MiB."""
+
+
+def headline(diff: Diff) -> str:
+    """Every count by itself; nothing is netted."""
+    counts = [f"{count:,} {kind.value.replace('_', ' ')}" for kind, count in diff.kinds.items()]
+    return f"{', '.join(counts)}; {diff.unchanged:,} of {plural(diff.compared, 'compared cell')} unchanged"
+
+
+def diff_lines(diff: Diff) -> Iterator[str]:
+    """The lines for a terminal."""
+    yield f"old  {plain(diff.old)}" + _incomplete(diff.old_not_run)
+    yield f"new  {plain(diff.new)}" + _incomplete(diff.new_not_run)
+    for unlike in diff.unlike:
+        yield from _unlike_lines(unlike)
+    yield ""
+    yield from _flow_lines(diff.flows)
+    for kind in Kind:
+        changes = diff.of(kind)
+        if changes:
+            yield ""
+            yield f"{kind.value.replace('_', ' ')}: {plural(len(changes), 'cell')}, {kind.meaning}"
+            yield from _change_lines(changes)
+    yield ""
+    yield from wrapped(headline(diff), 0)
+
+
+def diff_markdown(diff: Diff) -> Iterator[str]:
+    """The lines of a Markdown document; names and messages stand in code, where nothing is interpreted."""
+    yield "## What changed"
+    yield ""
+    yield f"{code(diff.old)}{_incomplete(diff.old_not_run)} → {code(diff.new)}{_incomplete(diff.new_not_run)}"
+    yield ""
+    yield f"**{headline(diff)}.**"
+    yield ""
+    rows = [
+        (f.family.value, f"{f.before:,}", f"+{f.entered:,}", f"-{f.left:,}", f"{f.after:,}")
+        for f in diff.flows
+    ]
+    yield from table(("family", "before", "came", "went", "after"), rows, figures=4)
+    if diff.unlike:
+        yield ""
+        yield "### Not alike"
+        yield ""
+        for unlike in diff.unlike:
+            for what, items in (("environment", unlike.environment), ("settings", unlike.settings)):
+                if items:
+                    yield f"* {code(unlike.target)}, {what}: {', '.join(map(code, items))}"
+    for kind in Kind:
+        changes = diff.of(kind)
+        if changes:
+            yield ""
+            yield f"### {kind.value.replace('_', ' ').capitalize()}: {plural(len(changes), 'cell')}"
+            yield ""
+            yield f"{kind.meaning[0].upper()}{kind.meaning[1:]}."
+            yield ""
+            shown = [
+                (code(change.cell), code(change.arrow), code(_why(change)) if _why(change) else "")
+                for change in changes[:SHOWN_IN_MARKDOWN]
+            ]
+            yield from table(("cell", "verdict", "why"), shown)
+            if len(changes) > SHOWN_IN_MARKDOWN:
+                yield ""
+                yield f"and {len(changes) - SHOWN_IN_MARKDOWN:,} more"
+
+
+def diff_github(diff: Diff) -> Iterator[str]:
+    """Annotations of a GitHub workflow, as many as GitHub shows of a step; the worst kinds first."""
+    yield annotation("notice", "ep-harness diff", headline(diff))
+    levels = {"error": (Kind.REGRESSED, Kind.GONE), "warning": (Kind.OTHER_MEASURE, Kind.CHANGED)}
+    for level, kinds in levels.items():
+        changes = [change for kind in kinds for change in diff.of(kind)]
+        for change in changes[:MAX_ANNOTATIONS]:
+            yield annotation(level, f"{change.kind.value}: {change.cell}", change_line(change))
+
+
+def change_line(change: Change) -> str:
+    """One change in one line, whatever it holds."""
+    why = _why(change)
+    return f"{plain(change.cell)}: {plain(change.arrow)}" + (f" ({plain(why)})" if why else "")
+
+
+def _why(change: Change) -> str:
+    flaky = ("flaky",) if change.flaky else ()
+    unchanged = change.before is change.after
+    return "; ".join(part for part in (*change.facts, *flaky, "" if unchanged else change.reason) if part)
+
+
+def _incomplete(not_run: int) -> str:
+    return f" (INCOMPLETE: {not_run:,} not run)" if not_run else ""
+
+
+def wrapped(line: str, indent: int) -> Iterator[str]:
+    """A line folded to ``WIDTH`` columns."""
+    space = " " * indent
+    yield from textwrap.wrap(line, WIDTH, initial_indent=space, subsequent_indent=space)
+
+
+def _unlike_lines(unlike: Unlike) -> Iterator[str]:
+    for what, items in (("environment", unlike.environment), ("settings", unlike.settings)):
+        if items:
+            yield f"not alike: {what} of target {plain(unlike.target)}"
+            yield from (f"    {plain(item)}" for item in items)
+
+
+def _flow_lines(flows: Sequence[Flow]) -> Iterator[str]:
+    yield f"{'family':<12}{'before':>9}{'came':>9}{'went':>9}{'after':>9}"
+    for flow in flows:
+        came, went = f"+{flow.entered:,}", f"-{flow.left:,}"
+        yield f"{flow.family.value:<12}{flow.before:>9,}{came:>9}{went:>9}{flow.after:>9,}"
+
+
+def _change_lines(changes: Sequence[Change]) -> Iterator[str]:
+    for change in changes[:SHOWN_CHANGES]:
+        yield f"    {plain(change.cell)}"
+        why = _why(change)
+        yield from wrapped(f"{plain(change.arrow)}" + (f": {plain(why)}" if why else ""), 8)
+    if len(changes) > SHOWN_CHANGES:
+        yield f"    and {len(changes) - SHOWN_CHANGES:,} more: --json names them all"

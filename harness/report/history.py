@@ -1,0 +1,251 @@
+"""The history of runs: one SQLite file, to which runs are added and in which nothing is ever changed."""
+
+import contextlib
+import datetime as dt
+import hashlib
+import re
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from harness.core.errors import Problem, UsageError
+from harness.core.record import Record
+from harness.core.verdict import Family
+from harness.report.diff import read_side
+from harness.report.drift import most_headroom
+from harness.report.figures import spread
+from harness.report.folders import run_folders
+from harness.report.grid import least_bits
+from harness.report.lane import lane_of, lanes
+from harness.report.merge import MergedRun
+from harness.report.precision import delivered
+from harness.report.summary import summarise
+
+HISTORY_SCHEMA = 1
+HIGH = 0.95
+"""The part of a target's cells that use up less of their tolerance than its ``headroom_high``."""
+
+_APPLICATION = 0x45504831
+"""``EPH1``: marks the file as a history, for this program and for `file`."""
+
+_BUSY_S = 60.0
+
+_TABLES = """
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, name TEXT NOT NULL, matrix TEXT NOT NULL,
+    first TEXT NOT NULL, last TEXT NOT NULL, added TEXT NOT NULL,
+    planned INTEGER NOT NULL, not_run INTEGER NOT NULL, complete INTEGER NOT NULL
+);
+CREATE TABLE environment (
+    run INTEGER NOT NULL REFERENCES run, target TEXT NOT NULL, fingerprint TEXT NOT NULL,
+    PRIMARY KEY (run, target, fingerprint)
+) WITHOUT ROWID;
+CREATE TABLE trend (
+    run INTEGER NOT NULL REFERENCES run, label TEXT NOT NULL, target TEXT NOT NULL, provider TEXT NOT NULL,
+    cells INTEGER NOT NULL, skipped INTEGER NOT NULL, excluded INTEGER NOT NULL, not_run INTEGER NOT NULL,
+    tried INTEGER NOT NULL, passed INTEGER NOT NULL, passed_in_part INTEGER NOT NULL,
+    untested INTEGER NOT NULL, unsupported INTEGER NOT NULL, failed INTEGER NOT NULL,
+    median_bits REAL, headroom_high REAL, headroom_most REAL, median_p50_ms REAL,
+    PRIMARY KEY (run, label)
+) WITHOUT ROWID;
+CREATE TABLE cell (
+    id INTEGER PRIMARY KEY, matrix TEXT NOT NULL, cell TEXT NOT NULL, label TEXT NOT NULL,
+    target TEXT NOT NULL, UNIQUE (matrix, cell)
+);
+CREATE TABLE result (
+    cell INTEGER NOT NULL REFERENCES cell, run INTEGER NOT NULL REFERENCES run, verdict TEXT NOT NULL,
+    expected INTEGER NOT NULL, headroom REAL, bits REAL, p50_ms REAL, PRIMARY KEY (cell, run)
+) WITHOUT ROWID;
+"""
+
+
+class History:
+    """An open history.
+
+    Args:
+        path: The file.
+        create: Whether to make it where it does not exist.
+
+    Raises:
+        UsageError: It does not exist, cannot be opened, is something else, or of a later version.
+    """
+
+    def __init__(self, path: Path, *, create: bool = False) -> None:
+        self.path = path
+        if not create and not path.is_file():
+            hint = "make it with: ep-harness history add RUN --db FILE"
+            raise UsageError(Problem(where=str(path), what="there is no history", hint=hint))
+        with self._told():
+            self.database = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
+            try:
+                self._prepare(create=create)
+            except BaseException:
+                self.database.close()
+                raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, path: Path) -> bool:
+        """Add a run, or a folder of runs as one; False where the history has it already.
+
+        Raises:
+            UsageError: The run cannot be read, its parts contradict each other, or the file is not writable.
+        """
+        run = read_side(path)
+        digest = _digest(run_folders(path))
+        name = path.resolve().name
+        with self._told(), self._writing():
+            if self.database.execute("SELECT 1 FROM run WHERE digest = ?", (digest,)).fetchone():
+                return False
+            self._insert(run, digest, name)
+        return True
+
+    def _insert(self, run: MergedRun, digest: str, name: str) -> None:
+        records = [record for _, record in run.records]
+        started = sorted(_to_seconds(record.started) for record in records if record.started)
+        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        matrix = matrix_name(run)
+        not_run = run.planned - sum(record.verdict.family is not Family.MISSING for record in records)
+        known = (digest, name, matrix, started[0] if started else now, started[-1] if started else now, now)
+        number = self.database.execute(
+            "INSERT INTO run (digest, name, matrix, first, last, added, planned, not_run, complete) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*known, run.planned, not_run, run.complete),
+        ).lastrowid
+        self.database.executemany(
+            "INSERT OR IGNORE INTO environment VALUES (?, ?, ?)",
+            [
+                (number, each.target, msgspec.json.encode(each.fingerprint, order="deterministic").decode())
+                for each in run.environments
+            ],
+        )
+        self.database.executemany(
+            f"INSERT INTO trend VALUES ({', '.join('?' * 18)})",  # noqa: S608 - nothing but question marks
+            [(number, *row) for row in _trends(records, complete=run.complete)],
+        )
+        self.database.executemany(
+            "INSERT INTO cell (matrix, cell, label, target) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            ((matrix, record.cell, lane_of(record).label, record.target) for record in records),
+        )
+        self.database.executemany(
+            "INSERT INTO result SELECT id, ?, ?, ?, ?, ?, ? FROM cell WHERE matrix = ? AND cell = ?",
+            ((number, *_result(record), matrix, record.cell) for record in records),
+        )
+
+    def _prepare(self, *, create: bool) -> None:
+        version, application = map(self._pragma, ("user_version", "application_id"))
+        empty = not self.database.execute("SELECT 1 FROM sqlite_master").fetchone()
+        if empty and create:
+            with self._writing():
+                # Another process may have been faster.
+                if not self.database.execute("SELECT 1 FROM sqlite_master").fetchone():
+                    for statement in _statements():
+                        self.database.execute(statement)
+            return
+        if application != _APPLICATION:
+            hint = "name another file with --db"
+            raise UsageError(Problem(where=str(self.path), what="a database, but not a history", hint=hint))
+        if version != HISTORY_SCHEMA:
+            what = f"a history of schema {version}, but this version reads schema {HISTORY_SCHEMA}"
+            raise UsageError(Problem(where=str(self.path), what=what, hint="update ort-ep-harness"))
+
+    def _pragma(self, name: str) -> int:
+        return int(self.database.execute(f"PRAGMA {name}").fetchone()[0])
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """All of it or nothing, and nobody else meanwhile."""
+        self.database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self.database.execute("ROLLBACK")
+            raise
+        self.database.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turns what SQLite says into one line for people."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            hint = "name a history, or a new file in a folder that can be written, with --db"
+            raise UsageError(Problem(where=str(self.path), what=f"no history: {error}", hint=hint)) from error
+
+
+def matrix_name(run: MergedRun) -> str:
+    """The matrix file's name, by which runs are comparable; the run folder's where the run does not say."""
+    path = run.matrix.get("path")
+    # The last part of a path of either kind of system.
+    return re.split(r"[/\\]", path)[-1] if isinstance(path, str) and path else run.names[0]
+
+
+def _to_seconds(started: str) -> str:
+    """UTC in ISO 8601 without fractions; text that is something else stays."""
+    return f"{started[:19]}Z" if started.endswith(("Z", "+00:00")) else started
+
+
+def _statements() -> Iterator[str]:
+    tables = [statement.strip() for statement in _TABLES.split(";") if statement.strip()]
+    yield from tables
+    for table in ("run", "environment", "trend", "cell", "result"):
+        for action in ("UPDATE", "DELETE"):
+            yield (
+                f"CREATE TRIGGER {table}_no_{action.lower()} BEFORE {action} ON {table} "
+                "BEGIN SELECT RAISE(ABORT, 'a history is append-only'); END"
+            )
+    yield f"PRAGMA application_id = {_APPLICATION}"
+    yield f"PRAGMA user_version = {HISTORY_SCHEMA}"
+
+
+def _digest(folders: tuple[Path, ...]) -> str:
+    """Of what the runs recorded: the same wherever the folders lie."""
+    parts = sorted(hashlib.sha256((folder / "records.jsonl").read_bytes()).digest() for folder in folders)
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def _trends(records: list[Record], *, complete: bool) -> Iterator[tuple[object, ...]]:
+    by_lane: dict[object, list[Record]] = defaultdict(list)
+    for record in records:
+        by_lane[lane_of(record)].append(record)
+    for lane in lanes((lane_of(record) for record in records), ()):
+        its = by_lane[lane]
+        row = summarise(lane, its, complete=complete)
+        bits = delivered(lane, its).bits
+        right = [record for record in its if record.verdict.family is Family.PASSED]
+        used = sorted(most for record in right if (most := most_headroom(record)) is not None)
+        p50 = spread([record.latency.p50_ms for record in right if record.latency])
+        yield (
+            *(lane.label, lane.target, lane.provider),
+            *(
+                row.cells,
+                row.skipped,
+                row.excluded,
+                row.missing,
+                row.tried,
+                row.by_ep.count,
+                row.partly.count,
+            ),
+            *(row.untested.count, row.unsupported.count, row.failed.count),
+            bits.median if bits else None,
+            used[int(HIGH * (len(used) - 1))] if used else None,
+            used[-1] if used else None,
+            p50.median if p50 else None,
+        )
+
+
+def _result(record: Record) -> tuple[object, ...]:
+    p50 = record.latency.p50_ms if record.latency else None
+    return record.verdict.value, record.expected, most_headroom(record), least_bits(record), p50

@@ -1,0 +1,81 @@
+"""The report as one JSON file with a schema."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from harness.core.verdict import Verdict
+from harness.report.json_text import inert_json
+from harness.report.merge import Conflict, Environment, MergedRun
+from harness.report.rows import CellRow, TargetRow
+from harness.report.view import Report
+
+REPORT_SCHEMA: Literal[1] = 1
+
+
+class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``report.json`` holds.
+
+    Attributes:
+        name: The matrix file's name.
+        runs: Names of the run folders.
+        first: UTC time of the first cell, ISO 8601; empty where no record says.
+        last: The same for the cell that started last.
+        planned: Cells planned.
+        recorded: Cells with a result.
+        not_run: Planned cells without a result.
+        complete: Whether nothing is missing and every run ended by itself.
+        unexpected: Cells whose verdict is not what the matrix expects.
+        flaky: Failures that gave another verdict when they were tried again.
+        notices: What a reader must know about the data.
+        verdicts: Verdict -> cells.
+        conflicts: Cells of which runs hold different results.
+        environments: Environment of each target.
+        targets: Counts.
+        cells: Every planned cell that is known by name.
+    """
+
+    schema: Literal[1]
+    name: str
+    runs: tuple[str, ...]
+    first: str
+    last: str
+    planned: int
+    recorded: int
+    not_run: int
+    complete: bool
+    unexpected: int
+    flaky: int
+    notices: tuple[str, ...]
+    verdicts: dict[Verdict, int]
+    conflicts: tuple[Conflict, ...]
+    environments: tuple[Environment, ...]
+    targets: tuple[TargetRow, ...]
+    cells: tuple[CellRow, ...]
+
+
+def to_json(
+    report: Report, run: MergedRun, targets: tuple[TargetRow, ...], cells: Iterable[CellRow]
+) -> bytes:
+    """Render the file."""
+    content = ReportFile(
+        schema=REPORT_SCHEMA,
+        name=report.name,
+        runs=run.names,
+        first=report.first,
+        last=report.last,
+        planned=report.planned,
+        recorded=report.recorded,
+        not_run=report.not_run,
+        complete=report.complete,
+        unexpected=report.unexpected,
+        flaky=report.flaky.count,
+        notices=report.notices,
+        verdicts=dict(report.verdicts),
+        conflicts=report.conflicts,
+        environments=run.environments,
+        targets=targets,
+        cells=tuple(cells),
+    )
+    return inert_json(content)

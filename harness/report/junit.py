@@ -1,0 +1,96 @@
+"""The report as JUnit XML, as CI servers read it."""
+
+import html
+from collections.abc import Iterable, Iterator, Sequence
+
+from harness.core.errors import one_line
+from harness.core.text import visible
+from harness.core.verdict import Family, Verdict
+from harness.report.rows import CellRow, TargetRow
+from harness.report.view import Report
+
+_MAX_CHARS = 2_000
+_SECONDS = len("2026-11-20T10:00:00")
+"""Where the fractions of a second and the zone begin, which servers do not read."""
+_SKIPPED = frozenset({Family.SKIPPED, Family.EXCLUDED, Family.UNTESTED, Family.UNSUPPORTED})
+
+
+def to_junit(report: Report, targets: Sequence[TargetRow], cells: Iterable[CellRow]) -> Iterator[str]:
+    """The file in pieces: a suite for each target at one point of its axes, a case for each of its cells.
+
+    An unexpected verdict is a failure, an unexpected pass and a required target that is unavailable included;
+    a cell that was not run is an error. Expected failures, and what says nothing of the EP, are skipped, with
+    the verdict in the message.
+    """
+    required = {row.label for row in targets if row.required}
+    by_suite: dict[str, list[tuple[CellRow, str]]] = {row.label: [] for row in targets}
+    for cell in cells:
+        by_suite[cell.label].append((cell, _outcome(cell, required=cell.label in required)))
+    outcomes = [outcome for its in by_suite.values() for _, outcome in its]
+    yield '<?xml version="1.0" encoding="utf-8"?>\n'
+    yield f"<testsuites name={_attribute(report.name)}{_counts(outcomes)}>\n"
+    for label, its in by_suite.items():
+        yield from _suite(report, label, its)
+    yield "</testsuites>\n"
+
+
+def _suite(report: Report, label: str, cells: Sequence[tuple[CellRow, str]]) -> Iterator[str]:
+    seconds = sum(_seconds(cell) for cell, _ in cells)
+    started = min((cell.started for cell, _ in cells if cell.started), default="")
+    stamp = f" timestamp={_attribute(started[:_SECONDS])}" if started else ""
+    counts = _counts([outcome for _, outcome in cells])
+    yield f'<testsuite name={_attribute(label)}{counts} time="{seconds:.6f}"{stamp}>\n'
+    yield "<properties>\n"
+    yield _property("complete", "true" if report.complete else "false")
+    yield _property("not_run", str(report.not_run))
+    yield from (_property("notice", notice) for notice in report.notices)
+    yield "</properties>\n"
+    for cell, outcome in cells:
+        yield from _case(label, cell, outcome)
+    yield "</testsuite>\n"
+
+
+def _case(label: str, cell: CellRow, outcome: str) -> Iterator[str]:
+    # Servers take what stands before a dot of the class's name for a package.
+    where = f"{label.replace('.', '_')}.{cell.suite.replace('.', '_')}"
+    head = f"<testcase classname={_attribute(where)} name={_attribute(cell.cell)}"
+    yield f'{head} time="{_seconds(cell):.6f}">'
+    yield f"<properties>{_property('verdict', cell.verdict.value).strip()}</properties>"
+    cause = f" ({cell.cause})" if cell.cause else ""
+    message = f"{cell.verdict.value}{cause}: {cell.reason or cell.verdict.meaning}"
+    if outcome == "skipped":
+        expected = "expected failure: " if cell.family is Family.FAILED else ""
+        yield f"<skipped message={_attribute(expected + message)}/>"
+    elif outcome:
+        prefix = "unexpected " if not cell.expected and cell.family is not Family.FAILED else ""
+        yield f"<{outcome} type={_attribute(cell.verdict.value)} message={_attribute(prefix + message)}/>"
+    yield "</testcase>\n"
+
+
+def _outcome(cell: CellRow, *, required: bool) -> str:
+    """The element that a case has; empty for one that passed."""
+    if cell.family is Family.MISSING:
+        return "error"
+    if not cell.expected or (required and cell.verdict is Verdict.UNAVAILABLE):
+        return "failure"
+    return "skipped" if cell.family in _SKIPPED or cell.family is Family.FAILED else ""
+
+
+def _counts(outcomes: list[str]) -> str:
+    return (
+        f' tests="{len(outcomes)}" failures="{outcomes.count("failure")}"'
+        f' errors="{outcomes.count("error")}" skipped="{outcomes.count("skipped")}"'
+    )
+
+
+def _seconds(cell: CellRow) -> float:
+    return ((cell.create_ms or 0.0) + (cell.first_run_ms or 0.0)) / 1000
+
+
+def _property(name: str, value: str) -> str:
+    return f'<property name="{name}" value={_attribute(value)}/>\n'
+
+
+def _attribute(text: str) -> str:
+    # XML 1.0 has no way to write most control characters; they are spelled out.
+    return f'"{html.escape(one_line(visible(text), _MAX_CHARS), quote=True)}"'

@@ -1,0 +1,137 @@
+"""The report as one Markdown document: for a README, a release, or the summary of a CI step."""
+
+from collections.abc import Iterator
+
+from harness.report.figures import plural
+from harness.report.groups import Groups
+from harness.report.markdown_text import code, table
+from harness.report.rows import TargetRow
+from harness.report.tone import spoken
+from harness.report.view import Report
+
+SHOWN = 25
+"""How many groups, conflicts or reasons are listed, so that the document stays below GitHub's 1 MiB."""
+
+
+def to_markdown(report: Report, targets: tuple[TargetRow, ...]) -> str:
+    """Render the document; names and messages stand in code, where nothing is interpreted."""
+    return "\n".join(_lines(report, targets)) + "\n"
+
+
+def _lines(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
+    yield f"# Compatibility: {code(report.name)}"
+    yield ""
+    state = "Complete" if report.complete else f"**INCOMPLETE: {report.not_run:,} not run**"
+    yield (
+        f"{state}. {plural(report.planned, 'cell')} planned, {report.recorded:,} with a result, "
+        f"{report.unexpected:,} unexpected, {report.flaky.count:,} flaky."
+    )
+    if report.first:
+        yield ""
+        yield f"First cell {code(report.first)}, last cell {code(report.last)}."
+    if report.notices:
+        yield ""
+        yield from (f"* {code(notice)}" for notice in report.notices)
+    yield from _targets(report, targets)
+    yield from _conflicts(report)
+    yield from _groups("Unexpected failures", report.unexpected_failures)
+    yield from _groups("Other unexpected verdicts", report.unexpected_others)
+    yield from _unavailable(report)
+    yield from _words(report)
+
+
+def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
+    yield ""
+    yield "## Targets"
+    yield ""
+    head = (
+        "target", "by the EP", "in part", "untested", "unsupported", "failed",
+        "tried", "excluded", "skipped", "not run", "cells",
+    )  # fmt: skip
+    rows = [
+        (
+            code(row.label),
+            summary.by_ep.text,
+            f"{row.passed_in_part:,}",
+            f"{row.untested:,}",
+            f"{row.unsupported:,}",
+            f"{row.failed:,}",
+            f"{row.tried:,}",
+            f"{row.excluded:,}",
+            f"{row.skipped:,}",
+            f"{row.not_run:,}",
+            f"{row.cells:,}",
+        )
+        for row, summary in zip(targets, report.summary, strict=True)
+    ]
+    yield from table(head, rows, figures=10)
+    yield ""
+    yield (
+        "*By the EP*: right answers that the execution provider computed wholly, of the cells tried. "
+        "*Untested*: right answers that the CPU gave in its place. "
+        "cells = tried + excluded + skipped + not run."
+    )
+
+
+def _conflicts(report: Report) -> Iterator[str]:
+    if not report.conflicts:
+        return
+    yield ""
+    yield f"## Conflicts: {plural(len(report.conflicts), 'cell')}"
+    yield ""
+    rows = [
+        (
+            code(conflict.cell),
+            ", ".join(f"{code(run)}: {spoken(verdict)}" for run, verdict in conflict.verdicts),
+        )
+        for conflict in report.conflicts[:SHOWN]
+    ]
+    yield from table(("cell", "verdicts"), rows)
+    yield from _more(len(report.conflicts) - SHOWN)
+
+
+def _groups(title: str, groups: Groups) -> Iterator[str]:
+    if not groups.count:
+        return
+    yield ""
+    yield f"## {title}: {plural(groups.count, 'cell')}"
+    yield ""
+    rows = [
+        (
+            spoken(group.verdict) + (f" ({code(group.cause)})" if group.cause else ""),
+            code(group.reason),
+            code(group.cells[0].record.cell),
+            f"{group.count:,}",
+        )
+        for group in groups.shown[:SHOWN]
+    ]
+    yield from table(("verdict", "reason", "first cell", "cells"), rows, figures=1)
+    yield from _more(len(groups.shown) + groups.more - SHOWN, "groups")
+
+
+def _unavailable(report: Report) -> Iterator[str]:
+    if not report.unavailable:
+        return
+    yield ""
+    yield "## Unavailable"
+    yield ""
+    rows = [
+        (code(each.lane.label), code(each.cause), code(each.reason), f"{each.count:,}")
+        for each in report.unavailable[:SHOWN]
+    ]
+    yield from table(("target", "cause", "reason", "cells"), rows, figures=1)
+    yield from _more(len(report.unavailable) - SHOWN)
+
+
+def _words(report: Report) -> Iterator[str]:
+    yield ""
+    yield "## Verdicts"
+    yield ""
+    rows = [(spoken(verdict), verdict.meaning, f"{count:,}") for verdict, count in report.verdicts]
+    yield from table(("verdict", "meaning", "cells"), rows, figures=1)
+
+
+def _more(count: int, what: str = "") -> Iterator[str]:
+    if count > 0:
+        yield ""
+        yield f"and {count:,} more {what}".rstrip()

@@ -1,0 +1,145 @@
+"""The entry of `ep-harness report`: run folders in, files of the wanted formats out."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from harness.core.errors import Problem, UsageError, valid_names
+from harness.report.badge import badges
+from harness.report.captured import captured_output
+from harness.report.collector import without_collector
+from harness.report.comma_separated import axis_names, write_cells, write_targets
+from harness.report.diff import compare, read_side, refuse_conflicts
+from harness.report.documented import documented_operators
+from harness.report.folders import run_folders
+from harness.report.json_report import to_json
+from harness.report.json_text import inert_json
+from harness.report.junit import to_junit
+from harness.report.markdown import to_markdown
+from harness.report.merge import MergedRun, merge
+from harness.report.read import RunData, read_run
+from harness.report.rows import CellRow, TargetRow, cell_rows, target_rows
+from harness.report.site import write_site
+from harness.report.view import Report, build_report
+
+
+class Content(msgspec.Struct, frozen=True, kw_only=True):
+    """What every format is made of."""
+
+    report: Report
+    run: MergedRun
+    targets: tuple[TargetRow, ...]
+    templates: Path | None
+
+    def cells(self) -> Iterator[CellRow]:
+        """The rows of the cells; made anew, for 100,000 of them are large."""
+        return cell_rows(self.run)
+
+
+@without_collector()
+def publish(
+    runs: Sequence[Path],
+    out: Path,
+    formats: Sequence[str],
+    *,
+    templates: Path | None = None,
+    baseline: Path | None = None,
+) -> tuple[Path, ...]:
+    """Render one run, or several as one.
+
+    Args:
+        runs: Run folders, or folders of run folders.
+        out: Folder of the report; created where it does not exist.
+        formats: Of ``FORMATS``.
+        templates: Folder whose files take the place of the shipped HTML templates of the same name.
+        baseline: A run, or a folder of runs, that the HTML report tells the changes from.
+
+    Returns:
+        The first file of each format.
+
+    Raises:
+        UsageError: A run folder is missing or damaged, a format is unknown, or ``out`` cannot be written.
+    """
+    unknown = [name for name in formats if name not in FORMATS]
+    if unknown:
+        problem = f"there is no format {unknown[0]!r}"
+        raise UsageError(Problem(where="--format", what=problem, hint=valid_names(unknown[0], FORMATS)))
+    run = merge(_read_all(runs))
+    changes = None
+    if baseline:
+        refuse_conflicts(run, "--baseline")
+        changes = compare(read_side(baseline), run, names=(str(baseline), "this run"))
+    report = build_report(run, captured_output, documented_operators(), changes=changes)
+    content = Content(report=report, run=run, targets=target_rows(report, run), templates=templates)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        return tuple(FORMATS[name](content, out) for name in dict.fromkeys(formats))
+    except OSError as error:
+        problem = f"the report cannot be written: {error.strerror or error}"
+        where = str(error.filename or out)
+        raise UsageError(Problem(where=where, what=problem, hint="choose another --out")) from error
+
+
+def _read_all(paths: Sequence[Path]) -> list[RunData]:
+    runs: list[RunData] = []
+    problems: list[Problem] = []
+    for path in paths:
+        try:
+            runs.extend(read_run(folder, compact=True) for folder in run_folders(path))
+        except UsageError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise UsageError(*problems)
+    return runs
+
+
+def _html(content: Content, out: Path) -> Path:
+    return write_site(content.report, out, templates=content.templates)
+
+
+def _markdown(content: Content, out: Path) -> Path:
+    path = out / "report.md"
+    path.write_text(to_markdown(content.report, content.targets), encoding="utf-8", newline="\n")
+    return path
+
+
+def _csv(content: Content, out: Path) -> Path:
+    # A byte order mark tells spreadsheets that the text is UTF-8.
+    with (out / "targets.csv").open("w", encoding="utf-8-sig", newline="") as file:
+        write_targets(content.targets, file)
+    path = out / "cells.csv"
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        write_cells(content.cells(), axis_names(content.cells()), file)
+    return path
+
+
+def _json(content: Content, out: Path) -> Path:
+    path = out / "report.json"
+    path.write_bytes(to_json(content.report, content.run, content.targets, content.cells()))
+    return path
+
+
+def _junit(content: Content, out: Path) -> Path:
+    path = out / "junit.xml"
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(to_junit(content.report, content.targets, content.cells()))
+    return path
+
+
+def _badge(content: Content, out: Path) -> Path:
+    (out / "badges").mkdir(exist_ok=True)
+    for name, badge in badges(content.report, content.targets):
+        (out / name).write_bytes(inert_json(badge))
+    return out / "badge.json"
+
+
+FORMATS: dict[str, Callable[[Content, Path], Path]] = {
+    "html": _html,
+    "markdown": _markdown,
+    "csv": _csv,
+    "json": _json,
+    "junit": _junit,
+    "badge": _badge,
+}
+"""Name -> what writes it and returns its first file."""

@@ -1,0 +1,311 @@
+"""What a history tells: how each target developed, since when cells fail, and which errors rise."""
+
+import fnmatch
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from harness.core.errors import Problem, UsageError, valid_names
+from harness.core.verdict import Family, Verdict
+from harness.report.drift import HEADROOM_WARNING
+from harness.report.history import History
+from harness.report.likeness import differences
+
+RISE = 0.02
+"""How much more of the tolerance than before is a rise; smaller steps are another order of the same sums."""
+
+BEFORE = 10
+"""Results of a cell whose median a new one is compared with."""
+
+
+class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of the history; ``first`` is the UTC time of its first cell."""
+
+    id: int
+    name: str
+    matrix: str
+    first: str
+    planned: int
+    not_run: int
+    complete: bool
+
+
+class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One target at one point of its axes in one run.
+
+    Attributes:
+        median_bits: Median of the delivered bits of compute-heavy cells.
+        headroom_high: What 95% of its right answers stay below, of the allowed error.
+        headroom_most: The largest.
+        median_p50_ms: Median over its cells of their median latency.
+        changed: ``key: before -> now`` of its environment since the run before.
+    """
+
+    run: RunPoint
+    tried: int
+    passed: int
+    passed_in_part: int
+    untested: int
+    unsupported: int
+    failed: int
+    not_run: int
+    cells: int
+    median_bits: float | None
+    headroom_high: float | None
+    headroom_most: float | None
+    median_p50_ms: float | None
+    changed: tuple[str, ...]
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """One target at one point of its axes, in the runs of one matrix; oldest first."""
+
+    matrix: str
+    label: str
+    target: str
+    points: tuple[TrendPoint, ...]
+
+
+class Failing(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell that fails in the newest run of its matrix.
+
+    Attributes:
+        verdict: The newest.
+        expected: Whether the matrix expects it.
+        since: The first of the runs in an unbroken row in which it fails.
+        runs: How many these are.
+        before: The run before them, with its verdict; null where the history begins with them.
+        verdict_before: See there.
+        changed: What differs between the environments of its target in these two runs.
+    """
+
+    cell: str
+    label: str
+    verdict: Verdict
+    expected: bool
+    since: RunPoint
+    runs: int
+    before: RunPoint | None
+    verdict_before: Verdict | None
+    changed: tuple[str, ...]
+
+
+class Rising(msgspec.Struct, frozen=True, kw_only=True):
+    """A right answer whose error comes close to what is allowed, and closer than it was.
+
+    Attributes:
+        before: Median of its errors before, relative to the allowed one.
+        now: The newest.
+        runs: Results that the median is of.
+    """
+
+    cell: str
+    label: str
+    before: float
+    now: float
+    runs: int
+
+
+class CellPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """What one run says of one cell."""
+
+    run: RunPoint
+    verdict: Verdict
+    expected: bool
+    headroom: float | None
+    bits: float | None
+    p50_ms: float | None
+
+
+class Trends(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it.
+
+    Attributes:
+        runs: Oldest first.
+        series: By matrix, then by target.
+        failing: Cells that fail in the newest run of their matrix, those failing for the shortest first.
+        rising: Warnings, the closest to the limit first.
+    """
+
+    schema: int
+    runs: tuple[RunPoint, ...]
+    series: tuple[Series, ...]
+    failing: tuple[Failing, ...]
+    rising: tuple[Rising, ...]
+
+
+def trends(history: History, target_glob: str | None = None) -> Trends:
+    """Read the trends, of all targets or of those whose name matches.
+
+    Raises:
+        UsageError: The glob matches no target.
+    """
+    book = _Book(history)
+    wanted = _wanted(book, target_glob)
+    newest: dict[str, RunPoint] = {run.matrix: run for run in book.runs.values()}
+    failing: list[Failing] = []
+    rising: list[Rising] = []
+    for run in newest.values():
+        for cell, label, target, points in book.cells_of(run):
+            if not wanted(target):
+                continue
+            if points[-1].verdict.family is Family.FAILED:
+                failing.append(_failing(book, cell, label, target, points))
+            elif found := _rising(cell, label, points):
+                rising.append(found)
+    return Trends(
+        schema=1,
+        runs=tuple(book.runs.values()),
+        series=tuple(series for series in book.series() if wanted(series.target)),
+        failing=tuple(sorted(failing, key=lambda each: (each.runs, each.expected, each.cell))),
+        rising=tuple(sorted(rising, key=lambda each: -each.now)),
+    )
+
+
+def cell_points(history: History, cell: str) -> dict[str, tuple[CellPoint, ...]]:
+    """What the runs say of one cell: matrix -> its results, oldest first.
+
+    Raises:
+        UsageError: The history does not know it.
+    """
+    book = _Book(history)
+    found = book.results("cell.cell = ?", cell)
+    if not found:
+        near = [row[0] for row in history.database.execute("SELECT DISTINCT cell FROM cell")]
+        hint = valid_names(cell, near, limit=3)
+        raise UsageError(Problem(where="--cell", what=f"the history has no cell {cell!r}", hint=hint))
+    return {points[-1].run.matrix: points for *_, points in found}
+
+
+class _Book:
+    """The rows of a history as values."""
+
+    def __init__(self, history: History) -> None:
+        self._database = history.database
+        rows = self._database.execute(
+            "SELECT id, name, matrix, first, planned, not_run, complete FROM run ORDER BY first, id"
+        )
+        names = RunPoint.__struct_fields__
+        fields = (dict(zip(names, row, strict=True)) for row in rows)
+        self.runs = {each["id"]: msgspec.convert(each, RunPoint, strict=False) for each in fields}
+        self._order = {number: index for index, number in enumerate(self.runs)}
+
+    def targets(self) -> list[str]:
+        return [row[0] for row in self._database.execute("SELECT DISTINCT target FROM trend ORDER BY target")]
+
+    def series(self) -> Iterator[Series]:
+        columns = (
+            "run, label, target, tried, passed, passed_in_part, untested, unsupported, failed, not_run, "
+            "cells, median_bits, headroom_high, headroom_most, median_p50_ms"
+        )
+        names = columns.split(", ")
+        found: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
+        for row in self._database.execute(f"SELECT {columns} FROM trend"):  # noqa: S608 - names of columns
+            fields = dict(zip(names, row, strict=True))
+            run = self.runs[fields["run"]]
+            found[run.matrix, fields.pop("label"), fields.pop("target")].append({**fields, "run": run})
+        for (matrix, label, target), points in sorted(found.items()):
+            ordered = sorted(points, key=lambda point: self._order[point["run"].id])
+            yield Series(
+                matrix=matrix,
+                label=label,
+                target=target,
+                points=tuple(self._with_changes(ordered, target)),
+            )
+
+    def _with_changes(self, points: Sequence[dict[str, Any]], target: str) -> Iterator[TrendPoint]:
+        before: RunPoint | None = None
+        for fields in points:
+            run: RunPoint = fields["run"]
+            yield TrendPoint(**fields, changed=self.changed(target, before, run) if before else ())
+            before = run
+
+    def changed(self, target: str, before: RunPoint, now: RunPoint) -> tuple[str, ...]:
+        """What differs between the environments of a target in two runs."""
+        return differences(*(self._environment(target, run) for run in (before, now)))
+
+    def _environment(self, target: str, run: RunPoint) -> dict[str, object]:
+        row = self._database.execute(
+            "SELECT fingerprint FROM environment WHERE run = ? AND target = ? ORDER BY fingerprint",
+            (run.id, target),
+        ).fetchone()
+        return msgspec.json.decode(row[0], type=dict[str, object]) if row else {}
+
+    def cells_of(self, run: RunPoint) -> Iterator[tuple[str, str, str, tuple[CellPoint, ...]]]:
+        """The cells that fail in a run, or come close to their limit, with all their results up to it."""
+        failed = [verdict.value for verdict in Verdict if verdict.family is Family.FAILED]
+        marks = ", ".join("?" * len(failed))
+        yield from self.results(
+            f"cell.id IN (SELECT cell FROM result WHERE run = ? "  # noqa: S608 - nothing but question marks
+            f"AND (verdict IN ({marks}) OR headroom > ?) AND verdict != 'not_run')",
+            run.id,
+            *failed,
+            HEADROOM_WARNING,
+        )
+
+    def results(self, where: str, *values: object) -> list[tuple[str, str, str, tuple[CellPoint, ...]]]:
+        """``(cell, label, target, results)`` of the cells that a condition selects; oldest result first."""
+        columns = "cell.cell, label, target, matrix, run, verdict, expected, headroom, bits, p50_ms"
+        join = "cell JOIN result ON result.cell = cell.id"
+        # The conditions are this module's own; what they compare with are values.
+        rows = self._database.execute(f"SELECT {columns} FROM {join} WHERE {where}", values)  # noqa: S608
+        found: dict[tuple[str, str, str, str], list[CellPoint]] = defaultdict(list)
+        for *names, run, verdict, expected, headroom, bits, p50_ms in rows:
+            found[tuple(names)].append(
+                CellPoint(
+                    run=self.runs[run],
+                    verdict=Verdict(verdict),
+                    expected=bool(expected),
+                    headroom=headroom,
+                    bits=bits,
+                    p50_ms=p50_ms,
+                )
+            )
+        return [
+            (cell, label, target, tuple(sorted(points, key=lambda point: self._order[point.run.id])))
+            for (cell, label, target, _), points in sorted(found.items())
+        ]
+
+
+def _wanted(book: _Book, glob: str | None) -> Callable[[str], bool]:
+    if glob is None:
+        return lambda _: True
+    names = book.targets()
+    if not fnmatch.filter(names, glob):
+        hint = valid_names(glob, names)
+        raise UsageError(Problem(where="--target", what=f"no target is like {glob!r}", hint=hint))
+    return lambda target: fnmatch.fnmatchcase(target, glob)
+
+
+def _failing(book: _Book, cell: str, label: str, target: str, points: Sequence[CellPoint]) -> Failing:
+    # A run that did not come to the cell, or could not, says nothing of it and breaks no row.
+    told = [point for point in points if point.verdict.family not in (Family.MISSING, Family.SKIPPED)]
+    row = len(told)
+    while row and told[row - 1].verdict.family is Family.FAILED:
+        row -= 1
+    since, before = told[row], told[row - 1] if row else None
+    return Failing(
+        cell=cell,
+        label=label,
+        verdict=told[-1].verdict,
+        expected=told[-1].expected,
+        since=since.run,
+        runs=len(told) - row,
+        before=before.run if before else None,
+        verdict_before=before.verdict if before else None,
+        changed=book.changed(target, before.run, since.run) if before else (),
+    )
+
+
+def _rising(cell: str, label: str, points: Sequence[CellPoint]) -> Rising | None:
+    now = points[-1]
+    earlier = [point.headroom for point in points[:-1] if point.headroom is not None][-BEFORE:]
+    if now.headroom is None or now.verdict.family is not Family.PASSED or not earlier:
+        return None
+    before = statistics.median(earlier)
+    if now.headroom <= HEADROOM_WARNING or now.headroom < before + RISE:
+        return None
+    return Rising(cell=cell, label=label, before=before, now=now.headroom, runs=len(earlier))

@@ -1,0 +1,222 @@
+"""report, diff, gate and history, as a person or a CI job calls them."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.cli import main
+from harness.core.record import SCHEMA, Record, RunInfo, encode_record
+from harness.core.verdict import Family, Verdict
+
+SaveRun = Callable[..., Path]
+EVIL = "\x1b[31m::error::x ##[error]y\u202e"
+
+
+@pytest.fixture
+def save_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SaveRun:
+    """Write a run folder from model -> verdict, below a folder that commands are called in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+
+    def save(name: str, verdicts: Mapping[str, Verdict], reason: str = "") -> Path:
+        folder = tmp_path / name
+        folder.mkdir(parents=True)
+        records = [
+            Record(
+                schema=SCHEMA,
+                cell=f"s/{model}[npu]",
+                suite="s",
+                model=model,
+                target="npu",
+                provider="P",
+                verdict=verdict,
+                family=verdict.family,
+                expected=verdict.family is not Family.FAILED,
+                axes={"precision": "fp32", "scenario": "plain"},
+                reason=reason,
+                started=f"2026-11-01T00:00:0{len(name) % 10}Z",
+            )
+            for model, verdict in verdicts.items()
+        ]
+        info = RunInfo(
+            schema=SCHEMA,
+            plan=name,
+            cells=len(records),
+            matrix={"path": "m.toml"},
+            targets={"npu": {}},
+            complete=True,
+        )
+        (folder / "run.json").write_bytes(msgspec.json.encode(info))
+        (folder / "records.jsonl").write_bytes(b"".join(encode_record(r) + b"\n" for r in records))
+        return Path(name)
+
+    return save
+
+
+@pytest.fixture
+def nights(save_run: SaveRun) -> tuple[str, str]:
+    save_run("old", {"a": Verdict.PASS, "b": Verdict.CRASH, "c": Verdict.PASS})
+    save_run("new", {"a": Verdict.MISMATCH, "b": Verdict.PASS, "c": Verdict.PASS}, reason=EVIL)
+    return "old", "new"
+
+
+def test_diff_shows_both_and_gate_fails(nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", *nights]) == 0
+    shown = capsys.readouterr().out
+    assert "regressed: 1 cell" in shown
+    assert "fixed: 1 cell" in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    assert main(["gate", *nights]) == 1
+    assert capsys.readouterr().out.endswith("gate: FAILED\n")
+    assert main(["gate", nights[0], nights[0]]) == 0
+    assert capsys.readouterr().out.endswith("gate: passed\n")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--format", "markdown"), ("--format", "github"), ("--json",)])
+def test_no_output_of_diff_holds_a_command(
+    arguments: tuple[str, ...], nights: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diff", *nights, *arguments]) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    if arguments != ("--json",):
+        assert "##[" not in shown
+        assert not any(line.lstrip().startswith("::error::x") for line in shown.splitlines())
+
+
+def test_diff_as_json(nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    main(["diff", *nights, "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["kinds"] == {
+        "regressed": 1,
+        "fixed": 1,
+        "changed": 0,
+        "other_measure": 0,
+        "new": 0,
+        "gone": 0,
+    }
+
+
+def test_annotations_where_github_wants_them(
+    nights: tuple[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main(["gate", *nights])
+    assert "::error" not in capsys.readouterr().out
+    main(["gate", *nights, "--github"])
+    assert "::error title=regressed%3A s/a[npu]::" in capsys.readouterr().out
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    main(["gate", *nights])
+    assert "::error title=regressed%3A s/a[npu]::" in capsys.readouterr().out
+    main(["gate", *nights, "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert (told["judgement"]["passed"], told["diff"]["kinds"]["fixed"]) == (False, 1)
+
+
+def policy(text: str) -> str:
+    Path("gate.toml").write_text(f"schema = 1\n{text}", "utf-8")
+    return "gate.toml"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", 1),
+        ("[limits]\nregressed = 1", 1),
+        ("[limits]\nregressed = 1\n[limits.enter]\nfailed = 1", 0),
+        ('[[flaky]]\nmodel = "a"\nverdict = "mismatch"\nreason = "timer"', 0),
+        ('[[flaky]]\ntarget = "n*"\nprecision = "fp32"\nverdict = ["crash", "hang"]\nreason = "timer"', 1),
+    ],
+)
+def test_policies(text: str, code: int, nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gate", *nights, "--policy", policy(text)]) == code
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[limits]\nregresed = 1", "did you mean 'regressed'?"),
+        ("[limits]\ngone = -1", "an integer of at least 0, got -1"),
+        ("[limits.enter]\npassed = 1", "limits.enter.passed: unknown key"),
+        ('[[flaky]]\nmodel = "a"\nverdict = "mismatch"', "the key 'reason' is missing"),
+        ('[[flaky]]\nmodel = "a"\nverdict = "mismatsch"\nreason = "x"', "did you mean 'mismatch'?"),
+        (
+            '[[flaky]]\nmodel = "zz"\nverdict = "crash"\nreason = "x"',
+            "flaky[0]: matches no cell of either run",
+        ),
+        ("limits = 1", "expected a table"),
+        ("[limits", "not TOML"),
+    ],
+)
+def test_wrong_policies(
+    text: str, told: str, nights: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["gate", *nights, "--policy", policy(text)]) == 2
+    shown = capsys.readouterr()
+    assert told in shown.err
+    assert shown.out == ""
+    assert len(shown.err.splitlines()) <= 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("diff", "old", "nwe"), "nwe: there is no such run folder"),
+        (("diff", "old", "empty"), "empty: no run"),
+        (("gate", "old", "new", "--policy", "gat.toml"), "gat.toml: no such file"),
+        (("report", "old", "--out", "r", "--format", "htlm"), "did you mean 'html'?"),
+        (("report", "old", "--out", "r", "--format", "html,"), "there is no format ''"),
+        (("report", "old", "nwe", "--out", "r"), "nwe: there is no such run folder"),
+        (("report", "old", "--out", "old/run.json"), "old/run.json: the report cannot be written"),
+        (("history", "show"), "history.sqlite: there is no history"),
+        (("history", "add", "empty"), "empty: no run"),
+        (("history", "add", "old", "--db", "none/h.sqlite"), "unable to open database file"),
+    ],
+)
+def test_mistakes(
+    arguments: tuple[str, ...],
+    told: str,
+    nights: tuple[str, str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert nights
+    Path("empty").mkdir()
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert told.replace("/", "\\") in shown.err or told in shown.err
+    assert "Traceback" not in shown.err
+    assert len(shown.err.splitlines()) <= 2
+
+
+def test_report_names_what_it_wrote(nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["report", "new", "--out", "r", "--format", "html, markdown,badge", "--baseline", nights[0]]
+    assert main(arguments) == 0
+    written = [Path(line) for line in capsys.readouterr().out.splitlines()]
+    assert written == [Path("r/index.html"), Path("r/report.md"), Path("r/badge.json")]
+    assert all(path.is_file() for path in written)
+
+
+def test_history_from_the_first_night_on(nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "add", *nights]) == 0
+    assert main(["history", "add", nights[1]]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["added", "old"],
+        ["added", "new"],
+        ["already", "there", "new"],
+    ]
+    assert main(["history", "show"]) == 0
+    shown = capsys.readouterr().out
+    assert "2 of 3 (66.7%)" in shown
+    assert "failing: 1 cell" in shown
+    assert "s/a[npu]" in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    assert main(["history", "show", "--json", "--target", "n*"]) == 0
+    assert json.loads(capsys.readouterr().out)["failing"][0]["verdict_before"] == "pass"
+    assert main(["history", "show", "--cell", "s/a[npu]"]) == 0
+    assert "mismatch !" in capsys.readouterr().out
+    assert main(["history", "show", "--out", "trend"]) == 0
+    assert Path(capsys.readouterr().out.strip()).is_file()

@@ -1,0 +1,239 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.core.errors import UsageError
+from harness.core.latency import Latency
+from harness.core.record import Record
+from harness.core.verdict import Family, Verdict
+from harness.report.diff import Diff, Kind, compare, read_side
+from harness.report.diff_text import diff_github, diff_lines, diff_markdown
+from harness.report.merge import merge
+from harness.report.read import RunData
+
+MakeRecord = Callable[..., Record]
+MakeRun = Callable[..., RunData]
+WriteRun = Callable[..., Path]
+
+
+@pytest.fixture
+def between(run_of: MakeRun) -> Callable[..., Diff]:
+    def build(old: list[Record], new: list[Record], **fields: object) -> Diff:
+        return compare(
+            merge([run_of(old, **fields)]), merge([run_of(new, **fields)]), names=("last night", "tonight")
+        )
+
+    return build
+
+
+def test_one_regressed_and_one_fixed_shows_both(record: MakeRecord, between: Callable[..., Diff]) -> None:
+    diff = between(
+        [record("a"), record("b", verdict=Verdict.CRASH), record("c")],
+        [record("a", verdict=Verdict.MISMATCH, reason="3 of 12 differ"), record("b"), record("c")],
+    )
+    assert [change.cell for change in diff.of(Kind.REGRESSED)] == ["onnx-node/a[npu]"]
+    assert [change.cell for change in diff.of(Kind.FIXED)] == ["onnx-node/b[npu]"]
+    assert (diff.compared, diff.unchanged) == (3, 1)
+    failed = next(flow for flow in diff.flows if flow.family is Family.FAILED)
+    assert (failed.before, failed.entered, failed.left, failed.after) == (1, 1, 1, 1)
+    for shown in (diff_lines(diff), diff_markdown(diff), diff_github(diff)):
+        text = "\n".join(shown)
+        assert "1 regressed, 1 fixed" in text.replace("\n", " ")
+        assert "onnx-node/a[npu]" in text
+    assert "pass -> mismatch: 3 of 12 differ" in "\n".join(diff_lines(diff))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        (Verdict.PASS, Verdict.CRASH, Kind.REGRESSED),
+        (Verdict.PASS, Verdict.PASS_PARTIAL, Kind.REGRESSED),
+        (Verdict.PASS, Verdict.FALLBACK, Kind.REGRESSED),
+        (Verdict.FALLBACK, Verdict.UNSUPPORTED, Kind.REGRESSED),
+        (Verdict.UNSUPPORTED, Verdict.ERROR, Kind.REGRESSED),
+        (Verdict.MISMATCH, Verdict.PASS, Kind.FIXED),
+        (Verdict.UNSUPPORTED, Verdict.PASS_PARTIAL, Kind.FIXED),
+        (Verdict.PASS_PARTIAL, Verdict.PASS, Kind.FIXED),
+        (Verdict.CRASH, Verdict.FALLBACK, Kind.CHANGED),
+        (Verdict.CRASH, Verdict.UNSUPPORTED, Kind.CHANGED),
+        (Verdict.CRASH, Verdict.HANG, Kind.CHANGED),
+        (Verdict.UNAVAILABLE, Verdict.INVALID_MODEL, Kind.CHANGED),
+        (Verdict.UNAVAILABLE, Verdict.CRASH, Kind.NEW),
+        (Verdict.PASS, Verdict.UNAVAILABLE, Kind.GONE),
+        (Verdict.PASS, Verdict.NOT_RUN, Kind.GONE),
+        (Verdict.PASS, Verdict.PASS, None),
+        (Verdict.UNAVAILABLE, Verdict.UNAVAILABLE, None),
+    ],
+)
+def test_kinds(
+    before: Verdict, after: Verdict, kind: Kind | None, record: MakeRecord, between: Callable[..., Diff]
+) -> None:
+    diff = between([record("a", verdict=before)], [record("a", verdict=after)])
+    assert [change.kind for change in diff.changes] == ([kind] if kind else [])
+
+
+def test_cells_that_stand_on_one_side(record: MakeRecord, between: Callable[..., Diff]) -> None:
+    diff = between(
+        [record("gone"), record("skipped", verdict=Verdict.UNAVAILABLE)],
+        [record("new"), record("new_but_skipped", verdict=Verdict.UNAVAILABLE)],
+    )
+    assert [(change.kind, change.model, change.arrow) for change in diff.changes] == [
+        (Kind.NEW, "new", "not planned -> pass"),
+        (Kind.GONE, "gone", "pass -> not planned"),
+    ]
+
+
+def test_another_tolerance_is_not_like_with_like(record: MakeRecord, between: Callable[..., Diff]) -> None:
+    new = record("a", verdict=Verdict.MISMATCH)
+    stricter = tuple(msgspec.structs.replace(output, rtol=1e-9) for output in new.outputs)
+    diff = between([record("a")], [msgspec.structs.replace(new, outputs=stricter)])
+    assert [(change.kind, change.facts) for change in diff.changes] == [
+        (Kind.OTHER_MEASURE, ("tolerance rtol 0.0001 -> 1e-09, atol 1e-05 -> 1e-05",))
+    ]
+    closer = tuple(
+        msgspec.structs.replace(output, rtol=1e-9, headroom=0.9) for output in record("a", bits=20.0).outputs
+    )
+    both_pass = between(
+        [record("a", bits=20.0)], [msgspec.structs.replace(record("a", bits=20.0), outputs=closer)]
+    )
+    assert both_pass.changes == ()
+
+
+def test_another_golden_is_not_like_with_like(record: MakeRecord, between: Callable[..., Diff]) -> None:
+    diff = between([record("a", golden="cpu")], [record("a", verdict=Verdict.MISMATCH, golden="expected")])
+    assert diff.changes[0].kind is Kind.OTHER_MEASURE
+    assert diff.changes[0].facts == ("judged by cpu -> expected",)
+
+
+def test_what_a_pass_hides_is_told(record: MakeRecord, between: Callable[..., Diff]) -> None:
+    diff = between(
+        [record("bits", bits=20.0), record("exact"), record("same", bits=20.0), record("limit", bits=20.0)],
+        [
+            record("bits", bits=10.5),
+            record("exact", bits=20.0),
+            record("same", bits=19.0),
+            msgspec.structs.replace(
+                record("limit", bits=20.0),
+                outputs=tuple(
+                    msgspec.structs.replace(output, headroom=0.9)
+                    for output in record("limit", bits=20.0).outputs
+                ),
+            ),
+        ],
+    )
+    assert {change.model: change.facts for change in diff.changes} == {
+        "bits": ("delivered bits 20 -> 10.5",),
+        "exact": ("delivered bits exact -> 20",),
+        "limit": ("error 0.5 -> 0.9 of the allowed",),
+    }
+    assert {change.kind for change in diff.changes} == {Kind.CHANGED}
+
+
+def test_other_environments_and_settings_are_said(record: MakeRecord, run_of: MakeRun) -> None:
+    old = run_of([record("a")], targets={"npu": {"onnxruntime": "1.30", "driver": "7"}})
+    new = run_of([record("a")], targets={"npu": {"onnxruntime": "1.31", "driver": "7"}}, required=["npu"])
+    diff = compare(merge([old]), merge([new]), names=("old", "new"))
+    assert diff.unlike[0].environment == ("onnxruntime: 1.30 -> 1.31",)
+    assert "required: (absent) -> yes" in diff.unlike[0].settings
+    assert "onnxruntime: 1.30 -> 1.31" in "\n".join(diff_lines(diff))
+    assert "`onnxruntime: 1.30 -> 1.31`" in "\n".join(diff_markdown(diff))
+
+
+def latency(samples: list[float]) -> Latency:
+    return Latency(
+        runs=len(samples),
+        warm_up=0,
+        stopped_by="repeats",
+        min_ms=min(samples),
+        p50_ms=sorted(samples)[len(samples) // 2],
+        p90_ms=None,
+        p99_ms=None,
+        max_ms=max(samples),
+        mean_ms=sum(samples) / len(samples),
+        stddev_ms=None,
+        samples_ms=tuple(samples),
+        io="copied",
+        intra_op_threads=1,
+        inter_op_threads=1,
+        host_peak_mib=None,
+        device_mib=None,
+        waiting_threads=None,
+    )
+
+
+@pytest.mark.parametrize(("machine", "slower"), [("x86_64", 1), ("aarch64", 0)])
+def test_slower_is_told_on_like_machines_only(
+    machine: str, slower: int, record: MakeRecord, run_of: MakeRun
+) -> None:
+    quick = latency([1.0 + 0.001 * (i % 7) for i in range(100)])
+    slow = latency([3.0 + 0.001 * (i % 7) for i in range(100)])
+    old = run_of([record("a", latency=quick)], targets={"npu": {"machine": "x86_64"}})
+    new = run_of([record("a", latency=slow)], targets={"npu": {"machine": machine}})
+    diff = compare(merge([old]), merge([new]), names=("old", "new"))
+    assert [change.slower for change in diff.changes] == [True] * slower
+
+
+def test_a_side_that_contradicts_itself_is_refused(record: MakeRecord, write_run: WriteRun) -> None:
+    one = write_run("one", [record("a")])
+    write_run("two", [record("a", verdict=Verdict.CRASH)])
+    with pytest.raises(UsageError, match="its runs hold different results of 1 cell,"):
+        read_side(one.parent)
+
+
+def test_shards_are_one_side(record: MakeRecord, write_run: WriteRun) -> None:
+    one = write_run("one", [record("a")], missing=[])
+    write_run("two", [record("b")], missing=["onnx-node/c[npu]"])
+    run = read_side(one.parent)
+    assert compare(run, run, names=("a", "b")).new_not_run == 1
+
+
+@given(st.lists(st.sampled_from([*Verdict, None]), max_size=12), st.lists(st.sampled_from([*Verdict, None])))
+def test_every_cell_is_accounted_for(before: list[Verdict | None], after: list[Verdict | None]) -> None:
+    def side(verdicts: list[Verdict | None]) -> list[Record]:
+        return [
+            Record(
+                schema=1,
+                cell=f"s/m{index}[t]",
+                suite="s",
+                model=f"m{index}",
+                target="t",
+                provider="P",
+                verdict=verdict,
+                family=verdict.family,
+                expected=True,
+            )
+            for index, verdict in enumerate(verdicts)
+            if verdict
+        ]
+
+    runs = [
+        msgspec.structs.replace(merge([_run(side(verdicts), name)]))
+        for verdicts, name in ((before, "old"), (after, "new"))
+    ]
+    diff = compare(*runs, names=("old", "new"))
+    assert sum(diff.kinds.values()) == len(diff.changes)
+    changed = sum(diff.kinds[kind] for kind in Kind if kind not in {Kind.NEW, Kind.GONE})
+    unranked = sum(
+        change.kind is Kind.CHANGED and change.after is not None and change.after.family in UNRANKED
+        for change in diff.changes
+    )
+    assert diff.compared == diff.unchanged + changed - unranked
+    assert all(flow.after == flow.before + flow.entered - flow.left for flow in diff.flows)
+    assert sum(flow.before for flow in diff.flows) == sum(verdict is not None for verdict in before)
+    assert sum(flow.after for flow in diff.flows) == sum(verdict is not None for verdict in after)
+
+
+UNRANKED = {Family.SKIPPED, Family.EXCLUDED, Family.MISSING}
+
+
+def _run(records: list[Record], name: str) -> RunData:
+    info = {"schema": 1, "plan": name, "cells": len(records), "matrix": {}, "targets": {}, "complete": True}
+    return msgspec.convert(
+        {"folder": Path(name), "info": info, "records": tuple(records), "torn": False},
+        RunData,
+        from_attributes=True,
+    )

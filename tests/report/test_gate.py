@@ -1,0 +1,131 @@
+from collections.abc import Callable
+
+import pytest
+
+from harness.core.record import Record
+from harness.core.verdict import Family, Verdict
+from harness.report.diff import Diff, compare
+from harness.report.gate import Judgement, Limits, judge
+from harness.report.gate_text import gate_github, gate_lines
+from harness.report.merge import merge
+from harness.report.plain import annotation, plain
+from harness.report.read import RunData
+
+MakeRecord = Callable[..., Record]
+MakeRun = Callable[..., RunData]
+Between = Callable[..., Diff]
+
+
+@pytest.fixture
+def between(run_of: MakeRun) -> Between:
+    def build(old: list[Record], new: list[Record], missing: list[str] | None = None) -> Diff:
+        runs = merge([run_of(old)]), merge([run_of(new, missing=missing or [])])
+        return compare(*runs, names=("old", "new"))
+
+    return build
+
+
+def strict(diff: Diff) -> Judgement:
+    return judge(diff, Limits(), lambda _: "")
+
+
+def breached(judgement: Judgement) -> dict[str, int]:
+    return {breach.limit: breach.count for breach in judgement.breaches}
+
+
+def test_nothing_worse_passes(record: MakeRecord, between: Between) -> None:
+    judgement = strict(between([record("a"), record("b", verdict=Verdict.CRASH)], [record("a"), record("b")]))
+    assert judgement.passed
+    assert judgement.breaches == ()
+
+
+def test_one_fixed_does_not_make_up_for_one_regressed(record: MakeRecord, between: Between) -> None:
+    diff = between(
+        [record("a"), record("b", verdict=Verdict.CRASH)],
+        [record("a", verdict=Verdict.CRASH), record("b")],
+    )
+    judgement = strict(diff)
+    assert not judgement.passed
+    assert breached(judgement) == {"regressed": 1, "enter.failed": 1}
+    text = "\n".join(gate_lines(diff, judgement))
+    assert "limits.regressed: 1 cell, 0 allowed" in text
+    assert text.endswith("gate: FAILED")
+
+
+@pytest.mark.parametrize(
+    ("after", "limits"),
+    [
+        (Verdict.UNAVAILABLE, {"gone": 1}),
+        (Verdict.INVALID_MODEL, {"gone": 1}),
+        (Verdict.NOT_RUN, {"gone": 1, "not_run": 1}),
+        (Verdict.FALLBACK, {"regressed": 1}),
+        (Verdict.PASS, {}),
+    ],
+)
+def test_what_a_pass_may_become(
+    after: Verdict, limits: dict[str, int], record: MakeRecord, between: Between
+) -> None:
+    assert breached(strict(between([record("a")], [record("a", verdict=after)]))) == limits
+
+
+def test_a_cell_that_left_the_plan_or_was_not_run(record: MakeRecord, between: Between) -> None:
+    assert breached(strict(between([record("a"), record("b")], [record("a")]))) == {"gone": 1}
+    incomplete = between([record("a")], [record("a")], missing=["onnx-node/new[npu]"])
+    assert breached(strict(incomplete)) == {"not_run": 1}
+
+
+def test_a_required_target_that_is_unavailable_fails_every_night(record: MakeRecord, run_of: MakeRun) -> None:
+    run = merge([run_of([record("a", verdict=Verdict.UNAVAILABLE)], required=["npu"])])
+    diff = compare(run, run, names=("old", "new"))
+    assert breached(strict(diff)) == {"required_unavailable": 1}
+    assert "limits.required_unavailable: 1 target, 0 allowed" in gate_lines(diff, strict(diff))
+    assert judge(diff, Limits(required_unavailable=1), lambda _: "").passed
+
+
+def test_new_cells_that_fail_enter_the_family(record: MakeRecord, between: Between) -> None:
+    diff = between([record("a")], [record("a"), record("new", verdict=Verdict.HANG)])
+    assert breached(strict(diff)) == {"enter.failed": 1}
+    assert judge(diff, Limits(enter={Family.FAILED: 1}), lambda _: "").passed
+
+
+def test_families_have_limits_of_their_own(record: MakeRecord, between: Between) -> None:
+    diff = between(
+        [record(f"m{i}") for i in range(3)], [record(f"m{i}", verdict=Verdict.UNSUPPORTED) for i in range(3)]
+    )
+    loose = Limits(regressed=3, enter={Family.UNSUPPORTED: 2})
+    assert breached(judge(diff, loose, lambda _: "")) == {"enter.unsupported": 3}
+    assert judge(diff, Limits(regressed=3, enter={}), lambda _: "").passed
+
+
+def test_expected_failures_count_unless_the_policy_says_otherwise(
+    record: MakeRecord, between: Between
+) -> None:
+    diff = between([record("a")], [record("a", verdict=Verdict.CRASH, expected=True)])
+    assert not strict(diff).passed
+    assert judge(diff, Limits(expected_failures=False), lambda _: "").passed
+
+
+def test_known_flakes_do_not_count_and_are_told(record: MakeRecord, between: Between) -> None:
+    diff = between([record("a")], [record("a", verdict=Verdict.CRASH)])
+    judgement = judge(diff, Limits(), lambda change: "tracked" if change.model == "a" else "")
+    assert judgement.passed
+    text = "\n".join(gate_lines(diff, judgement))
+    assert "known flakes, not counted: 1 cell" in text
+    assert "tracked" in text
+
+
+def test_annotations_are_bounded_and_escaped(record: MakeRecord, between: Between) -> None:
+    diff = between(
+        [record(f"m{i}") for i in range(30)],
+        [record(f"m{i}", verdict=Verdict.ERROR, reason="50%\n::error::x ##[error]y") for i in range(30)],
+    )
+    lines = list(gate_github(strict(diff)))
+    assert len(lines) == 10
+    assert all(line.startswith("::error title=") and "\n" not in line for line in lines)
+    assert lines[0] == "::error title=ep-harness gate::limits.regressed: 30 cells, 0 allowed"
+    assert lines[-1].endswith("(50%25 : :error: :x # #[error]y)")
+
+
+def test_a_log_line_holds_no_command_of_its_text() -> None:
+    assert plain("a\n::add-mask::b ##[set-env]c \x1b[31m\u202e") == r"a : :add-mask: :b # #[set-env]c \u202e"
+    assert annotation("error", "a:b,c%", "x\r\ny%") == "::error title=a%3Ab%2Cc%25::x\\x0d%0Ay%25"
