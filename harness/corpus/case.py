@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 __all__ = ["Case", "DataSet", "load_case"]
 
 
+SEED = 0
+"""Of generated inputs, unless somebody asks for another."""
+
+
 class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One model, ready to run.
 
@@ -79,7 +83,7 @@ def load_case(
     suite: Suite,
     model: str,
     dimensions: Mapping[str, int],
-    seed: int = 0,
+    seed: int = SEED,
     settings: ModelSettings | None = None,
 ) -> Case:
     """Read one model with its data sets, or with a generated one where it has none.

@@ -42,13 +42,20 @@ def decode_named(data: bytes, declared: ValueType, folder: Path | None = None) -
     return proto.name, _value(proto, declared, folder)
 
 
-def encode(value: Value, declared: ValueType) -> bytes:
+def encode(value: Value, declared: ValueType, name: str = "") -> bytes:
     """Serialize one value, so that ``decode`` with the same declared type returns it.
+
+    Args:
+        value: The value.
+        declared: Type of the graph's input or output.
+        name: What the serialized value is called, for whoever reads it.
 
     Raises:
         TypeError: The value has another structure than was declared.
     """
-    data: bytes = _proto(value, declared).SerializeToString()
+    proto = _proto(value, declared)
+    proto.name = name
+    data: bytes = proto.SerializeToString()
     return data
 
 

@@ -7,6 +7,14 @@ import platform
 import re
 from pathlib import Path
 
+SESSION = {"session.disable_quant_qdq": "1"}
+"""Session configuration of goldens: what a model quantizes is computed as ONNX defines it.
+
+By default the CPU EP fuses the operators between DequantizeLinear and QuantizeLinear into integer kernels,
+and int4 weights into ``MatMulNBits``, which rounds the activations to 8 bits: quicker, and several steps of
+the quantization off. That is the choice of one EP, and no measure for the others.
+"""
+
 _VERSION = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 
 
@@ -23,6 +31,7 @@ def provenance() -> dict[str, str]:
         "processor": _processor(),
         "graph_optimization": "all",
         "intra_op_num_threads": "1",
+        **SESSION,
     }
 
 
@@ -35,13 +44,26 @@ def _onnxruntime_version() -> str:
     return found.group(1) if found else ""
 
 
+def cpu_features() -> str:
+    """The instruction sets as the system lists them, with spaces between; empty where it lists none."""
+    facts = _cpuinfo()
+    return facts.get("flags") or facts.get("Features", "")
+
+
 def _processor() -> str:
     """Model and a digest of the instruction sets: the CPU EP picks kernels, and so roundings, by them."""
+    facts = _cpuinfo()
+    if not facts:
+        return platform.processor()
+    digest = hashlib.sha256(cpu_features().encode()).hexdigest()[:12]
+    return f"{facts.get('model name') or facts.get('CPU part', '')} ({digest})"
+
+
+@functools.cache
+def _cpuinfo() -> dict[str, str]:
+    """What Linux says of the last processor; nothing on other systems."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return platform.processor()
-    facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
-    features = facts.get("flags") or facts.get("Features", "")
-    digest = hashlib.sha256(features.encode()).hexdigest()[:12]
-    return f"{facts.get('model name') or facts.get('CPU part', '')} ({digest})"
+        return {}
+    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}

@@ -8,8 +8,8 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.agent import agent
 from harness.core.value import Value, from_wire, to_wire
+from harness.engine.luggage import agent_source
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +20,7 @@ def start_agent() -> Iterator[Callable[..., Callable[..., dict[str, Any]]]]:
     channels = []
 
     def start(tensor_folders: list[str] | None = None) -> Callable[..., dict[str, Any]]:
-        channel = group.makegateway("popen//execmodel=main_thread_only").remote_exec(agent)
+        channel = group.makegateway("popen//execmodel=main_thread_only").remote_exec(agent_source())
         channels.append(channel)
         config: dict[str, Any] = {"providers": ["CPUExecutionProvider"], "options": {}}
         channel.send({**config, "tensor_folders": tensor_folders})

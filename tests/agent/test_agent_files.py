@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.agent.agent import FILE_FROM, MAP_FROM
+from harness.agent.tensor_files import FILE_FROM, MAP_FROM
 from harness.core.value import Sequence, Tensor, Value, pack, tensor
 from harness.engine.tensor_files import Tensors
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.agent import agent
+from harness.agent import runtime
+from harness.agent.text import clean, sendable
 from harness.core.value import tensor
 
 Serve = Callable[..., dict[str, Any]]
@@ -96,20 +97,20 @@ def test_containers_beside_types_that_numpy_lacks_cannot_be_fed(serve: Serve, pa
 )
 def test_a_missing_library_is_named(text: str, library: str) -> None:
     for cause in ("import_failed", "registration_failed"):
-        assert agent.diagnose(cause, text, "", []) == ("library_missing", f"{library} is missing: {text}")
-        assert agent.diagnose(cause, "why", text, []) == ("library_missing", f"{library} is missing: why")
-    assert agent.diagnose("no_device", text, text, []) == ("no_device", text)
+        assert runtime.diagnose(cause, text, "", []) == ("library_missing", f"{library} is missing: {text}")
+        assert runtime.diagnose(cause, "why", text, []) == ("library_missing", f"{library} is missing: why")
+    assert runtime.diagnose("no_device", text, text, []) == ("no_device", text)
 
 
 @pytest.mark.parametrize(
     "text", ["", "libep.so speaks API 99", "model.onnx not found", "ep.so loaded; x not found"]
 )
 def test_other_troubles_keep_their_cause(text: str) -> None:
-    assert agent.diagnose("registration_failed", text, text, []) == ("registration_failed", text)
+    assert runtime.diagnose("registration_failed", text, text, []) == ("registration_failed", text)
 
 
 def test_two_distributions_in_one_folder_are_a_conflict() -> None:
-    cause, reason = agent.diagnose("registration_failed", "bad", "", ["onnxruntime", "onnxruntime-gpu"])
+    cause, reason = runtime.diagnose("registration_failed", "bad", "", ["onnxruntime", "onnxruntime-gpu"])
     assert (cause, reason) == (
         "version_conflict",
         "onnxruntime and onnxruntime-gpu both own onnxruntime: bad",
@@ -118,7 +119,7 @@ def test_two_distributions_in_one_folder_are_a_conflict() -> None:
 
 def test_a_build_for_another_numpy_is_told() -> None:
     printed = "\nA module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.4.6 as it may crash.\n"
-    assert agent.diagnose("import_failed", "import numpy failed", printed, []) == (
+    assert runtime.diagnose("import_failed", "import numpy failed", printed, []) == (
         "import_failed",
         "it is built for numpy<2 and finds numpy 2.4.6: import numpy failed",
     )
@@ -139,7 +140,7 @@ def test_owners_of_one_module_are_found(tmp_path: Path, monkeypatch: pytest.Monk
         )
         (info / "RECORD").write_text(record, encoding="utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    found = agent.describe_packages()
+    found = runtime.describe_packages()
     assert sorted(found["owners"]) == ["onnxruntime_acme", "onnxruntime_other"]
     assert found["packages"] == {name: "1.0" for name in records if name.startswith("onnxruntime")}
 
@@ -150,11 +151,11 @@ class Unreadable(Exception):  # noqa: N818 - it stands for any class
 
 
 def test_any_text_can_be_sent() -> None:
-    assert agent.clean("\udcff\x1b[31m") == "?\x1b[31m"
-    assert len(agent.clean("x" * (1 << 20))) == 4000
-    assert agent.clean(Unreadable()) == "Unreadable without a readable text (UnicodeDecodeError)"
+    assert clean("\udcff\x1b[31m") == "?\x1b[31m"
+    assert len(clean("x" * (1 << 20))) == 4000
+    assert clean(Unreadable()) == "Unreadable without a readable text (UnicodeDecodeError)"
 
 
 def test_anything_can_be_sent() -> None:
     strange = {"a\udcff": [np.float64(1.5), (np.int64(2), None, True, b"\xff")], 3: {"x"}}
-    assert agent.sendable(strange) == {"a?": ["1.5", ("2", None, True, b"\xff")], 3: "{'x'}"}
+    assert sendable(strange) == {"a?": ["1.5", ("2", None, True, b"\xff")], 3: "{'x'}"}

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.agent import agent
-from harness.agent.agent import Delivery, Desk, ModelStore
+from harness.agent import model_store
+from harness.agent.desk import Desk
+from harness.agent.model_store import Delivery, ModelStore
 
 PIECE = 8  # bytes
 
@@ -78,7 +79,7 @@ def test_the_second_of_two_processes_uses_what_the_first_has_kept(store: ModelSt
 def test_what_was_used_longest_ago_goes_first(
     store: ModelStore, monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:
-    monkeypatch.setattr(agent, "STORE_LIMIT", 100)
+    monkeypatch.setattr(model_store, "STORE_LIMIT", 100)
     paths = [Path(deliver(store, m=bytes([number]) * 40)) for number in range(2)]
     abandoned = cache / ".new-abandoned"
     abandoned.mkdir()

@@ -1,0 +1,200 @@
+"""A second agent on the same target, in a process of its own, started by the first one.
+
+It is the same program, from the same sources, and hears the same messages; they travel as lines of JSON
+through its standard input and output. It ends when the first one does. How it dies, the first one dies too:
+so whoever watches that one sees a crash as a crash, and where it was.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import mmap
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from harness.agent.errors import UnsupportedError
+from harness.agent.system import PARENT, scratch_folder
+from harness.agent.target import Target
+from harness.agent.tensor_files import TensorFiles
+
+BYTES = "\0bytes"  # the key that stands for what JSON lacks
+GRACE_S = 5.0  # seconds that it gets to end by itself once it has served
+OUTPUT_LIMIT = 16384  # bytes of its last words that are handed on
+BOOTSTRAP = "import sys; exec(eval(sys.stdin.buffer.readline()))"
+PROGRAM = """
+Importer({sources!r}).install()
+from harness.agent.fresh_process import serve_pipe
+serve_pipe()
+"""
+
+
+class FreshProcessError(Exception):
+    """The fresh process did not serve, though it did not die."""
+
+
+def serve_afresh(target: Target, job: dict[str, Any], enter: Callable[[str], None]) -> dict[str, Any]:
+    """Have a job served by a fresh process.
+
+    Args:
+        target: What it is to serve.
+        job: The job, complete, for a model in a file.
+        enter: Told of its phases.
+
+    Returns:
+        Its result, as it stands in the message of an agent, with the data of large outputs.
+
+    Raises:
+        FreshProcessError: There is none.
+        UnsupportedError: This Python cannot start another.
+    """
+    if not sys.executable:
+        raise UnsupportedError("this Python does not know its own path, so it cannot start a fresh process")
+    with scratch_folder() as folder, open(os.path.join(folder, "output.txt"), "a+b") as output:
+        process = subprocess.Popen(  # noqa: S603 - an argument list, never a shell
+            [sys.executable, "-u", "-c", BOOTSTRAP],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            env={**os.environ, PARENT: str(os.getpid())},
+        )
+        pipe = Pipe(process.stdout, process.stdin)
+        try:
+            result = converse(pipe, target, job, folder, enter)
+        except (OSError, EOFError):
+            code = process.wait()
+            output.seek(max(0, output.seek(0, os.SEEK_END) - OUTPUT_LIMIT))
+            os.write(2, output.read())
+            if code:
+                die_as(code)
+            raise FreshProcessError("the fresh process ended without a word") from None
+        else:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(GRACE_S)
+            return result
+        finally:
+            process.kill()
+            process.wait()
+            for end in (pipe.reader, pipe.writer):
+                with contextlib.suppress(OSError):  # what waits to be written has no reader
+                    end.close()
+
+
+def converse(
+    pipe: Pipe, target: Target, job: dict[str, Any], folder: str, enter: Callable[[str], None]
+) -> dict[str, Any]:
+    """Talk with a fresh process as a harness does with an agent."""
+    loader: Any = sys.modules["harness.agent"].__spec__.loader  # type: ignore[union-attr]  # an Importer
+    sources = loader.sources
+    program = sources["harness.agent.importer"] + PROGRAM.format(sources=sources)
+    pipe.writer.write(repr(program).encode() + b"\n")
+    files = TensorFiles([folder], "in", "the inputs")
+    data_sets = [[(name, files.send(wire)) for name, wire in inputs] for inputs in job["data_sets"]]
+    pipe.send({**target.config, "tensor_folders": [folder]})
+    pipe.send(("job", 0, {**job, "data_sets": data_sets}))
+    while True:
+        word, *rest = pipe.receive()
+        if word in ("imported", "ready"):
+            enter("create")
+        elif word == "phase":
+            enter(rest[1])
+        elif word == "result":
+            result: dict[str, Any] = rest[1]
+            for outputs in [*result.get("outputs", ()), result.get("second") or ()]:
+                for wire in outputs:
+                    files.receive(wire)
+            enter("teardown")
+        elif word == "done":
+            pipe.send(("stop",))
+            return result
+        else:
+            raise FreshProcessError("a fresh process cannot use the target: %s: %s" % tuple(rest[:2]))
+
+
+def die_as(code: int) -> None:
+    """End this process as another one has ended; ``code`` is as ``subprocess`` has it."""
+    if code < 0:
+        with contextlib.suppress(OSError, ValueError):  # SIGKILL cannot be caught anyway
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code - (1 << 32) if code >> 31 else code)  # a Windows status such as 0xC0000005 fits no C int
+
+
+def encode(data: Any) -> dict[str, str]:
+    """Bytes as JSON has them."""
+    if not isinstance(data, (bytes, memoryview, mmap.mmap)):
+        raise TypeError("a %s is nothing that a message is made of" % type(data).__name__)
+    return {BYTES: base64.b64encode(data).decode()}
+
+
+def decode(found: dict[str, Any]) -> Any:
+    """What ``encode`` has made of bytes, or the dict as it is."""
+    return base64.b64decode(found[BYTES], validate=True) if found.keys() == {BYTES} else found
+
+
+class Pipe:
+    """Messages as lines of JSON; what they are made of is what a channel carries."""
+
+    TimeoutError = queue.Empty
+
+    def __init__(self, reader: Any, writer: Any) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    def send(self, message: Any) -> None:
+        """Send a message."""
+        self.writer.write(json.dumps(message, default=encode).encode() + b"\n")
+        self.writer.flush()
+
+    def receive(self) -> Any:
+        """The next message.
+
+        Raises:
+            EOFError: There is none any more.
+            FreshProcessError: It cannot be read.
+        """
+        line = self.reader.readline()
+        if not line:
+            raise EOFError
+        try:
+            return json.loads(line, object_hook=decode)
+        except ValueError as error:
+            raise FreshProcessError("a fresh process sent what cannot be read") from error
+
+
+class WatchedPipe(Pipe):
+    """A pipe whose end is the end of this process, at whatever it is."""
+
+    def __init__(self, reader: Any, writer: Any) -> None:
+        super().__init__(reader, writer)
+        self.messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def listen(self) -> None:
+        """Take messages as they come."""
+        try:
+            while True:
+                self.messages.put(super().receive())
+        finally:
+            os._exit(1)
+
+    def receive(self) -> Any:
+        """The next message."""
+        return self.messages.get()
+
+
+def serve_pipe() -> None:
+    """Be the fresh process: serve whoever is at the other end of standard input and output."""
+    from harness.agent.agent import main
+
+    # Both descriptors are given up for good: a provider prints at will.
+    words = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    main(WatchedPipe(sys.stdin.buffer, words))

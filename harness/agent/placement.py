@@ -1,0 +1,83 @@
+"""Which provider computed which node."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+from harness.agent.run import call
+from harness.agent.target import CPU
+from harness.agent.wire import to_feed
+
+if TYPE_CHECKING:
+    from harness.agent.turn import Turn
+
+
+def placement(turn: Turn) -> dict[str, Any]:
+    """Count nodes on the chain's providers and on the CPU.
+
+    The assignment record comes first. Where it is absent (before 1.24), known to be incomplete (1.24)
+    or empty (nothing left to run, or an ORT-format model), a profiled run of the same model decides.
+    """
+    target = turn.target
+    groups: list[tuple[str, list[str]]] = []
+    if target.records_assignment():
+        groups = [
+            (subgraph.ep_name, [node.op_type for node in subgraph.get_nodes()])
+            for subgraph in turn.session.get_provider_graph_assignment_info()
+        ]
+    source = "assignment"
+    if target.version < (1, 25) or not groups:
+        groups, source = profiled(turn), "profile"
+    others = [name for name in target.chain if name != CPU]
+    own = {name.lower() for name in others} or {CPU.lower()}
+    count: dict[bool, dict[str, int]] = {True: {}, False: {}}
+    each: dict[str, dict[str, int]] = {name: {} for name in others}
+    spelled = {name.lower(): name for name in others}
+    for provider, op_types in groups:
+        of_provider = each.get(spelled.get(provider.lower(), ""), {})
+        for ops in (count[provider.lower() in own], of_provider):
+            for op_type in op_types:
+                ops[op_type] = ops.get(op_type, 0) + 1
+    placed: dict[str, Any] = {
+        "ep_nodes": sum(count[True].values()),
+        "cpu_nodes": sum(count[False].values()),
+        "ep_ops": count[True],
+        "cpu_ops": count[False],
+        "partitions": sum(provider.lower() in own for provider, _ in groups),
+        "source": source,
+    }
+    if len(others) > 1:
+        placed["chain_ops"] = each
+        placed["providers"] = {name: sum(ops.values()) for name, ops in each.items()}
+        placed["providers"][CPU] = placed["cpu_nodes"]
+    return placed
+
+
+def profiled(turn: Turn) -> list[tuple[str, list[str]]]:
+    """``(provider, [operator type])`` of each node that a profiled run executed."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def with_profile(settings: Any) -> None:
+            settings.enable_profiling = True
+            settings.profile_file_prefix = os.path.join(folder, "profile")
+
+        turn.enter("create")
+        session = turn.open(with_profile)
+        names = [output.name for output in session.get_outputs()]
+        types = [output.type.lower() for output in session.get_outputs()]
+        turn.enter("run")
+        call(session, names, types, {name: to_feed(wire) for name, wire in turn.job["data_sets"][0]})
+        with open(session.end_profiling(), encoding="utf-8", errors="replace") as file:
+            events = json.load(file)
+    executed: dict[str, tuple[str, list[str]]] = {}
+    for event in events:
+        arguments = event.get("args") or {}
+        # A node in a loop runs many times, hence the dict; copies between devices are no nodes.
+        if event.get("cat") == "Node" and arguments.get("provider"):
+            op_type = arguments.get("op_name", "")
+            if not op_type.startswith("Memcpy"):
+                executed[event["name"]] = (arguments["provider"], [op_type])
+    return list(executed.values())

@@ -1,0 +1,51 @@
+"""How far two results of the same model are apart."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from harness.agent.wire import NARROW
+
+
+def difference(values: list[Any], others: list[Any]) -> float:
+    """The greatest distance between outputs, in wire form, with the bytes of large ones still in memory.
+
+    Returns:
+        0 where they are the same to the last bit. For tensors of one shape the largest |difference| as a part
+        of the largest |value|. Infinity where shapes, types or texts differ, or the places of what is not
+        finite; and for element types that numpy lacks.
+    """
+    return max(map(_apart, values, others), default=0.0)
+
+
+def _apart(value: Any, other: Any) -> float:
+    if value == other:
+        return 0.0
+    if value is None or other is None or value.keys() != other.keys():
+        return math.inf
+    if "sequence" in value:
+        same_length = len(value["sequence"]) == len(other["sequence"])
+        return difference(value["sequence"], other["sequence"]) if same_length else math.inf
+    if "keys" in value:
+        return max(_apart(value["keys"], other["keys"]), _apart(value["values"], other["values"]))
+    dtype = value["dtype"]
+    if (dtype, value["shape"]) != (other["dtype"], other["shape"]) or dtype == "string" or dtype in NARROW:
+        return math.inf
+    return _tensors_apart(_array(value), _array(other))
+
+
+def _array(wire: Any) -> Any:
+    data = getattr(wire["data"], "view", wire["data"])
+    array = np.frombuffer(data, wire["dtype"])
+    return array if array.dtype.kind == "c" else array.astype(np.float64)
+
+
+def _tensors_apart(one: Any, other: Any) -> float:
+    finite = np.isfinite(one) & np.isfinite(other)
+    if not np.array_equal(one[~finite], other[~finite], equal_nan=True):
+        return math.inf
+    apart = np.abs(one[finite] - other[finite]).max(initial=0.0)
+    return float(apart / (np.abs(one[finite]).max(initial=0.0) or 1.0))

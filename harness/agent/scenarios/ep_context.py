@@ -1,0 +1,104 @@
+"""Scenario ``ep_context``: the provider compiles the model, writes the result, and a fresh process runs that.
+
+It is how applications avoid compiling on each start. What is written is a model with ``EPContext`` nodes, as
+onnxruntime's EP context design has it; a provider that compiles nothing writes none.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import Any
+
+from harness.agent.errors import UnsupportedError
+from harness.agent.fresh_process import serve_afresh
+from harness.agent.run import call
+from harness.agent.scenarios.difference import difference
+from harness.agent.system import scratch_folder
+from harness.agent.text import clean
+from harness.agent.turn import Turn
+from harness.agent.wire import to_feed
+
+OP_TYPE = b"EPContext"
+
+
+def play(turn: Turn) -> None:
+    """Compile and write, run; load in a fresh process, run; compare.
+
+    Raises:
+        UnsupportedError: The provider refuses, or compiles nothing.
+    """
+    with scratch_folder() as folder:
+        path = os.path.join(folder, "context.onnx")
+        compiled = compile_to(turn, path)
+        files = [os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)]
+        turn.facts.update(
+            create_cold_ms=turn.result["timings_ms"]["create"],
+            context_bytes=sum(files),
+            embedded=len(files) == 1,
+        )
+        job = {key: value for key, value in turn.job.items() if not key.startswith("scenario")}
+        turn.enter("create")
+        result = serve_afresh(turn.target, {**job, "model": path}, turn.enter)
+    turn.result.update(result)
+    if result["status"] != "ok":
+        turn.result["message"] = "in a fresh process: " + result["message"]
+        return
+    turn.facts["create_warm_ms"] = result["timings_ms"]["create"]
+    apart = max(map(difference, compiled, result["outputs"]))
+    turn.facts["equal_to_compiled"] = apart == 0
+    if apart:
+        turn.facts["difference"] = apart
+    turn.result["outputs"] = [[turn.files.send(wire) for wire in values] for values in result["outputs"]]
+    if "second" in result:
+        turn.result["second"] = [turn.files.send(wire) for wire in result["second"]]
+
+
+def compile_to(turn: Turn, path: str) -> list[list[Any]]:
+    """Compile the model in a session of this process, run that, and close it.
+
+    Returns:
+        The outputs of each data set.
+
+    Raises:
+        UnsupportedError: There is no model at ``path``, or none that a provider has compiled.
+    """
+
+    def adjust(settings: Any) -> None:
+        for key, value in (("enable", "1"), ("embed_mode", "1"), ("file_path", path)):
+            settings.add_session_config_entry("ep.context_" + key, value)
+
+    turn.adjust = adjust
+    try:
+        session = turn.create()
+    except Exception as error:
+        turn.adjust = lambda _: None
+        turn.open()  # where this fails, too, the model or the provider is at fault
+        raise UnsupportedError("the provider compiles no EP context: %s" % clean(error)) from error
+    names = [output.name for output in session.get_outputs()]
+    types = [output.type.lower() for output in session.get_outputs()]
+    outputs = []
+    for inputs in turn.job["data_sets"]:
+        turn.enter("run")
+        outputs.append(call(session, names, types, {name: to_feed(wire) for name, wire in inputs}))
+    turn.adjust = lambda _: None
+    if not has_context(path):
+        turn.conclude()
+        placed = turn.result["placement"]
+        raise UnsupportedError(
+            "no EPContext node was written: the provider runs %d of %d nodes, and compiles none"
+            % (placed["ep_nodes"], placed["ep_nodes"] + placed["cpu_nodes"])
+        )
+    del session
+    turn.enter("teardown")
+    turn.session = None
+    return outputs
+
+
+def has_context(path: str) -> bool:
+    """Whether a model is there and has a node that some provider has compiled."""
+    try:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(OP_TYPE) >= 0
+    except (OSError, ValueError):  # ValueError: it is empty
+        return False

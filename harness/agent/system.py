@@ -1,0 +1,111 @@
+"""What the operating system does for a target's process, and says about it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any
+
+PARENT = "EP_HARNESS_PARENT"  # the variable that holds the harness's process id, where that is a neighbour
+PR_SET_PDEATHSIG = 1
+try:
+    STATM: int | None = os.open("/proc/self/statm", os.O_RDONLY)  # kept open: it is asked after each session
+except OSError:  # no Linux
+    STATM = None
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+def die_with(parent: str) -> None:
+    """Have Linux kill this process when the harness dies, whatever it is busy with at that time.
+
+    Everywhere the end of the pipe tells, but only a process whose interpreter can run: a provider that hangs
+    with the GIL held would keep its device. Behind a wrapper, in a container or on another machine the
+    harness is not the direct parent, and the pipe is all there is.
+    """
+    if sys.platform == "linux" and parent == str(os.getppid()):
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
+        if parent != str(os.getppid()):  # it died meanwhile
+            os._exit(1)
+
+
+def limit_memory(limit_mb: int | None) -> None:
+    """Cap the address space where the system can, so that a runaway allocation fails here alone."""
+    if limit_mb:
+        try:
+            import resource
+        except ImportError:  # Windows
+            return
+        resource.setrlimit(resource.RLIMIT_AS, (limit_mb << 20, limit_mb << 20))
+
+
+def resident_mib() -> float | None:
+    """Resident memory of this process in MiB, its peak on macOS; None where the system does not tell."""
+    try:
+        if sys.platform == "win32":
+            import struct
+
+            # PROCESS_MEMORY_COUNTERS: two DWORDs (its size, page faults), then SIZE_Ts: the greatest working
+            # set, the working set now, and six others.
+            counters = ctypes.create_string_buffer(struct.calcsize("II8N"))
+            ask = ctypes.WinDLL("kernel32").K32GetProcessMemoryInfo
+            this_process = ctypes.c_void_p(-1)
+            if not ask(this_process, counters, len(counters)):
+                return None
+            resident = int(struct.unpack("II8N", counters.raw)[3])
+        elif sys.platform == "darwin":
+            import resource
+
+            resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in bytes here
+        else:
+            if STATM is None:
+                return None
+            resident = int(os.pread(STATM, 64, 0).split()[1]) * PAGE_BYTES
+    except OSError:  # such as a system without /proc
+        return None
+    return round(resident / (1 << 20), 2)
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[str]:
+    """A folder for a while, in that of this process: what is in use at its end goes with the process."""
+    folder = tempfile.mkdtemp(prefix="scratch-", dir=os.getcwd())
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def processor(cpuinfo: str = "/proc/cpuinfo") -> dict[str, Any]:
+    """The processor's model, as far as the system tells, and how many of them this process may use."""
+    model = ""
+    if sys.platform == "win32":
+        model = os.environ.get("PROCESSOR_IDENTIFIER", "")
+    elif sys.platform == "darwin":
+        text, size = ctypes.create_string_buffer(256), ctypes.c_size_t(256)
+        with contextlib.suppress(OSError, AttributeError):
+            ask = ctypes.CDLL(None).sysctlbyname
+            if ask(b"machdep.cpu.brand_string", text, ctypes.byref(size), None, ctypes.c_size_t(0)) == 0:
+                model = text.value.decode("utf-8", "replace")
+    else:
+        # Of Arm's processors it tells no names.
+        with contextlib.suppress(OSError), open(cpuinfo, encoding="utf-8", errors="replace") as file:
+            model = next((line.partition(":")[2] for line in file if line.startswith("model name")), "")
+    return {"model": model.strip(), "count": usable_processors()}
+
+
+def usable_processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def elapsed_ms(started: float) -> float:
+    """Milliseconds since ``started`` on the performance counter."""
+    return round((time.perf_counter() - started) * 1000, 4)

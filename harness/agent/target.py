@@ -1,0 +1,184 @@
+"""A provider with its options, as sessions are made of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from harness.agent.errors import FallbackError, OptionRejectedError, UnavailableError, UnfeedableError
+from harness.agent.plugin import describe_device, device_matches, plugin_library
+from harness.agent.tensor_files import TensorFiles
+from harness.agent.text import clean
+
+# A Relu over float32[4] at opset 13, IR 7: what the smallest session on any provider can be made of.
+PROBE_MODEL = bytes.fromhex(
+    "080712003a330a0c0a0178120179220452656c751201705a0f0a0178120a0a08080112040a020804"
+    "620f0a0179120a0a08080112040a02080442040a00100d"
+)
+CPU = "CPUExecutionProvider"
+PROBE_INPUT = (-2.0, -0.5, 0.5, 3.0)  # exact at every precision that a provider may choose to compute in
+
+
+class Target:
+    """A provider with its options, as sessions of this process use it.
+
+    Args:
+        ort: The module ``onnxruntime``.
+        config: What to serve.
+        fingerprint: Takes what is found out about it, as far as that goes.
+    """
+
+    def __init__(self, ort: Any, config: dict[str, Any], fingerprint: dict[str, Any]) -> None:
+        self.ort = ort
+        self.config = config
+        self.chain = list(config["providers"])
+        self.options = dict(config["options"])
+        self.entries = dict(config.get("session") or {})
+        self.devices: list[Any] = []
+        self.held: Any = None
+        self.files = TensorFiles(config.get("tensor_folders") or [], "out", "the outputs")
+        self.version = tuple(int(part) for part in re.findall(r"\d+", ort.__version__)[:2])
+        self.fingerprint = fingerprint
+        fingerprint.update(providers=self.chain, options=self.options)
+        if config.get("plugin"):
+            self.register(config["plugin"], config.get("device") or {})
+        else:
+            self.check_built()
+
+    def check_built(self) -> None:
+        """Refuse a provider that this build does not have: onnxruntime would take the CPU without a word."""
+        if hasattr(self.ort, "get_ep_devices"):  # of some providers of the build it knows the devices, too
+            offered = [device for device in self.ort.get_ep_devices() if device.ep_name == self.chain[0]]
+            if offered:
+                self.fingerprint["devices"] = [describe_device(device) for device in offered]
+        available = self.ort.get_available_providers()
+        for name in self.chain:
+            if name not in available:
+                raise UnavailableError(
+                    "not_in_build", "%s is not in this onnxruntime; it has %s" % (name, ", ".join(available))
+                )
+
+    def register(self, plugin: str, device_filter: dict[str, str]) -> None:
+        """Register the plugin library and choose the device that matches the filter."""
+        path, version = plugin_library(plugin)
+        self.fingerprint["plugin"] = {"library": path, "version": version}
+        name = self.chain[0]
+        if not hasattr(self.ort, "register_execution_provider_library"):
+            reason = "onnxruntime %s knows no plugins; 1.23 is the first" % self.ort.__version__
+            raise UnavailableError("version_conflict", reason)
+        try:
+            # QNN takes its provider name from this registration name; the others ignore it.
+            self.ort.register_execution_provider_library(name, path)
+        except Exception as error:
+            raise UnavailableError("registration_failed", clean(error)) from error
+        offered = [device for device in self.ort.get_ep_devices() if device.ep_name == name]
+        self.devices = [device for device in offered if device_matches(device, device_filter)][:1]
+        self.fingerprint["devices"] = [describe_device(device) for device in offered]
+        if not self.devices:
+            names = sorted({device.ep_name for device in self.ort.get_ep_devices()} - {CPU})
+            offer = "; ".join(json.dumps(describe_device(device)["device"]) for device in offered)
+            raise UnavailableError(
+                "no_device",
+                "%s is registered but offers no device%s; offered: %s"
+                % (name, " matching %s" % json.dumps(device_filter) if device_filter else "", offer or names),
+            )
+
+    def prove(self) -> None:
+        """Make a session of a one-node model: with the options, else find out which option is refused."""
+        error = self.refusal(self.options)
+        if error is None:
+            return
+        for key in self.options:
+            if self.refusal({other: self.options[other] for other in self.options if other != key}) is None:
+                raise OptionRejectedError(key, error)
+        if self.options and self.refusal({}) is None:
+            raise OptionRejectedError(", ".join(self.options), error)
+        raise UnavailableError("registration_failed", error)
+
+    def refusal(self, options: dict[str, str]) -> str | None:
+        """Why a session of the probe model cannot be made with these options; None where it can."""
+        try:
+            # Held for as long as the process: the last session to go would take with it what sessions of a
+            # provider share (WebGPU's device and its compiled shaders), to be made anew for each model.
+            self.held = self.session(PROBE_MODEL, {}, options)
+        except Exception as error:  # noqa: BLE001 - the text is the result
+            return clean(error)
+        return None
+
+    def sickness(self) -> str:
+        """What is wrong with the provider in this process; empty where the held session still computes."""
+        values = np.array(PROBE_INPUT, np.float32)
+        try:
+            (found,) = self.held.run(["y"], {"x": values})
+            same = np.array_equal(found, np.maximum(values, 0))
+        except Exception as error:  # noqa: BLE001 - the text is the result
+            return "%s: %s" % (clean(type(error).__name__), clean(error))
+        return "" if same else "it computes Relu(%s) as %s" % (list(PROBE_INPUT), clean(found, limit=100))
+
+    def session(
+        self,
+        model: str | bytes,
+        job: dict[str, Any],
+        options: dict[str, str] | None = None,
+        adjust: Callable[[Any], None] = lambda _: None,
+    ) -> Any:
+        """Create a session whose only fallback is the node-wise one, which placement shows.
+
+        Args:
+            model: Path or bytes of the model.
+            job: Session settings of the cell; absent ones keep onnxruntime's default.
+            options: Provider options in place of the target's own.
+            adjust: Changes the session options at last.
+        """
+        options = self.options if options is None else options
+        settings = self.settings(job)
+        adjust(settings)
+        arguments: dict[str, Any] = {}
+        if self.devices:
+            settings.add_provider_for_devices(self.devices, options)
+            for name in self.chain[1:]:
+                if name != CPU:
+                    settings.add_provider(name, {})
+        else:
+            arguments["providers"] = [(self.chain[0], options), *self.chain[1:]]
+        if self.version >= (1, 23):
+            arguments["enable_fallback"] = 0  # else a refused session is silently remade on the CPU
+        session = self.ort.InferenceSession(model, settings, **arguments)
+        if self.version < (1, 23):
+            session.disable_fallback()
+        # Older versions cannot be told so; and where a library is missing no version raises an error.
+        missing = [name for name in self.chain if name not in session.get_providers()]
+        if missing:
+            raise FallbackError("onnxruntime made the session without %s" % ", ".join(missing))
+        return session
+
+    def settings(self, job: dict[str, Any]) -> Any:
+        """The session options that a job asks for."""
+        ort = self.ort
+        settings = ort.SessionOptions()
+        # One thread a session: sums keep their order, and workers do not fight for cores.
+        settings.intra_op_num_threads = job.get("intra_op_threads", 1)
+        settings.inter_op_num_threads = 1
+        level = job.get("graph_optimization", "all").upper()
+        levels = ort.GraphOptimizationLevel
+        if not hasattr(levels, "ORT_ENABLE_" + level) and level != "DISABLED":
+            reason = "onnxruntime %s has no optimization level %r" % (ort.__version__, level.lower())
+            raise UnfeedableError(reason)
+        settings.graph_optimization_level = (
+            levels.ORT_DISABLE_ALL if level == "DISABLED" else getattr(levels, "ORT_ENABLE_" + level)
+        )
+        if job.get("execution_mode") == "parallel":
+            settings.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+        if self.records_assignment():
+            settings.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+        for key, value in self.entries.items():
+            settings.add_session_config_entry(key, value)
+        return settings
+
+    def records_assignment(self) -> bool:
+        """Whether this onnxruntime can say which node went where."""
+        return hasattr(self.ort.InferenceSession, "get_provider_graph_assignment_info")

@@ -1,0 +1,116 @@
+"""A job at work: its session, its runs, and where its nodes went; plainly, or in a scenario."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harness.agent.placement import placement
+from harness.agent.run import run
+from harness.agent.system import elapsed_ms
+from harness.agent.target import Target
+from harness.agent.text import sendable
+
+if TYPE_CHECKING:
+    from harness.agent.latency import Stopwatch
+
+SCENARIOS = {
+    "concurrent": "concurrent",
+    "cpu_fallback_disabled": "no_fallback",
+    "dynamic_shapes": "shapes",
+    "ep_context": "ep_context",
+    "from_bytes": "from_bytes",
+    "io_binding": "io_binding",
+    "ort_format": "ort_format",
+    "sessions": "sessions",
+    "zero_size": "shapes",
+}
+"""Scenarios that are no plain run, and the module of ``harness.agent.scenarios`` that plays each."""
+
+
+class Turn:
+    """One job at work, as whoever plays it sees it.
+
+    Args:
+        target: The provider.
+        job: The job, complete.
+        result: Takes what is found out, as far as that goes.
+        enter: Tells the harness of a phase, and with it that the job goes on.
+    """
+
+    def __init__(
+        self, target: Target, job: dict[str, Any], result: dict[str, Any], enter: Callable[[str], None]
+    ) -> None:
+        self.target = target
+        self.job = job
+        self.result = result
+        self.enter = enter
+        self.files = target.files
+        self.model: str | bytes = b""
+        """What sessions are made of; a scenario may put another form of the model in its place."""
+        self.adjust: Callable[[Any], None] = lambda _: None
+        """What a scenario changes in the options of its sessions."""
+        self.session: Any = None
+        """The session that is judged; it ends after the result."""
+        self.watch: Stopwatch | None = None
+        """What times the runs, where that is asked for."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is told about the scenario: bool, int, float, text, or a list of one of these, by name."""
+        facts: dict[str, Any] = self.result.setdefault("scenario", {})
+        return facts
+
+    def begin(self) -> None:
+        """Take the model as it came; measure from here on."""
+        self.model = self.job["model"]
+        if "latency" in self.job:
+            from harness.agent.latency import Stopwatch
+
+            self.watch = Stopwatch(self.job["latency"])
+
+    def open(self, further: Callable[[Any], None] = lambda _: None) -> Any:
+        """Make a session.
+
+        Args:
+            further: Changes its options once more.
+        """
+
+        def adjust(settings: Any) -> None:
+            self.adjust(settings)
+            further(settings)
+
+        return self.target.session(self.model, self.job, adjust=adjust)
+
+    def create(self) -> Any:
+        """Make the session that is judged."""
+        started = time.perf_counter()
+        self.session = self.open()
+        self.result["timings_ms"]["create"] = elapsed_ms(started)
+        self.result["providers"] = sendable(self.session.get_providers())
+        return self.session
+
+    def run(self) -> None:
+        """Run every data set with the session that is judged, and time it where that is asked for."""
+        run(self.session, self.job, self.result, self.enter, self.files)
+        if self.watch is not None:
+            self.watch.time_plain(self.session, self.job, self.result, self.enter, self.files)
+
+    def conclude(self) -> None:
+        """Say what became of the providers, and where the nodes went."""
+        self.result["providers_after"] = sendable(self.session.get_providers())
+        self.result["placement"] = sendable(placement(self))
+
+
+def play(turn: Turn) -> None:
+    """Do with a model what its job asks for."""
+    turn.begin()
+    module = SCENARIOS.get(turn.job.get("scenario", ""))
+    if module is not None:
+        importlib.import_module("harness.agent.scenarios." + module).play(turn)
+        return
+    turn.create()
+    turn.run()
+    turn.conclude()

@@ -1,0 +1,103 @@
+"""Values in wire form, which a channel carries, and as onnxruntime takes and gives them."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import re
+from typing import Any
+
+import numpy as np
+
+from harness.agent.errors import UnfeedableError
+from harness.agent.tensor_files import FILE_FROM, Bulk, contents
+
+# ONNX TensorProto.DataType numbers of the element types that numpy lacks, and their width in bits.
+NARROW = {
+    "bfloat16": (16, 16),
+    "float8e4m3fn": (17, 8),
+    "float8e4m3fnuz": (18, 8),
+    "float8e5m2": (19, 8),
+    "float8e5m2fnuz": (20, 8),
+    "uint4": (21, 4),
+    "int4": (22, 4),
+    "float4e2m1": (23, 4),
+    "float8e8m0": (24, 8),
+    "uint2": (25, 2),
+    "int2": (26, 2),
+}
+MAP_TYPE = re.compile(r"map\((\w+),tensor\((\w+)\)\)")
+MAP_DTYPES = {"float": "float32", "double": "float64", "int64": "int64", "string": "O"}
+
+
+def to_feed(wire: Any) -> Any:
+    """A value in wire form as what ``InferenceSession.run`` takes."""
+    if wire is None:
+        return None
+    if "sequence" in wire:
+        items = [to_feed(item) for item in wire["sequence"]]
+        if any(not isinstance(item, (np.ndarray, dict, list)) for item in items):
+            raise UnfeedableError("a sequence of an element type that numpy lacks")
+        return items
+    if "keys" in wire:
+        return dict(zip(to_feed(wire["keys"]).tolist(), to_feed(wire["values"]).tolist()))
+    dtype, shape, data = wire["dtype"], wire["shape"], wire["data"]
+    if dtype == "string":
+        return np.array(data, dtype=object).reshape(shape)
+    if dtype not in NARROW:
+        return np.frombuffer(data, dtype=dtype).reshape(shape)
+    try:
+        value = ort_value().ortvalue_from_shape_and_type(shape, NARROW[dtype][0])
+    except Exception as error:  # onnxruntime < 1.20 knows numpy's types only
+        reason = "this onnxruntime's Python API takes no %s tensors: %s" % (dtype, error)
+        raise UnfeedableError(reason) from error
+    if len(data):
+        ctypes.memmove(value.data_ptr(), np.frombuffer(data, np.uint8).ctypes.data, len(data))
+    return value
+
+
+def to_wire(value: Any, onnx_type: str = "") -> Any:
+    """What ``InferenceSession.run`` gave, in wire form; a map's element types come from the declared type."""
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        found = MAP_TYPE.search(onnx_type)
+        kinds = [MAP_DTYPES.get(kind) for kind in found.groups()] if found else [None, None]
+        keys, values = np.array(list(value), kinds[0]), np.array(list(value.values()), kinds[1])
+        return {"keys": to_wire(keys), "values": to_wire(values)}
+    if isinstance(value, (list, tuple)):
+        return {"sequence": [to_wire(item, onnx_type) for item in value]}
+    array = np.asarray(value)
+    if array.dtype.kind in "OUS":
+        texts = [str(item).encode("utf-8", "replace").decode("utf-8") for item in array.ravel().tolist()]
+        return {"dtype": "string", "shape": list(array.shape), "data": texts}
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": contents(array)}
+
+
+def value_to_wire(value: Any, narrow: str) -> Any:
+    """An OrtValue on the CPU, in wire form."""
+    if not narrow:
+        return to_wire(value.numpy())
+    shape = list(value.shape())
+    elements = 1
+    for extent in shape:
+        elements *= extent
+    nbytes = (elements * NARROW[narrow][1] + 7) // 8
+    data: Any = b""
+    if nbytes >= FILE_FROM:
+        memory = (ctypes.c_uint8 * nbytes).from_address(value.data_ptr())
+        data = Bulk(np.ctypeslib.as_array(memory), value)
+    elif nbytes:
+        data = ctypes.string_at(value.data_ptr(), nbytes)
+    return {"dtype": narrow, "shape": shape, "data": data}
+
+
+def ort_value() -> Any:
+    """The class ``onnxruntime.OrtValue``; long since imported where this is called."""
+    return importlib.import_module("onnxruntime").OrtValue
+
+
+def narrow_type(onnx_type: str) -> str:
+    """``bfloat16`` for ``tensor(bfloat16)``; an empty string for a type that numpy can hold."""
+    inner = onnx_type[len("tensor(") : -1] if onnx_type.startswith("tensor(") else ""
+    return inner if inner in NARROW else ""

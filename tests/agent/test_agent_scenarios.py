@@ -1,0 +1,234 @@
+"""Each scenario, played by the agent on the real CPU provider."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from harness.core.value import Sequence, Tensor, Value, from_wire, tensor
+
+Serve = Callable[..., dict[str, Any]]
+Parse = Callable[..., bytes]
+
+ADD = "g (float[M,N] x) => (float[M,N] y) { a = Neg(x) b = Relu(x) y = Add(a, b) }"
+WIDE = {"x": tensor(np.arange(-3, 3, dtype=np.float32).reshape(2, 3))}
+TALL = {"x": tensor(np.arange(-4, 4, dtype=np.float32).reshape(4, 2))}
+SCENARIOS: dict[str, dict[str, int]] = {
+    "io_binding": {},
+    "dynamic_shapes": {},
+    "zero_size": {},
+    "concurrent": {"threads": 3, "runs": 4, "budget_s": 60},
+    "sessions": {"count": 4, "budget_s": 60},
+    "ort_format": {},
+    "from_bytes": {},
+}
+
+
+def model_file(folder: Path, content: bytes) -> str:
+    path = folder / "model.onnx"
+    path.write_bytes(content)
+    return str(path)
+
+
+def array_of(value: Value) -> Any:
+    assert isinstance(value, Tensor)
+    return value.array
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_scenario_gives_what_a_plain_run_gives(
+    serve: Serve, parse: Parse, tmp_path: Path, scenario: str
+) -> None:
+    path: Any = model_file(tmp_path, parse(ADD))
+    result = serve(path, WIDE, TALL, scenario=scenario, scenario_settings=SCENARIOS[scenario])
+    assert result["status"] == "ok", result
+    assert result["scenario"]
+    assert result["names"] == ["y"]
+    for given, (wire,) in zip((WIDE, TALL), result["outputs"], strict=True):
+        x = array_of(given["x"])
+        assert np.array_equal(array_of(from_wire(wire)), np.maximum(x, 0) - x)
+    assert "second" not in result
+    assert result["providers"] == result["providers_after"] == ["CPUExecutionProvider"]
+    assert sum(result["placement"]["ep_ops"].values()) == result["placement"]["ep_nodes"] == 3
+    assert {"create", "first_run"} <= result["timings_ms"].keys()
+
+
+def facts(result: dict[str, Any]) -> dict[str, Any]:
+    assert result["status"] == "ok", result
+    found: dict[str, Any] = result["scenario"]
+    return found
+
+
+def test_binding_says_where_values_lay(serve: Serve, parse: Parse) -> None:
+    found = facts(serve(parse(ADD), WIDE, scenario="io_binding"))
+    assert (found["inputs_on"], found["outputs_on"]) == (["x: cpu"], ["y: cpu"])
+    assert found["on_device"] is False
+    assert found["reason"] == "the session wants its inputs and outputs in the CPU's memory"
+    assert found["copies_to_device"] == found["copies_from_device"] == found["bytes_to_device"] == 0
+    assert found["equal_to_plain"] is True
+
+
+@pytest.mark.parametrize(
+    ("graph", "value"),
+    [
+        ("g (bfloat16[N] x) => (bfloat16[N] y) { y = Identity(x) }", np.arange(6).astype("bfloat16")),
+        ("g (float[N] x) => (float[N] y) { y = Relu(x) }", np.zeros(0, np.float32)),
+        ("g (float x) => (float y) { y = Relu(x) }", np.array(2, np.float32)),
+    ],
+    ids=["bfloat16", "empty", "scalar"],
+)
+def test_what_can_be_bound(serve: Serve, parse: Parse, graph: str, value: Any) -> None:
+    result = serve(parse(graph), {"x": tensor(value)}, scenario="io_binding")
+    assert facts(result)["equal_to_plain"] is True
+    assert np.array_equal(array_of(from_wire(result["outputs"][0][0])), value)
+
+
+@pytest.mark.parametrize(
+    ("graph", "value", "message"),
+    [
+        (
+            "g (seq(float[2]) x, int64 i) => (float[2] y) { y = SequenceAt(x, i) }",
+            Sequence(items=(tensor(np.ones(2, np.float32)),)),
+            "onnxruntime's Python API binds no sequence (input x)",
+        ),
+        (
+            "g (float[2] x) => (seq(float[2]) y) { y = SequenceConstruct(x) }",
+            tensor(np.ones(2, np.float32)),
+            "onnxruntime's Python API binds no seq(tensor(float)) (output y)",
+        ),
+        (
+            "g (string[N] x) => (int64[1] y) { y = Shape(x) }",
+            tensor(np.array(["a", "b"], dtype=object)),
+            "onnxruntime's Python API binds no tensor of texts (input x)",
+        ),
+        (
+            "g (float[2] x) => (string[2] y) { y = Cast<to=8>(x) }",
+            tensor(np.ones(2, np.float32)),
+            "onnxruntime's Python API binds no tensor(string) (output y)",
+        ),
+    ],
+    ids=["sequence", "sequence out", "texts", "texts out"],
+)
+def test_what_cannot_be_bound_is_unsupported(
+    serve: Serve, parse: Parse, graph: str, value: Value, message: str
+) -> None:
+    feeds = {"x": value, **({"i": tensor(np.array(0))} if " i)" in graph else {})}
+    result = serve(parse(graph, 17, 9), feeds, scenario="io_binding")
+    assert (result["status"], result["message"]) == ("unsupported", message)
+
+
+def test_shapes_have_a_time_for_each(serve: Serve, parse: Parse) -> None:
+    found = facts(serve(parse(ADD), WIDE, TALL, WIDE, scenario="dynamic_shapes"))
+    assert len(found["run_ms"]) == len(found["again_ms"]) == 3
+    assert min(found["run_ms"] + found["again_ms"]) > 0
+    assert found["differing_again"] == 0
+
+
+def test_threads_are_counted_and_compared(serve: Serve, parse: Parse) -> None:
+    settings = {"threads": 4, "runs": 6, "budget_s": 60}
+    found = facts(serve(parse(ADD), WIDE, scenario="concurrent", scenario_settings=settings))
+    assert (found["threads"], found["runs"], found["other_runs"]) == (4, 24, 24)
+    assert 1 <= found["at_once"] <= 4
+    assert found["differing_runs"] == found["differing_other_runs"] == found["difference"] == 0
+
+
+def test_a_result_that_differs_among_threads_is_the_one_that_is_sent(serve: Serve, parse: Parse) -> None:
+    model = parse("g () => (float[8] y) { y = RandomNormal<shape = [8]>() }", 17, 9)
+    settings = {"threads": 2, "runs": 3, "budget_s": 60}
+    found = facts(serve(model, scenario="concurrent", scenario_settings=settings))
+    assert found["differing_runs"] == found["runs"] == 6
+    assert found["difference"] > 0
+    assert found["other_runs"] == 0
+
+
+def test_an_error_in_a_thread_is_the_job_s(serve: Serve, parse: Parse) -> None:
+    wrong = {"x": tensor(np.zeros(3, np.float32))}
+    settings = {"threads": 2, "runs": 3, "budget_s": 60}
+    result = serve(parse(ADD), wrong, scenario="concurrent", scenario_settings=settings)
+    assert (result["status"], result["phase"]) == ("error", "run")
+
+
+def test_sessions_are_counted_and_compared(serve: Serve, parse: Parse) -> None:
+    settings = {"count": 5, "budget_s": 60}
+    found = facts(serve(parse(ADD), WIDE, scenario="sessions", scenario_settings=settings))
+    assert found["count"] == 5
+    assert found["differing_sessions"] == found["difference"] == 0
+    assert 0 < found["create_median_ms"] <= found["create_max_ms"]
+    if Path("/proc/self/statm").exists():
+        assert found["rss_first_mib"] > 1
+        assert {"rss_last_mib", "growth_mib"} <= found.keys()
+
+
+def test_a_budget_ends_what_would_go_on_for_long(serve: Serve, parse: Parse) -> None:
+    settings = {"count": 100_000, "budget_s": 1}
+    assert facts(serve(parse(ADD), WIDE, scenario="sessions", scenario_settings=settings))["count"] >= 2
+    settings = {"threads": 2, "runs": 100_000_000, "budget_s": 1}
+    assert facts(serve(parse(ADD), WIDE, scenario="concurrent", scenario_settings=settings))["runs"] >= 2
+
+
+@pytest.mark.parametrize("level", ["disabled", "basic", "all"])
+def test_ort_format_is_made_at_the_level_of_the_job(
+    serve: Serve, parse: Parse, tmp_path: Path, level: str
+) -> None:
+    model = parse("g (float[N] x) => (float[N] y) { a = Identity(x) b = Relu(a) y = Identity(b) }")
+    path: Any = model_file(tmp_path, model)
+    result = serve(
+        path, {"x": tensor(np.ones(3, np.float32))}, scenario="ort_format", graph_optimization=level
+    )
+    found = facts(result)
+    assert found["model_bytes"] == len(model)
+    assert found["ort_bytes"] > len(model)
+    assert (found["level"], found["disabled_optimizers"]) == (level, [])
+    assert result["placement"]["ep_nodes"] == (3 if level == "disabled" else 1)
+
+
+@pytest.mark.parametrize("scenario", ["from_bytes", "ort_format", "ep_context", "io_binding", "zero_size"])
+def test_a_broken_model_is_no_question_of_the_scenario(serve: Serve, scenario: str) -> None:
+    result = serve(b"no model", WIDE, scenario=scenario)
+    assert (result["status"], result["phase"]) == ("error", "create")
+
+
+def test_weights_beside_a_model_are_found_without_its_path(serve: Serve, tmp_path: Path) -> None:
+    weights = np.arange(300, dtype=np.float32)
+    port = {name: helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [300]) for name in "xy"}
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        "g",
+        [port["x"]],
+        [port["y"]],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    path: Any = str(tmp_path / "model.onnx")
+    onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    result = serve(path, {"x": tensor(weights)}, scenario="from_bytes")
+    assert facts(result)["model_bytes"] == Path(path).stat().st_size
+    assert np.array_equal(array_of(from_wire(result["outputs"][0][0])), 2 * weights)
+
+
+def test_the_cpu_provider_compiles_nothing(serve: Serve, parse: Parse, tmp_path: Path) -> None:
+    path: Any = model_file(tmp_path, parse(ADD))
+    result = serve(path, WIDE, scenario="ep_context")
+    assert (result["status"], result["message"]) == (
+        "unsupported",
+        "no EPContext node was written: the provider runs 3 of 3 nodes, and compiles none",
+    )
+
+
+def test_the_cpu_provider_cannot_do_without_itself(serve: Serve, parse: Parse) -> None:
+    result = serve(parse(ADD), WIDE, scenario="cpu_fallback_disabled")
+    assert (result["status"], result["message"]) == (
+        "unsupported",
+        "the target names CPUExecutionProvider itself",
+    )
+
+
+def test_a_scenario_leaves_nothing_to_the_next_job(serve: Serve, parse: Parse) -> None:
+    assert serve(parse(ADD), WIDE, scenario="cpu_fallback_disabled")["status"] == "unsupported"
+    result = serve(parse(ADD), WIDE)
+    assert result["status"] == "ok"
+    assert "scenario" not in result

@@ -1,0 +1,157 @@
+"""Where inputs and outputs are bound, whatever memory a session asks for; devices are played."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.agent.errors import UnsupportedError
+from harness.agent.scenarios.io_binding import Bound
+
+X = np.ones((2, 3), np.float32)
+
+
+class Value:
+    """An OrtValue on some device."""
+
+    def __init__(self, array: Any, device: str) -> None:
+        self.array = array
+        self.device = device
+
+    def device_name(self) -> str:
+        return self.device
+
+
+class Binding:
+    """An IOBinding that remembers what it was given; a run copies ``x`` to ``y``."""
+
+    def __init__(self) -> None:
+        self.inputs: dict[str, Value] = {}
+        self.outputs: dict[str, Value] = {}
+
+    def bind_cpu_input(self, name: str, array: Any) -> None:
+        self.inputs[name] = Value(array, "cpu")
+
+    def bind_ortvalue_input(self, name: str, value: Value) -> None:
+        self.inputs[name] = value
+
+    def bind_output(self, name: str, device: str, number: int) -> None:
+        assert number == 0
+        self.outputs[name] = Value(None, device)
+
+    def synchronize_outputs(self) -> None:
+        pass
+
+    def get_outputs(self) -> list[Value]:
+        return list(self.outputs.values())
+
+    def copy_outputs_to_cpu(self) -> list[Any]:
+        return [value.array for value in self.outputs.values()]
+
+
+class Session:
+    """A session with an input and an output; ``memory`` are the names of the memory that it wants."""
+
+    def __init__(self, *memory: str, kind: str = "tensor(float)") -> None:
+        self.kind = kind
+        if memory:
+            infos = [SimpleNamespace(name=name) for name in memory]
+            self.get_input_memory_infos = lambda: infos[:1]
+            self.get_output_memory_infos = lambda: infos[1:]
+
+    def get_inputs(self) -> list[Any]:
+        return [SimpleNamespace(name="x", type="tensor(float)")]
+
+    def get_outputs(self) -> list[Any]:
+        return [SimpleNamespace(name="y", type=self.kind)]
+
+    def io_binding(self) -> Binding:
+        return Binding()
+
+    def run_with_iobinding(self, binding: Binding) -> None:
+        binding.outputs["y"].array = binding.inputs["x"].array
+
+
+def ort(*devices: str) -> Any:
+    """An onnxruntime whose build has these devices."""
+
+    def ortvalue_from_numpy(array: Any, device: str, number: int) -> Value:
+        assert number == 0
+        if device not in devices:
+            raise RuntimeError(f"Can't allocate memory on the {device} device using this package")
+        return Value(array, device)
+
+    return SimpleNamespace(OrtValue=SimpleNamespace(ortvalue_from_numpy=ortvalue_from_numpy))
+
+
+def facts(bound: Bound) -> dict[str, Any]:
+    bound.bind({"x": X})
+    bound.run()
+    (wire,) = bound.fetch()
+    assert wire["data"] == X.tobytes()
+    return bound.facts()
+
+
+@pytest.mark.parametrize(
+    ("memory", "device"),
+    [
+        ("WebGPU_Buf", "webgpu"),
+        ("WebGPU_Buffer", "webgpu"),
+        ("Cuda", "cuda"),
+        ("DML", "dml"),
+        ("Cann", "cann"),
+    ],
+)
+def test_values_lie_where_the_session_wants_them(memory: str, device: str) -> None:
+    found = facts(Bound(ort(device), Session(memory, memory), "SomeExecutionProvider"))
+    assert found == {
+        "on_device": True,
+        "inputs_on": [f"x: {device}"],
+        "outputs_on": [f"y: {device}"],
+        "copies_to_device": 1,
+        "bytes_to_device": X.nbytes,
+        "copies_from_device": 1,
+        "bytes_from_device": X.nbytes,
+    }
+
+
+@pytest.mark.parametrize("memory", ["Cpu", "CudaPinned", "DML CPU", "CUDA_CPU"])
+def test_memory_of_the_host_is_the_host_s(memory: str) -> None:
+    found = facts(Bound(ort("cuda", "dml"), Session(memory, memory), "CUDAExecutionProvider"))
+    assert (found["on_device"], found["inputs_on"], found["outputs_on"]) == (False, ["x: cpu"], ["y: cpu"])
+    assert found["reason"] == "the session wants its inputs and outputs in the CPU's memory"
+
+
+def test_each_value_has_a_place_of_its_own() -> None:
+    found = facts(Bound(ort("cuda"), Session("Cpu", "Cuda"), "CUDAExecutionProvider"))
+    assert (found["inputs_on"], found["outputs_on"]) == (["x: cpu"], ["y: cuda"])
+    assert (found["copies_to_device"], found["copies_from_device"]) == (0, 1)
+    assert "reason" not in found
+
+
+def test_memory_without_a_word_for_it_is_told() -> None:
+    found = facts(Bound(ort(), Session("HIP", "HIP"), "MIGraphXExecutionProvider"))
+    assert found["on_device"] is False
+    assert found["reason"] == "onnxruntime's Python API has no word for the memory 'HIP'"
+
+
+def test_a_build_that_cannot_fill_the_memory_binds_on_the_cpu_and_says_why() -> None:
+    found = facts(Bound(ort(), Session("Cuda", "Cpu"), "CUDAExecutionProvider"))
+    assert (found["on_device"], found["copies_to_device"]) == (False, 0)
+    assert found["reason"] == "Can't allocate memory on the cuda device using this package"
+
+
+@pytest.mark.parametrize(
+    ("provider", "device"), [("CUDAExecutionProvider", "cuda"), ("OpenVINOExecutionProvider", "cpu")]
+)
+def test_before_sessions_told_the_provider_decides(provider: str, device: str) -> None:
+    found = facts(Bound(ort("cuda"), Session(), provider))
+    assert found["inputs_on"] == [f"x: {device}"]
+    assert ("reason" in found) is (device == "cpu")
+
+
+@pytest.mark.parametrize("kind", ["seq(tensor(float))", "map(int64,tensor(float))", "tensor(string)"])
+def test_outputs_that_cannot_be_bound_are_refused(kind: str) -> None:
+    with pytest.raises(UnsupportedError, match=r"binds no .* \(output y\)"):
+        Bound(ort(), Session(kind=kind), "CPUExecutionProvider")

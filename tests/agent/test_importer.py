@@ -1,0 +1,102 @@
+"""The agent's modules in a process that has none of them, or others of the same name."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import execnet
+import pytest
+
+from harness.agent.importer import Importer
+from harness.engine.luggage import agent_source
+
+HOSTILE = "raise SystemExit('this is not the harness that was sent')\n"
+REPORT = """
+import sys
+channel.send(sorted(name for name in sys.modules if name.partition(".")[0] == "harness"))
+"""
+
+
+@pytest.fixture
+def gateway() -> Iterator[execnet.Gateway]:
+    group = execnet.Group()
+    yield group.makegateway("popen//execmodel=main_thread_only")
+    group.terminate(timeout=5)
+
+
+def loaded_after_a_start(gateway: execnet.Gateway) -> list[str]:
+    """Modules that an agent has loaded once it is ready."""
+    agent = gateway.remote_exec(agent_source())
+    assert agent.receive(60) == ("imported",)
+    agent.send({"providers": ["CPUExecutionProvider"], "options": {}})
+    assert agent.receive(60)[0] == "ready"
+    agent.send(("stop",))
+    agent.waitclose(30)
+    names: list[str] = gateway.remote_exec(REPORT).receive(30)
+    return names
+
+
+def test_what_no_job_has_asked_for_is_not_loaded(gateway: execnet.Gateway) -> None:
+    pytest.importorskip("onnxruntime")
+    loaded = loaded_after_a_start(gateway)
+    assert "harness.agent.agent" in loaded
+    assert not [name for name in loaded if name.startswith("harness.agent.scenarios")]
+    assert "harness.agent.model_store" not in loaded
+    assert "harness.core" not in loaded
+
+
+def test_what_was_sent_wins_over_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
+    for folder in ("harness", "harness/agent"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").write_text("", encoding="utf-8")
+    (tmp_path / "harness" / "agent" / "agent.py").write_text(HOSTILE, encoding="utf-8")
+    # Such as a .pth file imports at the start of each process.
+    (tmp_path / "sitecustomize.py").write_text("import harness.agent\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", "import harness.agent.agent"], capture_output=True, check=False, timeout=60
+    )
+    assert b"this is not the harness" in done.stderr
+    group = execnet.Group()
+    try:
+        gateway = group.makegateway("popen//execmodel=main_thread_only")
+        assert "harness.agent.target" in loaded_after_a_start(gateway)
+    finally:
+        group.terminate(timeout=5)
+
+
+def test_a_traceback_shows_file_line_and_text() -> None:
+    source = "def fail():\n    # a line that is not at fault\n    return 1 / 0  # the one that is\n"
+    program = f"""
+import inspect, sys, traceback
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from harness.agent.importer import Importer
+Importer({{"harness": "", "harness.faulty": {source!r}}}).install()
+import harness.faulty
+try:
+    harness.faulty.fail()
+except ZeroDivisionError:
+    print(traceback.format_exc())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=False, timeout=60
+    )
+    assert 'File "harness/faulty.py", line 3, in fail\n    return 1 / 0  # the one that is' in done.stdout, (
+        done
+    )
+
+
+def test_packages_are_told_from_modules() -> None:
+    importer = Importer({"harness": "", "harness.a": "", "harness.a.b": ""})
+    for name, is_package in (("harness", True), ("harness.a", True), ("harness.a.b", False)):
+        spec = importer.find_spec(name)
+        assert spec is not None
+        assert (spec.submodule_search_locations is not None) is is_package
+    assert importer.find_spec("harness.c") is None
+    assert importer.find_spec("onnxruntime") is None
+
+
+def test_the_source_takes_little_of_a_slow_line() -> None:
+    assert len(agent_source()) < 100_000

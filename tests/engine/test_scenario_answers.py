@@ -1,0 +1,327 @@
+"""Scenarios in the docket: what the CPU provider is asked, and what its answers mean. No process runs."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+from harness.core.cell import Cell
+from harness.core.record import Placement, Record
+from harness.core.value import Tensor, tensor
+from harness.core.verdict import Phase, Verdict
+from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.case import Case
+from harness.corpus.external_copy import SMALLEST
+from harness.corpus.scenario import Inapplicable
+from harness.engine.docket import Docket
+from harness.engine.effects import Effects
+from harness.engine.events import Event, Finished, Warned
+from harness.engine.outcome import Outcome, Raised, Ran, Unsupported, from_result
+from harness.engine.prepare import open_suites
+from harness.engine.references import References
+from harness.engine.tensor_files import Tensors
+from harness.engine.worker import Task
+from harness.golden.store import GoldenStore
+from harness.plan.expand import expand
+from harness.plan.matrix import matrix_from
+
+MODEL = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[batch, width] x) => (float[batch, width] y) { y = Relu(x) }"""
+PLACEMENT = Placement(
+    ep_nodes=1, cpu_nodes=0, ep_ops={"Relu": 1}, cpu_ops={}, partitions=1, source="assignment"
+)
+
+
+class Desk:
+    """A docket whose questions and cells wait in a list for the test to answer."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "models").mkdir(parents=True, exist_ok=True)
+        onnx.save(onnx.parser.parse_model(MODEL), folder / "models" / "one.onnx")
+        table = {
+            "schema": 1,
+            "models": {"folders": ["models"], "dimensions": {"batch": 1, "width": 4}},
+            "axes": {"scenario": ["plain", "dynamic_shapes", "from_bytes", "external_data"]},
+            "target": [{"name": "ep", "provider": "CUDAExecutionProvider"}],
+        }
+        matrix = matrix_from(table, folder / "m.toml")
+        suites = open_suites(matrix)
+        self.plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
+        self.queue: list[Task] = []
+        self.records: list[Record] = []
+        self.warnings: list[str] = []
+        references = References(GoldenStore({"by": "test"}, folder / "goldens"))
+        self.docket = Docket(
+            self.plan, suites, references, Effects(self.plan), self.queue.append, self.announce
+        )
+
+    def announce(self, event: Event) -> None:
+        if isinstance(event, Warned):
+            self.warnings.append(event.message)
+        else:
+            assert isinstance(event, Finished), event
+            self.records.append(event.record)
+
+    def submit(self, scenario: str) -> Task:
+        cell = next(cell for cell in self.plan.cells if cell.axis("scenario") == scenario)
+        self.docket.open += 1
+        return task_of(cell)
+
+    def question(self) -> Task:
+        (task,) = self.queue
+        self.queue.clear()
+        assert task.cell is None
+        return task
+
+    def case(self, task: Task) -> Case:
+        case = self.docket.case(task)
+        assert isinstance(case, Case), case
+        return case
+
+    def ran(self, task: Task, **fields: Any) -> Ran:
+        """What a provider makes of a task that computes it."""
+        outputs = []
+        for data_set in self.case(task).data_sets:
+            value = dict(data_set.inputs)["x"]
+            assert isinstance(value, Tensor)
+            outputs.append((("y", tensor(np.maximum(value.array, 0))),))
+        return Ran(outputs=tuple(outputs), placement=PLACEMENT, timings_ms={}, **fields)
+
+
+def task_of(cell: Cell) -> Task:
+    return Task(suite=cell.suite, model=cell.model, cell=cell)
+
+
+def raised(data_set: int | None = None, phase: Phase = Phase.RUN) -> Raised:
+    return Raised(phase=phase, kind="Fail", message="no", data_set=data_set)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@pytest.fixture
+def new_desk(tmp_path: Path) -> Callable[[], Desk]:
+    return lambda: Desk(tmp_path)
+
+
+def names(case: Case) -> list[str]:
+    return [data_set.name for data_set in case.data_sets]
+
+
+def test_a_scenario_inside_the_agent_has_the_golden_of_plain(desk: Desk) -> None:
+    plain, bytes_ = desk.submit("plain"), desk.submit("from_bytes")
+    assert desk.docket.foresee(plain)
+    assert desk.docket.foresee(bytes_)
+    question = desk.question()  # one for both
+    assert question.scenario == "plain"
+    desk.docket.conclude(question, desk.ran(question))
+    desk.docket.conclude(plain, desk.ran(plain))
+    desk.docket.conclude(bytes_, desk.ran(bytes_, scenario={"bytes": 7}))
+    assert not desk.queue
+    assert [record.verdict for record in desk.records] == [Verdict.PASS, Verdict.PASS]
+    assert [record.scenario for record in desk.records] == [{}, {"bytes": 7}]
+    assert desk.docket.open == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        (raised(), Verdict.INVALID_MODEL),
+        (Unsupported(phase=Phase.CREATE, message="not here"), Verdict.ERROR),
+        (None, Verdict.ERROR),
+    ],
+)
+def test_an_error_is_excused_by_the_cpu_provider_in_the_same_scenario(
+    desk: Desk, answer: Outcome | None, verdict: Verdict
+) -> None:
+    task = desk.submit("from_bytes")
+    desk.docket.foresee(task)
+    golden = desk.question()
+    desk.docket.conclude(golden, desk.ran(golden))
+    desk.docket.conclude(task, raised())
+    assert not desk.records
+    question = desk.question()
+    assert question.scenario == "from_bytes"
+    desk.docket.conclude(question, answer or desk.ran(question, scenario={"bytes": 7}))
+    assert [record.verdict for record in desk.records] == [verdict]
+    assert desk.docket.open == 0
+
+
+def test_what_is_refused_plainly_is_not_asked_again(desk: Desk) -> None:
+    task = desk.submit("from_bytes")
+    desk.docket.foresee(task)
+    desk.docket.conclude(desk.question(), raised(phase=Phase.CREATE))
+    desk.docket.conclude(task, raised(phase=Phase.CREATE))
+    assert not desk.queue
+    assert [record.verdict for record in desk.records] == [Verdict.INVALID_MODEL]
+
+
+def test_an_opinion_in_a_scenario_is_no_golden(desk: Desk) -> None:
+    task = desk.submit("from_bytes")
+    desk.docket.foresee(task)
+    golden = desk.question()
+    desk.docket.conclude(golden, desk.ran(golden))
+    desk.docket.conclude(task, raised())
+    desk.docket.conclude(desk.question(), raised())
+    plain = desk.submit("plain")
+    assert not desk.docket.foresee(plain)
+    desk.docket.conclude(plain, desk.ran(plain))
+    assert desk.records[-1].verdict is Verdict.PASS
+
+
+def test_shapes_wait_for_the_cpu_provider_and_lose_those_that_it_refuses(
+    desk: Desk, new_desk: Callable[[], Desk]
+) -> None:
+    task = desk.submit("dynamic_shapes")
+    assert desk.docket.depends(task)
+    assert not desk.docket.depends(desk.submit("plain"))
+    assert desk.docket.foresee(task)
+    first = desk.question()
+    assert names(desk.case(first)) == ["given", "batch=2", "width=2", "given"]
+    desk.docket.conclude(first, raised(data_set=2))
+    assert desk.docket.foresee(task)
+    second = desk.question()
+    assert names(desk.case(second)) == ["given", "batch=2", "given"]
+    desk.docket.conclude(second, desk.ran(second))
+    assert not desk.docket.foresee(task)
+    desk.docket.conclude(task, desk.ran(task, scenario={"run_ms": (1.0, 2.0, 1.0)}))
+    (record,) = desk.records
+    assert record.verdict is Verdict.PASS
+    assert [output.name for output in record.outputs] == ["y", "1/y", "2/y"]
+    assert record.scenario == {
+        "shapes": ("given", "batch=2", "given"),
+        "refused": ("with width=2: Fail: no",),
+        "run_ms": (1.0, 2.0, 1.0),
+    }
+    later = new_desk()  # the goldens are kept, so nothing is asked
+    again = later.submit("dynamic_shapes")
+    assert not later.docket.foresee(again)
+    assert names(later.case(again)) == ["given", "batch=2", "given"]
+
+
+def test_a_model_whose_weights_fix_every_shape_is_not_tried(desk: Desk) -> None:
+    task = desk.submit("dynamic_shapes")
+    for _ in range(2):
+        assert desk.docket.foresee(task)
+        desk.docket.conclude(desk.question(), raised(data_set=1))
+    assert not desk.docket.foresee(task)
+    case = desk.docket.case(task)
+    assert isinstance(case, Inapplicable)
+    desk.docket.conclude(task, case)
+    (record,) = desk.records
+    assert record.verdict is Verdict.DECLARED
+    assert record.reason == (
+        "the CPU EP runs no other shape than the given one: with batch=2: Fail: no; with width=2: Fail: no"
+    )
+
+
+def test_a_model_that_fails_in_its_given_shape_keeps_all(desk: Desk) -> None:
+    task = desk.submit("dynamic_shapes")
+    desk.docket.foresee(task)
+    desk.docket.conclude(desk.question(), raised(data_set=0))
+    assert not desk.docket.foresee(task)
+    desk.docket.conclude(task, raised(data_set=0))
+    (record,) = desk.records
+    assert record.verdict is Verdict.INVALID_MODEL
+    assert record.reason == "with given: Fail: no"
+
+
+def test_an_error_says_at_which_shape(desk: Desk) -> None:
+    task = desk.submit("dynamic_shapes")
+    desk.docket.foresee(task)
+    question = desk.question()
+    desk.docket.conclude(question, desk.ran(question))
+    desk.docket.conclude(task, raised(data_set=1))
+    (record,) = desk.records
+    assert (record.verdict, record.reason) == (Verdict.ERROR, "with batch=2: Fail: no")
+
+
+def test_a_scenario_that_cannot_be_played_starts_nothing(desk: Desk) -> None:
+    task = desk.submit("external_data")
+    case = desk.docket.case(task)
+    assert isinstance(case, Inapplicable)
+    assert not desk.docket.foresee(task)
+    desk.docket.conclude(task, case)
+    assert desk.records[0].verdict is Verdict.DECLARED
+    assert desk.records[0].expected
+
+
+def test_a_copy_that_finds_no_room_is_no_fault_of_the_model(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = onnx.parser.parse_model(MODEL.replace("y = Relu(x)", "y = Add(x, w)"))
+    weight = np.zeros((SMALLEST, 4), np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    onnx.save(model, tmp_path / "models" / "one.onnx")
+    (tmp_path / "cache").touch()
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
+    case = desk.docket.case(desk.submit("external_data"))
+    assert isinstance(case, Inapplicable)
+    assert "the cache cannot be filled" in case.reason
+    assert len(desk.warnings) == 1
+
+
+def test_unsupported_is_a_verdict_with_its_facts(desk: Desk) -> None:
+    task = desk.submit("from_bytes")
+    told = {"status": "unsupported", "phase": "create", "message": "no such thing", "scenario": {"a": 1}}
+    desk.docket.conclude(task, from_result(told, Tensors(), "from_bytes"))
+    (record,) = desk.records
+    assert (record.verdict, record.phase) == (Verdict.UNSUPPORTED, Phase.CREATE)
+    assert (record.reason, record.scenario) == ("no such thing", {"a": 1})
+    assert not desk.queue
+
+
+RESULT: dict[str, Any] = {
+    "status": "ok",
+    "names": [],
+    "outputs": [[]],
+    "providers": [],
+    "providers_after": [],
+    "placement": {
+        "ep_nodes": 0,
+        "cpu_nodes": 0,
+        "ep_ops": {},
+        "cpu_ops": {},
+        "partitions": 0,
+        "source": "profile",
+    },
+    "timings_ms": {},
+}
+
+
+def test_a_plain_run_does_not_pass_for_a_scenario() -> None:
+    assert isinstance(from_result(RESULT, Tensors()), Ran)
+    nothing: list[dict[str, Any]] = [{}, {"scenario": {}}]
+    for told in nothing:
+        with pytest.raises(ValueError, match="nothing is told about the scenario io_binding"):
+            from_result(RESULT | told, Tensors(), "io_binding")
+    ran = from_result(RESULT | {"scenario": {"device": True}}, Tensors(), "io_binding")
+    assert isinstance(ran, Ran)
+    assert ran.scenario == {"device": True}
+
+
+@pytest.mark.parametrize("facts", [{"a": None}, {"a": {}}, [1], {"a": [[1]]}, 3])
+def test_facts_of_another_form_are_refused(facts: Any) -> None:
+    with pytest.raises(ValueError, match="Expected"):
+        from_result(RESULT | {"scenario": facts}, Tensors())
+
+
+def test_facts_are_kept_within_bounds() -> None:
+    facts = {f"fact{index}": index for index in range(100)}
+    ran = from_result(
+        RESULT | {"scenario": {"many": [0] * 100, "long": "x\n" * 999, "odd": 1e999, **facts}}, Tensors()
+    )
+    assert isinstance(ran, Ran)
+    assert len(ran.scenario) == 64
+    assert ran.scenario["many"] == (0,) * 64
+    long = ran.scenario["long"]
+    assert isinstance(long, str)
+    assert len(long) <= 200
+    assert "\n" not in long
+    assert ran.scenario["odd"] == "inf"

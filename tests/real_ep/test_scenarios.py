@@ -1,0 +1,151 @@
+"""Every scenario on every real execution provider that is usable here, and what each makes of it."""
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from harness.core.record import Record
+from harness.core.scenario import PLAIN, SCENARIOS
+from harness.core.verdict import Family, Phase, Verdict
+from harness.data_files import data_root
+from harness.engine.engine import Engine
+from harness.engine.events import Finished
+from harness.engine.prepare import open_suites
+from harness.plan.expand import expand
+from harness.plan.matrix import matrix_from
+
+pytestmark = pytest.mark.real_ep
+
+HEAD = '<ir_version: 9, opset_import: ["" : 17]> agraph '
+BODY = "{ a = MatMul(x, w) b = Relu(a) y = Softmax(b) }"
+MODELS = {
+    "static": f"(float[4, 16] x) => (float[4, 40] y) {BODY}",
+    "free": f"(float[batch, 16] x) => (float[batch, 40] y) {BODY}",
+    "product": "(float[batch, 16] x) => (float[batch, 40] y) { y = MatMul(x, w) }",
+}
+TARGETS = {"cpu", "openvino-f32", "qnn-htp", "webgpu-swiftshader"}
+
+Of = Callable[..., Record]
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory, own_cache: Path) -> dict[tuple[str, str, str], Record]:
+    assert own_cache
+    home = tmp_path_factory.mktemp("scenarios")
+    weight = np.random.default_rng(0).standard_normal((16, 40)).astype(np.float32)
+    (home / "models").mkdir()
+    for name, graph in MODELS.items():
+        model = onnx.parser.parse_model(HEAD + graph)
+        model.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+        onnx.save(model, home / "models" / f"{name}.onnx")
+    local = tomllib.loads((data_root() / "matrices" / "local.toml").read_text(encoding="utf-8"))
+    targets: list[dict[str, Any]] = [one for one in local["target"] if one["name"] in TARGETS]
+    for target in targets:
+        # Drivers of display servers look there; a runner may have none.
+        target["env"] = {"XDG_RUNTIME_DIR": str(home), **target.get("env", {})}
+    table = {
+        "schema": 1,
+        "models": {"folders": ["models"], "dimensions": {"batch": 3}},
+        "axes": {"scenario": list(SCENARIOS)},
+        "scenarios": {"concurrent": {"threads": 3, "runs": 4}, "sessions": {"count": 4}},
+        "target": targets,
+    }
+    matrix = matrix_from(table, home / "scenarios.toml")
+    suites = open_suites(matrix)
+    plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
+    engine = Engine(plan, suites)
+    engine.submit(plan.cells)
+    engine.drain()
+    found = [event.record for event in engine.events() if isinstance(event, Finished)]
+    engine.close()
+    assert len(found) == len(MODELS) * len(SCENARIOS) * len(TARGETS)
+    return {
+        (one.target, one.model.removesuffix(".onnx"), one.axes.get("scenario", PLAIN)): one for one in found
+    }
+
+
+@pytest.fixture(scope="module")
+def of(records: dict[tuple[str, str, str], Record], require: Callable[[str, str], None]) -> Of:
+    """The record of a target, a scenario and a model; skips where the target is not usable here."""
+
+    def record(target: str, scenario: str, model: str = "static") -> Record:
+        one = records[target, model, scenario]
+        require(one.provider, one.reason if one.verdict is Verdict.UNAVAILABLE else "")
+        return one
+
+    return record
+
+
+@pytest.mark.parametrize("target", sorted(TARGETS))
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_no_scenario_is_a_failure_of_the_harness(of: Of, target: str, scenario: str) -> None:
+    for model in MODELS:
+        one = of(target, scenario, model)
+        if one.provider != "OpenVINOExecutionProvider" and (scenario, model) != ("zero_size", "free"):
+            assert one.family in {Family.PASSED, Family.UNSUPPORTED, Family.UNTESTED, Family.SKIPPED}, one
+
+
+@pytest.mark.parametrize("scenario", [name for name in SCENARIOS if name != PLAIN])
+def test_each_scenario_really_ran_on_an_accelerator(of: Of, scenario: str) -> None:
+    target = "qnn-htp" if scenario == "ep_context" else "webgpu-swiftshader"
+    model = "product" if scenario in {"dynamic_shapes", "zero_size"} else "static"
+    one = of(target, scenario, model)
+    assert one.verdict is Verdict.PASS, one
+    assert one.placement is not None
+    assert one.placement.ep_nodes > 0
+
+
+def test_an_error_says_which_shape_it_is_about(of: Of) -> None:
+    one = of("webgpu-swiftshader", "zero_size", "free")
+    assert (one.verdict, one.phase) == (Verdict.ERROR, Phase.RUN)
+    assert one.reason.startswith("with batch=0: ")
+    assert "Softmax" in one.reason
+
+
+def test_webgpu_binds_buffers_of_its_own(of: Of) -> None:
+    facts = of("webgpu-swiftshader", "io_binding").scenario
+    assert (facts["inputs_on"], facts["outputs_on"]) == (("x: webgpu",), ("y: webgpu",))
+    assert facts["on_device"] is True
+    assert facts["equal_to_plain"] is True
+    assert (facts["copies_to_device"], facts["copies_from_device"]) == (1, 1)
+    assert (facts["bytes_to_device"], facts["bytes_from_device"]) == (4 * 4 * 16, 4 * 4 * 40)
+    assert "reason" not in facts
+
+
+@pytest.mark.parametrize("target", ["cpu", "qnn-htp"])
+def test_who_has_no_memory_of_its_own_says_so(of: Of, target: str) -> None:
+    facts = of(target, "io_binding").scenario
+    assert facts["on_device"] is False
+    assert facts["reason"]
+
+
+def test_qnn_loads_in_a_fresh_process_what_it_has_compiled(of: Of) -> None:
+    one = of("qnn-htp", "ep_context")
+    assert one.placement is not None
+    assert one.placement.ep_ops == {"EPContext": 1}
+    assert one.scenario["equal_to_compiled"] is True
+    for fact in ("create_cold_ms", "create_warm_ms", "context_bytes"):
+        value = one.scenario[fact]
+        assert isinstance(value, int | float)
+        assert value > 0
+
+
+@pytest.mark.parametrize("target", ["cpu", "webgpu-swiftshader"])
+def test_who_compiles_nothing_says_so(of: Of, target: str) -> None:
+    one = of(target, "ep_context")
+    assert one.verdict is Verdict.UNSUPPORTED
+    assert one.reason == "no EPContext node was written: the provider runs 3 of 3 nodes, and compiles none"
+
+
+def test_a_refusal_to_leave_nodes_to_the_cpu_is_told_in_onnxruntime_s_words(of: Of) -> None:
+    # The simulator takes no dimension that is not known.
+    one = of("qnn-htp", "cpu_fallback_disabled", "free")
+    assert one.verdict is Verdict.UNSUPPORTED
+    assert "fallback to CPU EP has been explicitly disabled" in one.reason
+    assert of("qnn-htp", "cpu_fallback_disabled").verdict is Verdict.PASS
