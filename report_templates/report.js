@@ -1,9 +1,24 @@
-// An enhancement only: the page says everything without it.
+// An enhancement only: every page says what it says without it.
 "use strict";
+
+// The state of a page stands in the fragment, "#?key=value", which works for files as it does on a server.
+const state = {
+  read() {
+    return new URLSearchParams(location.hash.startsWith("#?") ? location.hash.slice(2) : "");
+  },
+  write(pairs) {
+    const text = new URLSearchParams(pairs).toString();
+    history.replaceState(null, "", text ? `#?${text}` : location.pathname + location.search);
+    // The other pages of a table take the state along.
+    for (const link of document.querySelectorAll("nav.pages a")) {
+      link.hash = text ? `?${text}` : "";
+    }
+  },
+};
 
 // Following a link to a closed cell opens it.
 function openTarget() {
-  const target = document.getElementById(location.hash.slice(1));
+  const target = location.hash.startsWith("#?") ? null : document.getElementById(location.hash.slice(1));
   if (target instanceof HTMLDetailsElement) {
     target.open = true;
     target.scrollIntoView();
@@ -12,37 +27,31 @@ function openTarget() {
 addEventListener("hashchange", openTarget);
 openTarget();
 
-const form = document.getElementById("filter");
-const text = document.getElementById("filter-text");
-const shown = document.getElementById("filter-count");
-const suites = Array.from(document.querySelectorAll(".grid tbody"), (body) => ({
-  body,
-  rows: Array.from(body.querySelectorAll("tr:not(.suite)"), (row) => ({
-    row,
-    name: (body.rows[0].cells[0].firstChild.data.trim() + "/" + row.cells[0].textContent).toLowerCase(),
-    tones: new Set(Array.from(row.cells).flatMap((cell) => Array.from(cell.classList))),
-  })),
-}));
-
-function filter() {
-  const wanted = text.value.trim().toLowerCase();
-  const tones = Array.from(form.querySelectorAll("input:checked"), (box) => box.value);
-  let count = 0;
-  let total = 0;
-  for (const { body, rows } of suites) {
-    let visible = 0;
-    for (const { row, name, tones: found } of rows) {
-      const keep = name.includes(wanted) && (!tones.length || tones.some((tone) => found.has(tone)));
-      row.hidden = !keep;
-      visible += keep;
+// A command can be copied; where the clipboard is closed to a page, as it is to files, it is selected.
+function copyButton(code) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  button.addEventListener("click", async () => {
+    const range = document.createRange();
+    range.selectNodeContents(code);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+    let copied = false;
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      copied = true;
+    } catch {
+      copied = document.execCommand("copy");
     }
-    body.hidden = !visible;
-    count += visible;
-    total += rows.length;
-  }
-  const narrowed = wanted || tones.length;
-  shown.textContent = narrowed ? `${count.toLocaleString("en")} of ${total.toLocaleString("en")} models` : "";
+    button.textContent = copied ? "Copied" : "Selected";
+  });
+  return button;
 }
-form.addEventListener("input", filter);
-form.addEventListener("submit", (event) => event.preventDefault());
-form.hidden = false;
+for (const code of document.querySelectorAll("code.command")) {
+  code.after(" ", copyButton(code));
+}
+for (const hint of document.querySelectorAll("p.script")) {
+  hint.hidden = false;
+}

@@ -48,7 +48,7 @@ TABLE = {
     # Travels into any Python: not even the packages that every other floor has.
     "agent": floor("", frozenset({"numpy"}), "onnxruntime"),
     "engine": floor(BELOW_ENGINE, VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
-    "report": floor("core", VALUES | {"jinja2"}),
+    "report": floor("core catalog", VALUES | {"jinja2"}),
     "pytest_plugin": floor(EVERYTHING, FRONT_END),
     "cli": floor(f"{EVERYTHING} pytest_plugin", FRONT_END),
 }

@@ -5,6 +5,8 @@ from typing import Literal
 
 import msgspec
 
+from harness.core.latency import Latency
+from harness.core.scenario import Facts
 from harness.core.verdict import Family, Phase, Verdict
 
 SCHEMA = 1
@@ -23,6 +25,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         providers: Provider -> nodes, in the order of the chain, the CPU EP last; empty where the chain has
             no second provider besides the CPU EP.
         chain_ops: Provider -> operator type -> count, of those providers but the CPU EP.
+        shape_ops: Those of ``cpu_ops`` that only work on shapes here: they stay on the CPU EP by design.
     """
 
     ep_nodes: int
@@ -33,6 +36,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: Literal["assignment", "profile"]
     providers: dict[str, int] = {}
     chain_ops: dict[str, dict[str, int]] = {}
+    shape_ops: tuple[str, ...] = ()
 
 
 class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +63,20 @@ class OptionEffect(msgspec.Struct, frozen=True, kw_only=True):
 
     options: tuple[str, ...]
     seen: bool
+
+
+class ModelContent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model is made of, as far as it tells which operators a cell says something about.
+
+    Attributes:
+        opsets: Domain -> version that the model imports; ONNX's own domain is ``ai.onnx``.
+        ops: Operator type -> nodes before any optimization, those in subgraphs and local functions included.
+        types: Element types of the inputs that are fed, sorted.
+    """
+
+    opsets: dict[str, int]
+    ops: dict[str, int]
+    types: tuple[str, ...] = ()
 
 
 class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +134,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         phase: Where the cell ended.
         cause: For ``unavailable`` a ``Cause``; for ``crash`` the signal or exit code, such as ``SIGSEGV``.
         reason: One line for people.
+        again: As ``outputs``, of a second run of the first data set; empty where it gave the same bits.
         golden: What judged the values: ``cpu`` or, where the CPU EP has no kernel, ``expected`` (the
             suite's data).
         timings_ms: ``create``, ``first_run``, ``teardown`` in milliseconds, measured inside the agent.
@@ -124,8 +143,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         retries: Verdicts of further tries of a failed cell, in their order; they never change its verdict.
         effect: Whether options that should change what is computed did; null where none should, or where the
             cell cannot tell, because its outputs are exact.
+        latency: How long its runs took, where the matrix asks for it and the verdict is a pass.
+        scenario: What was seen in the cell's scenario, by name; the axes tell its name.
         process: What it ran in; null where nothing ran, or the process did not outlive the cell.
         artifacts: Folder of a failing cell below the run folder, relative, with forward slashes.
+        content: What the model is made of; null where it cannot be read, or nothing was tried.
     """
 
     schema: int
@@ -143,14 +165,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
     placement: Placement | None = None
     outputs: tuple[OutputMetrics, ...] = ()
+    again: tuple[OutputMetrics, ...] = ()
     golden: str = ""
     timings_ms: dict[str, float] = {}
     started: str = ""
     attempt: int = 0
     retries: tuple[Verdict, ...] = ()
     effect: OptionEffect | None = None
+    latency: Latency | None = None
+    scenario: Facts = {}
     process: ProcessState | None = None
     artifacts: str = ""
+    content: ModelContent | None = None
 
     @property
     def flaky(self) -> bool:
@@ -158,7 +184,23 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return any(verdict is not self.verdict for verdict in self.retries)
 
 
-class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
+class ShardInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Which share of a plan a run is; it tells what is missing where another share does not come back.
+
+    Attributes:
+        index: From 1.
+        count: Shares of the plan.
+        plan: Digest of the whole plan.
+        cells: Cells of the whole plan.
+    """
+
+    index: int
+    count: int
+    plan: str
+    cells: int
+
+
+class RunInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``run.json``: what was planned, by which matrix, in which environments.
 
     Attributes:
@@ -167,6 +209,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
         matrix: The matrix as it was read, defaults filled in.
         targets: Target name -> environment fingerprint, as the agent reported it.
         complete: True once every planned cell has its record.
+        shard: Where the plan is a share of a larger one.
     """
 
     schema: int
@@ -175,6 +218,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     matrix: dict[str, object]
     targets: dict[str, dict[str, object]]
     complete: bool
+    shard: ShardInfo | None = None
 
 
 def encode_record(record: Record) -> bytes:

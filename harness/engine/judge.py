@@ -4,32 +4,44 @@ Pure: what the target did, what the CPU provider did, and the tolerance come in;
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
 from harness.core.cell import Cell
 from harness.core.compare import Comparison
 from harness.core.errors import one_line
-from harness.core.record import SCHEMA, OptionEffect, OutputMetrics, Placement, ProcessState, Record
+from harness.core.latency import Latency
+from harness.core.placed import placed
+from harness.core.record import (
+    SCHEMA,
+    ModelContent,
+    OptionEffect,
+    OutputMetrics,
+    Placement,
+    ProcessState,
+    Record,
+)
+from harness.core.scenario import Facts
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
 from harness.core.verdict import Family, Phase, Verdict
 from harness.corpus.case import Case
+from harness.corpus.port import ValueType
 from harness.engine.compare_sets import compare_sets
 from harness.engine.essence import essence
 from harness.engine.outcome import (
     Died,
     Hung,
-    NamedValues,
     Outcome,
     Raised,
     Ran,
     Rejected,
     Unavailable,
     Unfeedable,
+    Unsupported,
 )
 from harness.golden.golden import Golden
-from harness.plan.plan import Plan
+from harness.plan.plan import Plan, is_expected
 
 ToleranceFor = Callable[[str], Tolerance]
 
@@ -50,9 +62,12 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
     placement: Placement | None = None
     outputs: tuple[OutputMetrics, ...] = ()
+    again: tuple[OutputMetrics, ...] = ()
     golden: str = ""
     timings_ms: dict[str, float] = {}
     effect: OptionEffect | None = None
+    latency: Latency | None = None
+    scenario: Facts = {}
 
 
 def judge(
@@ -74,7 +89,15 @@ def judge(
     return judge_untried(outcome)
 
 
-def judge_untried(outcome: Unavailable | Rejected | Died | Hung | Unfeedable) -> Judgement:
+def with_shapes(judgement: Judgement, case: Case, refused: Mapping[str, str]) -> Judgement:
+    """A judgement that says which shapes were run, and which the CPU provider refuses."""
+    facts: Facts = {"shapes": tuple(data_set.name for data_set in case.data_sets)}
+    if refused:
+        facts["refused"] = tuple(refused.values())
+    return msgspec.structs.replace(judgement, scenario=facts | judgement.scenario)
+
+
+def judge_untried(outcome: Unavailable | Rejected | Died | Hung | Unfeedable | Unsupported) -> Judgement:
     """Judge an outcome that needs no answer to compare with."""
     if isinstance(outcome, Unavailable):
         phase = Phase.REGISTER if outcome.cause in {"no_device", "registration_failed"} else Phase.START
@@ -84,6 +107,13 @@ def judge_untried(outcome: Unavailable | Rejected | Died | Hung | Unfeedable) ->
     if isinstance(outcome, Rejected):
         reason = f"provider option {outcome.option!r} is refused: {outcome.reason}"
         return Judgement(verdict=Verdict.OPTION_REJECTED, phase=Phase.REGISTER, reason=essence(reason))
+    if isinstance(outcome, Unsupported):
+        return Judgement(
+            verdict=Verdict.UNSUPPORTED,
+            phase=outcome.phase,
+            reason=essence(outcome.message),
+            scenario=outcome.scenario,
+        )
     if isinstance(outcome, Hung):
         reason = f"no end of phase {outcome.phase} within {outcome.limit_s:g} s; the process was killed"
         return Judgement(verdict=Verdict.HANG, phase=outcome.phase, reason=reason)
@@ -107,13 +137,26 @@ def _raised(outcome: Raised, case: Case, reference: Golden) -> Judgement:
         verdict = Verdict.OUT_OF_MEMORY
     elif outcome.phase is Phase.CREATE and (outcome.kind == "NotImplemented" or _REFUSAL.search(text)):
         verdict = Verdict.UNSUPPORTED
+    elif reference.status == "lost":
+        # Only what the CPU EP computes is an EP's fault.
+        verdict = Verdict.NO_GOLDEN
+        text = f"{reference.message}; and here: {text}"
     else:
         verdict = Verdict.ERROR
     reason = essence(text, case.model_path)
+    if verdict is not Verdict.INVALID_MODEL:
+        reason = one_line(at_data_set(case, outcome.data_set) + reason)
     if outcome.sick:
         note = f"; the process was replaced: {one_line(essence(outcome.sick), 100)}"
         reason = one_line(reason, 300 - len(note)) + note
-    return Judgement(verdict=verdict, phase=outcome.phase, reason=reason)
+    return Judgement(verdict=verdict, phase=outcome.phase, reason=reason, scenario=outcome.scenario)
+
+
+def at_data_set(case: Case, number: int | None) -> str:
+    """Which data set was at work, to stand before a reason; empty where there is only one."""
+    if number is None or not 0 <= number < len(case.data_sets) > 1:
+        return ""
+    return f"with {case.data_sets[number].name}: "
 
 
 def _ran(outcome: Ran, case: Case, golden: Golden, tolerance_for: ToleranceFor) -> Judgement:
@@ -124,12 +167,16 @@ def _ran(outcome: Ran, case: Case, golden: Golden, tolerance_for: ToleranceFor) 
         answers, judged_by = expected, "expected"
     else:
         answers, judged_by = (), ""
+    placement = _with_shape_ops(outcome.placement, case)
+    again: Comparison | None = None
     if judged_by:
         compared = compare_sets(answers, outcome.outputs, tolerance_for)
+        if outcome.second is not None:
+            again = compare_sets(answers[:1], (outcome.second,), tolerance_for)
         verdict, reason = (
             _excused(outcome, case, golden, compared, tolerance_for)
-            or _wrong(outcome, answers, compared, tolerance_for)
-            or placed(outcome.placement, case.facts.shape_only_ops)
+            or _wrong(outcome, compared, again)
+            or placed(placement)
         )
         outputs = compared.outputs
     else:
@@ -138,10 +185,14 @@ def _ran(outcome: Ran, case: Case, golden: Golden, tolerance_for: ToleranceFor) 
         verdict=verdict,
         phase=Phase.COMPARE,
         reason=one_line("; ".join(filter(None, (reason, outcome.teardown)))),
-        placement=outcome.placement,
+        placement=placement,
         outputs=outputs,
+        again=again.outputs if again else (),
         golden=judged_by,
         timings_ms=outcome.timings_ms,
+        # How fast a wrong answer comes, or the CPU's in place of the provider's, is of no interest.
+        latency=outcome.latency if verdict.family is Family.PASSED else None,
+        scenario=outcome.scenario,
     )
 
 
@@ -159,38 +210,23 @@ def _excused(
     return Verdict.REFERENCE_DISPUTED, golden.disputed
 
 
-def _wrong(
-    outcome: Ran, answers: tuple[NamedValues, ...], compared: Comparison, tolerance_for: ToleranceFor
-) -> tuple[Verdict, str] | None:
+def _with_shape_ops(placement: Placement, case: Case) -> Placement:
+    """A placement that says which operators on the CPU are there by design."""
+    kept = placement.cpu_ops.keys() & case.facts.shape_only_ops if placement.cpu_ops else ()
+    return msgspec.structs.replace(placement, shape_ops=tuple(sorted(kept))) if kept else placement
+
+
+def _wrong(outcome: Ran, compared: Comparison, again: Comparison | None) -> tuple[Verdict, str] | None:
     """What is wrong with the result itself."""
     if outcome.providers_changed:
         return Verdict.FALLBACK_AT_RUN, outcome.providers_changed
     if compared.verdict is not None:
-        return compared.verdict, compared.message
-    if outcome.second is not None:
-        again = compare_sets(answers[:1], (outcome.second,), tolerance_for)
-        if again.verdict is not None:
-            return Verdict.NONDETERMINISTIC, f"a second run of the same session differs: {again.message}"
+        # A wrong answer is the provider's even so: without it the CPU EP gives the right one.
+        nowhere = "no node ran on the EP; " if not outcome.placement.ep_nodes else ""
+        return compared.verdict, nowhere + compared.message
+    if again is not None and again.verdict is not None:
+        return Verdict.NONDETERMINISTIC, f"a second run of the same session differs: {again.message}"
     return None
-
-
-def placed(placement: Placement, shape_only_ops: frozenset[str]) -> tuple[Verdict, str]:
-    """The verdict on a right answer: who computed it.
-
-    Operators that only work on shapes stay on the CPU by design of onnxruntime
-    (``fallback_cpu_capability.cc``) and do not demote a pass.
-    """
-    if not placement.ep_nodes and not placement.cpu_nodes:
-        return Verdict.FOLDED, "no node was left to run"
-    if not placement.ep_nodes:
-        return Verdict.FALLBACK, f"no node ran on the EP; on the CPU: {_listed(placement.cpu_ops)}"
-    compute = {op: count for op, count in placement.cpu_ops.items() if op not in shape_only_ops}
-    # Along a chain, what the first provider does not take falls to the next one before it falls to the CPU.
-    later = list(placement.chain_ops.items())[1:]
-    left = [f"left to {provider}: {_listed(ops)}" for provider, ops in later if ops]
-    if compute:
-        left.append(f"left to the CPU: {_listed(compute)}")
-    return Verdict.PASS_PARTIAL if compute else Verdict.PASS, "; ".join(left)
 
 
 def record_of(
@@ -201,19 +237,12 @@ def record_of(
     started: str,
     attempt: int,
     process: ProcessState | None = None,
+    case: Case | None = None,
 ) -> Record:
-    """Complete a judgement to a record: whose it is, and whether the matrix expects it.
-
-    A skipped cell is never unexpected: nothing was tried, and ``required`` targets speak for themselves.
-    """
+    """Complete a judgement to a record: whose it is, and whether the matrix expects it."""
     expectation = plan.expectation(cell)
     family = judgement.verdict.family
-    if family is Family.SKIPPED:
-        expected = True
-    elif expectation is not None:
-        expected = judgement.verdict in expectation.verdicts
-    else:
-        expected = family is not Family.FAILED
+    expected = is_expected(expectation, judgement.verdict)
     reason = judgement.reason
     if expectation is not None and not expected:
         wanted = " or ".join(expectation.verdicts)
@@ -234,13 +263,32 @@ def record_of(
         reason=reason,
         placement=judgement.placement,
         outputs=judgement.outputs,
+        again=judgement.again,
         golden=judgement.golden,
         timings_ms=judgement.timings_ms,
         effect=judgement.effect,
+        latency=judgement.latency,
+        scenario=judgement.scenario,
         started=started,
         attempt=attempt,
         process=process,
+        content=None if case is None else _content(case),
     )
+
+
+def _content(case: Case) -> ModelContent:
+    return ModelContent(
+        opsets=case.facts.opsets,
+        ops=case.facts.op_types,
+        types=tuple(sorted({dtype for port in case.ports for dtype in _dtypes(port.type)})),
+    )
+
+
+def _dtypes(declared: ValueType | None) -> Iterator[str]:
+    while declared is not None:
+        if declared.dtype:
+            yield declared.dtype
+        declared = declared.item
 
 
 def tolerance_rule(plan: Plan, cell: Cell, case: Case) -> ToleranceFor:
@@ -257,7 +305,3 @@ def tolerance_rule(plan: Plan, cell: Cell, case: Case) -> ToleranceFor:
         return Tolerance(rtol=chosen[0], atol=chosen[1])
 
     return tolerance_for
-
-
-def _listed(ops: dict[str, int]) -> str:
-    return ", ".join(f"{op} x{count}" if count > 1 else op for op, count in sorted(ops.items()))

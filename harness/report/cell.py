@@ -15,10 +15,10 @@ class ReportCell(msgspec.Struct, frozen=True, kw_only=True):
         record: The record.
         lane: Its lane.
         folder: The run folder it comes from.
-        anchor: Fragment of its details, such as ``c12``; empty where they are not shown.
+        href: Where its details stand in the site, such as ``cells.html#c12``; empty where they are not shown.
     """
 
     record: Record
     lane: Lane
     folder: Path
-    anchor: str
+    href: str

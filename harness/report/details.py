@@ -1,6 +1,5 @@
 """What is known about one cell, for the cells that a reader wants to look into."""
 
-import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -10,15 +9,21 @@ from harness.core.errors import one_line
 from harness.core.record import OutputMetrics, Record
 from harness.core.verdict import Family, Verdict
 from harness.report.cell import ReportCell
-from harness.report.figures import brief
+from harness.report.command import command_of
+from harness.report.figures import brief, plural
 from harness.report.flaky import SHOWN_RETRIES
+from harness.report.scenario import scenario_facts
 from harness.report.tone import SYMBOLS, spoken, tone
 
-MAX_DETAILS_CHARS = 2_400_000
-"""Details in one page, so that all of it stays at some 3 to 5 MB, which a browser opens at once."""
+MAX_DETAILS_CHARS = 1_200_000
+"""Details in one page, so that all of it stays below 3 MB, which a browser opens at once."""
+
+MAX_DETAIL_PAGES = 4
+"""Pages of details. They are for readers without a script, and for links; the table of models holds the
+record of every cell."""
 
 MAX_CAPTURED_CHARS = 300_000
-"""Captured output in one page, over all cells."""
+"""Captured output over all cells."""
 
 _REASON_CHARS = 600
 _SHOWN_OUTPUTS = 8
@@ -67,6 +72,18 @@ class CellDetail(msgspec.Struct, frozen=True, kw_only=True):
     command: str
 
 
+class DetailPage(msgspec.Struct, frozen=True, kw_only=True):
+    """One file of details.
+
+    Attributes:
+        file: Its name, such as ``cells-2.html``.
+        sections: The sections that begin or go on in it.
+    """
+
+    file: str
+    sections: tuple["DetailSection", ...]
+
+
 class DetailSection(msgspec.Struct, frozen=True, kw_only=True):
     """The details of one tone, under the heading ``title``."""
 
@@ -91,34 +108,62 @@ def details_chars(record: Record) -> int:
     return 700 + min(len(record.reason), _REASON_CHARS)
 
 
-def sections(
+def hrefs(records: Iterable[Record]) -> dict[int, str]:
+    """Index of a record -> where its details will stand; the most urgent first, as far as there is room."""
+    ranked = sorted(
+        (rank, index, details_chars(record))
+        for index, record in enumerate(records)
+        if (rank := wants_details(record)) is not None
+    )
+    found = {}
+    before = 0
+    for _, index, chars in ranked:
+        page = before // MAX_DETAILS_CHARS
+        if page < MAX_DETAIL_PAGES:
+            found[index] = f"{_file(page)}#c{index}"
+        before += chars
+    return found
+
+
+def detail_pages(
     cells: Iterable[ReportCell], matrix_path: str, captured: CapturedOutput
-) -> tuple[DetailSection, ...]:
-    """The details of every cell that has an anchor, by section, in the order of the cells."""
-    found: list[list[CellDetail]] = [[] for _ in _SECTIONS]
+) -> tuple[DetailPage, ...]:
+    """The details of every cell that has a place for them, by page and section, in the order of the cells."""
+    pages: dict[str, dict[int, list[CellDetail]]] = {}
     budget = MAX_CAPTURED_CHARS
     # Most urgent first, so that the budget for captured output goes to what failed.
     urgent_first = sorted(
-        (cell for cell in cells if cell.anchor), key=lambda cell: wants_details(cell.record) or 0
+        (cell for cell in cells if cell.href), key=lambda cell: wants_details(cell.record) or 0
     )
     for cell in urgent_first:
         output = captured(cell.folder, cell.record) if budget > 0 else ""
         budget -= len(output)
-        found[wants_details(cell.record) or 0].append(_detail(cell, matrix_path, output))
+        file, _, anchor = cell.href.partition("#")
+        sections = pages.setdefault(file, {})
+        details = sections.setdefault(wants_details(cell.record) or 0, [])
+        details.append(_detail(cell.record, anchor, matrix_path, output))
     return tuple(
-        DetailSection(title=title, details=tuple(details))
-        for title, details in zip(_SECTIONS, found, strict=True)
-        if details
+        DetailPage(
+            file=file,
+            sections=tuple(
+                DetailSection(title=_SECTIONS[rank], details=tuple(details))
+                for rank, details in sections.items()
+            ),
+        )
+        for file, sections in pages.items()
     )
 
 
-def _detail(cell: ReportCell, matrix_path: str, captured: str) -> CellDetail:
-    record = cell.record
+def _file(page: int) -> str:
+    return f"cells-{page + 1}.html" if page else "cells.html"
+
+
+def _detail(record: Record, anchor: str, matrix_path: str, captured: str) -> CellDetail:
     look = tone(record.verdict)
     # Stable, so outputs keep their order within the wrong and within the right ones.
     outputs = sorted(record.outputs, key=lambda output: not output.mismatched)
     return CellDetail(
-        anchor=cell.anchor,
+        anchor=anchor,
         cell=record.cell,
         tone=look,
         symbol=SYMBOLS[look],
@@ -129,7 +174,7 @@ def _detail(cell: ReportCell, matrix_path: str, captured: str) -> CellDetail:
         outputs=tuple(_output(output) for output in outputs[:_SHOWN_OUTPUTS]),
         outputs_left_out=max(0, len(outputs) - _SHOWN_OUTPUTS),
         captured=captured,
-        command=_command(record, matrix_path),
+        command=command_of(record, matrix_path),
     )
 
 
@@ -143,11 +188,8 @@ def _facts(record: Record) -> Iterable[tuple[str, str]]:
         for where, ops in (placed.chain_ops or {"the EP": placed.ep_ops}).items():
             yield f"On {one_line(where, 60)}", _nodes(sum(ops.values()), ops)
         yield "On the CPU", _nodes(placed.cpu_nodes, placed.cpu_ops)
-    if record.timings_ms:
-        yield (
-            "Timings",
-            ", ".join(f"{name.replace('_', ' ')} {brief(ms)} ms" for name, ms in record.timings_ms.items()),
-        )
+    yield from _times(record)
+    yield from scenario_facts(record)
     if record.golden and record.golden != "cpu":
         yield "Judged by", f"{record.golden} data of the suite"
     if record.attempt > 1:
@@ -158,6 +200,16 @@ def _facts(record: Record) -> Iterable[tuple[str, str]]:
         yield "Tried again", ", ".join(shown + more)
     if record.artifacts:
         yield "Artifacts", record.artifacts
+
+
+def _times(record: Record) -> Iterable[tuple[str, str]]:
+    if record.timings_ms:
+        yield (
+            "Timings",
+            ", ".join(f"{name.replace('_', ' ')} {brief(ms)} ms" for name, ms in record.timings_ms.items()),
+        )
+    if record.latency is not None:
+        yield "Latency", f"median {brief(record.latency.p50_ms)} ms of {plural(record.latency.runs, 'run')}"
 
 
 def _nodes(count: int, ops: dict[str, int]) -> str:
@@ -180,15 +232,3 @@ def _output(output: OutputMetrics) -> OutputRow:
         bits=brief(output.delivered_bits) if output.max_abs != 0.0 else "exact",
         wrong=bool(output.mismatched),
     )
-
-
-def _command(record: Record, matrix_path: str) -> str:
-    model = _literal(f"{record.suite}/{record.model}")
-    return shlex.join(
-        ["ep-harness", "run", matrix_path, "--target", _literal(record.target), "--model", model]
-    )
-
-
-def _literal(name: str) -> str:
-    """A glob that matches just this name."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)

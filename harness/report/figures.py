@@ -6,17 +6,24 @@ import msgspec
 
 
 class Share(msgspec.Struct, frozen=True):
-    """``count`` of ``total``; a percentage exists only where ``total`` is not zero."""
+    """``count`` of ``total``; a percentage exists only where ``total`` is not zero.
+
+    Attributes:
+        open: Whether cells that were not run may still join: then nothing is true of all cells, or of none.
+    """
 
     count: int
     total: int
+    open: bool = False
 
     @property
     def percent(self) -> str:
-        """``84.3%``, or ``no data``; 0 and 100 are written only where they are exact."""
+        """``84.3%``, or ``no data``; 0 and 100 are written only where they are exact and final."""
         if not self.total:
             return "no data"
         if self.count in (0, self.total):
+            if self.open:
+                return "all so far" if self.count else "none so far"
             return "100%" if self.count else "0%"
         return f"{min(max(100 * self.count / self.total, 0.1), 99.9):.1f}%"
 

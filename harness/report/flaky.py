@@ -19,14 +19,14 @@ class FlakyCell(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         cell: Its id.
-        anchor: Fragment of its details; empty where they are not shown.
+        href: Where its details stand in the site; empty where they are not shown.
         verdict: The first verdict, which counts.
         retries: What the first ``SHOWN_RETRIES`` further tries gave.
         left_out: Further tries that are not listed.
     """
 
     cell: str
-    anchor: str
+    href: str
     verdict: Verdict
     retries: tuple[Verdict, ...]
     left_out: int
@@ -57,7 +57,7 @@ def flaky_cells(cells: Iterable[ReportCell]) -> FlakyCells:
         shown=tuple(
             FlakyCell(
                 cell=cell.record.cell,
-                anchor=cell.anchor,
+                href=cell.href,
                 verdict=cell.record.verdict,
                 retries=cell.record.retries[:SHOWN_RETRIES],
                 left_out=max(0, len(cell.record.retries) - SHOWN_RETRIES),

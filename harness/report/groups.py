@@ -7,6 +7,7 @@ import msgspec
 
 from harness.core.verdict import Verdict
 from harness.report.cell import ReportCell
+from harness.report.command import command_of
 from harness.report.tone import tone
 
 SHOWN_CELLS = 60
@@ -33,6 +34,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         count: How many cells there are.
         lanes: ``(label, count)`` for each lane concerned.
         cells: The first ``SHOWN_CELLS`` of them.
+        command: Shell command that runs the first of them again.
     """
 
     verdict: Verdict
@@ -43,6 +45,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     lanes: tuple[tuple[str, int], ...]
     cells: tuple[ReportCell, ...]
+    command: str
 
     @property
     def left_out(self) -> int:
@@ -64,7 +67,7 @@ class Groups(msgspec.Struct, frozen=True, kw_only=True):
     more: int
 
 
-def grouped(cells: Iterable[ReportCell]) -> Groups:
+def grouped(cells: Iterable[ReportCell], matrix_path: str) -> Groups:
     """Group cells by verdict, cause and reason, the largest group first."""
     found: dict[tuple[str, str, str], list[ReportCell]] = {}
     for cell in cells:
@@ -74,12 +77,12 @@ def grouped(cells: Iterable[ReportCell]) -> Groups:
     by_size = sorted(found.values(), key=len, reverse=True)
     return Groups(
         count=sum(map(len, by_size)),
-        shown=tuple(_group(members) for members in by_size[:SHOWN_GROUPS]),
+        shown=tuple(_group(members, matrix_path) for members in by_size[:SHOWN_GROUPS]),
         more=max(0, len(by_size) - SHOWN_GROUPS),
     )
 
 
-def _group(members: list[ReportCell]) -> Group:
+def _group(members: list[ReportCell], matrix_path: str) -> Group:
     first = members[0].record
     lanes: dict[str, int] = {}
     for member in members:
@@ -93,4 +96,5 @@ def _group(members: list[ReportCell]) -> Group:
         count=len(members),
         lanes=tuple(lanes.items()),
         cells=tuple(members[:SHOWN_CELLS]),
+        command=command_of(first, matrix_path),
     )

@@ -22,6 +22,11 @@ class Lane(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
 
     @property
+    def precision(self) -> str:
+        """The precision that was asked for."""
+        return dict(self.axes).get("precision", AXIS_DEFAULTS["precision"])
+
+    @property
     def setting(self) -> str:
         """The axes as text; empty where all are at their default."""
         return ", ".join(f"{axis}={value}" for axis, value in self.axes)
@@ -38,9 +43,9 @@ def lane_of(record: Record) -> Lane:
     return Lane(target=record.target, axes=axes, provider=record.provider)
 
 
-def lanes(records: Iterable[Record], target_order: Sequence[str]) -> tuple[Lane, ...]:
+def lanes(found_lanes: Iterable[Lane], target_order: Sequence[str]) -> tuple[Lane, ...]:
     """Every lane once: targets in the order given, then by first appearance; axes sorted."""
-    found = dict.fromkeys(lane_of(record) for record in records)
+    found = dict.fromkeys(found_lanes)
     rank = {name: index for index, name in enumerate(target_order)}
     for lane in found:
         rank.setdefault(lane.target, len(rank))

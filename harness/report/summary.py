@@ -56,8 +56,14 @@ class LaneSummary(msgspec.Struct, frozen=True, kw_only=True):
     bar: tuple[Segment, ...]
 
 
-def summarise(lane: Lane, records: Iterable[Record]) -> LaneSummary:
-    """Count one lane's records, each by its first verdict, whatever further tries gave."""
+def summarise(lane: Lane, records: Iterable[Record], *, complete: bool) -> LaneSummary:
+    """Count one lane's records, each by its first verdict, whatever further tries gave.
+
+    Args:
+        lane: Which.
+        records: Its records.
+        complete: False where cells of the run were not run: no share is then all or none of the tried.
+    """
     verdicts: Counter[Verdict] = Counter()
     flaky = 0
     for record in records:
@@ -70,6 +76,10 @@ def summarise(lane: Lane, records: Iterable[Record]) -> LaneSummary:
     skipped, excluded, missing = (families[f] for f in (Family.SKIPPED, Family.EXCLUDED, Family.MISSING))
     tried = cells - skipped - excluded - missing
     right = families[Family.PASSED] + families[Family.UNTESTED]
+
+    def share(count: int) -> Share:
+        return Share(count, tried, not complete)
+
     return LaneSummary(
         lane=lane,
         cells=cells,
@@ -77,13 +87,13 @@ def summarise(lane: Lane, records: Iterable[Record]) -> LaneSummary:
         excluded=excluded,
         missing=missing,
         tried=tried,
-        by_ep=Share(verdicts[Verdict.PASS], tried),
-        partly=Share(verdicts[Verdict.PASS_PARTIAL], tried),
-        untested=Share(families[Family.UNTESTED], tried),
-        unsupported=Share(families[Family.UNSUPPORTED], tried),
-        failed=Share(families[Family.FAILED], tried),
-        right=Share(right, tried),
-        exercised=Share(families[Family.PASSED], right),
+        by_ep=share(verdicts[Verdict.PASS]),
+        partly=share(verdicts[Verdict.PASS_PARTIAL]),
+        untested=share(families[Family.UNTESTED]),
+        unsupported=share(families[Family.UNSUPPORTED]),
+        failed=share(families[Family.FAILED]),
+        right=share(right),
+        exercised=Share(families[Family.PASSED], right, not complete),
         flaky=flaky,
         kinds=_kinds(verdicts),
         bar=stacked(verdicts),

@@ -1,9 +1,8 @@
-"""Records -> everything the page says. Pure: every number of the report comes from here."""
+"""Records -> everything the report says, in whatever format. Pure: every number of it comes from here."""
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
 from pathlib import Path
 
 import msgspec
@@ -12,22 +11,20 @@ from harness.core.errors import one_line
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.cell import ReportCell
-from harness.report.details import (
-    MAX_DETAILS_CHARS,
-    CapturedOutput,
-    DetailSection,
-    details_chars,
-    sections,
-    wants_details,
-)
+from harness.report.details import CapturedOutput, DetailPage, detail_pages, hrefs, wants_details
+from harness.report.diff import Diff
 from harness.report.effect import LaneEffect, lane_effects
 from harness.report.environment import EnvironmentTable, environment_table
+from harness.report.failing import FailingOperator, failing_operators
 from harness.report.flaky import FlakyCells, flaky_cells
-from harness.report.grid import GridSuite, grid
+from harness.report.grid import GridPage, LaneFilter, grid, lane_filters
 from harness.report.groups import Groups, grouped
+from harness.report.headroom import CloseCell, LaneHeadroom, closest, lane_headroom
 from harness.report.lane import Lane, lane_of, lanes
 from harness.report.memory import TargetMemory, target_memory
-from harness.report.merge import MergedRun
+from harness.report.merge import Conflict, MergedRun
+from harness.report.operators import Documented, OperatorTable, operator_table
+from harness.report.performance import Performance, performance
 from harness.report.precision import LanePrecision, delivered
 from harness.report.summary import LaneSummary, summarise
 
@@ -44,10 +41,11 @@ class Unavailable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole page.
+    """The whole report.
 
     Attributes:
         name: The matrix file's name, or the run folder's where the run does not say.
+        matrix_path: The matrix file as the run was given it, for commands; ``MATRIX`` where it does not say.
         runs: Names of the run folders.
         first: UTC time of the first cell, ISO 8601; empty where no record says.
         last: The same for the cell that started last.
@@ -56,6 +54,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         not_run: Planned cells without a result.
         complete: True where nothing is missing and the run ended by itself.
         notices: What a reader must know about the data.
+        conflicts: Cells of which runs hold different results.
         verdicts: How often each verdict occurred, in the order of the verdicts.
         unexpected_failures: Failures that the matrix does not expect.
         unexpected_others: Verdicts that are no failure where the matrix expects another verdict.
@@ -63,10 +62,20 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         flaky: Failures that gave another verdict when they were tried again.
         effects: Of options that should change what is computed; empty where no cell has any.
         memory: The processes of each target that ran in any.
-        details_left_out: Cells that would have details but for the size of the page.
+        performance: How fast models ran; null where nothing was measured.
+        operators: What each lane computes, from evidence.
+        failing_operators: Operators whose models fail.
+        headroom: Error relative to the allowed error, by lane.
+        closest: Right answers closest to their limit.
+        lane_filters: What the lanes differ in.
+        models: The table of models by lanes, in pages; one at least.
+        details: Cells in full, in pages; none where no cell needs any.
+        details_left_out: Cells that would have details but for the number of pages.
+        changes: What changed since an older run; null without one.
     """
 
     name: str
+    matrix_path: str
     runs: tuple[str, ...]
     first: str
     last: str
@@ -75,6 +84,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     not_run: int
     complete: bool
     notices: tuple[str, ...]
+    conflicts: tuple[Conflict, ...]
     lanes: tuple[Lane, ...]
     verdicts: tuple[tuple[Verdict, int], ...]
     summary: tuple[LaneSummary, ...]
@@ -86,10 +96,22 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     expected_failures: Groups
     flaky: FlakyCells
     memory: tuple[TargetMemory, ...]
-    suites: tuple[GridSuite, ...]
-    sections: tuple[DetailSection, ...]
+    performance: Performance | None
+    operators: OperatorTable
+    failing_operators: tuple[FailingOperator, ...]
+    headroom: tuple[LaneHeadroom, ...]
+    closest: tuple[CloseCell, ...]
+    lane_filters: tuple[LaneFilter, ...]
+    models: tuple[GridPage, ...]
+    details: tuple[DetailPage, ...]
     details_left_out: int
     environments: EnvironmentTable
+    changes: Diff | None = None
+
+    @property
+    def named(self) -> bool:
+        """Whether every planned cell stands in the rows of its target, those that were not run included."""
+        return sum(row.cells for row in self.summary) == self.planned
 
     @property
     def unexpected(self) -> int:
@@ -109,72 +131,90 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(row.target for row in self.memory if row.leaks)
 
 
-def build_report(run: MergedRun, captured: CapturedOutput) -> Report:
-    """Build the view model; ``captured`` gives the excerpt of a cell's captured output."""
-    records = [record for _, record in run.records]
-    columns = lanes(records, _target_order(run))
-    by_lane: Mapping[Lane, list[Record]] = defaultdict(list)
-    for record in records:
-        by_lane[lane_of(record)].append(record)
+def build_report(
+    run: MergedRun, captured: CapturedOutput, documented: Documented, *, changes: Diff | None = None
+) -> Report:
+    """Build the view model.
+
+    Args:
+        run: The run, or the runs.
+        captured: Gives the excerpt of a cell's captured output.
+        documented: What documents list of the operators of each provider.
+        changes: What changed since an older run, where there is one to compare with.
+    """
     cells = _placed(run.records)
+    records = [record for _, record in run.records]
+    columns = lanes((cell.lane for cell in cells), _target_order(run))
+    by_lane: Mapping[Lane, list[Record]] = defaultdict(list)
+    # In the order in which they were written: memory grows along it.
+    lane_by_record = {id(cell.record): cell.lane for cell in cells}
+    for record in records:
+        by_lane[lane_by_record[id(record)]].append(record)
     path = _matrix_path(run)
     verdicts = Counter(record.verdict for record in records)
     unrecorded = run.planned - len(records)
     failed = [cell for cell in cells if cell.record.verdict.family is Family.FAILED]
     started = sorted(record.started for record in records if record.started)
-    without_details = sum(not cell.anchor and wants_details(cell.record) is not None for cell in cells)
+    without_details = sum(not cell.href and wants_details(cell.record) is not None for cell in cells)
+    complete = run.complete and not verdicts[Verdict.NOT_RUN]
+    operators = operator_table(columns, cells, documented, complete=complete)
     return Report(
         # The last part of a path of either kind of system.
         name=one_line(re.split(r"[/\\]", path)[-1] if path != "MATRIX" else run.folders[0].name, 120),
-        runs=tuple(folder.name or str(folder) for folder in run.folders),
+        matrix_path=path,
+        runs=run.names,
         first=started[0] if started else "",
         last=started[-1] if started else "",
         planned=run.planned,
         recorded=len(records) - verdicts[Verdict.NOT_RUN],
         not_run=unrecorded + verdicts[Verdict.NOT_RUN],
-        complete=run.complete and not verdicts[Verdict.NOT_RUN],
+        complete=complete,
         notices=run.notices,
+        conflicts=run.conflicts,
         lanes=columns,
         verdicts=tuple((verdict, verdicts[verdict]) for verdict in Verdict if verdicts[verdict]),
-        summary=tuple(summarise(lane, by_lane[lane]) for lane in columns),
+        summary=tuple(summarise(lane, by_lane[lane], complete=complete) for lane in columns),
         precision=tuple(delivered(lane, by_lane[lane]) for lane in columns),
         effects=tuple(effect for lane in columns for effect in lane_effects(lane, by_lane[lane])),
         unavailable=tuple(u for lane in columns for u in _unavailable(lane, by_lane[lane])),
-        unexpected_failures=grouped(cell for cell in failed if not cell.record.expected),
+        unexpected_failures=grouped((cell for cell in failed if not cell.record.expected), path),
         unexpected_others=grouped(
-            cell
-            for cell in cells
-            if not cell.record.expected and cell.record.verdict.family is not Family.FAILED
+            (
+                cell
+                for cell in cells
+                if not cell.record.expected and cell.record.verdict.family is not Family.FAILED
+            ),
+            path,
         ),
-        expected_failures=grouped(cell for cell in failed if cell.record.expected),
+        expected_failures=grouped((cell for cell in failed if cell.record.expected), path),
         flaky=flaky_cells(cells),
         memory=_memory(columns, records),
-        suites=grid(cells, columns),
-        sections=sections(cells, path, captured),
+        performance=performance(cells, columns),
+        operators=operators,
+        failing_operators=failing_operators(operators, cells, complete=complete),
+        headroom=tuple(lane_headroom(lane, by_lane[lane]) for lane in columns),
+        closest=closest(cells),
+        lane_filters=lane_filters(columns),
+        models=grid(cells, columns, complete=complete),
+        details=detail_pages(cells, path, captured),
         details_left_out=without_details,
         environments=environment_table(run.environments),
+        changes=changes,
     )
 
 
 def _placed(records: Sequence[tuple[Path, Record]]) -> tuple[ReportCell, ...]:
-    """The cells sorted by suite, model and lane, the most urgent ones with an anchor."""
+    """The cells sorted by suite, model and lane, the most urgent ones with a place for their details."""
     ordered = sorted(records, key=lambda pair: (pair[1].suite, pair[1].model, pair[1].cell))
-    ranked = sorted(
-        (rank, index)
-        for index, (_, record) in enumerate(ordered)
-        if (rank := wants_details(record)) is not None
-    )
-    sizes = accumulate(details_chars(ordered[index][1]) for _, index in ranked)
-    anchored = {index for (_, index), size in zip(ranked, sizes, strict=True) if size <= MAX_DETAILS_CHARS}
-    return tuple(
-        ReportCell(
-            record=record,
-            lane=lane_of(record),
-            folder=folder,
-            anchor=f"c{index}" if index in anchored else "",
-        )
-        for index, (folder, record) in enumerate(ordered)
-    )
+    places = hrefs(record for _, record in ordered)
+    # A run has many cells and few lanes: equal ones are one object.
+    known: dict[Lane, Lane] = {}
+    cells = []
+    for index, (folder, record) in enumerate(ordered):
+        lane = lane_of(record)
+        lane = known.setdefault(lane, lane)
+        cells.append(ReportCell(record=record, lane=lane, folder=folder, href=places.get(index, "")))
+    return tuple(cells)
 
 
 def _memory(columns: Sequence[Lane], records: Iterable[Record]) -> tuple[TargetMemory, ...]:

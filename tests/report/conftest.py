@@ -1,3 +1,4 @@
+import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -9,10 +10,13 @@ from harness.core.record import SCHEMA, OutputMetrics, Placement, Record, RunInf
 from harness.core.verdict import Family, Verdict
 from harness.report.merge import MergedRun, merge
 from harness.report.read import RunData
+from harness.report.site import write_site
+from harness.report.view import Report
 
 MakeRecord = Callable[..., Record]
 MakeRun = Callable[..., RunData]
 WriteRun = Callable[..., Path]
+Site = Callable[[Report], dict[str, str]]
 
 
 def make_record(
@@ -74,7 +78,7 @@ def make_record(
     return msgspec.convert({**base, **fields}, Record, from_attributes=True)
 
 
-def make_run(
+def make_run(  # noqa: PLR0913 - each is one thing that a run may be like
     records: Sequence[Record],
     *,
     folder: str = "run",
@@ -83,16 +87,29 @@ def make_run(
     targets: dict[str, dict[str, object]] | None = None,
     complete: bool = True,
     torn: bool = False,
+    missing: Sequence[str] | None = None,
+    required: Sequence[str] = (),
 ) -> RunData:
+    """A run; ``missing`` names planned cells without a record, and makes the plan known by name."""
+    cells = None if missing is None else tuple(sorted({record.cell for record in records} | {*missing}))
+    if cells is not None:
+        plan, planned = hashlib.sha256(_listing(cells)).hexdigest(), len(cells)
     info = RunInfo(
         schema=SCHEMA,
         plan=plan,
         cells=len(records) if planned is None else planned,
-        matrix={"path": "matrices/local.toml"},
+        matrix={
+            "path": "matrices/local.toml",
+            **({"targets": [{"name": name, "required": True} for name in required]} if required else {}),
+        },
         targets={record.target: {} for record in records} if targets is None else targets,
         complete=complete,
     )
-    return RunData(folder=Path(folder), info=info, records=tuple(records), torn=torn)
+    return RunData(folder=Path(folder), info=info, records=tuple(records), torn=torn, planned=cells)
+
+
+def _listing(cells: Sequence[str]) -> bytes:
+    return "".join(f"{cell}\n" for cell in cells).encode()
 
 
 @pytest.fixture
@@ -113,15 +130,41 @@ def merged() -> Callable[..., MergedRun]:
     return build
 
 
+def write_folder(folder: Path, records: Sequence[Record], **fields: object) -> Path:
+    folder.mkdir()
+    run = make_run(records, folder=str(folder), **fields)  # type: ignore[arg-type]
+    (folder / "run.json").write_bytes(msgspec.json.encode(run.info))
+    lines = b"".join(encode_record(record) + b"\n" for record in records)
+    (folder / "records.jsonl").write_bytes(lines)
+    if run.planned is not None:
+        (folder / "plan.txt").write_bytes(_listing(run.planned))
+    return folder
+
+
 @pytest.fixture
 def write_run(tmp_path: Path) -> WriteRun:
-    def write(name: str, records: Sequence[Record], **fields: object) -> Path:
-        folder = tmp_path / name
-        folder.mkdir()
-        run = make_run(records, folder=str(folder), **fields)  # type: ignore[arg-type]
-        (folder / "run.json").write_bytes(msgspec.json.encode(run.info))
-        lines = b"".join(encode_record(record) + b"\n" for record in records)
-        (folder / "records.jsonl").write_bytes(lines)
-        return folder
+    return lambda name, records, **fields: write_folder(tmp_path / name, records, **fields)
+
+
+@pytest.fixture(scope="module")
+def module_record() -> MakeRecord:
+    """``record``, for fixtures that serve a whole module."""
+    return make_record
+
+
+@pytest.fixture(scope="module")
+def module_run(tmp_path_factory: pytest.TempPathFactory) -> WriteRun:
+    """``write_run``, for fixtures that serve a whole module."""
+    home = tmp_path_factory.mktemp("runs")
+    return lambda name, records, **fields: write_folder(home / name, records, **fields)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """Writes the site of a report; file -> content."""
+
+    def write(report: Report) -> dict[str, str]:
+        index = write_site(report, tmp_path / "site")
+        return {path.name: path.read_text(encoding="utf-8") for path in index.parent.glob("*.html")}
 
     return write

@@ -1,88 +1,481 @@
+"""The site in headless Chromium, spoken to in its DevTools protocol over a pipe: no driver, no port."""
+
+import base64
+import itertools
+import json
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from harness.core.record import Record
+from harness.core.latency import Latency
+from harness.core.record import ModelContent, OptionEffect, Record
 from harness.core.verdict import Verdict
-from harness.report import render
+from harness.report.history import History
+from harness.report.history_page import write_history_page
+from harness.report.publish import publish
+from harness.report.trend import trends
 
-MakeRecord = Callable[..., Record]
-WriteRun = Callable[..., Path]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(sys.platform == "win32", reason="the pipe needs file descriptors 3 and 4"),
+]
+PATIENCE_S = 120
+KEYS = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowRight": 39}
+# Chromium takes commands from descriptor 3 and answers on 4.
+AS_3_AND_4 = """
+import fcntl, os, sys
+pipes = [fcntl.fcntl(int(number), fcntl.F_DUPFD, 10) for number in sys.argv[1:3]]
+for place, pipe in enumerate(pipes, start=3):
+    os.dup2(pipe, place)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
-pytestmark = pytest.mark.browser
 
-QUIET = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-    "--enable-logging=stderr",
-)
+class Browser:
+    """A Chromium and one tab in it; collects what went wrong in every page that was opened."""
+
+    def __init__(self, chromium: str, profile: Path) -> None:
+        theirs_in, self._to = os.pipe()
+        self._from, theirs_out = os.pipe()
+        arguments = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--hide-scrollbars",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={profile}",
+        ]
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                AS_3_AND_4,
+                str(theirs_in),
+                str(theirs_out),
+                chromium,
+                *arguments,
+                "about:blank",
+            ],
+            pass_fds=(theirs_in, theirs_out),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self._buffer = b""
+        self._numbers = itertools.count(1)
+        self._events: list[dict[str, Any]] = []
+        self._session: str | None = None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.call(f"{domain}.enable")
+
+    def close(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._to)
+        os.close(self._from)
+
+    def call(self, method: str, **parameters: object) -> dict[str, Any]:
+        number = next(self._numbers)
+        message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._to, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._next()
+            if answer.get("id") == number:
+                assert "error" not in answer, f"{method}: {answer}"
+                result: dict[str, Any] = answer["result"]
+                return result
+            self._events.append(answer)
+
+    def _next(self) -> dict[str, Any]:
+        while b"\0" not in self._buffer:
+            received = os.read(self._from, 1 << 20)
+            assert received, "the browser has ended"
+            self._buffer += received
+        line, _, self._buffer = self._buffer.partition(b"\0")
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def open(self, url: str) -> None:
+        """Load a page from scratch and wait for it."""
+        self.call("Page.navigate", url="about:blank")
+        self._wait_for("Page.loadEventFired")
+        self._events.clear()
+        self.call("Page.navigate", url=url)
+        self._wait_for("Page.loadEventFired")
+
+    def _wait_for(self, method: str) -> None:
+        while not any(event.get("method") == method for event in self._events):
+            self._events.append(self._next())
+        self._events = [event for event in self._events if event.get("method") != method]
+
+    def value(self, expression: str) -> Any:
+        """What an expression gives in the page; a promise is waited for."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, f"{expression}: {answer}"
+        return answer["result"].get("value")
+
+    def until(self, expression: str) -> None:
+        """Wait until an expression holds."""
+        end = time.monotonic() + PATIENCE_S
+        while not self.value(expression):
+            assert time.monotonic() < end, f"never: {expression}"
+            time.sleep(0.05)
+
+    def press(self, key: str) -> None:
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key])
+
+    def look(self, **features: str) -> None:
+        """Set media features, such as ``prefers_color_scheme="dark"``."""
+        named = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
+        self.call("Emulation.setEmulatedMedia", media="", features=named)
+
+    def size(self, width: int, height: int = 900) -> None:
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+
+    def picture(self) -> bytes:
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+
+    def printed(self) -> bytes:
+        return base64.b64decode(self.call("Page.printToPDF")["data"])
+
+    @property
+    def complaints(self) -> list[dict[str, Any]]:
+        """Errors and warnings of the console since the page was opened."""
+        self.value("0")  # what was said before stands in the pipe before this answer
+        methods = {"Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"}
+        return [event for event in self._events if event.get("method") in methods]
+
+    @property
+    def requests(self) -> set[str]:
+        """Addresses asked for since the page was opened."""
+        self.value("0")
+        return {
+            event["params"]["request"]["url"].partition("#")[0]
+            for event in self._events
+            if event.get("method") == "Network.requestWillBeSent"
+        } - {"about:blank"}
 
 
 @pytest.fixture(scope="module")
-def chromium() -> str:
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
         if os.environ.get("CI") == "true":
-            pytest.fail("CI must have a browser: the page is checked in it")
+            pytest.fail("CI must have a browser: the pages are checked in it")
         pytest.skip("no Chromium here")
-    return path
+    opened = Browser(path, tmp_path_factory.mktemp("profile"))
+    try:
+        yield opened
+    finally:
+        opened.close()
 
 
-@pytest.fixture
-def page(record: MakeRecord, write_run: WriteRun) -> Path:
-    records = [record(f"m_{verdict.value}", verdict=verdict, reason="why") for verdict in Verdict]
-    folder = write_run("run", records)
-    return render([folder], folder / "report")
+MakeRecord = Callable[..., Record]
+WriteRun = Callable[..., Path]
+PAGES = (
+    "index.html",
+    "models.html",
+    "operators.html",
+    "operators-1.html",
+    "precision.html",
+    "performance.html",
+    "failures.html",
+    "changes.html",
+    "cells.html",
+)
+HOSTILE = '</script><img src=x onerror=alert(1)>"\u202e'
+SHOWN_MODELS = (
+    "Array.from(document.querySelectorAll('.grid tbody:not([hidden]) tr:not(.suite):not([hidden]) th'),"
+    " (head) => head.textContent)"
+)
+SHOWN_LANES = (
+    "Array.from(document.querySelectorAll('.grid thead .name'))"
+    ".filter((name) => name.offsetParent).map((name) => name.textContent)"
+)
 
 
-def browse(chromium: str, tmp_path: Path, url: str, *arguments: str) -> tuple[str, str]:
-    profile = f"--user-data-dir={tmp_path / 'profile'}"
-    done = subprocess.run(
-        [chromium, *QUIET, profile, *arguments, url],
-        capture_output=True,
-        timeout=60,
-        check=True,
-        encoding="utf-8",
-        errors="replace",
+LATENCY = Latency(
+    runs=3,
+    warm_up=1,
+    stopped_by="repeats",
+    min_ms=1.0,
+    p50_ms=2.0,
+    p90_ms=None,
+    p99_ms=None,
+    max_ms=4.0,
+    mean_ms=2.3,
+    stddev_ms=1.2,
+    samples_ms=(1.0, 2.0, 4.0),
+    io="copied",
+    intra_op_threads=0,
+    inter_op_threads=0,
+    waiting_threads=0.0,
+    host_peak_mib=100.0,
+    device_mib=None,
+)
+
+
+def content(op: str) -> ModelContent:
+    return ModelContent(opsets={"ai.onnx": 21}, ops={op: 1}, types=("float32",))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, module_record: MakeRecord, module_run: WriteRun) -> Path:
+    """A site with everything in it; one model, target, message and operator have a hostile name."""
+    records = [
+        module_record(
+            f"m_{verdict.value}",
+            verdict=verdict,
+            target=target,
+            reason="why",
+            bits=20.5,
+            op="MatMul",
+            content=content("MatMul"),
+            latency=LATENCY if verdict is Verdict.PASS else None,
+            axes={"precision": "fp16"} if target == "half" else {},
+            effect=OptionEffect(options=("mode",), seen=False) if target == "half" else None,
+        )
+        for verdict in Verdict
+        for target in ("full", "half")
+    ]
+    old = module_run("old", [module_record(record.model, target=record.target) for record in records[:9]])
+    records.append(
+        module_record(
+            HOSTILE,
+            target=HOSTILE,
+            suite=HOSTILE,
+            op=HOSTILE,
+            verdict=Verdict.ERROR,
+            reason=HOSTILE,
+            retries=(Verdict.PASS,),
+            content=content(HOSTILE),
+        )
     )
-    return done.stdout, done.stderr
+    out = tmp_path_factory.mktemp("site")
+    publish([module_run("new", records)], out, ("html",), baseline=old)
+    return out
 
 
-def test_the_browser_runs_the_script_under_the_policy(chromium: str, tmp_path: Path, page: Path) -> None:
-    anchor = "c3"
-    dom, log = browse(chromium, tmp_path, f"{page.as_uri()}#{anchor}", "--dump-dom")
-    assert "Content Security Policy" not in log
-    assert "CONSOLE" not in log
-    assert '<form class="filter" id="filter">' in dom, "the script did not show the filter"
-    (opened,) = [line for line in dom.splitlines() if f'id="{anchor}"' in line]
-    assert ' open=""' in opened.partition(">")[0], "following a link did not open the cell"
+def test_every_page_renders_without_a_complaint_or_a_request(browser: Browser, site: Path) -> None:
+    assert {path.name for path in site.glob("*.html")} >= set(PAGES)
+    for path in sorted(site.glob("*.html")):
+        browser.open(path.as_uri())
+        assert browser.complaints == [], path.name
+        assert browser.requests == {path.as_uri()}, path.name
+        assert browser.value("document.querySelectorAll('img, iframe, object').length") == 0
+        assert browser.value("document.querySelectorAll('h1').length") == 1, path.name
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_browser_draws_the_page(chromium: str, tmp_path: Path, page: Path, scheme: str) -> None:
-    picture = tmp_path / f"{scheme}.png"
-    preferred = "--blink-settings=preferredColorScheme=" + {"dark": "0", "light": "1"}[scheme]
-    _, log = browse(
-        chromium,
-        tmp_path,
-        page.as_uri(),
-        preferred,
-        f"--screenshot={picture}",
-        "--window-size=1280,1600",
+@pytest.mark.parametrize("width", [400, 1280])
+def test_pages_fit_their_window(browser: Browser, site: Path, width: int, scheme: str) -> None:
+    browser.size(width)
+    browser.look(prefers_color_scheme=scheme)
+    grounds = set()
+    for name in PAGES:
+        browser.open((site / name).as_uri())
+        assert browser.value("document.documentElement.scrollWidth") <= width, name
+        grounds.add(browser.value("getComputedStyle(document.body).backgroundColor"))
+        # A blank page of either size compresses to some 5 kB.
+        assert len(browser.picture()) > 15_000, name
+    assert grounds == {"rgb(20, 23, 27)" if scheme == "dark" else "rgb(255, 255, 255)"}
+
+
+def test_pages_print(browser: Browser, site: Path) -> None:
+    browser.size(1280)
+    browser.look(prefers_color_scheme="light")
+    for name in PAGES:
+        browser.open((site / name).as_uri())
+        browser.call("Emulation.setEmulatedMedia", media="print")
+        assert browser.value("getComputedStyle(document.querySelector('nav')).display") == "none"
+        assert browser.value("getComputedStyle(document.querySelector('h1')).display") != "none"
+        browser.look(prefers_color_scheme="light")
+        assert browser.printed().startswith(b"%PDF"), name
+
+
+def test_models_are_filtered_and_ordered_and_a_reload_keeps_it(browser: Browser, site: Path) -> None:
+    browser.size(1280)
+    browser.open((site / "models.html").as_uri())
+    every = browser.value(SHOWN_MODELS)
+    assert len(every) == len(Verdict) + 1
+    browser.value(
+        "form.elements.q.value = 'MISM'; form.dispatchEvent(new Event('input', { bubbles: true }));"
     )
-    assert "Content Security Policy" not in log
-    content = picture.read_bytes()
-    assert content.startswith(b"\x89PNG")
-    # A blank page of this size compresses to some 10 kB.
-    assert len(content) > 40_000
+    mismatches = {"m_mismatch", "m_shape_mismatch", "m_dtype_mismatch", "m_nan_mismatch"}
+    assert set(browser.value(SHOWN_MODELS)) == mismatches
+    assert browser.value("document.getElementById('filter-count').textContent") == "4 of 23 models"
+    browser.value(
+        "form.elements.verdict.value = 'nan mismatch';"
+        "form.querySelector('select.lanes[name=\"lane.precision\"]').value = 'fp16';"
+        "form.querySelector('input[value=failed]').checked = true;"
+        "form.dispatchEvent(new Event('input', { bubbles: true }));"
+    )
+    assert browser.value(SHOWN_MODELS) == ["m_nan_mismatch"]
+    assert browser.value(SHOWN_LANES) == ["half"]
+    browser.open(browser.value("location.href"))
+    assert browser.value(SHOWN_MODELS) == ["m_nan_mismatch"]
+    assert browser.value(SHOWN_LANES) == ["half"]
+    browser.value("form.reset()")
+    browser.until(f"{SHOWN_MODELS}.length === {len(every)}")
+    assert not browser.value("location.hash")
+    browser.value("document.querySelector('.grid thead th:nth-child(2) button').click()")
+    ordered = browser.value(SHOWN_MODELS)
+    assert ordered != every
+    assert browser.value("location.hash") == "#?sort=0"
+    browser.open(browser.value("location.href"))
+    assert browser.value(SHOWN_MODELS) == ordered
+    assert browser.complaints == []
+
+
+def test_the_drawer_shows_everything_recorded_as_text(browser: Browser, site: Path) -> None:
+    browser.size(1280)
+    browser.open((site / "models.html").as_uri())
+    browser.value("document.querySelector('.grid td.failed').click()")
+    browser.until("document.getElementById('drawer').open")
+    text = browser.value("document.getElementById('drawer').textContent")
+    assert HOSTILE.replace("\u202e", "\\u202e") in text
+    assert browser.value("document.querySelectorAll('#drawer img').length") == 0
+    assert browser.value("document.querySelector('#drawer a').getAttribute('href')").startswith("file:")
+    browser.press("Escape")
+    browser.until("!document.getElementById('drawer').open")
+    # The same by keyboard, from the first passed square one down and one to the right.
+    browser.value("focusOn(document.querySelector('.grid td.passed'))")
+    model = browser.value("document.activeElement.parentElement.cells[0].textContent")
+    browser.press("ArrowRight")
+    browser.press("ArrowLeft")
+    browser.press("Enter")
+    browser.until("document.getElementById('drawer').open")
+    text = browser.value("document.getElementById('drawer').textContent")
+    assert f"onnx-node/{model}[" in text
+    assert "20.5" in text
+    assert f"--model onnx-node/{model}" in text
+    # The address leads to the open cell, and forgets it when it is closed.
+    address = browser.value("location.href")
+    assert "cell=onnx-node" in address
+    browser.press("Escape")
+    browser.until("!location.hash")
+    browser.open(address)
+    browser.until("document.getElementById('drawer').open")
+    assert browser.value("document.getElementById('drawer').textContent") == text
+    assert browser.complaints == []
+
+
+def test_operators_are_sorted_and_filtered_and_a_reload_keeps_it(browser: Browser, site: Path) -> None:
+    browser.open((site / "operators.html").as_uri())
+    names = (
+        "Array.from(document.querySelectorAll('#operators tbody tr:not([hidden]) th'), (h) => h.textContent)"
+    )
+    every = browser.value(names)
+    assert "MatMul" in every
+    browser.value("document.querySelector('#operators thead th button').click()")
+    browser.value("document.querySelector('#operators thead th button').click()")
+    assert browser.value(names) == sorted(every, key=str.lower, reverse=True)
+    browser.value(
+        "const input = document.querySelector('.table-filter'); input.value = 'matm';"
+        "input.dispatchEvent(new Event('input'));"
+    )
+    assert browser.value(names) == ["MatMul"]
+    browser.open(browser.value("location.href"))
+    assert browser.value(names) == ["MatMul"]
+    assert browser.value("document.querySelector('#operators th').getAttribute('aria-sort')") == "descending"
+    assert browser.complaints == []
+
+
+def test_a_link_opens_the_cell_that_it_leads_to(browser: Browser, site: Path) -> None:
+    browser.open((site / "models.html").as_uri())
+    href = browser.value("document.querySelector('.grid td a').href")
+    browser.open(href)
+    assert browser.value("document.getElementById(location.hash.slice(1)).open") is True
+
+
+def test_without_a_script_everything_is_there_but_the_forms(browser: Browser, site: Path) -> None:
+    browser.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        for name in PAGES:
+            browser.open((site / name).as_uri())
+            document = browser.call("DOM.getDocument")["root"]["nodeId"]
+            main = browser.call("DOM.querySelector", nodeId=document, selector="main")["nodeId"]
+            html = browser.call("DOM.getOuterHTML", nodeId=main)["outerHTML"]
+            text = re.sub(r"<[^>]*>", " ", html)
+            wanted = {
+                "index.html": "Right answers:",
+                "models.html": "m_nan_mismatch",
+                "operators.html": "MatMul",
+                "precision.html": "Error against tolerance",
+                "performance.html": "Latency by model",
+                "failures.html": "Failed, and no failure is expected",
+                "changes.html": "Regressed",
+                "cells.html": "Out of tolerance",
+            }
+            assert wanted.get(name, "MatMul") in text
+            assert not re.search(r'<form class="filter" id="filter">', html)
+    finally:
+        browser.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_page_of_a_history(browser: Browser, history_page: Path, width: int, scheme: str) -> None:
+    browser.size(width)
+    browser.look(prefers_color_scheme=scheme)
+    browser.open(history_page.as_uri())
+    assert browser.complaints == []
+    assert browser.requests == {history_page.as_uri()}
+    assert browser.value("document.querySelectorAll('img, iframe, object').length") == 0
+    browser.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert browser.value("document.documentElement.scrollWidth") <= width
+    charts = "document.querySelectorAll('.chart svg')"
+    assert browser.value(f"Array.from({charts}, (each) => each.clientWidth > 100).every(Boolean)")
+    assert browser.value(f"{charts}.length") == 6
+    assert browser.value("document.getElementById('failing').textContent.includes('onerror')")
+
+
+@pytest.fixture(scope="module")
+def history_page(
+    tmp_path_factory: pytest.TempPathFactory, module_record: MakeRecord, module_run: WriteRun
+) -> Path:
+    """Two nights; one target, model and fact of an environment have a hostile name."""
+    home = tmp_path_factory.mktemp("history")
+    with History(home / "h.sqlite", create=True) as history:
+        for night, verdict in enumerate((Verdict.PASS, Verdict.ERROR), start=1):
+            names = ("npu", HOSTILE)
+            records = [
+                module_record(
+                    name,
+                    target=target,
+                    verdict=Verdict.PASS if name == "m" else verdict,
+                    bits=20.0 - night,
+                    op="MatMul",
+                    started=f"2026-11-0{night}T02:00:00Z",
+                )
+                for target in names
+                for name in ("m", HOSTILE)
+            ]
+            facts = {HOSTILE: f"{HOSTILE}{night}" * 20}
+            history.add(module_run(f"night{night}", records, targets=dict.fromkeys(names, facts)))
+        return write_history_page(trends(history), home / "out")

@@ -4,16 +4,16 @@ from collections.abc import Callable
 
 from harness.core.record import OptionEffect, Placement, Record
 from harness.core.verdict import Verdict
-from harness.report.html import to_html
 from harness.report.merge import MergedRun
 from harness.report.view import Report, build_report
 
 MakeRecord = Callable[..., Record]
 Merged = Callable[..., MergedRun]
+Site = Callable[[Report], dict[str, str]]
 
 
 def report_of(run: MergedRun) -> Report:
-    return build_report(run, lambda *_: "")
+    return build_report(run, lambda *_: "", {})
 
 
 def effect(*options: str, seen: bool) -> OptionEffect:
@@ -21,7 +21,7 @@ def effect(*options: str, seen: bool) -> OptionEffect:
 
 
 def test_each_target_tells_in_how_many_cells_its_options_had_an_effect(
-    record: MakeRecord, merged: Merged
+    record: MakeRecord, merged: Merged, site: Site
 ) -> None:
     records = [
         record("a", target="deaf", effect=effect("HINT", "mode", seen=False)),
@@ -39,23 +39,27 @@ def test_each_target_tells_in_how_many_cells_its_options_had_an_effect(
         ("hears · precision=ep:bf16", ("ep:bf16",), 1, 0),
     ]
     assert report.without_effect == ("HINT, mode on deaf", "ep:bf16 on hears · precision=ep:bf16")
-    page = " ".join(to_html(report).split())
-    assert '<a href="#effect"><strong>No effect seen</strong></a> of options' in page
-    assert page.count('<strong class="badge bad">no effect seen</strong>') == 2
+    pages = site(report)
+    assert (
+        '<a href="precision.html#effect"><strong>No effect seen</strong></a> of options'
+        in pages["index.html"]
+    )
+    assert pages["precision.html"].count('<strong class="badge bad">no effect seen</strong>') == 2
 
 
-def test_a_run_without_such_options_has_no_such_part(record: MakeRecord, merged: Merged) -> None:
-    page = to_html(report_of(merged([record()])))
+def test_a_run_without_such_options_has_no_such_part(record: MakeRecord, merged: Merged, site: Site) -> None:
+    page = "".join(site(report_of(merged([record()]))).values())
     assert "#effect" not in page
     assert 'id="effect"' not in page
 
 
-def test_many_and_long_options_do_not_bloat_the_page(record: MakeRecord, merged: Merged) -> None:
+def test_many_and_long_options_do_not_bloat_the_page(record: MakeRecord, merged: Merged, site: Site) -> None:
     options = tuple("x" * 100_000 + str(number) for number in range(30))
     records = [record(f"m{n}", target=f"t{n}", effect=effect(*options, seen=False)) for n in range(30)]
     report = report_of(merged(records))
     assert report.without_effect[-1] == "25 more"
-    assert len(to_html(report)) < 400_000
+    pages = site(report)
+    assert len(pages["index.html"]) + len(pages["precision.html"]) < 500_000
 
 
 def test_the_details_name_each_provider_of_a_chain(record: MakeRecord, merged: Merged) -> None:
@@ -71,6 +75,6 @@ def test_the_details_name_each_provider_of_a_chain(record: MakeRecord, merged: M
         chain_ops=chain_ops,
     )
     report = report_of(merged([record(verdict=Verdict.PASS_PARTIAL, placement=placement)]))
-    facts = dict(report.sections[0].details[0].facts)
+    facts = dict(report.details[0].sections[0].details[0].facts)
     assert [label for label in facts if label.startswith("On ")] == ["On First", "On Second", "On the CPU"]
     assert "Conv" in facts["On First"]

@@ -8,20 +8,16 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.flaky import SHOWN_FLAKY, SHOWN_RETRIES
-from harness.report.html import to_html
 from harness.report.merge import MergedRun
 from harness.report.view import Report, build_report
 
 MakeRecord = Callable[..., Record]
 Merged = Callable[..., MergedRun]
+Site = Callable[[Report], dict[str, str]]
 
 
 def nothing(_folder: Path, _record: Record) -> str:
     return ""
-
-
-def text_of(report: Report) -> str:
-    return " ".join(to_html(report).split())
 
 
 @pytest.fixture
@@ -35,46 +31,52 @@ def flaky(record: MakeRecord) -> list[Record]:
 
 
 def test_a_flaky_cell_never_counts_as_passed(flaky: list[Record], merged: Merged) -> None:
-    report = build_report(merged(flaky), nothing)
+    report = build_report(merged(flaky), nothing, {})
     (lane,) = report.summary
     assert (lane.by_ep.count, lane.failed.count, lane.flaky) == (1, 3, 2)
-    assert [share.count for share in report.suites[0].passed] == [1]
+    assert [share.count for share in report.models[0].suites[0].passed] == [1]
     assert report.unexpected_failures.count == 3
     assert dict(report.verdicts) == {Verdict.CRASH: 2, Verdict.MISMATCH: 1, Verdict.PASS: 1}
 
 
 def test_flaky_cells_are_listed_with_what_each_try_gave(flaky: list[Record], merged: Merged) -> None:
-    report = build_report(merged(flaky), nothing)
+    report = build_report(merged(flaky), nothing, {})
     assert report.flaky.count == 2
     assert [(cell.cell, cell.verdict, cell.retries) for cell in report.flaky.shown] == [
         ("onnx-node/a[npu]", Verdict.MISMATCH, (Verdict.PASS, Verdict.PASS)),
         ("onnx-node/b[npu]", Verdict.CRASH, (Verdict.CRASH, Verdict.HANG)),
     ]
-    details = {cell.cell: dict(cell.facts) for section in report.sections for cell in section.details}
+    details = {
+        cell.cell: dict(cell.facts) for section in report.details[0].sections for cell in section.details
+    }
     assert details["onnx-node/b[npu]"]["Tried again"] == "crash, hang"
     assert details["onnx-node/c[npu]"]["Tried again"] == "crash, crash"
-    squares = [row.cells[0] for row in report.suites[0].rows]
+    squares = [row.cells[0] for row in report.models[0].suites[0].rows]
     assert [square.text for square in squares if square] == ["mismatch, flaky", "crash, flaky", "crash", ""]
 
 
-def test_the_page_says_it_where_the_other_counts_are(flaky: list[Record], merged: Merged) -> None:
-    text = text_of(build_report(merged(flaky), nothing))
+def test_the_site_says_it_where_the_other_counts_are(flaky: list[Record], merged: Merged, site: Site) -> None:
+    pages = site(build_report(merged(flaky), nothing, {}))
+    text = " ".join(pages["index.html"].split())
     assert "2 flaky cells</strong></a> failed and gave another verdict when tried again; they count" in text
     assert "Flaky: 2 of the failed cells gave another verdict when tried again." in text
-    assert "Flaky cells <span" in text
+    assert "Flaky cells <span" in pages["failures.html"]
 
 
-def test_without_flaky_cells_nobody_speaks_of_them(record: MakeRecord, merged: Merged) -> None:
+def test_without_flaky_cells_nobody_speaks_of_them(record: MakeRecord, merged: Merged, site: Site) -> None:
     steady = record("a", verdict=Verdict.MISMATCH, retries=(Verdict.MISMATCH,))
-    report = build_report(merged([steady, record("b")]), nothing)
+    report = build_report(merged([steady, record("b")]), nothing, {})
     assert report.flaky.count == 0
-    assert "flaky" not in text_of(report).partition("</style>")[2].lower()
+    for page in site(report).values():
+        assert "flaky" not in page.partition("</style>")[2].lower()
 
 
-def test_endless_flakes_and_retries_do_not_fill_the_page(record: MakeRecord, merged: Merged) -> None:
+def test_endless_flakes_and_retries_do_not_fill_the_page(
+    record: MakeRecord, merged: Merged, site: Site
+) -> None:
     retries = (Verdict.HANG,) * (SHOWN_RETRIES + 5)
     many = [record(f"m{i:03}", verdict=Verdict.CRASH, retries=retries) for i in range(SHOWN_FLAKY + 7)]
-    report = build_report(merged(many), nothing)
+    report = build_report(merged(many), nothing, {})
     assert (report.flaky.count, len(report.flaky.shown), report.flaky.left_out) == (
         SHOWN_FLAKY + 7,
         SHOWN_FLAKY,
@@ -82,6 +84,6 @@ def test_endless_flakes_and_retries_do_not_fill_the_page(record: MakeRecord, mer
     )
     first = report.flaky.shown[0]
     assert (len(first.retries), first.left_out) == (SHOWN_RETRIES, 5)
-    facts = dict(report.sections[0].details[0].facts)
+    facts = dict(report.details[0].sections[0].details[0].facts)
     assert facts["Tried again"] == ", ".join(["hang"] * SHOWN_RETRIES) + ", 5 more"
-    assert "and 7 more" in text_of(report)
+    assert "and 7 more" in site(report)["failures.html"]

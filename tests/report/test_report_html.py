@@ -1,30 +1,55 @@
 import base64
 import hashlib
+import json
 import re
-import time
+import zlib
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from harness.core.record import ProcessState, Record
+from harness.core.errors import UsageError
+from harness.core.latency import Latency
+from harness.core.record import ModelContent, OptionEffect, ProcessState, Record
 from harness.core.verdict import Phase, Verdict
 from harness.data_files import data_root
-from harness.report import render
-from harness.report.html import to_html
-from harness.report.merge import MergedRun
+from harness.report.merge import MergedRun, merge
+from harness.report.read import RunData
+from harness.report.site import write_site
 from harness.report.tone import TONES
-from harness.report.view import build_report
+from harness.report.view import Report, build_report
 
 MakeRecord = Callable[..., Record]
 Merged = Callable[..., MergedRun]
 WriteRun = Callable[..., Path]
+Site = Callable[[Report], dict[str, str]]
 
 VOID = {"meta", "link", "input", "br"}
 HOSTILE = (
     '</code></script><script>alert(1)</script><img src=x onerror=alert(1)>"\' onmouseover="x '
     "\x1b[31mred\x1b[0m \x00\x07 \u202eexe.gpj {{ 7 * 7 }} javascript:alert(1) ]]> <!--"
+)
+
+
+LATENCY = Latency(
+    runs=2,
+    warm_up=0,
+    stopped_by="budget",
+    min_ms=1.0,
+    p50_ms=2.0,
+    p90_ms=None,
+    p99_ms=None,
+    max_ms=3.0,
+    mean_ms=2.0,
+    stddev_ms=1.4,
+    samples_ms=(1.0, 3.0),
+    io="copied",
+    intra_op_threads=0,
+    inter_op_threads=0,
+    waiting_threads=0.5,
+    host_peak_mib=100.0,
+    device_mib=None,
 )
 
 
@@ -54,17 +79,29 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self.stack and self.stack[-1] in {"script", "style"}:
-            self.raw[self.stack[-1]] = self.raw.get(self.stack[-1], "") + data
+            key = "archive" if self.elements[-1][1].get("id") == "archive" else self.stack[-1]
+            self.raw[key] = self.raw.get(key, "") + data
         else:
             self.text += data
 
     def of(self, tag: str) -> list[dict[str, str]]:
         return [attrs for name, attrs in self.elements if name == tag]
 
+    @property
+    def words(self) -> str:
+        return " ".join(self.text.split())
 
-def page_of(run: MergedRun, captured: str = "") -> tuple[str, Page]:
-    html = to_html(build_report(run, lambda _folder, _record: captured))
-    return html, Page(html)
+
+@pytest.fixture
+def pages(site: Site) -> Callable[..., dict[str, Page]]:
+    def build(run: MergedRun, captured: str = "") -> dict[str, Page]:
+        report = build_report(run, lambda _folder, _record: captured, {"NpuExecutionProvider": {"Abs": ""}})
+        return {name: Page(html) for name, html in site(report).items()}
+
+    return build
+
+
+Pages = Callable[..., dict[str, Page]]
 
 
 def every_verdict(record: MakeRecord, text: str = "a reason") -> list[Record]:
@@ -74,50 +111,89 @@ def every_verdict(record: MakeRecord, text: str = "a reason") -> list[Record]:
     ]
 
 
-def test_the_page_is_well_formed_and_its_links_lead_somewhere(record: MakeRecord, merged: Merged) -> None:
-    _, page = page_of(merged([*every_verdict(record), record("x", target="gpu")], planned=99), "captured")
-    ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
-    assert len(ids) == len(set(ids))
-    hrefs = {attrs["href"] for attrs in page.of("a")}
-    assert {href[1:] for href in hrefs} <= set(ids)
-    anchors = {attrs["id"] for attrs in page.of("details") if "id" in attrs}
-    assert len(anchors) == len({href for href in hrefs if re.fullmatch(r"#c\d+", href)}) > 10
-    used = {name for attrs in page.of("td") for name in attrs.get("class", "").split()}
+def test_pages_are_well_formed_and_their_links_lead_somewhere(
+    record: MakeRecord, merged: Merged, pages: Pages
+) -> None:
+    records = [
+        *every_verdict(record),
+        record("x", target="gpu"),
+        record(
+            "f",
+            verdict=Verdict.ERROR,
+            retries=(Verdict.PASS,),
+            effect=OptionEffect(options=("a",), seen=False),
+        ),
+        record("timed", latency=LATENCY),
+    ]
+    found = pages(merged(records, planned=99), "captured")
+    assert found.keys() >= {
+        "index.html",
+        "models.html",
+        "operators.html",
+        "operators-1.html",
+        "precision.html",
+        "performance.html",
+        "failures.html",
+        "cells.html",
+    }
+    ids = {name: [attrs["id"] for _, attrs in page.elements if "id" in attrs] for name, page in found.items()}
+    for name, page in found.items():
+        assert len(ids[name]) == len(set(ids[name])), name
+        assert len(page.of("h1")) == 1, name
+        for attrs in page.of("a"):
+            file, _, anchor = attrs["href"].partition("#")
+            assert (file or name) in found, f"{name} leads to {attrs['href']}"
+            assert not anchor or anchor in ids[file or name], f"{name} leads to {attrs['href']}"
+    linked = {attrs["href"] for attrs in found["models.html"].of("a") if ".html#c" in attrs["href"]}
+    assert len(linked) == len(found["cells.html"].of("details")) > 10
+    used = {name for attrs in found["models.html"].of("td") for name in attrs.get("class", "").split()}
     assert used >= set(TONES)
 
 
-def test_nothing_is_loaded_from_anywhere(record: MakeRecord, merged: Merged) -> None:
-    html, page = page_of(merged(every_verdict(record)))
-    assert not re.search(r"https?://|//[a-z]|@import|url\((?!#)", html)
-    allowed = {"link": "data:,"}
-    for tag, attrs in page.elements:
-        assert tag not in {"img", "iframe", "object", "embed", "base", "audio", "video"}
-        assert "src" not in attrs
-        if "href" in attrs:
-            assert attrs["href"].startswith("#") or attrs["href"] == allowed.get(tag)
+def test_nothing_is_loaded_from_anywhere(record: MakeRecord, merged: Merged, site: Site) -> None:
+    report = build_report(merged(every_verdict(record)), lambda *_: "", {})
+    for name, html in site(report).items():
+        page = Page(html)
+        without_archive = html.replace(page.raw.get("archive", "no archive"), "")
+        assert not re.search(r"https?://|[\"'(]//|@import|url\((?!#)", without_archive), name
+        for tag, attrs in page.elements:
+            assert tag not in {"img", "iframe", "object", "embed", "base", "audio", "video"}
+            assert "src" not in attrs
+            if "href" in attrs:
+                assert re.fullmatch(r"data:,|#[\w-]+|[\w-]+\.html(#\w+)?", attrs["href"]), attrs["href"]
 
 
-def test_the_security_policy_allows_this_page_and_no_more(record: MakeRecord, merged: Merged) -> None:
-    _, page = page_of(merged(every_verdict(record)))
-    (policy,) = [m["content"] for m in page.of("meta") if m.get("http-equiv") == "Content-Security-Policy"]
-    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
-    assert rules["default-src"] == "'none'"
-    for tag in ("script", "style"):
-        digest = base64.b64encode(hashlib.sha256(page.raw[tag].encode()).digest()).decode()
-        assert rules[f"{tag}-src"] == f"'sha256-{digest}'"
-        assert len(page.of(tag)) == 1
-    for tag, attrs in page.elements:
-        assert "style" not in attrs, f"<{tag}> carries a style that the policy forbids"
-        assert not [name for name in attrs if name.startswith("on")], f"<{tag}> carries a handler"
+def test_the_security_policy_allows_this_page_and_no_more(
+    record: MakeRecord, merged: Merged, pages: Pages
+) -> None:
+    for page in pages(merged(every_verdict(record))).values():
+        metas = page.of("meta")
+        (policy,) = [m["content"] for m in metas if m.get("http-equiv") == "Content-Security-Policy"]
+        rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+        assert rules["default-src"] == "'none'"
+        for tag in ("script", "style"):
+            digest = base64.b64encode(hashlib.sha256(page.raw[tag].encode()).digest()).decode()
+            assert rules[f"{tag}-src"] == f"'sha256-{digest}'"
+            assert len([attrs for attrs in page.of(tag) if attrs.get("type") != "text/plain"]) == 1
+        for tag, attrs in page.elements:
+            assert "style" not in attrs, f"<{tag}> carries a style that the policy forbids"
+            assert not [name for name in attrs if name.startswith("on")], f"<{tag}> carries a handler"
 
 
-def test_hostile_names_and_messages_stay_text(record: MakeRecord, merged: Merged) -> None:
+def test_hostile_names_and_messages_stay_text(record: MakeRecord, merged: Merged, site: Site) -> None:
     fields = {"suite": HOSTILE, "target": HOSTILE, "provider": HOSTILE}
     harmless = [
         *every_verdict(record),
         record(
-            "flaky", verdict=Verdict.ERROR, retries=(Verdict.PASS,), process=ProcessState(pid=7, session=1)
+            "flaky",
+            verdict=Verdict.ERROR,
+            retries=(Verdict.PASS,),
+            process=ProcessState(pid=7, session=1),
+            content=ModelContent(opsets={"ai.onnx": 21}, ops={"Abs": 1}, types=("float32",)),
         ),
+        record("timed", latency=LATENCY),
+        record("other lane", axes={"option.x": "1"}, effect=OptionEffect(options=("x",), seen=False)),
+        record(target="cuda", provider="Cuda", verdict=Verdict.UNAVAILABLE),
     ]
     hostile = [
         record(
@@ -133,58 +209,108 @@ def test_hostile_names_and_messages_stay_text(record: MakeRecord, merged: Merged
             timings_ms={HOSTILE: 1.0},
             retries=(Verdict.HANG, verdict),
             process=ProcessState(pid=7, session=1, rss_mib=1e9),
+            effect=OptionEffect(options=(HOSTILE,), seen=False),
+            content=ModelContent(opsets={HOSTILE: 1}, ops={HOSTILE: 1}, types=(HOSTILE,)),
+            latency=LATENCY,
             axes={"option.x": HOSTILE},
             **fields,
         )
         for verdict in Verdict
     ]
+    documented = {HOSTILE: {"Abs": HOSTILE}, "NpuExecutionProvider": {"Abs": "some restriction"}}
     fingerprint = {HOSTILE: {HOSTILE: [HOSTILE, {HOSTILE: HOSTILE}]}}
     run = merged([*harmless, *hostile], targets={HOSTILE: fingerprint}, folder=HOSTILE.replace("/", "_"))
-    html, page = page_of(run, HOSTILE)
-    _, calm = page_of(merged(harmless))
-    assert {tag for tag, _ in page.elements} <= {tag for tag, _ in calm.elements} | {"pre", "time"}
-    assert {a for _, attrs in page.elements for a in attrs} <= {
-        a for _, attrs in calm.elements for a in attrs
-    } | {"datetime"}
-    assert page.raw == calm.raw
-    assert "<script>alert(1)</script>" in page.text
-    assert "{{ 7 * 7 }}" in page.text
-    assert "\\u202eexe" in page.text
-    assert not set(html) & {"\x1b", "\x00", "\x07", "\u202e"}
-    assert "[31m" not in html
+    found = site(build_report(run, lambda *_: HOSTILE, documented))
+    calm = {
+        name: Page(html)
+        for name, html in site(build_report(merged(harmless), lambda *_: "x", documented)).items()
+    }
+    known = {tag for page in calm.values() for tag, _ in page.elements} | {"pre", "time"}
+    attributes = {a for page in calm.values() for _, attrs in page.elements for a in attrs} | {"datetime"}
+    scripts = {(page.raw["style"], page.raw["script"]) for page in calm.values()}
+    for name, html in found.items():
+        page = Page(html)
+        assert {tag for tag, _ in page.elements} <= known, name
+        assert {a for _, attrs in page.elements for a in attrs} <= attributes, name
+        assert (page.raw["style"], page.raw["script"]) in scripts
+        assert not set(html) & {"\x1b", "\x00", "\x07", "\u202e"}, name
+        assert "[31m" not in html.replace(page.raw.get("archive", ""), "").replace(page.raw["script"], "")
+        if name != "index.html":
+            continue
+        assert "<script>alert(1)</script>" in page.text
+        assert "{{ 7 * 7 }}" in page.text
+        assert "\\u202eexe" in page.text
 
 
-def test_one_endless_text_does_not_bloat_the_page(record: MakeRecord, merged: Merged) -> None:
+def test_everything_recorded_travels_with_the_table_of_models(
+    record: MakeRecord, merged: Merged, pages: Pages
+) -> None:
+    records = [record("a b", reason=HOSTILE), record("c", verdict=Verdict.ERROR, target="gpu")]
+    packed = pages(merged(records))["models.html"].raw["archive"]
+    lines = zlib.decompress(base64.b64decode(packed)).decode().splitlines()
+    entries = [json.loads(line) for line in lines]
+    assert [command for command, _ in entries] == [
+        "ep-harness run matrices/local.toml --target npu --model 'onnx-node/a b'",
+        "ep-harness run matrices/local.toml --target gpu --model onnx-node/c",
+    ]
+    assert entries[0][1]["reason"] == HOSTILE
+    assert entries[0][1]["outputs"][0]["rtol"] == 1e-4
+    assert entries[1][1]["verdict"] == "error"
+
+
+def test_one_endless_text_does_not_bloat_the_site(record: MakeRecord, merged: Merged, site: Site) -> None:
     long = "x" * 1_000_000
-    html, _ = page_of(merged([record(long, verdict=Verdict.ERROR, reason=long, cause=long)]), long)
-    assert len(html) < 200_000
+    content = ModelContent(opsets={long: 1}, ops={long: 1}, types=(long,))
+    endless = record(long, verdict=Verdict.ERROR, reason=long, cause=long, content=content)
+    found = site(build_report(merged([endless]), lambda *_: long, {}))
+    assert sum(map(len, found.values())) < 500_000
 
 
-def test_incomplete_and_empty_runs_say_so(record: MakeRecord, merged: Merged) -> None:
-    _, page = page_of(merged([record()], planned=3, complete=False))
-    assert "INCOMPLETE" in page.text
-    assert "1 of 3 planned cells have a result; 2 not run" in " ".join(page.text.split())
-    _, empty = page_of(merged([], planned=3, complete=False))
-    assert "INCOMPLETE" in empty.text
-    assert "%" not in empty.text
-    _, complete = page_of(merged([record()]))
+def test_incomplete_and_empty_runs_say_so(record: MakeRecord, merged: Merged, pages: Pages) -> None:
+    for page in pages(merged([record()], planned=3, complete=False)).values():
+        assert "INCOMPLETE" in page.text
+        assert "1 of 3 planned cells have a result; 2 not run" in page.words
+        assert "100%" not in page.text.replace("100% is the limit", "").replace("to 100%", "")
+    for page in pages(merged([], planned=3, complete=False)).values():
+        assert "INCOMPLETE" in page.text
+    complete = pages(merged([record()]))["index.html"]
     assert "INCOMPLETE" not in complete.text
+    assert "1 of 1 · 100%" in complete.words
     assert "Every recorded verdict is as the matrix expects." in complete.text
-    _, untried = page_of(merged([record(verdict=Verdict.UNAVAILABLE)]))
+    untried = pages(merged([record(verdict=Verdict.UNAVAILABLE)]))["index.html"]
     assert "no data" in untried.text
     assert "%" not in untried.text
 
 
-def test_the_precision_of_each_target_is_in_the_page(record: MakeRecord, merged: Merged) -> None:
+@pytest.mark.parametrize("missing", ["without record", "not_run"])
+def test_a_run_with_cells_not_run_never_shows_all_or_none(
+    missing: str, record: MakeRecord, merged: Merged, pages: Pages
+) -> None:
+    records = [record(f"m{i}") for i in range(5)]
+    if missing == "not_run":
+        records.append(record("late", verdict=Verdict.NOT_RUN))
+    overview = pages(merged(records, planned=6, complete=False))["index.html"].words
+    assert ("− 1 not run = 5 tried" if missing == "not_run" else "5 recorded") in overview  # noqa: RUF001
+    assert ("6 planned − 0 skipped" in overview) is (missing == "not_run")  # noqa: RUF001
+    assert "5 of 5 · all so far" in overview
+    assert "0 of 5 · none so far" in overview
+    assert "100%" not in overview
+    assert " 0%" not in overview
+
+
+def test_the_precision_of_each_target_is_in_its_page(
+    record: MakeRecord, merged: Merged, pages: Pages
+) -> None:
     records = [record(f"m{i}", target="default", bits=7.9, op="MatMul") for i in range(3)]
-    records += [record(f"m{i}", target="f32", bits=20.4, op="MatMul") for i in range(3)]
-    _, page = page_of(merged(records))
-    text = " ".join(page.text.split())
-    assert "default 7.9 bits about bfloat16" in text
-    assert "f32 20.4 bits about float32" in text
+    records += [
+        record(f"m{i}", target="f32", bits=20.4, op="MatMul", axes={"precision": "ep:f32"}) for i in range(3)
+    ]
+    text = pages(merged(records))["precision.html"].words
+    assert "default fp32 7.9 bits about bfloat16" in text
+    assert "f32 precision=ep:f32 ep:f32 20.4 bits about float32" in text
 
 
-def test_1900_models_on_6_targets_fit_in_one_page(record: MakeRecord, write_run: WriteRun) -> None:
+def test_pages_stay_small_where_there_are_many_cells(record: MakeRecord, merged: Merged, site: Site) -> None:
     mix = [Verdict.PASS] * 11 + [Verdict.FALLBACK] * 3 + [Verdict.INVALID_MODEL] * 3
     mix += [Verdict.UNSUPPORTED, Verdict.MISMATCH, Verdict.PASS_PARTIAL]
     reason = "output 'y': 3 of 60 elements (5.0%) differ; greatest absolute difference 0.012 at (1, 2) " * 3
@@ -193,20 +319,63 @@ def test_1900_models_on_6_targets_fit_in_one_page(record: MakeRecord, write_run:
             f"test_operator_with_a_long_name_{model:04}",
             target=f"target-{target}",
             verdict=(verdict := mix[(7 * model + target) % len(mix)]),
-            bits=20.3,
+            bits=20.3 + model / 7919,
             reason="" if verdict is Verdict.PASS else reason[:280],
         )
-        for model in range(1900)
+        for model in range(2000)
         for target in range(6)
     ]
-    folder = write_run("run", records)
-    began = time.perf_counter()
-    page = render([folder], folder / "report")
-    took_s = time.perf_counter() - began
-    assert page == folder / "report" / "index.html"
-    assert page.stat().st_size < 4_000_000
-    assert took_s < 10
-    assert page.read_text(encoding="utf-8").count("test_operator_with_a_long_name_1899") > 1
+    found = site(build_report(merged(records), lambda *_: "", {}))
+    assert {"models.html", "models-2.html", "cells.html"} <= found.keys()
+    assert {name: len(html) for name, html in found.items() if len(html.encode()) > 3_000_000} == {}
+    assert sum(html.count("_1999</th>") for html in found.values()) == 1
+
+
+def test_pages_of_a_larger_report_go(record: MakeRecord, merged: Merged, tmp_path: Path) -> None:
+    large = build_report(merged([record(target=name) for name in "abc"]), lambda *_: "", {})
+    (tmp_path / "models-mine.html").write_text("not ours", encoding="utf-8")
+    write_site(large, tmp_path)
+    assert (tmp_path / "operators-3.html").exists()
+    write_site(build_report(merged([record()]), lambda *_: "", {}), tmp_path)
+    assert not (tmp_path / "operators-3.html").exists()
+    assert (tmp_path / "operators-1.html").exists()
+    assert (tmp_path / "models-mine.html").exists()
+
+
+def test_conflicts_between_runs_are_listed(
+    record: MakeRecord, run_of: Callable[..., RunData], pages: Pages
+) -> None:
+    one = run_of([record(HOSTILE)], folder="monday")
+    other = run_of([record(HOSTILE, verdict=Verdict.MISMATCH)], folder="tuesday", plan="sha256:2")
+    found = pages(merge([one, other]))
+    text = found["failures.html"].words
+    assert "Conflicts between runs 1" in text
+    assert "monday: ✓ pass tuesday: ✗ mismatch" in text
+    assert "npu @ monday" in found["index.html"].words
+    assert "npu @ tuesday" in found["index.html"].words
+    packed = found["models.html"].raw["archive"]
+    assert zlib.decompress(base64.b64decode(packed)).count(b"--target npu --model") == 2
+
+
+def test_own_templates_take_the_place_of_the_shipped_ones(
+    record: MakeRecord, merged: Merged, tmp_path: Path
+) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "words.html").write_text("<p>{{ report.name }} by us</p>", encoding="utf-8")
+    (own / "report.css").write_text("body { color: red; }", encoding="utf-8")
+    report = build_report(merged([record()]), lambda *_: "", {})
+    text = write_site(report, tmp_path / "site", templates=own).read_text(encoding="utf-8")
+    assert "<p>local.toml by us</p>" in text
+    assert "body { color: red; }" in text
+    (own / "words.html").write_text("\n{% if %}", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"words.html: line 2: the template is wrong"):
+        write_site(report, tmp_path / "site", templates=own)
+    (own / "words.html").write_text("{{ report.nothing }}", encoding="utf-8")
+    with pytest.raises(UsageError, match="has no attribute 'nothing'"):
+        write_site(report, tmp_path / "site", templates=own)
+    with pytest.raises(UsageError, match="no such folder of templates"):
+        write_site(report, tmp_path / "site", templates=tmp_path / "nowhere")
 
 
 SCHEMES = ("light", "dark")

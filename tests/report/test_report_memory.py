@@ -6,13 +6,13 @@ import pytest
 
 from harness.core.record import ProcessState, Record
 from harness.core.verdict import Verdict
-from harness.report.html import to_html
 from harness.report.merge import MergedRun, merge
 from harness.report.read import RunData
 from harness.report.view import Report, build_report
 
 MakeRecord = Callable[..., Record]
 Merged = Callable[..., MergedRun]
+Site = Callable[[Report], dict[str, str]]
 MakeRun = Callable[..., RunData]
 Life = Callable[..., list[Record]]
 
@@ -40,7 +40,7 @@ def life(record: MakeRecord) -> Life:
 
 
 def report_of(run: MergedRun) -> Report:
-    return build_report(run, lambda _folder, _record: "")
+    return build_report(run, lambda _folder, _record: "", {})
 
 
 def told(report: Report) -> dict[str, tuple[str, str, str, bool]]:
@@ -85,15 +85,18 @@ def test_a_process_serves_all_lanes_of_its_target(life: Life, record: MakeRecord
     assert (row.memory.processes, row.memory.sessions, row.growth) == (1, 300, "+100 KiB")
 
 
-def test_the_page_names_the_targets_that_leak(life: Life, merged: Merged) -> None:
-    page = " ".join(to_html(report_of(merged([*life("ok", 300, 0), *life("bad", 400, 300)]))).split())
+def test_the_page_names_the_targets_that_leak(life: Life, merged: Merged, site: Site) -> None:
+    report = report_of(merged([*life("ok", 300, 0), *life("bad", 400, 300)]))
+    page = " ".join(site(report)["index.html"].split())
     assert '<a href="#memory"><strong>1 target leaks memory</strong></a>: bad.' in page
     assert '<strong class="badge bad">leaks: about 293 MiB in 1,000 sessions</strong>' in page
     assert "more than 64 KiB each, over at least 200 sessions, and comes to more than 32 MiB" in page
 
 
-def test_a_run_that_tells_of_no_process_has_no_such_part(record: MakeRecord, merged: Merged) -> None:
-    page = to_html(report_of(merged([record()])))
+def test_a_run_that_tells_of_no_process_has_no_such_part(
+    record: MakeRecord, merged: Merged, site: Site
+) -> None:
+    page = site(report_of(merged([record()])))["index.html"]
     assert "#memory" not in page
     assert 'id="memory"' not in page
 

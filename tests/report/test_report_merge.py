@@ -1,11 +1,10 @@
 from collections.abc import Callable
 
-import pytest
+import msgspec
 
-from harness.core.errors import UsageError
-from harness.core.record import Record
-from harness.core.verdict import Verdict
-from harness.report.merge import merge
+from harness.core.record import Record, ShardInfo
+from harness.core.verdict import Family, Verdict
+from harness.report.merge import Conflict, merge
 from harness.report.read import RunData
 
 MakeRecord = Callable[..., Record]
@@ -40,13 +39,107 @@ def test_the_same_run_twice_is_the_run(record: MakeRecord, run_of: MakeRun) -> N
     assert merge([run, run]).planned == 2
 
 
-def test_different_records_of_one_cell_cannot_be_merged(record: MakeRecord, run_of: MakeRun) -> None:
-    one = run_of([record(f"m{i}") for i in range(7)])
-    two = run_of([record(f"m{i}", verdict=Verdict.CRASH) for i in range(7)])
-    with pytest.raises(UsageError, match="merging conflicting runs is not possible") as error:
-        merge([one, two])
-    assert "'onnx-node/m0[npu]'" in str(error.value)
-    assert "and 2 more" in str(error.value)
+def test_runs_that_differ_in_a_cell_are_shown_side_by_side(record: MakeRecord, run_of: MakeRun) -> None:
+    one = run_of([record("a"), record("b"), record("c", target="gpu")], folder="one", plan="1")
+    two = run_of([record("a", verdict=Verdict.CRASH), record("b")], folder="two", plan="2")
+    run = merge([one, two])
+    assert [(r.cell, r.target, r.verdict.value) for _, r in run.records] == [
+        ("onnx-node/a[npu]", "npu @ one", "pass"),
+        ("onnx-node/b[npu]", "npu @ one", "pass"),
+        ("onnx-node/c[gpu]", "gpu", "pass"),
+        ("onnx-node/a[npu]", "npu @ two", "crash"),
+        ("onnx-node/b[npu]", "npu @ two", "pass"),
+    ]
+    assert run.planned == 5
+    assert run.conflicts == (
+        Conflict(
+            cell="onnx-node/a[npu]",
+            target="npu",
+            verdicts=(("one", Verdict.PASS), ("two", Verdict.CRASH)),
+        ),
+    )
+    assert "CONFLICT: the runs differ in 1 cell of target npu, 1 of them in the verdict" in run.notices[0]
+    assert [e.target for e in run.environments] == ["npu @ one", "gpu", "npu @ two"]
+
+
+def test_other_figures_are_a_conflict_too(record: MakeRecord, run_of: MakeRun) -> None:
+    run = merge([run_of([record("a", bits=20.0)], folder="1"), run_of([record("a", bits=10.0)], folder="2")])
+    assert [conflict.cell for conflict in run.conflicts] == ["onnx-node/a[npu]"]
+    assert "0 of them in the verdict" in run.notices[0]
+
+
+def test_other_times_and_messages_are_no_conflict(record: MakeRecord, run_of: MakeRun) -> None:
+    first = record("a", verdict=Verdict.CRASH, reason="died at 0x7f01", timings_ms={"create": 1.0})
+    later = record("a", verdict=Verdict.CRASH, reason="died at 0x7f99", started="2027-01-01T00:00:00Z")
+    run = merge([run_of([first], folder="one"), run_of([later], folder="two")])
+    assert [r for _, r in run.records] == [first]
+    assert run.conflicts == ()
+    assert run.notices[0].startswith("1 result of an earlier run stood in a later one again, the same")
+
+
+def test_a_result_is_preferred_to_none(record: MakeRecord, run_of: MakeRun) -> None:
+    runs = [
+        run_of([record("a", verdict=Verdict.NOT_RUN)], folder="one", missing=["onnx-node/b[npu]"]),
+        run_of([record("a"), record("b")], folder="two", missing=[]),
+    ]
+    for order in (runs, runs[::-1]):
+        run = merge(order)
+        assert {r.cell: r.verdict for _, r in run.records} == {
+            "onnx-node/a[npu]": Verdict.PASS,
+            "onnx-node/b[npu]": Verdict.PASS,
+        }
+        assert (run.planned, run.conflicts) == (2, ())
+
+
+def test_planned_cells_without_a_record_are_named(record: MakeRecord, run_of: MakeRun) -> None:
+    missing = ["onnx-node/b[npu,precision=fp16]", "x%20y/sub/model.onnx[gpu]"]
+    run = merge([run_of([record("a")], missing=missing)])
+    absent = [r for _, r in run.records if r.verdict is Verdict.NOT_RUN]
+    assert [(r.cell, r.suite, r.model, r.target, r.provider, r.axes["precision"]) for r in absent] == [
+        (missing[0], "onnx-node", "b", "npu", "NpuExecutionProvider", "fp16"),
+        (missing[1], "x y", "sub/model.onnx", "gpu", "", "fp32"),
+    ]
+    assert all(r.family is Family.MISSING and r.expected for r in absent)
+    assert run.planned == 3
+    assert not run.complete
+
+
+def test_what_is_missing_is_missing_for_each_run_of_a_target_in_conflict(
+    record: MakeRecord, run_of: MakeRun
+) -> None:
+    runs = [
+        run_of([record("a"), record("b")], folder="one", missing=[]),
+        run_of([record("a", verdict=Verdict.CRASH)], folder="two", missing=["onnx-node/b[npu]"]),
+    ]
+    found = {(r.cell, r.target): r.verdict for _, r in merge(runs).records}
+    assert found["onnx-node/b[npu]", "npu @ one"] is Verdict.PASS
+    assert found["onnx-node/b[npu]", "npu @ two"] is Verdict.NOT_RUN
+
+
+def test_a_shard_that_did_not_come_back_is_missing(record: MakeRecord, run_of: MakeRun) -> None:
+    def part(index: int, run: RunData) -> RunData:
+        shard = ShardInfo(index=index, count=3, plan="whole", cells=6)
+        return msgspec.structs.replace(run, info=msgspec.structs.replace(run.info, shard=shard))
+
+    shards = [
+        part(1, run_of([record("a"), record("b")], folder="one", missing=[])),
+        part(2, run_of([record("c")], folder="two", missing=["onnx-node/d[npu]"])),
+        part(3, run_of([record("e"), record("f")], folder="three", missing=[])),
+    ]
+    whole = merge(shards)
+    assert (whole.planned, len(whole.records), whole.complete, whole.notices) == (6, 6, False, ())
+    run = merge(shards[:2])
+    assert (run.planned, len(run.records), run.complete) == (6, 4, False)
+    assert run.notices[0] == "shard 3 of 3 is missing: 2 planned cells not run."
+
+
+def test_runs_of_one_name_are_told_apart(record: MakeRecord, run_of: MakeRun) -> None:
+    runs = [
+        run_of([record("a")], folder="monday/run", plan="1"),
+        run_of([record("b")], folder="tuesday/run", plan="2"),
+        run_of([record("c")], folder="elsewhere", plan="3"),
+    ]
+    assert merge(runs).names == ("monday/run", "tuesday/run", "elsewhere")
 
 
 def test_environments_are_kept_apart_where_they_differ(record: MakeRecord, run_of: MakeRun) -> None:

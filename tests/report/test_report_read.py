@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from harness.core.errors import UsageError
@@ -19,6 +20,24 @@ def test_a_run_folder_comes_back_as_it_was_written(record: MakeRecord, write_run
     assert run.records == tuple(records)
     assert run.info.cells == 2
     assert not run.torn
+
+
+def test_a_compact_run_lacks_frontiers_and_shares_what_is_equal(
+    record: MakeRecord, write_run: WriteRun
+) -> None:
+    records = [record("a", bits=9.0), record("b", bits=7.0)]
+    with_frontier = [
+        msgspec.structs.replace(
+            one, outputs=(msgspec.structs.replace(one.outputs[0], frontier=((1e-5, 0.0),)),)
+        )
+        for one in records
+    ]
+    folder = write_run("run", with_frontier)
+    assert read_run(folder).records == tuple(with_frontier)
+    first, second = read_run(folder, compact=True).records
+    assert (first, second) == tuple(records)
+    assert first.axes is second.axes
+    assert first.placement is second.placement
 
 
 def test_a_torn_last_line_is_tolerated_and_told(record: MakeRecord, write_run: WriteRun) -> None:
@@ -82,7 +101,7 @@ def test_all_missing_files_are_named_at_once(tmp_path: Path, record: MakeRecord,
         render([tmp_path / "nowhere", empty, half, broken], tmp_path / "out")
     assert [Path(problem.where) for problem in error.value.problems] == [
         tmp_path / "nowhere",
-        empty / "run.json",
+        empty,
         half / "records.jsonl",
         broken / "run.json",
     ]

@@ -7,14 +7,18 @@ from syrupy.assertion import SnapshotAssertion
 
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
-from harness.report import details, view
+from harness.report import details, grid
 from harness.report.environment import environment_table
 from harness.report.groups import SHOWN_CELLS, SHOWN_GROUPS
 from harness.report.merge import Environment, MergedRun
-from harness.report.view import build_report
+from harness.report.view import Report, build_report
 
 MakeRecord = Callable[..., Record]
 Merged = Callable[..., MergedRun]
+
+
+def detailed(report: Report) -> list[details.CellDetail]:
+    return [cell for page in report.details for section in page.sections for cell in section.details]
 
 
 def nothing(_folder: Path, _record: Record) -> str:
@@ -34,15 +38,15 @@ def test_the_view_model_of_a_small_run(
         record("light_resnet50", suite="onnx-light", verdict=Verdict.FALLBACK),
     ]
     run = merged(records, planned=9, complete=False, targets={"npu": {"versions": {"onnxruntime": "1.31.1"}}})
-    report = build_report(run, lambda _folder, found: f"output of {found.model}" if found.cause else "")
+    report = build_report(run, lambda _folder, found: f"output of {found.model}" if found.cause else "", {})
     assert msgspec.to_builtins(report, enc_hook=str) == snapshot
 
 
 def test_planned_recorded_and_not_run(record: MakeRecord, merged: Merged) -> None:
     records = [record("a"), record("b", verdict=Verdict.NOT_RUN)]
-    report = build_report(merged(records, planned=5), nothing)
+    report = build_report(merged(records, planned=5), nothing, {})
     assert (report.planned, report.recorded, report.not_run, report.complete) == (5, 1, 4, False)
-    whole = build_report(merged([record("a")]), nothing)
+    whole = build_report(merged([record("a")]), nothing, {})
     assert (whole.planned, whole.recorded, whole.not_run, whole.complete) == (1, 1, 0, True)
 
 
@@ -53,7 +57,7 @@ def test_every_failure_is_in_one_list(record: MakeRecord, merged: Merged) -> Non
         record("mended", expected=False),
         record("fine"),
     ]
-    report = build_report(merged(records), nothing)
+    report = build_report(merged(records), nothing, {})
     lists = (report.unexpected_failures, report.unexpected_others, report.expected_failures)
     assert [[cell.record.model for group in found.shown for cell in group.cells] for found in lists] == [
         ["new"],
@@ -61,7 +65,10 @@ def test_every_failure_is_in_one_list(record: MakeRecord, merged: Merged) -> Non
         ["known"],
     ]
     assert report.unexpected == 2
-    assert [section.title for section in report.sections] == ["Unexpected", "Failed as expected"]
+    assert [section.title for page in report.details for section in page.sections] == [
+        "Unexpected",
+        "Failed as expected",
+    ]
 
 
 def test_reasons_that_differ_in_figures_are_one_group(record: MakeRecord, merged: Merged) -> None:
@@ -71,7 +78,7 @@ def test_reasons_that_differ_in_figures_are_one_group(record: MakeRecord, merged
     ]
     records.append(record("crash1", verdict=Verdict.CRASH, cause="SIGSEGV", reason="died"))
     records.append(record("crash2", verdict=Verdict.CRASH, cause="SIGABRT", reason="died"))
-    found = build_report(merged(records), nothing).unexpected_failures
+    found = build_report(merged(records), nothing, {}).unexpected_failures
     assert [(g.count, g.cause, g.varies) for g in found.shown] == [
         (300, "", True),
         (1, "SIGSEGV", False),
@@ -88,7 +95,7 @@ def test_endless_different_reasons_do_not_fill_the_page(record: MakeRecord, merg
         record(name, target="gpu", verdict=Verdict.UNAVAILABLE, cause="no_device", reason=name)
         for name in names
     ]
-    report = build_report(merged(failing + absent), nothing)
+    report = build_report(merged(failing + absent), nothing, {})
     assert len(report.unexpected_failures.shown) == SHOWN_GROUPS
     assert report.unexpected_failures.more == len(names) - SHOWN_GROUPS
     assert [row.count for row in report.unavailable] == [1, 1, 1, 1, 1, len(names) - 5]
@@ -98,7 +105,8 @@ def test_endless_different_reasons_do_not_fill_the_page(record: MakeRecord, merg
 def test_details_go_to_the_most_urgent_cells_first(
     record: MakeRecord, merged: Merged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(view, "MAX_DETAILS_CHARS", 1_500)
+    monkeypatch.setattr(details, "MAX_DETAILS_CHARS", 800)
+    monkeypatch.setattr(details, "MAX_DETAIL_PAGES", 1)
     monkeypatch.setattr(details, "MAX_CAPTURED_CHARS", 5)
     records = [
         record("a", verdict=Verdict.INVALID_MODEL),
@@ -106,20 +114,77 @@ def test_details_go_to_the_most_urgent_cells_first(
         record("c", verdict=Verdict.ERROR, expected=True),
         record("d", verdict=Verdict.ERROR),
     ]
-    report = build_report(merged(records), lambda _folder, found: f"from {found.model}")
-    shown = {cell.cell: cell.captured for section in report.sections for cell in section.details}
+    report = build_report(merged(records), lambda _folder, found: f"from {found.model}", {})
+    shown = {cell.cell: cell.captured for cell in detailed(report)}
     assert shown == {"onnx-node/d[npu]": "from d", "onnx-node/c[npu]": ""}
     assert report.details_left_out == 2
-    squares = [row.cells[0] for row in report.suites[0].rows]
-    assert [bool(square and square.anchor) for square in squares] == [False, False, True, True]
+    squares = [row.cells[0] for row in report.models[0].suites[0].rows]
+    assert [bool(square and square.href) for square in squares] == [False, False, True, True]
+
+
+def test_details_and_models_are_spread_over_pages(
+    record: MakeRecord, merged: Merged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(details, "MAX_DETAILS_CHARS", 1500)
+    monkeypatch.setattr(grid, "MAX_SQUARES", 4)
+    records = [record(f"m{i}", verdict=Verdict.ERROR, suite="a" if i < 3 else "b") for i in range(7)]
+    records.append(record("m4", suite="b", target="gpu"))
+    report = build_report(merged(records), nothing, {})
+    assert [page.file for page in report.details] == ["cells.html", "cells-2.html", "cells-3.html"]
+    assert len(detailed(report)) == 7
+    pages = [(page.file, [(s.name, len(s.rows), s.models) for s in page.suites]) for page in report.models]
+    assert pages == [
+        ("models.html", [("a", 2, 3)]),
+        ("models-2.html", [("a", 1, 3), ("b", 1, 4)]),
+        ("models-3.html", [("b", 2, 4)]),
+        ("models-4.html", [("b", 1, 4)]),
+    ]
+    assert (report.models[1].first, report.models[1].last, report.models[1].models) == ("a/m2", "b/m3", 2)
+    assert [found.cell for found in report.models[2].records] == [
+        "b/m4[npu]",
+        "b/m4[gpu]",
+        "b/m5[npu]",
+    ]
+    by_cell = {
+        cell.cell: f"{page.file}#{cell.anchor}"
+        for page in report.details
+        for s in page.sections
+        for cell in s.details
+    }
+    hrefs = [
+        cell.href
+        for page in report.models
+        for s in page.suites
+        for row in s.rows
+        for cell in row.cells
+        if cell and cell.href
+    ]
+    assert sorted(hrefs) == sorted(by_cell.values())
+
+
+def test_lanes_can_be_chosen_by_target_and_by_axis(record: MakeRecord, merged: Merged) -> None:
+    records = [
+        record(target="a"),
+        record(target="a", axes={"precision": "fp16"}),
+        record(target="b", axes={"option.streams": "2"}),
+    ]
+    filters = build_report(merged(records), nothing, {}).lane_filters
+    assert {found.name: dict(found.choices) for found in filters} == {
+        "target": {"a": (0, 1), "b": (2,)},
+        "option.streams": {"not set": (0, 1), "2": (2,)},
+        "precision": {"fp32": (0, 2), "fp16": (1,)},
+    }
+    assert build_report(merged([record()]), nothing, {}).lane_filters == ()
 
 
 def test_the_command_names_just_this_cell(record: MakeRecord, merged: Merged) -> None:
     records = [
         record("sub dir/a[1]*.onnx", suite="my models", target="t'; rm -rf ~", verdict=Verdict.ERROR),
     ]
-    (section,) = build_report(merged(records), nothing).sections
-    assert section.details[0].command == (
+    report = build_report(merged(records), nothing, {})
+    (cell,) = detailed(report)
+    assert report.unexpected_failures.shown[0].command == cell.command
+    assert cell.command == (
         "ep-harness run matrices/local.toml --target 't'\"'\"'; rm -rf ~' "
         "--model 'my models/sub dir/a[[]1][*].onnx'"
     )
@@ -127,18 +192,18 @@ def test_the_command_names_just_this_cell(record: MakeRecord, merged: Merged) ->
 
 def test_targets_stand_in_the_order_of_the_matrix(record: MakeRecord, merged: Merged) -> None:
     run = merged([record(target="a"), record(target="b"), record(target="c")], targets={"c": {}, "b": {}})
-    assert [lane.target for lane in build_report(run, nothing).lanes] == ["c", "b", "a"]
+    assert [lane.target for lane in build_report(run, nothing, {}).lanes] == ["c", "b", "a"]
     listed = msgspec.structs.replace(run, matrix={"path": "C:\\m\\local.toml", "targets": [{"name": "b"}]})
-    report = build_report(listed, nothing)
+    report = build_report(listed, nothing, {})
     assert [lane.target for lane in report.lanes] == ["b", "c", "a"]
     assert report.name == "local.toml"
 
 
 def test_a_model_without_a_record_leaves_its_square_empty(record: MakeRecord, merged: Merged) -> None:
-    report = build_report(merged([record("a"), record("b", target="gpu")]), nothing)
-    rows = [[cell is not None for cell in row.cells] for row in report.suites[0].rows]
+    report = build_report(merged([record("a"), record("b", target="gpu")]), nothing, {})
+    rows = [[cell is not None for cell in row.cells] for row in report.models[0].suites[0].rows]
     assert rows == [[True, False], [False, True]]
-    assert [share.text for share in report.suites[0].passed] == ["1 of 1 (100%)", "1 of 1 (100%)"]
+    assert [share.text for share in report.models[0].suites[0].passed] == ["1 of 1 (100%)", "1 of 1 (100%)"]
 
 
 def test_environments_are_flattened_side_by_side() -> None:

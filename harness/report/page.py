@@ -1,0 +1,117 @@
+"""A template -> one self-contained HTML page: its own style and script, and nothing from anywhere else."""
+
+import base64
+import hashlib
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup, escape
+
+from harness.core.errors import Problem, UsageError, one_line
+from harness.core.text import visible
+from harness.data_files import data_root
+from harness.report.tone import SYMBOLS, TONES, spoken, tone
+
+_MAX_CHARS = 5_000
+"""Longest single text in a page: above an excerpt of captured output, below what bloats the page."""
+
+GENERATOR = "ort-ep-harness"
+"""What a page names as its maker."""
+
+
+class Pages:
+    """Makes pages from templates.
+
+    Everything a model or provider said is escaped, and its control characters are spelled out. The content
+    security policy of a page names its style and script by hash and forbids the rest.
+
+    Args:
+        templates: Folder whose files take the place of the shipped ones of the same name.
+
+    Raises:
+        UsageError: There is no such folder.
+    """
+
+    def __init__(self, templates: Path | None = None) -> None:
+        if templates is not None and not templates.is_dir():
+            what = "there is no such folder of templates"
+            raise UsageError(Problem(where=str(templates), what=what, hint="name an existing folder"))
+        self._templates = templates
+        folders = [*([] if templates is None else [templates]), data_root() / "report_templates"]
+        self._loader = jinja2.FileSystemLoader(folders, encoding="utf-8")
+        self._environment = jinja2.Environment(
+            loader=self._loader,
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            finalize=_finalize,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters.update(tone=tone, spoken=spoken, number=_number, one_line=one_line)
+        self._environment.globals.update(
+            tones=TONES, symbols=SYMBOLS, version=_version(), generator=GENERATOR
+        )
+
+    def make(self, template: str, *, scripts: tuple[str, ...] = ("report.js",), **context: object) -> str:
+        """Make one page.
+
+        Args:
+            template: Name of the page's template, which extends ``page.html``.
+            scripts: Scripts of the page, in this order.
+            context: What the template shows.
+
+        Raises:
+            UsageError: A template is wrong.
+        """
+        try:
+            style, script = self._inline("report.css"), self._inline(*scripts)
+            return self._environment.get_template(template).render(
+                style=style, script=script, style_hash=_hash(style), script_hash=_hash(script), **context
+            )
+        except (jinja2.TemplateError, UnicodeDecodeError) as error:
+            raise UsageError(self._problem(error, template)) from error
+
+    def _inline(self, *names: str) -> Markup:
+        # Files as they stand: nothing in them comes from a run. The newline at the start belongs to the
+        # element, so it is hashed too.
+        sources = (self._loader.get_source(self._environment, name)[0] for name in names)
+        return Markup("\n" + "\n".join(sources))  # noqa: S704
+
+    def _problem(self, error: Exception, template: str) -> Problem:
+        where = getattr(error, "filename", None) or getattr(error, "name", None) or template
+        line = getattr(error, "lineno", None)
+        shipped = "the shipped templates are wrong; reinstall ort-ep-harness"
+        return Problem(
+            where=f"{where}" + (f": line {line}" if line else ""),
+            what=f"the template is wrong: {one_line(error)}",
+            hint=shipped if self._templates is None else f"mend it in {self._templates}, or take it out",
+        )
+
+
+def _finalize(value: object) -> object:
+    # Here rather than in the templates, so that no expression of theirs can be forgotten.
+    return _safe(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+@lru_cache(maxsize=1024)
+def _safe(text: str) -> Markup:
+    # Kept for the few texts that stand in a page ten thousand times.
+    return escape(visible(text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"))
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def _hash(content: str) -> str:
+    digest = hashlib.sha256(content.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
+
+
+def _version() -> str:
+    try:
+        return version("ort-ep-harness")
+    except PackageNotFoundError:
+        return "(source checkout)"

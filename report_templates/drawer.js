@@ -1,0 +1,163 @@
+// A drawer shows everything recorded about the cell of a square. The records of the page travel in it,
+// compressed; they are unpacked when the first one is asked for, and shown as text, never as markup.
+
+const drawer = document.getElementById("drawer");
+let unpacked = null;
+
+async function unpack() {
+  const packed = Uint8Array.from(atob(document.getElementById("archive").textContent), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return (await new Response(stream).text()).split("\n");
+}
+
+async function entry(number) {
+  unpacked ??= unpack();
+  return JSON.parse((await unpacked)[number]);
+}
+
+// Colours of a terminal go; what cannot be seen is spelled out, as everywhere in the report.
+const ANSI = /\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])/g;
+const INVISIBLE = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\p{Cs}\u{e0000}-\u{e0fff}]/gu;
+function visible(text) {
+  return text.replace(ANSI, "").replace(INVISIBLE, (c) => `\\u${c.codePointAt(0).toString(16).padStart(4, "0")}`);
+}
+
+function element(name, text, className = "") {
+  const made = document.createElement(name);
+  made.textContent = visible(String(text));
+  made.className = className;
+  return made;
+}
+
+function shownValue(value) {
+  if (value === null) {
+    return "–";
+  }
+  if (typeof value === "number") {
+    return Number.isInteger(value) ? value.toLocaleString("en") : Number(value.toPrecision(4)).toString();
+  }
+  if (Array.isArray(value)) {
+    return value.map(shownValue).join(", ");
+  }
+  if (typeof value === "object") {
+    return Object.entries(value).map(([key, inner]) => `${key} ${shownValue(inner)}`).join(", ");
+  }
+  return String(value);
+}
+
+function isTable(value) {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => item !== null && typeof item === "object");
+}
+
+function tableOf(rows) {
+  const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const table = document.createElement("table");
+  table.className = "metrics";
+  const head = table.createTHead().insertRow();
+  head.append(...keys.map((key) => element("th", key.replaceAll("_", " "))));
+  const body = table.createTBody();
+  for (const row of rows) {
+    body.insertRow().append(...keys.map((key) => element("td", shownValue(row[key] ?? null))));
+  }
+  const box = document.createElement("div");
+  box.className = "scroll";
+  box.append(table);
+  return box;
+}
+
+function pairs(record, path = "") {
+  return Object.entries(record).flatMap(([key, value]) => {
+    const name = `${path}${key.replaceAll("_", " ")}`;
+    const nested = value !== null && typeof value === "object" && !Array.isArray(value);
+    return nested && !path ? pairs(value, `${name}: `) : [[name, value]];
+  });
+}
+
+const every = suites.flatMap(({ rows }) => rows);
+
+function numberOf(cell) {
+  const { first, cells } = every.find(({ row }) => row === cell.parentElement);
+  return first + cells.slice(0, cells.indexOf(cell)).filter((other) => other.className).length;
+}
+
+function squareOf(number) {
+  const { first, cells } = every.findLast((row) => row.first <= number && row.cells.some((cell) => cell.className));
+  return cells.filter((cell) => cell.className)[number - first];
+}
+
+async function open(cell) {
+  const number = numberOf(cell);
+  const [command, { schema, cell: id, verdict, ...record }] = await entry(number);
+  const close = element("button", "Close", "close");
+  close.type = "button";
+  close.addEventListener("click", () => drawer.close());
+  const title = element("h2", verdict.replaceAll("_", " "));
+  title.id = "drawer-title";
+  const list = document.createElement("dl");
+  const tables = [];
+  for (const [key, value] of pairs(record)) {
+    if (isTable(value)) {
+      tables.push(element("h3", key), tableOf(value));
+    } else {
+      list.append(element("dt", key), element("dd", shownValue(value)));
+    }
+  }
+  const code = element("code", command, "command");
+  const again = document.createElement("p");
+  again.append(code, " ", copyButton(code));
+  const parts = [close, title, element("p", id, "id"), again, list, ...tables];
+  const link = cell.querySelector("a");
+  if (link) {
+    const more = document.createElement("p");
+    more.append(Object.assign(element("a", "Its place among the details, with what the process printed"), { href: link.href }));
+    parts.splice(4, 0, more);
+  }
+  drawer.className = toneOf(cell);
+  drawer.replaceChildren(...parts);
+  drawer.showModal();
+  drawer.scrollTop = 0;
+  besides.set("cell", id);
+  keep();
+}
+
+// A link to a cell opens it, where it is on this page.
+async function openAsked(id) {
+  unpacked ??= unpack();
+  const number = (await unpacked).findIndex((line) => line && JSON.parse(line)[1].cell === id);
+  if (number >= 0) {
+    const cell = squareOf(number);
+    cell.scrollIntoView({ block: "center" });
+    open(cell);
+  }
+}
+
+// A browser that cannot unpack follows the links to the details instead.
+const unpacks = "DecompressionStream" in window;
+
+grid.addEventListener("click", (event) => {
+  const cell = event.target.closest("tbody tr:not(.suite) td");
+  if (unpacks && cell?.className && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+    event.preventDefault();
+    focusOn(cell);
+    open(cell);
+  }
+});
+grid.addEventListener("keydown", (event) => {
+  const cell = event.target.closest("td");
+  if (unpacks && event.key === "Enter" && cell?.className) {
+    event.preventDefault();
+    open(cell);
+  }
+});
+drawer.addEventListener("click", (event) => {
+  if (event.target === drawer) {
+    drawer.close();
+  }
+});
+drawer.addEventListener("close", () => {
+  besides.delete("cell");
+  keep();
+});
+if (unpacks && asked) {
+  openAsked(asked);
+}

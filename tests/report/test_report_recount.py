@@ -1,0 +1,86 @@
+"""The overview, counted again from ``records.jsonl`` by other means than the product's."""
+
+import html
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.core.record import Record
+from harness.core.verdict import Verdict
+from harness.report import render
+
+MakeRecord = Callable[..., Record]
+WriteRun = Callable[..., Path]
+
+COLUMNS = ("Passed", "Passed in part", "Untested", "Unsupported", "Failed")
+
+
+def test_every_figure_of_the_overview_is_what_the_records_say(
+    record: MakeRecord, write_run: WriteRun
+) -> None:
+    draw = random.Random(7)  # noqa: S311 - a choice of verdicts, the same in each run
+    targets: dict[str, list[Verdict]] = {
+        "mixed": [verdict for verdict in Verdict if verdict is not Verdict.NOT_RUN],
+        "good": [Verdict.PASS],
+        "bad": [Verdict.CRASH, Verdict.HANG],
+        "absent": [Verdict.UNAVAILABLE],
+        "nearly": [Verdict.PASS] * 400 + [Verdict.FALLBACK],
+    }
+    records = [
+        record(f"m{i}", target=target, verdict=draw.choice(verdicts), axes={"precision": precision})
+        for target, verdicts in targets.items()
+        for precision in ("fp32", "fp16")
+        for i in range(700)
+    ]
+    run = write_run("run", records)
+    shown = overview(render([run], run / "report"))
+    rows = [json.loads(line) for line in (run / "records.jsonl").read_text("utf-8").splitlines()]
+    lanes = {(row["target"], row["axes"]["precision"]) for row in rows}
+    assert len(shown) == len(lanes) == 10
+    for target, precision in lanes:
+        its = [r for r in rows if r["target"] == target and r["axes"]["precision"] == precision]
+        families = Counter(row["family"] for row in its)
+        tried = len(its) - families["skipped"] - families["excluded"]
+        partly = sum(row["verdict"] == "pass_partial" for row in its)
+        counts = (
+            families["passed"] - partly,
+            partly,
+            families["untested"],
+            families["unsupported"],
+            families["failed"],
+        )
+        row = shown[target if precision == "fp32" else f"{target} precision=fp16"]
+        for column, count in zip(COLUMNS, counts, strict=True):
+            assert row[column] == expected(count, tried), (target, precision, column)
+        assert row["Tried"] == f"{tried:,} of {len(its):,} planned"
+
+
+def expected(count: int, tried: int) -> str:
+    if not tried:
+        return "0 no data"
+    share = f"{round(100 * count / tried, 1):.1f}%"
+    if count in {0, tried}:
+        share = "100%" if count else "0%"
+    elif share in {"100.0%", "0.0%"}:
+        share = "99.9%" if share == "100.0%" else "0.1%"
+    return f"{count:,} of {tried:,} · {share}"
+
+
+def overview(page: Path) -> dict[str, dict[str, str]]:
+    """Lane -> column -> text of its row in the summary."""
+    summary = page.read_text("utf-8").partition('<section id="summary">')[2].partition("</section>")[0]
+    found = {}
+    for body in summary.split("<tbody>")[1:]:
+        name, setting = (
+            re.search(rf'<span class="{part}">(.*?)</span>', body) for part in ("name", "setting")
+        )
+        assert name
+        lane = name[1] + (f" {setting[1]}" if setting else "")
+        cells = re.findall(r'<td class="num" data-label="([^"]*)">(.*?)</td>', body, re.DOTALL)
+        found[lane] = {
+            label: " ".join(html.unescape(re.sub(r"<[^>]*>", " ", cell)).split()) for label, cell in cells
+        }
+    return found

@@ -1,0 +1,44 @@
+from typing import Any
+
+import pytest
+
+from harness.core.record import SCHEMA, Record
+from harness.core.verdict import Family, Verdict
+from harness.report.scenario import scenario_facts
+
+
+def record(scenario: str, facts: dict[str, Any]) -> Record:
+    return Record(
+        schema=SCHEMA,
+        cell="s/m[t]",
+        suite="s",
+        model="m",
+        target="t",
+        provider="p",
+        verdict=Verdict.PASS,
+        family=Family.PASSED,
+        expected=True,
+        axes={"scenario": scenario},
+        scenario=facts,
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        ({}, ""),
+        ({"shapes": ("given", "batch=2")}, "x: shapes given, batch=2"),
+        ({"run_ms": (1.23456, 40.0)}, "x: run 1.23, 40 ms"),
+        ({"context_bytes": 123456, "embedded": True}, "x: context 123,456 bytes; embedded yes"),
+        ({"growth_mib": 0.5, "on_device": False}, "x: growth 0.5 MiB; on device no"),
+        ({"disabled_optimizers": ()}, "x: disabled optimizers none"),
+    ],
+)
+def test_facts_are_told_in_one_line(facts: dict[str, Any], text: str) -> None:
+    assert dict(scenario_facts(record("x", facts))) == ({"Scenario": text} if text else {})
+
+
+def test_a_hostile_fact_stays_in_its_line() -> None:
+    ((_, text),) = scenario_facts(record("x", {"reason": "a\nb" * 1000}))
+    assert "\n" not in text
+    assert len(text) <= 600
