@@ -51,6 +51,7 @@ runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 LARGEST = 100_000
 COLLECT_LIMIT_S = 6.0
 CELL_LIMIT_MS = 0.5
+REPORT_LIMIT_S = 20.0
 PEAK_LIMIT_MB = 600
 GROWTH_LIMIT = 12
 
@@ -84,6 +85,7 @@ def judged(costs: dict[int, dict[str, Cost]]) -> bool:
         met &= verdict("seconds to collect 100,000 cells", steps["collect"].wall_s, COLLECT_LIMIT_S)
         cell_ms = 1000 * steps["pytest"].wall_s / LARGEST
         met &= verdict("ms per cell through pytest", cell_ms, CELL_LIMIT_MS)
+        met &= verdict("seconds to render 100,000 cells", steps["report"].wall_s, REPORT_LIMIT_S)
         peak_mb = max(cost.peak_mb for cost in steps.values())
         met &= verdict("MB of memory at most", peak_mb, PEAK_LIMIT_MB)
         if LARGEST // 10 in costs:

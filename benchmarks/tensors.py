@@ -34,7 +34,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.agent.agent import REPEAT_LIMIT_MS, to_wire
+from harness.agent.run import REPEAT_LIMIT_MS
+from harness.agent.wire import to_wire
 from harness.core.value import Tensor, tensor
 from harness.corpus.case import Case, DataSet, load_case
 from harness.corpus.suites import open_folder

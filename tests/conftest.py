@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine import uv
+
+# How long an example takes is no matter: machines that run tests are slow, and busy.
+settings.register_profile("harness", deadline=None)
+settings.load_profile("harness")
 
 
 @pytest.fixture(scope="session")

@@ -155,8 +155,9 @@ def _along(axis: int, part: slice) -> tuple[slice, ...]:
 
 
 def _close(found: Wide, right: Wide, tolerance: Tolerance) -> NDArray[np.bool_]:
-    near: NDArray[np.bool_] = np.abs(found - right) <= tolerance.atol + tolerance.rtol * np.abs(right)
-    return near | (found == right) | (np.isnan(found) & np.isnan(right))
+    near = np.abs(found - right) <= tolerance.atol + tolerance.rtol * np.abs(right)
+    close: NDArray[np.bool_] = near | (found == right) | (np.isnan(found) & np.isnan(right))
+    return close
 
 
 def _alike(found: Wide, right: Wide, tolerance: Tolerance) -> bool:

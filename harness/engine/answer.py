@@ -10,13 +10,27 @@ from harness.core.tolerance import Tolerance, computing_precision, default_toler
 from harness.corpus.case import Case
 from harness.engine.compare_sets import compare_sets
 from harness.engine.essence import essence
-from harness.engine.outcome import Died, Hung, Outcome, Raised, Ran, Rejected, Unavailable, Unfeedable
+from harness.engine.judge import at_data_set
+from harness.engine.outcome import (
+    Died,
+    Hung,
+    Outcome,
+    Raised,
+    Ran,
+    Rejected,
+    Unavailable,
+    Unfeedable,
+    Unsupported,
+)
 from harness.golden.golden import Golden
 
 RANDOM_OPERATORS = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
 """Operators whose generator the standard leaves open, a seed or not: their values judge nobody."""
+
+UNREPEATABLE = "the CPU EP itself gives another result each time"
+"""Why a golden is disputed whose values lie apart, run for run."""
 
 
 def golden_of(outcome: Outcome, case: Case) -> Golden:
@@ -30,12 +44,13 @@ def _answer(outcome: Outcome, case: Case) -> Golden:
             return Golden(status="ok", outputs=outcome.outputs)
         case Raised():
             message = essence(f"{outcome.kind}: {outcome.message}", case.model_path)
-            return Golden(status="refused", message=message)
+            message = one_line(at_data_set(case, outcome.data_set) + message)
+            return Golden(status="refused", message=message, data_set=outcome.data_set)
         case Died():
             message = f"the CPU EP crashed: {outcome.cause}"
         case Hung():
             message = f"the CPU EP hung in phase {outcome.phase}"
-        case Unfeedable():
+        case Unfeedable() | Unsupported():
             message = outcome.message
         case Unavailable() | Rejected():
             message = f"there is no CPU EP: {outcome.reason}"
@@ -52,7 +67,7 @@ def _dispute(outcome: Outcome, case: Case) -> str:
     precision = computing_precision(case.facts.float_types, "float32")
     ours = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
     if outcome.second is not None and compare_all(outcome.outputs[0], outcome.second, ours).verdict:
-        return "the CPU EP itself gives another result each time"
+        return UNREPEATABLE
     expected = tuple(data_set.expected for data_set in case.data_sets)
     disagreement = compare_sets(expected, outcome.outputs, _forgiving(case, ours), only_known=True)
     if disagreement.verdict is None:

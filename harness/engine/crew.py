@@ -166,7 +166,9 @@ class Crew:
 
     def _take_slot(self, lane: Lane, device: str, others: list[Worker]) -> tuple[bool, Slot | None]:
         try:
-            slot = self._slots.take(device, lane.slots)
+            # Alone means: no process of another run on it, either.
+            take = self._slots.take_all if lane.alone else self._slots.take
+            slot = take(device, lane.slots)
         except OSError as error:
             self._tell_once(f"devices cannot be locked against other runs: {one_line(error)}")
             return True, None

@@ -55,24 +55,46 @@ class Slots:
         Raises:
             OSError: The folder cannot be written.
         """
+        for number in range(count):
+            lock = self._lock(device, number)
+            if lock is not None:
+                return Slot(device=device, locks=(lock,))
+        return None
+
+    def take_all(self, device: str, count: int) -> "Slot | None":
+        """All slots of a device that has ``count`` of them, as one; None where one is taken.
+
+        Raises:
+            OSError: The folder cannot be written.
+        """
+        locks: list[filelock.BaseFileLock] = []
+        for number in range(count):
+            lock = self._lock(device, number)
+            if lock is None:
+                for taken in locks:
+                    taken.release()
+                return None
+            locks.append(lock)
+        return Slot(device=device, locks=tuple(locks))
+
+    def _lock(self, device: str, number: int) -> filelock.BaseFileLock | None:
         self._folder.mkdir(parents=True, exist_ok=True)
         name = hashlib.sha256(device.encode()).hexdigest()[:16]
-        for number in range(count):
-            lock = filelock.FileLock(self._folder / f"{name}.{number}.lock", timeout=0, thread_local=False)
-            try:
-                lock.acquire()
-            except filelock.Timeout:
-                continue
-            return Slot(device=device, lock=lock)
-        return None
+        lock = filelock.FileLock(self._folder / f"{name}.{number}.lock", timeout=0, thread_local=False)
+        try:
+            lock.acquire()
+        except filelock.Timeout:
+            return None
+        return lock
 
 
 class Slot(msgspec.Struct, frozen=True, kw_only=True):
-    """One process's place on a device."""
+    """One process's place on a device, or all of it."""
 
     device: str
-    lock: filelock.BaseFileLock
+    locks: tuple[filelock.BaseFileLock, ...]
 
     def release(self) -> None:
         """Give it back."""
-        self.lock.release()
+        for lock in self.locks:
+            lock.release()

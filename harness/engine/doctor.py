@@ -9,6 +9,7 @@ import msgspec
 
 from harness.catalog.catalog import load_catalog
 from harness.catalog.provider import Provider
+from harness.core.structure import OPTION
 from harness.core.verdict import Cause, Verdict
 from harness.engine.advice import Trouble, next_step
 from harness.engine.drivers import driver_versions, seen_devices
@@ -16,7 +17,6 @@ from harness.engine.job import CPU, is_local
 from harness.engine.plugins import installed_plugins
 from harness.engine.trial import Found, Trial, Way
 from harness.plan.matrix import Matrix
-from harness.plan.structure import OPTION
 from harness.plan.target import Target
 
 HERE = "here/"

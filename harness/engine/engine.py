@@ -17,9 +17,10 @@ from typing import Any
 
 import msgspec
 
-from harness.agent.agent import NoRoomError
+from harness.agent.errors import NoRoomError
 from harness.core.cell import Cell
 from harness.core.errors import one_line
+from harness.core.scenario import session_of
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
@@ -43,6 +44,7 @@ from harness.engine.outcome import (
     Rejected,
     Unavailable,
     Unfeedable,
+    Unsupported,
     from_result,
 )
 from harness.engine.process import ENDED
@@ -53,6 +55,7 @@ from harness.engine.worker import Task, Worker
 from harness.golden.provenance import provenance
 from harness.golden.store import GoldenStore
 from harness.plan.file_format import Timeouts
+from harness.plan.matrix import LatencySettings
 from harness.plan.plan import Plan
 from harness.plan.target import is_fixed
 
@@ -77,6 +80,8 @@ class Engine:
         processes: Target processes at once that compute on this machine; by default one for each processor.
             Those that ask the CPU provider for goldens come on top.
         durations_ms: Id of a cell -> what it took before; decides what is begun first.
+        measures: Whether latency is measured where the matrix asks for it; false where this is not the only
+            engine at work on the run.
     """
 
     def __init__(
@@ -85,8 +90,11 @@ class Engine:
         suites: Mapping[str, Suite],
         processes: int | None = None,
         durations_ms: Mapping[str, float] | None = None,
+        *,
+        measures: bool = True,
     ) -> None:
         self._plan = plan
+        self._measures = measures
         self._durations_ms = durations_ms or {}
         self._inbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         self._outbox: queue.SimpleQueue[Event | _End] = queue.SimpleQueue()
@@ -113,6 +121,17 @@ class Engine:
     def submit(self, cells: Iterable[Cell]) -> None:
         """Queue cells; each will come back as one ``Finished`` event."""
         self._inbox.put(("submit", tuple(cells)))
+
+    def ask(self, target: str, models: Iterable[tuple[str, str]]) -> None:
+        """Have the CPU provider of a target's runtime compute models, known or not.
+
+        Each comes back as one ``Answered`` event; what the target's own provider is does not matter.
+
+        Args:
+            target: Its name; nothing else may be asked or submitted of it.
+            models: Pairs of a suite and a model.
+        """
+        self._inbox.put(("ask", target, tuple(models)))
 
     def drain(self) -> None:
         """Nothing more will be submitted: ``events`` ends once everything queued has its record."""
@@ -202,6 +221,8 @@ class Engine:
         kind = message[0]
         if kind == "submit":
             self._submit(message[1])
+        elif kind == "ask":
+            self._ask(message[1], message[2])
         elif kind == "drain":
             self._draining = True
         elif kind == "heard":
@@ -231,6 +252,15 @@ class Engine:
                 self._slow_ones_first(lane)
             self._crew.sort()
 
+    def _ask(self, name: str, models: tuple[tuple[str, str], ...]) -> None:
+        target = self._plan.target(name)
+        lane = Lane(name, cpu_configuration(target.runtime), target.timeouts_s, target.workers)
+        lane.queue.extend(
+            Task(suite=suite, model=model, runtime=target.runtime, wanted=True) for suite, model in models
+        )
+        self._docket.open += len(models)
+        self._open(("asked", name), lane)
+
     def _slow_ones_first(self, lane: Lane) -> None:
         """Several workers end at about the same time if the longest cells do not come last."""
         if lane.width > 1:
@@ -256,10 +286,16 @@ class Engine:
         self._lanes[key].queue.append(task)
 
     def _lane_of(self, cell: Cell) -> Lane:
-        key = (cell.target, tuple(pair for pair in cell.axes if is_fixed(pair[0])))
+        measured = self._latency(cell) is not None
+        key = (cell.target, tuple(pair for pair in cell.axes if is_fixed(pair[0])), measured)
         if key not in self._lanes:
-            self._open(key, self._lane(cell, configuration(self._plan.target(cell.target), cell)))
+            config = configuration(self._plan.target(cell.target), cell)
+            self._open(key, self._lane(cell, config, alone=measured))
         return self._lanes[key]
+
+    def _latency(self, cell: Cell) -> LatencySettings | None:
+        """How the latency of a cell is measured; None where it is not."""
+        return self._plan.latency(cell) if self._measures else None
 
     def _lane_of_baseline(self, cell: Cell) -> Lane:
         doubt = self._effects.doubt(cell)
@@ -269,17 +305,20 @@ class Engine:
             self._open(key, self._lane(cell, config))
         return self._lanes[key]
 
-    def _lane(self, cell: Cell, config: Configuration) -> Lane:
+    def _lane(self, cell: Cell, config: Configuration, *, alone: bool = False) -> Lane:
         target = self._plan.target(cell.target)
-        return Lane(
+        alone = alone or target.alone
+        lane = Lane(
             target.name,
             config,
             target.timeouts_s,
-            1 if target.alone else target.workers,
+            1 if alone else target.workers,
             device=device_of(target, cell),
-            alone=target.alone,
+            alone=alone,
             renew_after=target.renew_after,
         )
+        lane.slots = target.workers  # however few of them are used
+        return lane
 
     def _open(self, key: tuple[object, ...], lane: Lane) -> None:
         self._lanes[key] = lane
@@ -320,7 +359,7 @@ class Engine:
     def _must_wait(self, lane: Lane, worker: Worker) -> bool:
         """Where nothing else may run meanwhile, a task waits for its golden, and for the task before."""
         if not lane.alone:
-            return False
+            return self._docket.depends(lane.queue[0]) and self._docket.foresee(lane.queue[0])
         # In this order: a question must neither be asked during the task before, nor be overlooked.
         return (
             bool(worker.hands)
@@ -337,16 +376,23 @@ class Engine:
         return True
 
     def _hand_over(self, lane: Lane, worker: Worker, task: Task) -> bool:
-        """Give a worker a task; False where its model cannot be read, which is its outcome."""
+        """Give a worker a task; False where its model cannot be read or played, which is its outcome."""
         case = self._docket.case(task)
-        if isinstance(case, ModelError):
+        if not isinstance(case, Case):
             self._docket.conclude(task, case)
             return False
         self._docket.foresee(task)
         cell = task.cell or task.compared
-        axes = dict(cell.axes) if cell else {}
+        axes = dict(cell.axes) if cell else {"scenario": session_of(task.scenario)}
         try:
-            message = job(case, axes, worker.tensors, local=is_local(lane.configuration.runtime))
+            message = job(
+                case,
+                axes,
+                worker.tensors,
+                local=is_local(lane.configuration.runtime),
+                scenario_settings=self._plan.matrix.scenarios.settings(task.scenario),
+                latency=self._latency(task.cell) if task.cell else None,
+            )
         except NoRoomError as error:
             self._docket.conclude(task, Unfeedable(message=str(error)))
             return False
@@ -413,7 +459,7 @@ class Engine:
 
     def _read(self, worker: Worker, result: dict[str, Any]) -> Outcome:
         try:
-            return from_result(result, worker.tensors)
+            return from_result(result, worker.tensors, worker.hands[0].scenario)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             # An agent that talks nonsense is a broken target, and must not break the run.
             return Raised(phase=Phase.RUN, kind=PROTOCOL_ERROR, message=one_line(error))
@@ -426,6 +472,8 @@ class Engine:
         if isinstance(outcome, Ran):
             timings = {**outcome.timings_ms, "teardown": after["teardown_ms"]}
             outcome = msgspec.structs.replace(outcome, timings_ms=timings, process=process)
+        elif isinstance(outcome, Unsupported):
+            outcome = msgspec.structs.replace(outcome, process=process)
         elif isinstance(outcome, Raised):
             outcome = msgspec.structs.replace(outcome, process=process, sick=one_line(after.get("sick", "")))
         if outcome is not None:

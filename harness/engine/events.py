@@ -6,6 +6,7 @@ import msgspec
 
 from harness.core.record import Record
 from harness.corpus.case import Case
+from harness.golden.golden import Golden
 
 
 class TargetReady(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,12 +31,32 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
         printed: What the process printed for this cell, at most some 16 KiB.
         case: The model with its inputs; None where it could not be read.
         outputs: The EP's outputs of the first data set; empty where there are none.
+        graph: The optimized model without its weights, where that was asked for.
     """
 
     record: Record
     printed: str = ""
     case: Case | None = None
     outputs: tuple[tuple[str, Any], ...] = ()
+    graph: bytes = b""
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """A CPU provider has answered what ``Engine.ask`` asked.
+
+    Attributes:
+        suite: The model's suite.
+        model: The model.
+        case: The model with its inputs; None where it could not be read.
+        golden: The answer; None where nobody could be asked.
+        problem: Why there is no answer; empty where there is one.
+    """
+
+    suite: str
+    model: str
+    case: Case | None = None
+    golden: Golden | None = None
+    problem: str = ""
 
 
 class Warned(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,4 +71,4 @@ class Noted(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-Event = TargetReady | Finished | Warned | Noted
+Event = TargetReady | Finished | Answered | Warned | Noted

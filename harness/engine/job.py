@@ -6,13 +6,22 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.scenario import PLAIN
 from harness.corpus.case import Case
 from harness.engine.environments import built_python, note_use
 from harness.engine.model_files import parcel
 from harness.engine.tensor_files import Tensors
+from harness.golden.provenance import SESSION
+from harness.plan.matrix import LatencySettings
 from harness.plan.target import Runtime, Target
 
 CPU = "CPUExecutionProvider"
+
+FORM = "form"
+"""An axis that no matrix has: in which form the graph is wanted; see ``harness.agent.levels``."""
+
+THREADS = "intra_op_threads"
+"""An axis that no matrix has: threads within an operator, 0 for onnxruntime's choice; 1 by default."""
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +77,7 @@ def configuration(target: Target, cell: Cell) -> Configuration:
 
 def cpu_configuration(runtime: Runtime) -> Configuration:
     """The CPU provider of a runtime, for goldens and for second opinions."""
-    return Configuration(runtime=runtime)
+    return Configuration(runtime=runtime, session=tuple(sorted(SESSION.items())))
 
 
 def interpreter(runtime: Runtime) -> tuple[str, ...]:
@@ -90,7 +99,15 @@ def is_local(runtime: Runtime) -> bool:
     return not (runtime.command or runtime.ssh)
 
 
-def job(case: Case, axes: dict[str, str], tensors: Tensors, *, local: bool) -> dict[str, Any]:
+def job(
+    case: Case,
+    axes: dict[str, str],
+    tensors: Tensors,
+    *,
+    local: bool,
+    scenario_settings: dict[str, int] | None = None,
+    latency: LatencySettings | None = None,
+) -> dict[str, Any]:
     """One model as the agent takes it.
 
     Args:
@@ -98,12 +115,15 @@ def job(case: Case, axes: dict[str, str], tensors: Tensors, *, local: bool) -> d
         axes: Values of the session axes; those of ``AXIS_DEFAULTS`` for a golden.
         tensors: What carries the inputs.
         local: Whether the agent can read the model's path; elsewhere it asks for what it does not have.
+        scenario_settings: How much the scenario among the axes asks for.
+        latency: How the time of its runs is to be measured; None where it is not.
 
     Raises:
         NoRoomError: There is no room for the inputs.
         OSError: The model's file cannot be read any more.
     """
     settings = AXIS_DEFAULTS | axes
+    played = {"scenario": settings["scenario"], "scenario_settings": scenario_settings or {}}
     tensors.begin()
     try:
         return {
@@ -113,6 +133,10 @@ def job(case: Case, axes: dict[str, str], tensors: Tensors, *, local: bool) -> d
             ],
             "graph_optimization": settings["graph_optimization"],
             "execution_mode": settings["execution_mode"],
+            **(played if settings["scenario"] != PLAIN else {}),
+            **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
+            **({"form": axes[FORM]} if FORM in axes else {}),
+            **({THREADS: int(axes[THREADS])} if THREADS in axes else {}),
         }
     except BaseException:
         tensors.discard()

@@ -42,6 +42,7 @@ class Lane:
         self.limits = limits
         self.width = width
         self.slots = width
+        """Sessions that the device takes at once."""
         self.is_reference = is_reference
         self.device = device
         self.alone = alone

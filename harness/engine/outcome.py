@@ -1,15 +1,22 @@
 """What came of trying a cell, before anyone judges it: plain values, one struct for each way to end."""
 
+import math
 from typing import Any
 
 import msgspec
 
+from harness.core.errors import one_line
+from harness.core.latency import Latency, latency_of
 from harness.core.record import Placement, ProcessState
+from harness.core.scenario import OTHER_SESSION, PLAIN, Fact, Facts, Scalar
 from harness.core.value import Value
 from harness.core.verdict import Phase
 from harness.engine.tensor_files import Tensors
 
 NamedValues = tuple[tuple[str, Value], ...]
+
+FACTS_LIMIT = 64
+"""Facts of a scenario that are kept, and items of each: an agent in a damaged process may send millions."""
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +31,9 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
         printed: What the process printed meanwhile.
         teardown: How the process died or hung in teardown, after the result; empty where it did not.
         process: The process as it was afterwards; None where it did not outlive the session.
+        latency: How long its runs took, where that was asked for.
+        scenario: What was seen in its scenario.
+        graph: The optimized model without its weights, where that was asked for.
     """
 
     outputs: tuple[NamedValues, ...]
@@ -34,22 +44,44 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     printed: str = ""
     teardown: str = ""
     process: ProcessState | None = None
+    latency: Latency | None = None
+    scenario: Facts = {}
+    graph: bytes = b""
 
 
 class Raised(msgspec.Struct, frozen=True, kw_only=True):
     """onnxruntime or the provider raised an error.
 
     Attributes:
+        data_set: Number of the data set that was at work; None where none was.
         sick: What the process can no longer do since then; empty where it is well.
         process: The process as it was afterwards.
+        scenario: What was seen in its scenario until then.
     """
 
     phase: Phase
     kind: str
     message: str
+    data_set: int | None = None
     printed: str = ""
     sick: str = ""
     process: ProcessState | None = None
+    scenario: Facts = {}
+
+
+class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
+    """The provider, or this onnxruntime, has no such scenario.
+
+    Attributes:
+        process: The process as it was afterwards.
+        scenario: What was seen in its scenario until then.
+    """
+
+    phase: Phase
+    message: str
+    printed: str = ""
+    process: ProcessState | None = None
+    scenario: Facts = {}
 
 
 class Unfeedable(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,15 +122,16 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
     printed: str = ""
 
 
-Outcome = Ran | Raised | Unfeedable | Died | Hung | Unavailable | Rejected
+Outcome = Ran | Raised | Unsupported | Unfeedable | Died | Hung | Unavailable | Rejected
 
 
-def from_result(result: dict[str, Any], tensors: Tensors) -> Outcome:
+def from_result(result: dict[str, Any], tensors: Tensors, scenario: str = PLAIN) -> Outcome:
     """Read the agent's ``result`` message.
 
     Args:
         result: The message.
         tensors: What has carried the outputs.
+        scenario: What was to be played. An agent that tells nothing about it may have done something else.
 
     Raises:
         ValueError, TypeError, KeyError, AttributeError: It is nonsense.
@@ -106,10 +139,23 @@ def from_result(result: dict[str, Any], tensors: Tensors) -> Outcome:
     printed = result.get("output", "")
     if result["status"] == "unfeedable":
         return Unfeedable(message=result["message"])
-    if result["status"] == "error":
-        return Raised(
-            phase=Phase(result["phase"]), kind=result["kind"], message=result["message"], printed=printed
+    facts = _facts(result.get("scenario", {}))
+    if result["status"] == "unsupported":
+        return Unsupported(
+            phase=Phase(result["phase"]), message=result["message"], printed=printed, scenario=facts
         )
+    if result["status"] == "error":
+        phase = Phase(result["phase"])
+        return Raised(
+            phase=phase,
+            kind=result["kind"],
+            message=result["message"],
+            data_set=len(result.get("outputs", ())) if phase is Phase.RUN else None,
+            printed=printed,
+            scenario=facts,
+        )
+    if scenario in OTHER_SESSION and not facts:
+        raise ValueError(f"nothing is told about the scenario {scenario}")
     names = result["names"]
     before, after = result["providers"], result["providers_after"]
     second = result.get("second")
@@ -120,7 +166,26 @@ def from_result(result: dict[str, Any], tensors: Tensors) -> Outcome:
         providers_changed="" if before == after else f"{', '.join(before)} became {', '.join(after)}",
         timings_ms=result["timings_ms"],
         printed=printed,
+        latency=latency_of(result["latency"]) if "latency" in result else None,
+        scenario=facts,
+        graph=bytes(memoryview(result.get("graph", b""))),
     )
+
+
+def _facts(told: Any) -> Facts:
+    """What an agent tells about a scenario, within bounds; numbers that JSON lacks as text."""
+    facts = msgspec.convert(told, Facts)
+    return {one_line(name, 60): _bounded(fact) for name, fact in list(facts.items())[:FACTS_LIMIT]}
+
+
+def _bounded(fact: Fact) -> Fact:
+    return tuple(map(_short, fact[:FACTS_LIMIT])) if isinstance(fact, tuple) else _short(fact)
+
+
+def _short(fact: Scalar) -> Scalar:
+    if isinstance(fact, str) or (isinstance(fact, float) and not math.isfinite(fact)):
+        return one_line(fact, 200)
+    return fact
 
 
 def _named(names: list[str], wires: list[Any], tensors: Tensors) -> NamedValues:

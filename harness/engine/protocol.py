@@ -42,13 +42,13 @@ class _Rejected(_Word, tag="rejected", frozen=True):
 
 class _Phase(_Word, tag="phase", frozen=True):
     job: int
-    phase: Literal["create", "run"]
+    phase: Literal["create", "run", "teardown"]
 
 
 class _Body(msgspec.Struct, frozen=True):
     """What every result has; the rest depends on its status, and is read with it."""
 
-    status: Literal["ok", "error", "unfeedable"]
+    status: Literal["ok", "error", "unfeedable", "unsupported"]
     output: str = ""
 
 

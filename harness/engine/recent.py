@@ -37,11 +37,12 @@ class Recent(Generic[K, V]):
 
     def put(self, key: K, value: V, nbytes: int) -> None:
         """Keep a value that takes so many bytes, and forget others where there is no room for all."""
-        self._drop(key)
+        self.drop(key)
         self._entries[key] = value, nbytes
         self._taken += nbytes
         while len(self._entries) > 1 and (len(self._entries) > self._count or self._taken > self._nbytes):
-            self._drop(next(iter(self._entries)))
+            self.drop(next(iter(self._entries)))
 
-    def _drop(self, key: K) -> None:
+    def drop(self, key: K) -> None:
+        """Forget a key, if it is known."""
         self._taken -= self._entries.pop(key, (None, 0))[1]

@@ -9,7 +9,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.agent import agent, launcher
+from harness.agent import launcher
+from harness.agent.system import PARENT
 from harness.engine.job import interpreter, is_local
 from harness.engine.process import AGENT_ARGUMENTS, AgentProcess
 from harness.plan.target import Runtime
@@ -61,7 +62,7 @@ class RemoteProcess(AgentProcess):
     def __init__(self, runtime: Runtime, env: Mapping[str, str], folder: Path) -> None:
         self._is_ssh = bool(runtime.ssh)
         self._marker = f"ep-harness-{secrets.token_hex(8)}"
-        call = (self._marker, dict(env), list(AGENT_ARGUMENTS), agent.PARENT)
+        call = (self._marker, dict(env), list(AGENT_ARGUMENTS), PARENT)
         self._greeting = repr(f"{_LAUNCHER}\nlaunch{call!r}\n").encode() + b"\n"
         super().__init__(_command(runtime), {launcher.FOLDER: str(folder)}, folder)
 

@@ -1,4 +1,4 @@
-"""The run folder: `run.json` and `records.jsonl`, written by the one process that owns the run."""
+"""The run folder: `run.json`, `plan.txt`, `records.jsonl`, written by the one process that owns the run."""
 
 import contextlib
 import os
@@ -15,6 +15,8 @@ from harness.engine.resume import check_same_environment, check_same_plan
 from harness.plan.plan import Plan
 
 RECORDS = "records.jsonl"
+PLAN = "plan.txt"
+"""The ids of the planned cells, so that a report can name those without a record."""
 
 
 class RunFolder:
@@ -44,6 +46,8 @@ class RunFolder:
             except filelock.Timeout as error:
                 what = "another process is writing this run"
                 raise UsageError(Problem(where=str(path), what=what)) from error
+        with _writing(path):
+            (path / PLAN).write_text(plan.listing(), encoding="ascii", newline="\n")
         self._describe()
         with _writing(path):
             self._records = (path / RECORDS).open("ab")
@@ -132,6 +136,7 @@ class RunFolder:
             matrix=msgspec.to_builtins(self._plan.matrix),
             targets=self._targets,
             complete=self._complete,
+            shard=self._plan.shard,
         )
         with _writing(self.path):
             # Beside it, then renamed: whoever reads meanwhile sees a whole file.

@@ -45,5 +45,14 @@ def flaky_line(rows: Sequence[TargetRow]) -> str:
     return f"{count:,} {cells} gave another verdict on a retry: {they} as failed"
 
 
+def latency_line(rows: Sequence[TargetRow]) -> str:
+    """What to say of cells whose latency was measured; empty where there are none."""
+    timed, disturbed = sum(row.timed for row in rows), sum(row.disturbed for row in rows)
+    if not timed:
+        return ""
+    measured = f"{timed:,} cell{'' if timed == 1 else 's'} measured"
+    return f"{measured}, {disturbed:,} disturbed by other work here" if disturbed else measured
+
+
 def _cut(name: str, width: int) -> str:
     return name.ljust(width) if len(name) <= width else f"{name[: width - 1]}…"

@@ -25,6 +25,8 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         families: Family -> cells.
         unexpected: Cells whose verdict the matrix does not expect.
         flaky: Cells that gave another verdict when tried again; their first one counts.
+        timed: Cells whose latency was measured.
+        disturbed: Those of them that something else was in the way of.
         reason: Why the target is unavailable; empty where it is not.
     """
 
@@ -34,6 +36,8 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     families: dict[Family, int]
     unexpected: int
     flaky: int = 0
+    timed: int = 0
+    disturbed: int = 0
     reason: str = ""
 
 
@@ -46,6 +50,8 @@ class Tally:
         self._verdicts: dict[str, Counter[Verdict]] = {target: Counter() for target in self._planned}
         self._unexpected: Counter[str] = Counter()
         self._flaky: Counter[str] = Counter()
+        self._timed: Counter[str] = Counter()
+        self._disturbed: Counter[str] = Counter()
         self._reasons: dict[str, str] = {}
 
     def add(self, record: Record) -> None:
@@ -53,6 +59,9 @@ class Tally:
         self._verdicts[record.target][record.verdict] += 1
         self._unexpected[record.target] += not record.expected
         self._flaky[record.target] += record.flaky
+        if record.latency is not None:
+            self._timed[record.target] += 1
+            self._disturbed[record.target] += record.latency.disturbed
         if record.verdict is Verdict.UNAVAILABLE:
             self._reasons.setdefault(record.target, f"{record.cause}: {record.reason}")
 
@@ -76,6 +85,8 @@ class Tally:
                 families=_families(self._verdicts[target]),
                 unexpected=self._unexpected[target],
                 flaky=self._flaky[target],
+                timed=self._timed[target],
+                disturbed=self._disturbed[target],
                 reason=self._reasons.get(target, ""),
             )
             for target, planned in self._planned.items()

@@ -3,8 +3,8 @@
 execnet copies what it carries some eight times, and its messages end at 2 GiB. So a tensor from
 ``FILE_FROM`` bytes on travels as a file, in memory where the system has a file system there (``/dev/shm``),
 else in the worker's own folder. Whoever receives it maps the file and deletes it at once. Both sides are
-``harness.agent.agent.TensorFiles``; here is what only the harness does: it makes the folders, and sees to it
-that no file outlives its worker, nor a folder its run.
+``harness.agent.tensor_files.TensorFiles``; here is what only the harness does: it makes the folders, and sees
+to it that no file outlives its worker, nor a folder its run.
 
 A process that shortens a file under the harness's eyes could kill it. That takes more than a broken
 provider: the file has no name any more, and the agent has no descriptor of it.
@@ -19,7 +19,8 @@ from typing import Any
 
 import filelock
 
-from harness.agent.agent import FILE_FROM, TensorFiles, UnfeedableError, contents
+from harness.agent.errors import UnfeedableError
+from harness.agent.tensor_files import FILE_FROM, TensorFiles, contents
 from harness.core.value import BITS, STRING, Sequence, Tensor, Value, from_wire, to_wire
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - what is made there has a name of its own and is closed to others

@@ -9,6 +9,7 @@ import msgspec
 
 from harness.core.cell import Cell
 from harness.core.record import ProcessState
+from harness.core.scenario import PLAIN
 from harness.core.verdict import Phase
 from harness.engine.events import Finished
 from harness.engine.outcome import Died, Hung, Outcome
@@ -48,6 +49,8 @@ class Task(msgspec.Struct, kw_only=True):
         compared: The cell for whose baseline is asked: its target's outputs without some options. None where
             the CPU provider of ``runtime`` is asked for its answer.
         runtime: Whose CPU provider is asked.
+        asked: The scenario in which it is asked.
+        wanted: Whether the answer itself is what somebody waits for.
         attempt: Counts from 1.
         started: UTC time of the handing over, ISO 8601.
         first: The result of the first try, where this is a further one.
@@ -59,10 +62,18 @@ class Task(msgspec.Struct, kw_only=True):
     cell: Cell | None = None
     compared: Cell | None = None
     runtime: Runtime = Runtime()
+    asked: str = PLAIN
+    wanted: bool = False
     attempt: int = 1
     started: str = ""
     first: Finished | None = None
     nbytes: int = 0
+
+    @property
+    def scenario(self) -> str:
+        """What is done with the session."""
+        cell = self.cell or self.compared
+        return cell.axis("scenario") if cell else self.asked
 
 
 class Worker:

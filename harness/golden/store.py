@@ -1,7 +1,8 @@
 """The golden cache: content-addressed entries in ONNX's own test-data layout.
 
 An entry is ``<cache>/goldens/<2 digits>/<key>/`` with ``manifest.json`` and, where the CPU EP computed
-something, ``test_data_set_N/output_M.pb`` as other tools read and write them.
+something, ``test_data_set_N/output_M.pb`` as other tools read and write them. The folder's own time says when
+the golden was last used.
 
 What was read from an entry lies on a shelf beside the entries, too, and counts as long as the entry's files
 look the same: deleting an entry, or all of them, makes the CPU EP compute anew.
@@ -9,6 +10,7 @@ look the same: deleting an entry, or all of them, makes the CPU EP compute anew.
 
 import contextlib
 import hashlib
+import os
 import shutil
 from pathlib import Path
 from typing import Any, Literal
@@ -39,6 +41,20 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     data_sets: int
     case: str
     provenance: dict[str, str]
+    data_set: int | None = None
+
+
+def goldens_folder() -> Path:
+    """Where goldens are kept."""
+    return cache_root() / "goldens"
+
+
+def read_manifest(entry: Path) -> Manifest | None:
+    """What stands beside the outputs of an entry; None where that cannot be read."""
+    try:
+        return _manifests.decode((entry / _MANIFEST).read_bytes())
+    except (OSError, ValueError, msgspec.MsgspecError):
+        return None
 
 
 class GoldenStore:
@@ -46,13 +62,13 @@ class GoldenStore:
 
     Args:
         provenance: What values depend on besides model and inputs; part of every key.
-        root: Folder of the store; the cache by default.
+        root: Folder of the store; the cache's by default.
     """
 
     def __init__(self, provenance: dict[str, str], root: Path | None = None) -> None:
         self._provenance = provenance
         self._identity = sorted(provenance.items())
-        self._root = root or cache_root() / "goldens"
+        self._root = root or goldens_folder()
         self._shelf = open_shelf(self._root)
 
     def load(self, case: Case) -> Golden | None:
@@ -65,6 +81,9 @@ class GoldenStore:
             for index in range(len(case.outputs))
         )
         state = cached_state(f"{entry}/{_MANIFEST}", *outputs)
+        if state:
+            with contextlib.suppress(OSError):  # a cache that others own: then it is for them to prune
+                os.utime(entry)
         kept = state and self._shelf.get(key, state.text)
         if kept:
             return _unpack(kept)
@@ -92,6 +111,7 @@ class GoldenStore:
             data_sets=len(golden.outputs),
             case=case.digest,
             provenance=self._provenance,
+            data_set=golden.data_set,
         )
 
         def build(folder: Path) -> None:
@@ -116,6 +136,7 @@ class GoldenStore:
         return Golden(
             status=manifest.status,
             message=manifest.message,
+            data_set=manifest.data_set,
             outputs=outputs,
             disputed=manifest.disputed,
             provenance=manifest.provenance,
@@ -151,6 +172,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
     outputs: tuple[tuple[tuple[str, Any], ...], ...]
     disputed: str
     provenance: dict[str, str]
+    data_set: int | None = None
 
 
 def _pack(golden: Golden) -> bytes:
@@ -160,6 +182,7 @@ def _pack(golden: Golden) -> bytes:
         outputs=tuple(tuple((name, to_wire(value)) for name, value in one) for one in golden.outputs),
         disputed=golden.disputed,
         provenance=golden.provenance,
+        data_set=golden.data_set,
     )
     return msgspec.msgpack.encode(kept)
 
@@ -172,6 +195,7 @@ def _unpack(content: bytes) -> Golden:
         outputs=tuple(tuple((name, from_wire(wire)) for name, wire in one) for one in kept.outputs),
         disputed=kept.disputed,
         provenance=kept.provenance,
+        data_set=kept.data_set,
     )
 
 

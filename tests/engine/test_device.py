@@ -97,6 +97,23 @@ def test_a_device_has_as_many_slots_as_its_workers(tmp_path: Path) -> None:
         slot.release()
 
 
+def test_who_is_to_be_alone_takes_a_device_whole(tmp_path: Path) -> None:
+    slots = Slots(tmp_path / "locks")
+    second = slots.take("npu", 1), slots.take("npu", 2)
+    assert second[0] is not None
+    assert second[1] is not None
+    second[0].release()
+    assert slots.take_all("npu", 2) is None
+    second[1].release()
+    whole = slots.take_all("npu", 2)
+    assert whole is not None
+    assert slots.take("npu", 2) is None
+    whole.release()
+    again = slots.take("npu", 2)
+    assert again is not None
+    again.release()
+
+
 def test_where_nothing_can_be_locked_the_system_says_why(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file"):

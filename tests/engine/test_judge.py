@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from harness.core.cell import Cell
-from harness.core.record import Placement
+from harness.core.record import ModelContent, Placement
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Sequence, tensor
 from harness.core.verdict import Cause, Family, Phase, Verdict
 from harness.corpus.case import Case, DataSet
 from harness.corpus.facts import ModelFacts
-from harness.corpus.port import ValueType
+from harness.corpus.port import Port, ValueType
 from harness.engine.answer import golden_of
 from harness.engine.judge import Judgement, judge, record_of, tolerance_rule
 from harness.engine.outcome import (
@@ -146,6 +146,15 @@ def test_an_outcome_becomes_a_verdict(outcome: Outcome, verdict: Verdict, phase:
     judgement = decide(outcome)
     assert (judgement.verdict, judgement.phase, judgement.cause) == (verdict, phase, cause)
     assert bool(judgement.reason) is (verdict is not Verdict.PASS)
+
+
+def test_an_error_is_nobodys_fault_where_the_cpu_provider_itself_crashes() -> None:
+    judgement = decide(raised("bad"), golden=LOST)
+    assert judgement.verdict is Verdict.NO_GOLDEN
+    assert judgement.reason == "the CPU EP crashed: SIGSEGV; and here: Fail: bad"
+    # To refuse it cleanly, or to die of it, is what it is.
+    assert decide(raised("x", kind="NotImplemented"), golden=LOST).verdict is Verdict.UNSUPPORTED
+    assert decide(Died(phase=Phase.RUN, cause="SIGSEGV"), golden=LOST).verdict is Verdict.CRASH
 
 
 def test_every_verdict_about_the_result_wins_over_the_placement() -> None:
@@ -281,6 +290,21 @@ def test_what_is_expected(plan: Plan, model: str, verdict: Verdict, expected: bo
     assert (record.started, record.attempt, record.provider) == ("now", 2, "CPUExecutionProvider")
     missed = model == "known" and not expected
     assert record.reason == ("expected crash (bug 1); got: why" if missed else "why")
+
+
+def test_a_record_tells_what_its_model_is_made_of(plan: Plan) -> None:
+    floats = ValueType(kind="tensor", dtype="float32")
+    types = (floats, ValueType(kind="sequence", item=ValueType(kind="optional", item=floats)))
+    words = ValueType(kind="map", dtype="string", item=ValueType(kind="tensor", dtype="int64"))
+    ports = tuple(Port(name=f"x{i}", type=declared) for i, declared in enumerate((*types, words)))
+    model = msgspec.structs.replace(case(), ports=ports)
+    judgement = Judgement(verdict=Verdict.PASS)
+    record = record_of(plan, cell(plan, "any"), judgement, started="", attempt=1, case=model)
+    assert record.content == ModelContent(
+        opsets={"ai.onnx": 17}, ops={"Relu": 1, "Shape": 1}, types=("float32", "int64", "string")
+    )
+    unread = record_of(plan, cell(plan, "any"), judgement, started="", attempt=1)
+    assert unread.content is None
 
 
 def test_a_tolerance_of_the_matrix_is_about_rounding_only(plan: Plan) -> None:

@@ -28,7 +28,7 @@ FAULTS = {
 }
 TENSOR_BYTES = 500_000 * 4
 PROCESSES = 8
-"""At any time, at most: the target's, the CPU provider's, a spare one, and those that a busy machine lets die."""
+"""At any time, at most: the target's, the CPU provider's, a spare one, and those that are just dying."""
 
 FILES = 4 * (1 + 3)
 """Of one process, at most: for each task in hand an input or three outputs, or both for a moment."""

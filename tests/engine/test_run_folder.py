@@ -1,3 +1,4 @@
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -55,6 +56,15 @@ def broken_off(tmp_path: Path) -> Path:
     folder.add(record("a.onnx"))
     assert folder.finish() is False
     return folder.path
+
+
+def test_the_plan_is_there_from_the_start_by_name(broken_off: Path) -> None:
+    listing = (broken_off / "plan.txt").read_bytes()
+    assert listing == b"m/a.onnx[cpu]\nm/b.onnx[cpu]\n"
+    assert hashlib.sha256(listing).hexdigest() == info(broken_off).plan
+    (broken_off / "plan.txt").unlink()
+    RunFolder.reopen(broken_off, plan(), info(broken_off), 1).finish()
+    assert (broken_off / "plan.txt").read_bytes() == listing
 
 
 def test_a_run_is_completed_by_what_is_missing(broken_off: Path) -> None:

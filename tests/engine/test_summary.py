@@ -3,13 +3,14 @@
 import io
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 
 from harness.cli.progress import Progress
 from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Family, Verdict
-from harness.engine.summary import WIDTH, flaky_line, table
+from harness.engine.summary import WIDTH, flaky_line, latency_line, table
 from harness.engine.tally import EXIT_UNEXPECTED, Tally, TargetRow
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
@@ -69,6 +70,16 @@ def test_the_line_counts_over_all_targets() -> None:
     assert flaky_line([row(0), row(0)]) == ""
     assert flaky_line([row(1)]) == "1 cell gave another verdict on a retry: it counts as failed"
     assert flaky_line([row(2), row(1)]) == "3 cells gave another verdict on a retry: they count as failed"
+
+
+def test_the_line_counts_measured_cells_over_all_targets() -> None:
+    timed = [msgspec.structs.replace(row(0), timed=count) for count in (1, 2)]
+    assert latency_line([row(0)]) == ""
+    assert latency_line(timed[:1]) == "1 cell measured"
+    assert latency_line(timed) == "3 cells measured"
+    many = msgspec.structs.replace(row(0), timed=10_000, disturbed=10_000)
+    assert latency_line([many]) == "10,000 cells measured, 10,000 disturbed by other work here"
+    assert len(f"latency      {latency_line([many])}") <= WIDTH
 
 
 def test_the_summary_says_it_after_the_table_within_80_columns(tally: Tally) -> None:

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from harness.agent import agent
-from harness.agent.agent import Bulk, NoRoomError, TensorFiles
+from harness.agent import tensor_files as agent_files
+from harness.agent import wire as agent_wire
+from harness.agent.errors import NoRoomError
+from harness.agent.tensor_files import Bulk, TensorFiles
 from harness.core.value import DTYPES, Map, Sequence, Tensor, Value, pack, tensor
 from harness.engine import tensor_files
 from harness.engine.job import cpu_configuration
@@ -35,7 +37,7 @@ class Usage(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (agent, tensor_files):
+    for module in (agent_files, agent_wire, tensor_files):
         monkeypatch.setattr(module, "FILE_FROM", SMALL)
 
 
@@ -87,7 +89,9 @@ def test_any_value_arrives(value: Value, tensors: Tensors, places: tuple[Path, P
     assert files(places) == []
 
 
-@pytest.mark.parametrize("size", [SMALL // 4 - 1, SMALL // 4, agent.MAP_FROM // 4 - 1, agent.MAP_FROM // 4])
+@pytest.mark.parametrize(
+    "size", [SMALL // 4 - 1, SMALL // 4, agent_files.MAP_FROM // 4 - 1, agent_files.MAP_FROM // 4]
+)
 def test_each_size_takes_its_way(size: int, tensors: Tensors, places: tuple[Path, Path]) -> None:
     array = np.arange(size, dtype=np.float32)
     wire = tensors.put(tensor(array))
@@ -102,18 +106,18 @@ def test_each_size_takes_its_way(size: int, tensors: Tensors, places: tuple[Path
 
 
 def test_mappings_are_few(tensors: Tensors, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent, "MAP_FROM", 100)
-    monkeypatch.setattr(agent, "MAP_ALWAYS_FROM", 5000)
-    monkeypatch.setattr(agent, "MAP_LIMIT", len(agent.MAPPINGS) + 3)
-    before = len(agent.MAPPINGS)
+    monkeypatch.setattr(agent_files, "MAP_FROM", 100)
+    monkeypatch.setattr(agent_files, "MAP_ALWAYS_FROM", 5000)
+    monkeypatch.setattr(agent_files, "MAP_LIMIT", len(agent_files.MAPPINGS) + 3)
+    before = len(agent_files.MAPPINGS)
     arrived = [tensors.take(tensors.put(LARGE)) for _ in range(6)]
-    assert len(agent.MAPPINGS) - before == 3
+    assert len(agent_files.MAPPINGS) - before == 3
     larger = tensor(np.zeros(5000, np.uint8))
     arrived.append(tensors.take(tensors.put(larger)))
-    assert len(agent.MAPPINGS) - before == 4
+    assert len(agent_files.MAPPINGS) - before == 4
     assert all(map(same, arrived, [LARGE] * 6 + [larger]))
     arrived.clear()
-    assert len(agent.MAPPINGS) == before
+    assert len(agent_files.MAPPINGS) == before
 
 
 def test_what_is_no_block_of_memory_is_written_in_its_order(tensors: Tensors) -> None:
@@ -184,12 +188,12 @@ TEXTS = tensor(np.array(["x" * 900] * 2, dtype=object))
 
 @pytest.mark.parametrize("value", [LARGE, TEXTS], ids=name_of)
 def test_what_fits_nowhere_is_refused_in_words(value: Value, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent, "INLINE_LIMIT", 4001)
+    monkeypatch.setattr(agent_files, "INLINE_LIMIT", 4001)
     tensors = Tensors()
     tensors.put(tensor(np.zeros(1, np.float32)))
     with pytest.raises(NoRoomError, match=r"^the inputs take more than the \d+ MiB"):
         tensors.put(value)
-    monkeypatch.setattr(agent, "INLINE_LIMIT", 7300)
+    monkeypatch.setattr(agent_files, "INLINE_LIMIT", 7300)
     tensors.begin()
     tensors.put(value)
 
@@ -198,7 +202,7 @@ def test_a_refusal_names_the_folders_and_leaves_nothing_in_them(
     tensors: Tensors, places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tensors.put(LARGE)
-    monkeypatch.setattr(agent, "INLINE_LIMIT", 1000)
+    monkeypatch.setattr(agent_files, "INLINE_LIMIT", 1000)
     monkeypatch.setattr(shutil, "disk_usage", free(dict.fromkeys(places, 0)))
     with pytest.raises(NoRoomError, match=f"and find no room in .*{places[0].name} or .*{places[1].name}$"):
         tensors.put(LARGE)
@@ -291,7 +295,7 @@ def test_other_nonsense_stays_an_error(tensors: Tensors, wire: Any) -> None:
 
 def test_a_result_is_read_with_its_files(tensors: Tensors, places: tuple[Path, Path]) -> None:
     sender = TensorFiles([str(place) for place in places], "out", "the outputs")
-    wires = [sender.send(agent.to_wire(LARGE.array + shift)) for shift in (0, 1, 2)]
+    wires = [sender.send(agent_wire.to_wire(LARGE.array + shift)) for shift in (0, 1, 2)]
     assert files(places) == ["out-1", "out-2", "out-3"]
     result = {
         "status": "ok",
@@ -324,13 +328,13 @@ def test_a_result_is_read_with_its_files(tensors: Tensors, places: tuple[Path, P
 def test_two_runs_are_compared_where_they_lie() -> None:
     for size in (SMALL, Bulk.BLOCK, Bulk.BLOCK + 13, 3 * Bulk.BLOCK + 8):
         one = np.arange(size, dtype=np.uint8)
-        assert agent.to_wire(one) == agent.to_wire(one.copy())
+        assert agent_wire.to_wire(one) == agent_wire.to_wire(one.copy())
         for position in {0, Bulk.BLOCK, size - 1} & set(range(size)):
             other = one.copy()
             other[position] ^= 1
-            assert agent.to_wire(one) != agent.to_wire(other)
-    assert agent.to_wire(np.zeros(100)) != agent.to_wire(np.zeros(101))
-    assert agent.to_wire(np.full(100, np.nan)) == agent.to_wire(np.full(100, np.nan))
+            assert agent_wire.to_wire(one) != agent_wire.to_wire(other)
+    assert agent_wire.to_wire(np.zeros(100)) != agent_wire.to_wire(np.zeros(101))
+    assert agent_wire.to_wire(np.full(100, np.nan)) == agent_wire.to_wire(np.full(100, np.nan))
 
 
 # --- tasks in hand ---

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.agent.agent import FILE_FROM
+from harness.agent.tensor_files import FILE_FROM
 from harness.core.value import tensor
 from harness.engine import tensor_files
 from harness.engine.tensor_files import TensorHome

@@ -261,6 +261,7 @@ def test_provenance_names_the_runtime_and_the_processor() -> None:
         "processor",
         "graph_optimization",
         "intra_op_num_threads",
+        "session.disable_quant_qdq",
     }
     assert found["machine"]
     assert found["onnxruntime"] == ort_version()

@@ -64,3 +64,17 @@ def test_a_cell_that_runs_alone_takes_its_place_on_the_device(bench: "Bench") ->
         assert "another run uses its device" in warned.message
         held.release()
         assert bench.verdicts(list(stream)) == {PASS: 1}
+
+
+@pytest.mark.usefixtures("goldens_unknown")
+def test_a_cell_whose_latency_is_measured_runs_alone_and_its_neighbours_do_not(bench: "Bench") -> None:
+    bench.models(*(f"{number}_m" for number in range(6)))
+    latency = [{"model": "[12]_*", "target": "x", "warm_up": 1, "repeats": 3}]
+    found = bench.run(bench.target("x", workers=2), bench.target("z"), latency=latency)
+    assert bench.verdicts(found) == {PASS: 12}
+    measured = {name for name, record in bench.records(found).items() if record.latency}
+    assert measured == {"x 1_m", "x 2_m"}
+    assert all(len(names) == 1 for names in bench.together), bench.together
+    assert len([names for names in bench.together if names == {"x"}]) == 2
+    of_targets = [handed for handed in bench.handed if handed[0] != "cpu"]
+    assert of_targets[-2:] == [("x", "1_m"), ("x", "2_m")]
