@@ -54,7 +54,8 @@ def encode(value: Value, declared: ValueType, name: str = "") -> bytes:
         TypeError: The value has another structure than was declared.
     """
     proto = _proto(value, declared)
-    proto.name = name
+    if name:
+        proto.name = name
     data: bytes = proto.SerializeToString()
     return data
 

@@ -18,14 +18,14 @@ from harness.corpus.errors import ModelError
 from harness.corpus.walk import find_models
 
 SUITES: dict[str, str] = {
-    "onnx-node": "ONNX's operator tests: one small model for each operator, attribute and type",
-    "onnx-simple": "ONNX's small graphs: sequences, expansion of shapes, strings, gradients",
-    "onnx-pytorch-operator": "single PyTorch operators, exported to ONNX",
-    "onnx-pytorch-converted": "PyTorch modules such as Conv2d and BatchNorm, exported to ONNX",
-    "onnx-light": "nine image classifiers, AlexNet to ResNet-50, with constants in place of trained weights",
-    "zoo": "real architectures with seeded weights: CNNs, transformers, recurrent, quantized, classical",
+    "onnx-node": "ONNX's operator tests, a small model for each",
+    "onnx-simple": "ONNX's small graphs: sequences, strings, gradients",
+    "onnx-pytorch-operator": "single PyTorch operators, exported",
+    "onnx-pytorch-converted": "PyTorch modules, exported: Conv2d, BatchNorm, ...",
+    "onnx-light": "nine image classifiers; constants for trained weights",
+    "zoo": "CNNs, transformers, quantized ...; seeded weights",
 }
-"""The built-in suites by name, with one line each."""
+"""The built-in suites by name, with one line each, short enough for 80 columns."""
 
 FORMAT = 1
 """Rises when materialised suites change although no version of theirs does."""

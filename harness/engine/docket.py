@@ -25,7 +25,6 @@ from harness.engine.outcome import Outcome, Raised, Ran, Rejected, Unavailable
 from harness.engine.recent import Recent
 from harness.engine.references import HOME, References
 from harness.engine.worker import Task
-from harness.golden.golden import Golden
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime
 
@@ -187,7 +186,10 @@ class Docket:
         self.open -= 1
         case = self.case(task)
         if isinstance(case, Case) and not isinstance(outcome, ModelError | Inapplicable):
-            self._keep(task, case, golden_of(outcome, case))
+            try:
+                self._references.keep(task.runtime, case, golden_of(outcome, case), session_of(task.asked))
+            except UsageError as error:
+                self._announce(Warned(message=str(error)))
             if self._refused_shape(case, task.asked):
                 self._cases.drop((task.suite, task.model, task.asked))
         for waiting, its_outcome in self._waiting.pop((task.runtime, task.suite, task.model, task.asked)):
@@ -197,27 +199,17 @@ class Docket:
         """Somebody waits for the answer itself."""
         self.open -= 1
         case = self.case(task)
-        golden, problem = None, ""
-        if not isinstance(case, Case):
-            problem = one_line(case.reason if isinstance(case, Inapplicable) else case)
-        elif isinstance(outcome, ModelError | Inapplicable):  # the file went while its turn came
-            problem = one_line(outcome.reason if isinstance(outcome, Inapplicable) else outcome)
+        answered = Answered(suite=task.suite, model=task.model)
+        if not isinstance(case, Case) or isinstance(outcome, ModelError | Inapplicable):
+            why = outcome if isinstance(case, Case) else case  # the file may go while its turn comes
+            problem = one_line(why.reason if isinstance(why, Inapplicable) else why)
+            self._announce(msgspec.structs.replace(answered, problem=problem))
+            return
+        golden = golden_of(outcome, case)
+        if isinstance(outcome, Unavailable | Rejected):
+            self._announce(msgspec.structs.replace(answered, case=case, problem=golden.message))
         else:
-            golden = golden_of(outcome, case)
-            if isinstance(outcome, Unavailable | Rejected):
-                golden, problem = None, golden.message
-            else:
-                self._keep(task, case, golden)
-        known = case if isinstance(case, Case) else None
-        self._announce(
-            Answered(suite=task.suite, model=task.model, case=known, golden=golden, problem=problem)
-        )
-
-    def _keep(self, task: Task, case: Case, golden: Golden) -> None:
-        try:
-            self._references.keep(task.runtime, case, golden, session_of(task.asked))
-        except UsageError as error:
-            self._announce(Warned(message=str(error)))
+            self._announce(msgspec.structs.replace(answered, case=case, golden=golden))
 
     def _judge(self, task: Task, cell: Cell, outcome: Ran | Raised) -> None:
         case = self.case(task)

@@ -125,7 +125,8 @@ class Engine:
     def ask(self, target: str, models: Iterable[tuple[str, str]]) -> None:
         """Have the CPU provider of a target's runtime compute models, known or not.
 
-        Each comes back as one ``Answered`` event; what the target's own provider is does not matter.
+        Each comes back as one ``Answered`` event, which keeps it nowhere; what the target's own provider is
+        does not matter.
 
         Args:
             target: Its name; nothing else may be asked or submitted of it.

@@ -223,7 +223,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
         near = [file.name for file in path.parent.glob("*.toml")] if path.parent.is_dir() else []
-        problem = Problem(where=str(path), what="no such file", hint=valid_names(path.name, sorted(near)))
+        hint = valid_names(path.name, sorted(near)) if near else "no *.toml file is in that folder"
+        problem = Problem(where=str(path), what="no such file", hint=hint)
     except UnicodeDecodeError as error:
         what = f"not UTF-8: byte {error.object[error.start]:#04x} at offset {error.start}"
         problem = Problem(where=str(path), what=what, hint="save the file as UTF-8")

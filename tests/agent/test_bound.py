@@ -29,6 +29,7 @@ class Binding:
     def __init__(self) -> None:
         self.inputs: dict[str, Value] = {}
         self.outputs: dict[str, Value] = {}
+        self.copied = 0
 
     def bind_cpu_input(self, name: str, array: Any) -> None:
         self.inputs[name] = Value(array, "cpu")
@@ -47,6 +48,7 @@ class Binding:
         return list(self.outputs.values())
 
     def copy_outputs_to_cpu(self) -> list[Any]:
+        self.copied += 1
         return [value.array for value in self.outputs.values()]
 
 
@@ -114,6 +116,15 @@ def test_values_lie_where_the_session_wants_them(memory: str, device: str) -> No
         "copies_from_device": 1,
         "bytes_from_device": X.nbytes,
     }
+
+
+@pytest.mark.parametrize(("memory", "copies"), [("WebGPU_Buf", 1), ("Cuda", 0), ("Cpu", 0)])
+def test_a_run_ends_when_the_device_has(memory: str, copies: int) -> None:
+    """Synchronizing does not wait for WebGPU, whose runs would otherwise seem to take no time."""
+    bound = Bound(ort("webgpu", "cuda"), Session(memory, memory), "SomeExecutionProvider")
+    bound.bind({"x": X})
+    bound.run()
+    assert bound.binding.copied == copies
 
 
 @pytest.mark.parametrize("memory", ["Cpu", "CudaPinned", "DML CPU", "CUDA_CPU"])

@@ -91,3 +91,18 @@ def test_a_misspelt_command(capsys: pytest.CaptureFixture[str]) -> None:
         main(["rnu"])
     assert error.value.code == 2
     assert "choose from" in capsys.readouterr().err
+
+
+def test_no_command_shows_them_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    shown = capsys.readouterr()
+    assert "doctor" in shown.err
+    assert "advise" in shown.err
+    assert not shown.out
+
+
+def test_help_begins_with_what_a_command_does(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["gate", "--help"])
+    shown = capsys.readouterr().out
+    assert "\n\nTwo runs, for CI: exit code 1 where a policy does not allow it.\n\n" in shown

@@ -1,0 +1,116 @@
+"""Goldens of a matrix' models, computed where the cache has none, and written into a folder where asked."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import msgspec
+
+from harness.core.errors import one_line
+from harness.corpus.errors import ModelError
+from harness.corpus.suites import Suite
+from harness.engine.ask import Models, Told, answers, models_of, planned_case, told
+from harness.engine.events import Answered
+from harness.engine.references import HOME
+from harness.golden.provenance import provenance
+from harness.golden.recording import Recorder
+from harness.golden.store import GoldenStore
+from harness.plan.plan import Plan
+
+
+class Recorded(msgspec.Struct, kw_only=True):
+    """What came of recording.
+
+    Attributes:
+        computed: Goldens that were computed now.
+        known: Goldens that the cache had.
+        refused: Models that the CPU EP refuses, which is an answer that is kept as well.
+        disputed: Models whose values judge nobody.
+        lost: Models that have no golden because the CPU EP crashed, hung or could not be fed.
+        unasked: Models that could not be read, or for which there was nobody to ask.
+        complete: Whether it was not broken off.
+    """
+
+    computed: int = 0
+    known: int = 0
+    refused: list[Told] = []
+    disputed: list[Told] = []
+    lost: list[Told] = []
+    unasked: list[Told] = []
+    complete: bool = True
+
+
+def record(
+    plan: Plan,
+    suites: Mapping[str, Suite],
+    recorder: Recorder | None,
+    tell: Callable[[str], None],
+    show: Callable[[int, int], None],
+) -> Recorded:
+    """Compute the goldens of a plan's models that the cache does not have. Ctrl-C ends it early.
+
+    Args:
+        plan: Whose models; with the data that they have anyway, whatever the scenarios.
+        suites: Suite name -> suite.
+        recorder: What writes them into a folder, too; finished where nothing broke it off.
+        tell: Called with a line for people.
+        show: Called with how many models are done, and of how many.
+
+    Raises:
+        UsageError: The cache or the folder cannot be written.
+    """
+    found = Recorded()
+    pairs = models_of(plan)
+    try:
+        for done, (answered, is_new) in enumerate(_goldens(plan, suites, pairs, tell), 1):
+            _note(found, answered, is_new=is_new)
+            if recorder and answered.case and answered.golden and answered.golden.status != "lost":
+                try:
+                    recorder.add(answered.suite, answered.model, answered.case, answered.golden)
+                except TypeError as error:
+                    found.lost.append(told(answered, one_line(error)))
+            show(done, len(pairs))
+    except KeyboardInterrupt:
+        found.complete = False
+    for told_ones in (found.refused, found.disputed, found.lost, found.unasked):
+        told_ones.sort(key=lambda one: one.model)
+    if recorder and found.complete:
+        recorder.finish(provenance())
+    return found
+
+
+def _goldens(
+    plan: Plan, suites: Mapping[str, Suite], pairs: Models, tell: Callable[[str], None]
+) -> Iterator[tuple[Answered, bool]]:
+    """The golden of each model, and whether it was computed now: those that the cache has come first."""
+    store = GoldenStore(provenance())
+    unknown = []
+    for suite, model in pairs:
+        try:
+            case = planned_case(plan, suites, suite, model)
+        except ModelError as error:
+            yield Answered(suite=suite, model=model, problem=one_line(error)), False
+            continue
+        golden = store.load(case)
+        if golden is None:
+            unknown.append((suite, model))
+        else:
+            yield Answered(suite=suite, model=model, case=case, golden=golden), False
+    for event in answers(plan, suites, unknown, HOME, tell):
+        if isinstance(event, Answered):
+            if event.case and event.golden:
+                store.save(event.case, event.golden)
+            yield event, True
+
+
+def _note(found: Recorded, answered: Answered, *, is_new: bool) -> None:
+    golden = answered.golden
+    if golden is None:
+        found.unasked.append(told(answered, answered.problem))
+    elif golden.status == "lost":
+        found.lost.append(told(answered, golden.message))
+    else:
+        found.computed += is_new
+        found.known += not is_new
+        if golden.status == "refused":
+            found.refused.append(told(answered, golden.message))
+        elif golden.disputed:
+            found.disputed.append(told(answered, golden.disputed))

@@ -1,0 +1,103 @@
+"""The goldens that the cache keeps: which there are, and how those go that nobody uses any more."""
+
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import filelock
+import msgspec
+
+from harness.golden.store import FORMAT, Manifest, goldens_folder, read_manifest
+
+_KEY = re.compile(r"[0-9a-f]{64}")
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """A golden of the cache.
+
+    Attributes:
+        folder: Where it is.
+        manifest: What it is; None where that cannot be read.
+        used_at: When it was last read, or written, in seconds since the epoch.
+    """
+
+    folder: Path
+    manifest: Manifest | None
+    used_at: float
+
+    @property
+    def nbytes(self) -> int:
+        """Size of its files."""
+        return sum(path.lstat().st_size for path in self.folder.rglob("*") if path.is_file())
+
+
+def kept_goldens(root: Path | None = None) -> Iterator[Kept]:
+    """Every golden of the cache, of whichever release and format.
+
+    Args:
+        root: Folder of the store; the cache's by default.
+    """
+    root = root or goldens_folder()
+    for folder in sorted(root.glob("??/*")):
+        if _KEY.fullmatch(folder.name):
+            try:
+                used_at = folder.stat().st_mtime
+            except OSError:  # another process has just removed it
+                continue
+            yield Kept(folder=folder, manifest=read_manifest(folder), used_at=used_at)
+
+
+def kept_by_case(root: Path | None = None) -> dict[str, list[dict[str, str]]]:
+    """Digest of a case -> the provenances under which the cache keeps a golden of it."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for one in kept_goldens(root):
+        if one.manifest is not None and one.manifest.format == FORMAT:
+            found.setdefault(one.manifest.case, []).append(one.manifest.provenance)
+    return found
+
+
+class Removed(msgspec.Struct, frozen=True, kw_only=True):
+    """A golden that is gone.
+
+    Attributes:
+        onnxruntime: The release that computed it; empty where its manifest could not be read.
+        nbytes: What its files took.
+    """
+
+    onnxruntime: str
+    nbytes: int
+
+
+def prune_goldens(*, older_than_s: float, root: Path | None = None) -> Iterator[Removed]:
+    """Remove the goldens that were last used so many seconds ago or more; the CPU EP can compute them again.
+
+    One that another process writes at this moment stays.
+
+    Args:
+        older_than_s: The age, in seconds.
+        root: Folder of the store; the cache's by default.
+
+    Yields:
+        Each that is gone.
+    """
+    now = time.time()
+    for one in kept_goldens(root):
+        if now - one.used_at < older_than_s:
+            continue
+        nbytes = one.nbytes
+        if _remove(one.folder):
+            release = one.manifest.provenance.get("onnxruntime", "") if one.manifest else ""
+            yield Removed(onnxruntime=release, nbytes=nbytes)
+
+
+def _remove(entry: Path) -> bool:
+    try:
+        with filelock.FileLock(entry.with_name(f"{entry.name}.lock"), timeout=0):
+            # Renamed first: a golden is there as a whole or not at all.
+            going = entry.rename(entry.with_name(f".{entry.name}.pruned"))
+            shutil.rmtree(going, ignore_errors=True)
+    except OSError:  # a lock that is taken is one, too
+        return False
+    return True

@@ -1,0 +1,222 @@
+"""A recording: goldens in a folder of their own, with models and inputs, in ONNX's layout.
+
+``<suite>/<model>/model.onnx`` with its external data, ``test_data_set_N/input_M.pb`` and ``output_M.pb``
+beside it: what ONNX's backend tests, ``onnx_test_runner`` and this package read as a folder of models.
+``manifest.json`` says where the values come from. It is written last, so that a recording that was broken off
+is none.
+"""
+
+import datetime as dt
+import hashlib
+import importlib.metadata
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from harness.core.errors import Problem, UsageError, one_line
+from harness.corpus.case import SEED, Case
+from harness.corpus.data_sets import GENERATED
+from harness.corpus.port import ValueType
+from harness.corpus.protos import encode
+from harness.golden.golden import Golden
+from harness.golden.provenance import cpu_features
+
+MANIFEST = "manifest.json"
+MODEL = "model.onnx"
+SCHEMA = 1
+
+
+class RecordedModel(msgspec.Struct, frozen=True, kw_only=True):
+    """One model of a recording.
+
+    Attributes:
+        suite: The suite that it is from.
+        model: Its name there.
+        folder: Where it lies, relative to the recording, with forward slashes.
+        status: ``ok``: its outputs are there; ``refused``: the CPU EP raised an error.
+        message: The error.
+        disputed: Why its values judge nobody; see ``harness.golden.golden.Golden``.
+        seed: Of generated inputs; None where the inputs come with the model.
+        files: Path relative to ``folder`` -> SHA-256 in hex.
+    """
+
+    suite: str
+    model: str
+    folder: str
+    status: Literal["ok", "refused"]
+    message: str
+    disputed: str
+    seed: int | None
+    files: dict[str, str]
+
+
+class Recording(msgspec.Struct, frozen=True, kw_only=True):
+    """``manifest.json`` of a recording.
+
+    Attributes:
+        schema: Version of the format.
+        created: UTC time, ISO 8601.
+        provenance: What the values depend on: release of onnxruntime, machine, processor, session settings.
+        packages: Name -> version of the others that had a part in it.
+        cpu_features: Instruction sets of the processor, spaces between; empty where the system lists none.
+        models: By their folders.
+    """
+
+    schema: int
+    created: str
+    provenance: dict[str, str]
+    packages: dict[str, str]
+    cpu_features: str
+    models: tuple[RecordedModel, ...]
+
+
+class Recorder:
+    """Writes a recording.
+
+    Args:
+        folder: Made where it is not there; else it has to be empty.
+
+    Raises:
+        UsageError: It is not empty, or cannot be made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._models: list[RecordedModel] = []
+        with _told(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            empty = next(folder.iterdir(), None) is None
+        if not empty:
+            what = "the folder is not empty, and goldens of two recordings must not mix"
+            raise UsageError(Problem(where=str(folder), what=what, hint="name a new one"))
+
+    def add(self, suite: str, model: str, case: Case, golden: Golden) -> None:
+        """Write one model with its inputs and, where there are any, its outputs.
+
+        Raises:
+            TypeError: The CPU EP gave values of another kind than the model declares.
+            UsageError: The folder cannot be written, or a file of the model has gone.
+        """
+        name = f"{suite}/{model.removesuffix('.onnx')}"
+        home = self._folder / name
+        values = dict(_values(case, golden))
+        with _told(home):
+            files = _write(home, case, values)
+        self._models.append(
+            RecordedModel(
+                suite=suite,
+                model=model,
+                folder=name,
+                status="ok" if golden.status == "ok" else "refused",
+                message=golden.message,
+                disputed=golden.disputed,
+                seed=SEED if case.data_sets[0].name == GENERATED else None,
+                files=files,
+            )
+        )
+
+    def finish(self, provenance: dict[str, str]) -> None:
+        """Write the manifest.
+
+        Raises:
+            UsageError: The folder cannot be written.
+        """
+        recording = Recording(
+            schema=SCHEMA,
+            created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            provenance=provenance,
+            packages={name: importlib.metadata.version(name) for name in ("onnx", "numpy", "ml_dtypes")},
+            cpu_features=cpu_features(),
+            models=tuple(sorted(self._models, key=lambda one: one.folder)),
+        )
+        with _told(self._folder):
+            (self._folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(recording)))
+
+
+def read_recording(folder: Path) -> Recording:
+    """The manifest of a recording.
+
+    Raises:
+        UsageError: There is none, or it is none.
+    """
+    path = folder / MANIFEST
+    try:
+        recording = msgspec.json.decode(path.read_bytes(), type=Recording)
+    except FileNotFoundError as error:
+        what = "there is none: not a recording, or one that was broken off"
+        hint = "ep-harness golden record MATRIX --out DIR makes one"
+        raise UsageError(Problem(where=str(path), what=what, hint=hint)) from error
+    except (OSError, ValueError, msgspec.MsgspecError) as error:
+        raise UsageError(Problem(where=str(path), what=f"cannot be read: {one_line(error)}")) from error
+    if recording.schema != SCHEMA:
+        what = f"schema {recording.schema}, and this release reads {SCHEMA}"
+        raise UsageError(Problem(where=str(path), what=what))
+    return recording
+
+
+def altered_files(folder: Path, recorded: RecordedModel) -> Iterator[str]:
+    """What is no longer as it was recorded, one line for each file.
+
+    Args:
+        folder: Of the recording.
+        recorded: One of its models.
+    """
+    home = folder / recorded.folder
+    for name, digest in recorded.files.items():
+        try:
+            if _digest(home / name) != digest:
+                yield f"{recorded.folder}/{name} has changed"
+        except OSError:
+            yield f"{recorded.folder}/{name} is missing"
+    for path in sorted(home.glob("test_data_set_*/*")):
+        if path.relative_to(home).as_posix() not in recorded.files:
+            yield f"{recorded.folder}/{path.relative_to(home).as_posix()} is new"
+
+
+@contextmanager
+def _told(where: Path) -> Iterator[None]:
+    """Errors of the file system as errors of use."""
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot be written: {one_line(error)}"
+        raise UsageError(Problem(where=str(where), what=what)) from error
+
+
+def _values(case: Case, golden: Golden) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of the files with values."""
+    inputs = {port.name: port.type for port in case.ports}
+    outputs = dict(zip(case.outputs, case.output_types, strict=True))
+    tensor = ValueType(kind="tensor")  # what else is fed replaces an initializer
+    for number, data_set in enumerate(case.data_sets):
+        for index, (name, value) in enumerate(data_set.inputs):
+            content = encode(value, inputs.get(name, tensor), name)
+            yield f"test_data_set_{number}/input_{index}.pb", content
+        for index, (name, value) in enumerate(golden.outputs[number] if golden.outputs else ()):
+            yield f"test_data_set_{number}/output_{index}.pb", encode(value, outputs[name], name)
+
+
+def _write(home: Path, case: Case, values: dict[str, bytes]) -> dict[str, str]:
+    """Write a model's files; the digest of each."""
+    written = [MODEL, *values]
+    home.mkdir(parents=True, exist_ok=True)  # other models may lie below it
+    shutil.copyfile(case.model_path, home / MODEL)
+    for file in case.external:
+        name = file.relative_to(case.model_path.parent).as_posix()
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, home / name)
+        written.append(name)
+    for number in range(len(case.data_sets)):
+        (home / f"test_data_set_{number}").mkdir()
+    for name, content in values.items():
+        (home / name).write_bytes(content)
+    return {name: _digest(home / name) for name in sorted(written)}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

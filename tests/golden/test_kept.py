@@ -1,0 +1,68 @@
+"""Goldens go when nobody uses them, and not before."""
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.core.value import tensor
+from harness.corpus.case import Case
+from harness.golden.golden import Golden
+from harness.golden.kept import kept_by_case, kept_goldens, prune_goldens
+from harness.golden.store import GoldenStore
+
+DAY_S = 86400.0
+GOLDEN = Golden(status="ok", outputs=((("out/0", tensor(np.ones(4, np.float32))),),))
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> dict[str, GoldenStore]:
+    return {release: GoldenStore({"onnxruntime": release}, tmp_path) for release in ("1.30.0", "1.31.1")}
+
+
+def age(root: Path, days: float) -> None:
+    for one in kept_goldens(root):
+        os.utime(one.folder, (time.time() - days * DAY_S,) * 2)
+
+
+def test_a_golden_that_is_read_stays(stores: dict[str, GoldenStore], tmp_path: Path, one_case: Case) -> None:
+    for store in stores.values():
+        store.save(one_case, GOLDEN)
+    for _ in ("from its files", "from the shelf"):
+        age(tmp_path, 40)
+        assert stores["1.31.1"].load(one_case) is not None
+        used = {
+            one.manifest.provenance["onnxruntime"]: one.used_at
+            for one in kept_goldens(tmp_path)
+            if one.manifest is not None
+        }
+        assert used["1.31.1"] > time.time() - DAY_S > used["1.30.0"]
+    (gone,) = prune_goldens(older_than_s=30 * DAY_S, root=tmp_path)
+    assert gone.onnxruntime == "1.30.0"
+    assert gone.nbytes > 16
+    assert stores["1.30.0"].load(one_case) is None
+    assert stores["1.31.1"].load(one_case) is not None
+    assert list(prune_goldens(older_than_s=30 * DAY_S, root=tmp_path)) == []
+
+
+def test_what_cannot_be_read_goes_too(stores: dict[str, GoldenStore], tmp_path: Path, one_case: Case) -> None:
+    stores["1.31.1"].save(one_case, GOLDEN)
+    (manifest,) = tmp_path.rglob("manifest.json")
+    manifest.write_bytes(b"{")
+    assert kept_by_case(tmp_path) == {}
+    (gone,) = prune_goldens(older_than_s=0.0, root=tmp_path)
+    assert gone.onnxruntime == ""
+    assert not manifest.parent.exists()
+
+
+def test_a_case_is_found_under_each_provenance(
+    stores: dict[str, GoldenStore], tmp_path: Path, one_case: Case
+) -> None:
+    for store in stores.values():
+        store.save(one_case, GOLDEN)
+    found = kept_by_case(tmp_path)
+    assert found.keys() == {one_case.digest}
+    assert sorted(one["onnxruntime"] for one in found[one_case.digest]) == ["1.30.0", "1.31.1"]
+    assert kept_by_case(tmp_path / "nothing") == {}
