@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness import __version__
+from harness.cli.commands import add_command
+from harness.cli.golden_arguments import add_golden_commands
 from harness.cli.results import add_result_commands
 from harness.core.errors import HarnessError
 from harness.core.text import visible
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from harness.cli.check import Request
     from harness.cli.selection import Selection
 
-_MATRIX = "matrix file (TOML); see docs/reference/matrix.md"
+_MATRIX = "matrix file (TOML); `ep-harness init` writes one"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,7 +31,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 as expected, 1 unexpected verdicts, 2 usage, 3 a required target was unavailable or the run is
         incomplete, 130 interrupted.
     """
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    if not (sys.argv[1:] if argv is None else argv):
+        parser.print_help(sys.stderr)  # the list of commands is what somebody wants who names none
+        return EXIT_USAGE
+    arguments = parser.parse_args(argv)
     try:
         return int(arguments.command(arguments))
     except HarnessError as error:
@@ -47,76 +53,101 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ep-harness",
-        description="Does this model, on this execution provider, give the right answer, and did the "
+        description="Does this model, on this execution provider (EP), give the right answer, and did the "
         "provider really compute it?",
+        epilog="Begin with `ep-harness doctor`; `ep-harness COMMAND --help` says more.",
     )
     parser.add_argument("--version", action="version", version=f"ep-harness {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    run = commands.add_parser("run", help="run a matrix: live progress, records, report")
+    # In the order in which a newcomer meets them.
+    doctor = add_command(commands, "doctor", "which providers can be used here, why not, what to do")
+    doctor.set_defaults(command=_doctor)
+    doctor.add_argument(
+        "matrix", type=Path, nargs="?", metavar="MATRIX", help="matrix file whose targets are looked at, too"
+    )
+    doctor.add_argument("--json", action="store_true", help="one JSON array, with versions and devices")
+
+    check = add_command(
+        commands,
+        "check",
+        "one provider over the operator suite, without a matrix file",
+        after="Exit code 0: nothing failed. 1: something did. 2: an argument is wrong. "
+        "3: the provider cannot be used, or the run is incomplete.",
+    )
+    check.set_defaults(command=_check)
+    check.add_argument("provider", metavar="PROVIDER", help="exact name, such as QNNExecutionProvider")
+    _add_way_to_use(check)
+    check.add_argument(
+        "--suite", action="append", default=[], metavar="S", help="default: onnx-node; see list --suites"
+    )
+    check.add_argument("--model", metavar="GLOB", help="only these models: suite/model, or the model alone")
+    check.add_argument("--out", type=Path, metavar="DIR", help="default: runs/check-<provider>-<time>")
+    check.add_argument("--no-report", action="store_true", help="do not render the HTML report")
+
+    init = add_command(commands, "init", "write a matrix for the providers that can be used here")
+    init.set_defaults(command=_init)
+    init.add_argument(
+        "--out", type=Path, metavar="FILE", default=Path("matrix.toml"), help="default: matrix.toml"
+    )
+
+    listing = add_command(commands, "list", "show the plan of a matrix, or the suites, without running it")
+    listing.set_defaults(command=_list)
+    listing.add_argument("matrix", type=Path, nargs="?", metavar="MATRIX", help=_MATRIX)
+    listing.add_argument("--suites", action="store_true", help="name the built-in suites instead")
+    listing.add_argument("--json", action="store_true", help="one JSON array")
+    listing.add_argument("--count", action="store_true", help="only how many cells each target has")
+    _add_selection(listing)
+
+    run = add_command(
+        commands,
+        "run",
+        "run a matrix: live progress, records, report",
+        after="Exit code 0: every verdict is as expected. 1: some are not. 2: an argument or the matrix is "
+        "wrong. 3: a required target is unavailable, or the run is incomplete.",
+    )
     run.set_defaults(command=_run)
-    run.add_argument("matrix", type=Path, help=_MATRIX)
+    run.add_argument("matrix", type=Path, metavar="MATRIX", help=_MATRIX)
     place = run.add_mutually_exclusive_group()
     place.add_argument("--out", type=Path, metavar="DIR", help="run folder; default: runs/<matrix>-<time>")
     place.add_argument("--resume", type=Path, metavar="DIR", help="go on with a run that was broken off")
     _add_selection(run)
     run.add_argument("--no-report", action="store_true", help="do not render the HTML report")
 
-    check = commands.add_parser("check", help="one provider over the operator suite, without a matrix file")
-    check.set_defaults(command=_check)
-    check.add_argument("provider", metavar="PROVIDER", help="exact name, such as QNNExecutionProvider")
-    check.add_argument("--plugin", metavar="PACKAGE-OR-PATH", help="plugin EP: its package or library")
-    check.add_argument("--option", action="append", default=[], metavar="K=V", help="provider option")
-    check.add_argument("--device", action="append", default=[], metavar="K=V", help="only such a device")
-    check.add_argument("--suite", action="append", default=[], metavar="S", help="default: onnx-node")
-    check.add_argument("--model", metavar="GLOB", help="only these models: suite/model, or the model alone")
-    check.add_argument("--out", type=Path, metavar="DIR", help="default: runs/check-<provider>-<time>")
-    check.add_argument("--no-report", action="store_true", help="do not render the HTML report")
+    add_result_commands(commands)
 
-    levels = commands.add_parser("levels", help="what graph optimization makes of a model, level by level")
+    levels = add_command(commands, "levels", "what graph optimization makes of a model, level by level")
     levels.set_defaults(command=_levels)
     _add_model_and_targets(levels)
     levels.add_argument("--out", type=Path, metavar="DIR", help="write a page into this folder, too")
     levels.add_argument("--json", action="store_true", help="one JSON object in place of the tables")
 
-    advise = commands.add_parser("advise", help="the fastest configuration that passes, for one model")
+    advise = add_command(
+        commands,
+        "advise",
+        "the fastest configuration that passes, for one model",
+        after="Exit code 0: something passes. 1: nothing does. 2: an argument is wrong.",
+    )
     advise.set_defaults(command=_advise)
     _add_model_and_targets(advise)
     advise.add_argument("--budget", type=float, default=120.0, metavar="S", help="seconds; default: 120")
     advise.add_argument("--json", action="store_true", help="one JSON object, with every record")
 
-    listing = commands.add_parser("list", help="show the plan of a matrix without running it")
-    listing.set_defaults(command=_list)
-    listing.add_argument("matrix", type=Path, nargs="?", help=_MATRIX)
-    listing.add_argument("--suites", action="store_true", help="name the built-in suites instead")
-    listing.add_argument("--json", action="store_true", help="one JSON array")
-    listing.add_argument("--count", action="store_true", help="only how many cells each target has")
-    _add_selection(listing)
-
-    doctor = commands.add_parser("doctor", help="which providers can be used here, why not, what to do")
-    doctor.set_defaults(command=_doctor)
-    doctor.add_argument("matrix", type=Path, nargs="?", help="matrix file whose targets are looked at, too")
-    doctor.add_argument("--json", action="store_true", help="one JSON array, with versions and devices")
-
-    init = commands.add_parser("init", help="write a matrix for the providers that can be used here")
-    init.set_defaults(command=_init)
-    init.add_argument(
-        "--out", type=Path, metavar="FILE", default=Path("matrix.toml"), help="default: matrix.toml"
+    add_golden_commands(
+        add_command(commands, "golden", "what the CPU provider computed: record, verify, prune")
     )
-
-    add_result_commands(commands)
-    _add_runtime(commands.add_parser("runtime", help="environments that are built from package names"))
+    _add_runtime(add_command(commands, "runtime", "environments that are built from package names"))
     return parser
 
 
 def _add_runtime(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    listing = commands.add_parser("list", help="show what the cache holds")
+    listing = add_command(commands, "list", "show what the cache holds")
     listing.set_defaults(command=_runtime_list)
     listing.add_argument("--json", action="store_true", help="one JSON array")
 
-    build = commands.add_parser("build", help="build ahead, such as for a machine that will be offline")
+    build = add_command(commands, "build", "build ahead, such as for a machine that will be offline")
     build.set_defaults(command=_runtime_build)
     build.add_argument(
         "what",
@@ -126,7 +157,7 @@ def _add_runtime(parser: argparse.ArgumentParser) -> None:
     )
     build.add_argument("--python", metavar="VERSION", help="Python for the named requirements, such as 3.11")
 
-    prune = commands.add_parser("prune", help="remove what has not been used for 30 days")
+    prune = add_command(commands, "prune", "remove what has not been used for 30 days")
     prune.set_defaults(command=_runtime_prune)
     which = prune.add_mutually_exclusive_group()
     which.add_argument("--older-than", type=float, default=30.0, metavar="DAYS", help="other than 30 days")
@@ -141,9 +172,21 @@ def _add_model_and_targets(command: argparse.ArgumentParser) -> None:
         metavar="MATRIX-or-PROVIDER",
         help="a matrix file (*.toml), or a provider's exact name; default: whatever computes here",
     )
+    _add_way_to_use(command)
+
+
+def _add_way_to_use(command: argparse.ArgumentParser) -> None:
     command.add_argument("--plugin", metavar="PACKAGE-OR-PATH", help="plugin EP: its package or library")
-    command.add_argument("--option", action="append", default=[], metavar="K=V", help="provider option")
-    command.add_argument("--device", action="append", default=[], metavar="K=V", help="only such a device")
+    command.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="provider option, as often as needed: backend_type=htp",
+    )
+    command.add_argument(
+        "--device", action="append", default=[], metavar="K=V", help="only a device that is so: type=NPU"
+    )
 
 
 def _add_selection(command: argparse.ArgumentParser) -> None:

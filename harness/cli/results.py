@@ -4,15 +4,17 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.cli.commands import add_command
+
 if TYPE_CHECKING:
-    from argparse import _SubParsersAction
+    from harness.cli.commands import Commands
 
 _RUN = "run folder, or a folder of run folders, which count as one"
 
 
-def add_result_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_result_commands(commands: "Commands") -> None:
     """Declare them. Each one's module is imported when it is called: `--help` needs no numpy."""
-    report = commands.add_parser("report", help="files of finished runs, to be read and published")
+    report = add_command(commands, "report", "files of finished runs, to be read and published")
     report.set_defaults(command=_report)
     report.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=_RUN)
     report.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the report")
@@ -27,14 +29,19 @@ def add_result_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") 
     )
     report.add_argument("--baseline", type=Path, metavar="RUN", help="tell the changes since this run (HTML)")
 
-    diff = commands.add_parser("diff", help="two runs, cell by cell: regressed, fixed, changed, new, gone")
+    diff = add_command(commands, "diff", "two runs, cell by cell: regressed, fixed, changed, new, gone")
     diff.set_defaults(command=_diff)
     _add_sides(diff)
     how = diff.add_mutually_exclusive_group()
     how.add_argument("--format", choices=("text", "markdown", "github"), default="text", help="default: text")
     how.add_argument("--json", action="store_true", help="one JSON object")
 
-    gate = commands.add_parser("gate", help="exit 1 where a run got worse than a policy allows")
+    gate = add_command(
+        commands,
+        "gate",
+        "two runs, for CI: exit code 1 where a policy does not allow it",
+        after="Exit code 0: the run may pass. 1: a limit is exceeded. 2: an argument or the policy is wrong.",
+    )
     gate.set_defaults(command=_gate)
     _add_sides(gate)
     gate.add_argument("--policy", type=Path, metavar="FILE", help="TOML; default: nothing may be worse")
@@ -42,7 +49,7 @@ def add_result_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") 
     gate_how.add_argument("--github", action="store_true", help="annotations, as on GitHub's runners anyway")
     gate_how.add_argument("--json", action="store_true", help="one JSON object")
 
-    judge = commands.add_parser("judge", help="a finished run under other tolerances, without a device")
+    judge = add_command(commands, "judge", "a finished run under other tolerances, without a device")
     judge.set_defaults(command=_judge)
     judge.add_argument("run", type=Path, metavar="RUN", help="run folder; it stays as it is")
     judge.add_argument(
@@ -50,7 +57,7 @@ def add_result_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") 
     )
     judge.add_argument("--out", type=Path, metavar="DIR", help="write the run as it would have been")
 
-    _add_history(commands.add_parser("history", help="runs over time: trends, and since when a cell fails"))
+    _add_history(add_command(commands, "history", "runs over time: trends, and since when a cell fails"))
 
 
 def _add_sides(command: argparse.ArgumentParser) -> None:
@@ -61,11 +68,11 @@ def _add_sides(command: argparse.ArgumentParser) -> None:
 def _add_history(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    add = commands.add_parser("add", help="add runs; what is there already stays as it is")
+    add = add_command(commands, "add", "add runs; what is there already stays as it is")
     add.set_defaults(command=_history_add)
     add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=_RUN)
 
-    show = commands.add_parser("show", help="trends, errors near their limit, failing cells and since when")
+    show = add_command(commands, "show", "trends, errors near their limit, failing cells and since when")
     show.set_defaults(command=_history_show)
     which = show.add_mutually_exclusive_group()
     which.add_argument("--target", metavar="GLOB", help="only these targets")
