@@ -1,6 +1,7 @@
 """How a command is declared, so that all of them introduce themselves alike."""
 
 import argparse
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,3 +22,20 @@ def add_command(commands: "Commands", name: str, summary: str, *, after: str = "
     return commands.add_parser(
         name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=after or None
     )
+
+
+def add_age(command: argparse.ArgumentParser) -> None:
+    """Declare which entries of a cache go: those older than some days, as ``older_than``, or all."""
+    which = command.add_mutually_exclusive_group()
+    which.add_argument("--older-than", type=_days, default=30.0, metavar="DAYS", help="other than 30 days")
+    which.add_argument("--all", action="store_const", const=0.0, dest="older_than", help="remove every one")
+
+
+def _days(text: str) -> float:
+    try:
+        days = float(text)
+    except ValueError:
+        days = math.nan
+    if not days >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of days; expected 0 or more")
+    return days

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.commands import add_command
+from harness.cli.commands import add_age, add_command
 
 if TYPE_CHECKING:
     from harness.cli.commands import Commands
@@ -72,9 +72,7 @@ def _add_verify(commands: "Commands") -> None:
 def _add_prune(commands: "Commands") -> None:
     prune = add_command(commands, "prune", "remove the goldens that nothing has used for 30 days")
     prune.set_defaults(command=_prune)
-    which = prune.add_mutually_exclusive_group()
-    which.add_argument("--older-than", type=float, default=30.0, metavar="DAYS", help="other than 30 days")
-    which.add_argument("--all", action="store_true", help="remove every one")
+    add_age(prune)
     prune.add_argument("--json", action="store_true", help="one JSON object")
 
 
@@ -94,4 +92,4 @@ def _verify(arguments: argparse.Namespace) -> int:
 def _prune(arguments: argparse.Namespace) -> int:
     from harness.cli.golden import prune
 
-    return prune(older_than_days=0.0 if arguments.all else arguments.older_than, as_json=arguments.json)
+    return prune(older_than_days=arguments.older_than, as_json=arguments.json)

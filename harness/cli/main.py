@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness import __version__
-from harness.cli.commands import add_command
+from harness.cli.commands import add_age, add_command
 from harness.cli.golden_arguments import add_golden_commands
 from harness.cli.results import add_result_commands
 from harness.core.errors import HarnessError
@@ -159,9 +159,7 @@ def _add_runtime(parser: argparse.ArgumentParser) -> None:
 
     prune = add_command(commands, "prune", "remove what has not been used for 30 days")
     prune.set_defaults(command=_runtime_prune)
-    which = prune.add_mutually_exclusive_group()
-    which.add_argument("--older-than", type=float, default=30.0, metavar="DAYS", help="other than 30 days")
-    which.add_argument("--all", action="store_true", help="remove every one")
+    add_age(prune)
 
 
 def _add_model_and_targets(command: argparse.ArgumentParser) -> None:
@@ -315,4 +313,4 @@ def _runtime_build(arguments: argparse.Namespace) -> int:
 def _runtime_prune(arguments: argparse.Namespace) -> int:
     from harness.cli.runtime import prune_runtimes
 
-    return prune_runtimes(older_than_days=0.0 if arguments.all else arguments.older_than)
+    return prune_runtimes(older_than_days=arguments.older_than)

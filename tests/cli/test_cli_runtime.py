@@ -122,3 +122,12 @@ def test_a_run_tells_what_it_builds(project: Callable[..., Path], tmp_path: Path
     shown = capsys.readouterr().out
     assert "building runtime: nosuch\n" in shown
     assert "unavailable  bad: not_installed: No solution found when resolving dependencies" in shown
+
+
+@pytest.mark.parametrize("command", ["runtime", "golden"])
+@pytest.mark.parametrize("days", ["-1", "nan", "week"])
+def test_an_age_is_a_number_of_days(capsys: Capture, command: str, days: str) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([command, "prune", f"--older-than={days}"])
+    assert stopped.value.code == 2
+    assert f"{days!r} is no number of days; expected 0 or more" in capsys.readouterr().err
