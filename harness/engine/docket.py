@@ -85,9 +85,6 @@ class Docket:
                 case = error
                 if isinstance(error, SettingsError):  # somebody's slip, which costs a model that may be good
                     self._announce(Warned(message=str(error)))
-            except UsageError as error:  # the cache cannot be written
-                self._announce(Warned(message=str(error)))
-                case = Inapplicable(one_line(error))
             self._cases.put(key, case, case.nbytes if isinstance(case, Case) else 0)
         return case
 

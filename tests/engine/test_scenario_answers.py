@@ -10,6 +10,7 @@ import onnx.parser
 import pytest
 
 from harness.core.cell import Cell
+from harness.core.errors import UsageError
 from harness.core.record import Placement, Record
 from harness.core.value import Tensor, tensor
 from harness.core.verdict import Phase, Verdict
@@ -261,10 +262,10 @@ def test_a_copy_that_finds_no_room_is_no_fault_of_the_model(
     onnx.save(model, tmp_path / "models" / "one.onnx")
     (tmp_path / "cache").touch()
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
-    case = desk.docket.case(desk.submit("external_data"))
-    assert isinstance(case, Inapplicable)
-    assert "the cache cannot be filled" in case.reason
-    assert len(desk.warnings) == 1
+    task = desk.submit("external_data")
+    with pytest.raises(UsageError, match="the cache cannot be filled"):
+        desk.docket.case(task)
+    assert not desk.records
 
 
 def test_unsupported_is_a_verdict_with_its_facts(desk: Desk) -> None:

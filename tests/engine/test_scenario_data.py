@@ -1,14 +1,17 @@
 """Scenarios that the harness makes itself, by other data or other files, run by the real CPU provider."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import onnx
 import onnx.parser
 import pytest
 
+from harness.core.errors import Problem, UsageError
 from harness.core.record import Record
 from harness.core.verdict import Verdict
+from harness.engine import docket
 from harness.engine.events import Event, Finished
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]> agraph '
@@ -83,3 +86,21 @@ def test_what_cannot_be_played_says_why(records: dict[tuple[str, str], Record]) 
     assert reason.startswith("the CPU EP runs no other shape than the given one: with width=4: ")
     assert records["fixed", "zero_size"].reason == "no input has a batch dimension that may vary"
     assert records["no_empty_batch", "zero_size"].reason.startswith("with batch=0: ")
+
+
+def test_a_full_cache_ends_the_run_and_skips_no_cell(
+    tmp_path: Path, run_matrix: Callable[..., list[Event]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise UsageError(Problem(where="cache", what="cannot be written: No space left on device"))
+
+    monkeypatch.setattr(docket, "scenario_case", full)
+    (tmp_path / "models").mkdir()
+    onnx.save(onnx.parser.parse_model(HEAD + MODELS["fixed"]), tmp_path / "models" / "m.onnx")
+    matrix = {
+        "models": {"folders": ["models"]},
+        "axes": {"scenario": ["external_data"]},
+        "target": [{"name": "cpu", "provider": "CPUExecutionProvider"}],
+    }
+    with pytest.raises(UsageError, match="No space left"):
+        run_matrix(tmp_path, matrix)
