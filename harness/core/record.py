@@ -79,6 +79,78 @@ class ModelContent(msgspec.Struct, frozen=True, kw_only=True):
     types: tuple[str, ...] = ()
 
 
+class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The error of an output as a multiple of the rounding noise of its model; see ``harness.core.spread``.
+
+    Attributes:
+        precision: Whose rounding makes the noise, such as ``float32``.
+        rms: Root mean square of the error over that of the noise.
+        max: Largest error of an element over the noise of that element.
+        rms_limit: What ``rms`` may be; null where another tolerance judged.
+        max_limit: What ``max`` may be, likewise.
+        like: The precision whose noise is nearest to the error; ``exact`` where there is no error.
+    """
+
+    precision: str
+    rms: float
+    max: float
+    rms_limit: float | None = None
+    max_limit: float | None = None
+    like: str = ""
+
+
+class PrecisionError(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model of reduced precision loses: on the EP, and on the CPU EP.
+
+    Errors are ``norm(out - golden) / norm(golden)`` against the golden of the float32 model.
+
+    Attributes:
+        error: Of the EP.
+        cpu_error: Of the CPU EP with the same model; null where it cannot run it.
+        ratio: ``error / cpu_error``; null where the latter is 0 or null.
+    """
+
+    error: float
+    cpu_error: float | None = None
+    ratio: float | None = None
+
+
+class Adjudication(msgspec.Struct, frozen=True, kw_only=True):
+    """Which of golden and EP is nearer to a more precise answer, for one output.
+
+    Attributes:
+        output: Its name.
+        by: What gave that answer, such as ``float64 on the CPU EP``.
+        golden: ``norm(golden - answer) / norm(answer)``.
+        ep: The same of the EP's output.
+        nearer: The nearer one; ``equal`` where neither is clearly.
+    """
+
+    output: str
+    by: str
+    golden: float
+    ep: float
+    nearer: Literal["golden", "ep", "equal"]
+
+
+class Repeats(msgspec.Struct, frozen=True, kw_only=True):
+    """What repeated runs of a cell came to.
+
+    Attributes:
+        runs: In each session, the first one included.
+        sessions: Opened one after the other.
+        distinct: Different results, bit for bit, over all of them.
+        max_abs: Largest ``|out - first|`` of any element of any run; null where it cannot be measured.
+        bit_equal: Whether the matrix demands equal bits.
+    """
+
+    runs: int
+    sessions: int
+    distinct: int
+    max_abs: float | None = None
+    bit_equal: bool = False
+
+
 class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
     """How one output (or one leaf of a sequence or map) compares with its golden.
 
@@ -104,6 +176,8 @@ class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
         headroom: Largest ``error / (atol + rtol * |golden|)``; 1.0 is the limit; null where it is infinite.
         frontier: ``(atol, rtol)`` pairs: for each atol of a fixed grid the smallest rtol that passes, up to
             the first rtol of 0; empty where no tolerance of the grid passes.
+        noise: The error in units of the model's rounding noise; null where that is not known, or exact.
+        precision_error: What the precision costs, where the model was made for another than its own.
     """
 
     name: str
@@ -121,6 +195,8 @@ class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
     atol: float = 0.0
     headroom: float | None = None
     frontier: tuple[tuple[float, float], ...] = ()
+    noise: Noise | None = None
+    precision_error: PrecisionError | None = None
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -148,6 +224,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         process: What it ran in; null where nothing ran, or the process did not outlive the cell.
         artifacts: Folder of a failing cell below the run folder, relative, with forward slashes.
         content: What the model is made of; null where it cannot be read, or nothing was tried.
+        no_spread: Why the noise of the model is not known although it was to judge; empty otherwise.
+        adjudication: Whether golden or EP is nearer to a more precise answer, where they disagree.
+        repeats: What further runs and sessions gave, where the matrix asks for them.
     """
 
     schema: int
@@ -177,6 +256,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     process: ProcessState | None = None
     artifacts: str = ""
     content: ModelContent | None = None
+    no_spread: str = ""
+    adjudication: tuple[Adjudication, ...] = ()
+    repeats: Repeats | None = None
 
     @property
     def flaky(self) -> bool:
