@@ -46,7 +46,7 @@ TABLE = {
     "corpus": floor("core", VALUES | {"onnx", "filelock", "platformdirs"}, "onnxruntime"),
     "golden": floor("core corpus", VALUES | {"onnx", "filelock", "platformdirs"}, "onnxruntime"),
     # Travels into any Python: not even the packages that every other floor has.
-    "agent": floor("", frozenset({"numpy"}), "onnxruntime"),
+    "agent": floor("", frozenset({"numpy"}), "onnxruntime onnx"),
     "engine": floor(BELOW_ENGINE, VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
     "report": floor("core catalog", VALUES | {"jinja2"}),
     "pytest_plugin": floor(EVERYTHING, FRONT_END),

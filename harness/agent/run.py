@@ -23,12 +23,17 @@ def run(
     result: dict[str, Any],
     enter: Callable[[str], None],
     files: TensorFiles,
-) -> None:
-    """Run every data set; the first one twice where that is cheap, to see results that differ by run."""
+) -> list[Any]:
+    """Run every data set; the first one twice where that is cheap, to see results that differ by run.
+
+    Returns:
+        Outputs of the first run, in wire form. Where the job asks for repetitions, the second is one of them.
+    """
     names = [output.name for output in session.get_outputs()]
     types = [output.type.lower() for output in session.get_outputs()]
     result["names"] = sendable(names)
     result["outputs"] = []
+    first: list[Any] = []
     for index, inputs in enumerate(job["data_sets"]):
         enter("run")  # each time: the limit holds for one run
         feeds = {name: to_feed(wire) for name, wire in inputs}
@@ -37,10 +42,15 @@ def run(
         if index == 0:
             result["timings_ms"]["first_run"] = elapsed_ms(started)
         result["outputs"].append([files.send(wire) for wire in outputs])
-        if index == 0 and result["timings_ms"]["first_run"] < REPEAT_LIMIT_MS:
+        if index:
+            continue
+        if "repeat" in job:
+            first = outputs
+        elif result["timings_ms"]["first_run"] < REPEAT_LIMIT_MS:
             again = call(session, names, types, feeds)
             if again != outputs:
                 result["second"] = [files.send(wire) for wire in again]
+    return first
 
 
 def call(session: Any, names: list[str], types: list[str], feeds: dict[str, Any]) -> list[Any]:

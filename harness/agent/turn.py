@@ -93,8 +93,12 @@ class Turn:
         return self.session
 
     def run(self) -> None:
-        """Run every data set with the session that is judged, and time it where that is asked for."""
-        run(self.session, self.job, self.result, self.enter, self.files)
+        """Run every data set with the session that is judged; repeat and time it where that is asked for."""
+        first = run(self.session, self.job, self.result, self.enter, self.files)
+        if "repeat" in self.job:
+            from harness.agent.repeat import repeat
+
+            repeat(self, first)
         if self.watch is not None:
             self.watch.time_plain(self.session, self.job, self.result, self.enter, self.files)
 
@@ -106,6 +110,9 @@ class Turn:
 
 def play(turn: Turn) -> None:
     """Do with a model what its job asks for."""
+    if turn.job.get("evaluate"):
+        importlib.import_module("harness.agent.evaluate").play(turn)
+        return
     turn.begin()
     module = SCENARIOS.get(turn.job.get("scenario", ""))
     if module is not None:

@@ -11,13 +11,13 @@ import msgspec
 
 from harness.core.errors import Problem, UsageError
 from harness.core.record import Record, RunInfo, encode_record
-from harness.core.rejudge import rejudged
+from harness.core.rejudge import knows, rejudged
 from harness.data_files import data_root
 from harness.engine.run_folder import PLAN, RECORDS
 from harness.engine.tally import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.plan.matrix import Matrix
-from harness.plan.matrix import Tolerance as ToleranceEntry
 from harness.plan.plan import Plan, is_expected
+from harness.plan.tolerance_entry import ToleranceEntry
 from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
 from harness.report.read import read_run
 
@@ -36,7 +36,8 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
         0 where every verdict is as the run's matrix expects, 1 where one is not, 3 where it is incomplete.
 
     Raises:
-        UsageError: The run or the policy cannot be used, or the folder cannot be written.
+        UsageError: The run or the policy cannot be used, or the folder cannot be written; or the policy
+            is about rounding noise, of which the run tells nothing.
     """
     entries = load_policy(_policy_path(policy))
     data = read_run(run)
@@ -47,16 +48,23 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
     matrix = _matrix(data.info, run)
     plan = Plan(matrix=matrix, cells=())
     after: list[Record] = []
+    unknown = 0
     for record in data.records:
-        tolerance = rule(record)
-        judged = record if tolerance is None else rejudged(record, tolerance)
+        allowed = rule(record)
+        judged = record if allowed is None else rejudged(record, allowed)
+        unknown += allowed is not None and not knows(record, allowed)
         if judged.verdict is not record.verdict:
             expected = is_expected(plan.expectation(cell_of(judged)), judged.verdict)
             judged = msgspec.structs.replace(judged, expected=expected)
         after.append(judged)
+    if unknown and not any(output.noise for record in data.records for output in record.outputs):
+        what = "none of its records tells the rounding noise of its model"
+        raise UsageError(
+            Problem(where=str(run), what=what, hint="run the matrix with [[tolerance]] noise = {}")
+        )
     if out is not None:
         _write(out, run, data.info, matrix, entries, after)
-    _tell(data.records, after, out)
+    _tell(data.records, after, unknown, out)
     if not data.info.complete:
         return EXIT_INCOMPLETE
     return EXIT_OK if all(record.expected for record in after) else EXIT_UNEXPECTED
@@ -106,7 +114,7 @@ def _write(
         raise UsageError(Problem(where=str(out), what=f"cannot be written: {error.strerror}")) from error
 
 
-def _tell(before: Sequence[Record], after: Sequence[Record], out: Path | None) -> None:
+def _tell(before: Sequence[Record], after: Sequence[Record], unknown: int, out: Path | None) -> None:
     changed = [(old, new) for old, new in zip(before, after, strict=True) if old.verdict is not new.verdict]
     lines = [f"{len(after):,} records judged again; {len(changed):,} have another verdict"]
     turns = Counter((old.verdict.value, new.verdict.value) for old, new in changed)
@@ -115,6 +123,8 @@ def _tell(before: Sequence[Record], after: Sequence[Record], out: Path | None) -
         lines += [f"{old.cell}", f"    {old.verdict.value} -> {new.verdict.value}: {new.reason}"]
     if len(changed) > _SHOWN:
         lines.append(f"and {len(changed) - _SHOWN:,} more" + ("" if out else ": --out DIR, then diff"))
+    if unknown:
+        lines.append(f"{unknown:,} not wholly: the rounding noise of their model is not on record")
     unexpected = sum(not record.expected for record in after)
     lines.append(f"{unexpected:,} unexpected" if unexpected else "every verdict is as the matrix expects")
     if out is not None:

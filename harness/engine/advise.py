@@ -254,7 +254,7 @@ def advise(
     every = LatencyRequest(selector=Selector(), settings=MEASURED)
     plan = Plan(
         matrix=msgspec.structs.replace(
-            matrix, targets=tuple(bases), axes={}, exclude=(), expect=(), latency=(every,)
+            matrix, targets=tuple(bases), axes={}, exclude=(), expect=(), latency=(every,), repeat=()
         ),
         cells=tuple(candidate.cell(suite.name, model) for candidate in search.waiting()),
     )

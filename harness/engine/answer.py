@@ -8,6 +8,7 @@ from harness.core.compare import compare_all
 from harness.core.errors import one_line
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
 from harness.corpus.case import Case
+from harness.engine.cases import Untold, why_not
 from harness.engine.compare_sets import compare_sets
 from harness.engine.essence import essence
 from harness.engine.judge import at_data_set
@@ -36,6 +37,11 @@ UNREPEATABLE = "the CPU EP itself gives another result each time"
 def golden_of(outcome: Outcome, case: Case) -> Golden:
     """What an outcome of the CPU provider is worth as an answer."""
     return msgspec.structs.replace(_answer(outcome, case), disputed=_dispute(outcome, case))
+
+
+def lost(found: Untold) -> Golden:
+    """The answer about a model that there is none of."""
+    return Golden(status="lost", message=why_not(found))
 
 
 def _answer(outcome: Outcome, case: Case) -> Golden:

@@ -71,7 +71,7 @@ def answers(
         return
     target = Target(name="golden", provider=(CPU,), runtime=runtime, workers=os.cpu_count() or 1)
     asked = msgspec.structs.replace(
-        plan.matrix, targets=(target,), axes={}, exclude=(), tolerance=(), expect=(), latency=()
+        plan.matrix, targets=(target,), axes={}, exclude=(), tolerance=(), expect=(), latency=(), repeat=()
     )
     engine = Engine(Plan(matrix=asked, cells=()), suites)
     try:

@@ -71,7 +71,7 @@ class Crew:
         self._tensors = TensorHome()
 
     def add(self, lane: Lane) -> None:
-        """Take up a lane. References come last; see ``Engine._assign``."""
+        """Take up a lane. References come last; see ``Dispatcher.assign``."""
         self.lanes.append(lane)
         self.sort()
 

@@ -3,36 +3,41 @@
 An outcome whose golden is not known yet waits here until the CPU provider has answered.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import msgspec
 
 from harness.core.cell import Cell
 from harness.core.errors import UsageError, one_line
+from harness.core.precision import AS_IS
 from harness.core.record import Record
-from harness.core.scenario import OTHER_DATA, OTHER_FILES, PLAIN, session_of
+from harness.core.scenario import OTHER_DATA, PLAIN
 from harness.core.verdict import Family, Phase, Verdict
-from harness.corpus.case import Case, load_case
-from harness.corpus.errors import ModelError, SettingsError
-from harness.corpus.scenario import Inapplicable, scenario_case
-from harness.corpus.shapes import GIVEN
-from harness.corpus.suites import Suite
-from harness.engine.answer import golden_of
+from harness.corpus.case import Case
+from harness.corpus.errors import ModelError
+from harness.corpus.scenario import Inapplicable
+from harness.engine.answer import golden_of, lost
+from harness.engine.cases import SHAPES, Cases, Found, Untold, why_not
 from harness.engine.effects import Baseline, Effects, can_tell, with_effect
 from harness.engine.events import Answered, Event, Finished, Warned
-from harness.engine.judge import Judgement, judge, judge_untried, record_of, tolerance_rule, with_shapes
+from harness.engine.evidence import Evidence
+from harness.engine.judge import (
+    Judgement,
+    judge,
+    judge_untried,
+    record_of,
+    with_shapes,
+)
 from harness.engine.outcome import Outcome, Raised, Ran, Rejected, Unavailable
-from harness.engine.recent import Recent
-from harness.engine.references import HOME, References
+from harness.engine.question import (
+    MADE,
+    Question,
+)
+from harness.engine.references import References
+from harness.engine.rule import rule_of
 from harness.engine.worker import Task
+from harness.golden.golden import Golden
 from harness.plan.plan import Plan
-from harness.plan.target import Runtime
-
-SHAPES = frozenset({"dynamic_shapes"})
-"""Scenarios whose shapes are tried on the CPU provider before any other gets them."""
-
-CASES_KEPT = 256
-"""Models kept in memory at most; targets come to the same model at about the same time."""
 
 
 class Docket:
@@ -40,7 +45,7 @@ class Docket:
 
     Args:
         plan: Where the cells come from.
-        suites: Suite name -> suite.
+        cases: The models.
         references: The CPU provider's answers.
         effects: What options change.
         queue: Called with a task that is to run, a question or a cell once more; it has to come back through
@@ -51,7 +56,7 @@ class Docket:
     def __init__(
         self,
         plan: Plan,
-        suites: Mapping[str, Suite],
+        cases: Cases,
         references: References,
         effects: Effects,
         queue: Callable[[Task], None],
@@ -60,80 +65,59 @@ class Docket:
         self.open = 0
         """Tasks that have not been concluded."""
         self._plan = plan
-        self._suites = suites
+        self._cases = cases
         self._references = references
         self._effects = effects
         self._queue = queue
         self._announce = announce
-        self._cases: Recent[tuple[str, str, str], Case | ModelError | Inapplicable] = Recent(CASES_KEPT)
-        self._refused: dict[tuple[str, str, str], dict[str, str]] = {}
-        self._waiting: dict[tuple[Runtime, str, str, str], list[tuple[Task, Ran | Raised]]] = {}
+        self._waiting: dict[Question, list[tuple[Task, Ran | Raised]]] = {}
         self._compared: dict[Baseline, list[tuple[Task, Cell, Judgement, Ran]]] = {}
 
-    def case(self, task: Task) -> Case | ModelError | Inapplicable:
+    def case(self, task: Task) -> Found:
         """The task's model with the data of its scenario, or what is wrong with it."""
-        scenario = task.scenario
-        return self._case(task.suite, task.model, scenario if scenario in OTHER_DATA | OTHER_FILES else PLAIN)
+        return self._cases.of(task.about)
 
-    def _case(self, suite: str, model: str, scenario: str) -> Case | ModelError | Inapplicable:
-        key = (suite, model, scenario)
-        case = self._cases.get(key)
-        if case is None:
-            try:
-                case = self._load(suite, model, scenario)
-            except ModelError as error:
-                case = error
-                if isinstance(error, SettingsError):  # somebody's slip, which costs a model that may be good
-                    self._announce(Warned(message=str(error)))
-            self._cases.put(key, case, case.nbytes if isinstance(case, Case) else 0)
-        return case
-
-    def _load(self, suite: str, model: str, scenario: str) -> Case | ModelError | Inapplicable:
-        if scenario == PLAIN:
-            dimensions = self._plan.matrix.models.dimensions
-            settings = self._plan.model_settings(suite, model)
-            return load_case(self._suites[suite], model, dimensions, settings=settings)
-        plain = self._case(suite, model, PLAIN)
-        if not isinstance(plain, Case):
-            return plain
-        refused = self._refused.setdefault((suite, model, scenario), {})
-        while True:
-            case = scenario_case(plain, scenario, refused)
-            shape = self._refused_shape(case, scenario)
-            if shape is None:
-                return case
-            refused |= shape
-
-    def _refused_shape(self, case: Case | Inapplicable, scenario: str) -> dict[str, str] | None:
-        """Name and message of a shape that the CPU provider refuses, if it has been asked and does.
-
-        A model may call a dimension symbolic that its weights fix; nothing but a run tells.
-        """
-        if scenario not in SHAPES or isinstance(case, Inapplicable):
-            return None
-        golden = self._references.find(HOME, case)
-        at = None if golden is None else golden.data_set
-        if golden is None or at is None or at >= len(case.data_sets) or case.data_sets[at].name == GIVEN:
-            return None
-        return {case.data_sets[at].name: golden.message}
-
-    def depends(self, task: Task) -> bool:
-        """Whether the data of a task can only be known once the CPU provider has answered."""
-        return task.cell is not None and task.scenario in SHAPES
+    def awaits(self, task: Task) -> bool:
+        """Whether the data of a cell can only be known once a question is answered, which is asked now."""
+        question = self._for_data(task)
+        if question is not None:
+            self._ask(question)
+        return question is not None
 
     def foresee(self, task: Task) -> bool:
         """Ask for the golden of a cell that is about to run, so that it is there when the outcome is.
 
         Returns:
-            Whether it is still to come.
+            Whether something is still to come.
         """
-        case = self.case(task)
-        if task.cell is None or not isinstance(case, Case) or self._references.find(HOME, case) is not None:
+        if task.cell is None:
             return False
-        self._question(HOME, task, PLAIN)
-        return True
+        question = self._for_data(task)
+        if question is None and isinstance(self.case(task), Case):
+            goldens = dict.fromkeys((task.about.for_golden(), task.about.for_golden(AS_IS)))
+            question = next((golden for golden in goldens if not self._is_answered(golden)), None)
+        if question is not None:
+            self._ask(question)
+        return question is not None
 
-    def conclude(self, task: Task, outcome: Outcome | ModelError | Inapplicable) -> None:
+    def _for_data(self, task: Task) -> Question | None:
+        """What has to be answered before the data of a cell are known; nothing for nearly all."""
+        about = task.about
+        if task.cell is None or (about.precision == AS_IS and about.scenario not in SHAPES):
+            return None
+        given = about.for_golden(AS_IS)
+        if about.scenario in SHAPES and not self._is_answered(given):
+            return given
+        return (
+            None if self._cases.is_made(about) else msgspec.structs.replace(about, kind=MADE, scenario=PLAIN)
+        )
+
+    def _is_answered(self, question: Question) -> bool:
+        """Whether the answer is known, or there is nothing that could be asked."""
+        case = self._cases.of(question)
+        return not isinstance(case, Case) or self._references.find(question, case) is not None
+
+    def conclude(self, task: Task, outcome: Outcome | Untold) -> None:
         """A task has its outcome: the answer to a question, or a cell to be judged."""
         if task.compared is not None:
             self._compare(task.compared, outcome)
@@ -141,8 +125,10 @@ class Docket:
         if task.wanted:
             self._tell(task, outcome)
             return
+        if task.question is not None:
+            self._answer(task.question, task, outcome)
+            return
         if task.cell is None:
-            self._answer(task, outcome)
             return
         if (baseline := self._effects.serves(task.cell)) is not None:
             self._settle(baseline, outcome)
@@ -163,44 +149,47 @@ class Docket:
         task = Task(suite=cell.suite, model=cell.model, cell=cell, attempt=0)
         self._finish(task, cell, Judgement(verdict=Verdict.DECLARED, reason=one_line(reason)), None)
 
-    def _question(self, runtime: Runtime, task: Task, session: str) -> list[tuple[Task, Ran | Raised]]:
-        """Ask a runtime's CPU provider about a task's model, once; those who wait for the answer.
-
-        Args:
-            runtime: Whose CPU provider.
-            task: Whose model, with the data of its scenario.
-            session: ``plain``, or what else is done with the session.
-        """
-        asked = task.scenario if task.scenario in OTHER_DATA else session
-        key = (runtime, task.suite, task.model, asked)
-        if key not in self._waiting:
-            self._waiting[key] = []
+    def _ask(self, question: Question) -> list[tuple[Task, Ran | Raised]]:
+        """Ask a question, unless it is under way; those who wait for its answer."""
+        if question not in self._waiting:
+            self._waiting[question] = []
             self.open += 1
-            self._queue(Task(suite=task.suite, model=task.model, runtime=runtime, asked=asked))
-        return self._waiting[key]
+            self._queue(Task(suite=question.suite, model=question.model, question=question))
+        return self._waiting[question]
 
-    def _answer(self, task: Task, outcome: Outcome | ModelError | Inapplicable) -> None:
+    def _answer(self, question: Question, task: Task, outcome: Outcome | Untold) -> None:
         self.open -= 1
-        case = self.case(task)
-        if isinstance(case, Case) and not isinstance(outcome, ModelError | Inapplicable):
-            try:
-                self._references.keep(task.runtime, case, golden_of(outcome, case), session_of(task.asked))
-            except UsageError as error:
-                self._announce(Warned(message=str(error)))
-            if self._refused_shape(case, task.asked):
-                self._cases.drop((task.suite, task.model, task.asked))
-        for waiting, its_outcome in self._waiting.pop((task.runtime, task.suite, task.model, task.asked)):
+        try:
+            self._take(question, self.case(task), outcome)
+        except UsageError as error:
+            self._announce(Warned(message=str(error)))
+        for waiting, its_outcome in self._waiting.pop(question):
             self.conclude(waiting, its_outcome)
 
-    def _tell(self, task: Task, outcome: Outcome | ModelError | Inapplicable) -> None:
+    def _take(self, question: Question, case: Found, outcome: Outcome | Untold) -> None:
+        """Keep an answer where whoever waits for it will look."""
+        if not isinstance(case, Case):
+            return  # its file has gone; what waits will find that out, too
+        answer = golden_of(outcome, case) if not isinstance(outcome, Untold) else lost(outcome)
+        if question.kind == MADE:
+            if answer.status != "ok":
+                self._references.keep_unmade(case, question.precision, answer.message)
+            self._cases.forget(question)
+        else:
+            self._references.keep(question, case, answer)
+            if self._cases.refuses_shape(question):
+                self._cases.forget(question)
+
+    def _tell(self, task: Task, outcome: Outcome | Untold) -> None:
         """Somebody waits for the answer itself."""
         self.open -= 1
         case = self.case(task)
         answered = Answered(suite=task.suite, model=task.model)
-        if not isinstance(case, Case) or isinstance(outcome, ModelError | Inapplicable):
-            why = outcome if isinstance(case, Case) else case  # the file may go while its turn comes
-            problem = one_line(why.reason if isinstance(why, Inapplicable) else why)
-            self._announce(msgspec.structs.replace(answered, problem=problem))
+        if not isinstance(case, Case):  # it may go while its turn comes
+            self._announce(msgspec.structs.replace(answered, problem=why_not(case)))
+            return
+        if isinstance(outcome, Untold):
+            self._announce(msgspec.structs.replace(answered, problem=why_not(outcome)))
             return
         golden = golden_of(outcome, case)
         if isinstance(outcome, Unavailable | Rejected):
@@ -213,30 +202,58 @@ class Docket:
         if not isinstance(case, Case):  # the file changed under the run
             self.conclude(task, case)
             return
-        golden = reference = self._references.find(HOME, case)
-        if golden is None:
-            self._question(HOME, task, PLAIN).append((task, outcome))
+        found = self._weigh(task.about, cell, case, outcome)
+        if isinstance(found, Question):
+            self._ask(found).append((task, outcome))
             return
-        # Only an error raises the question what the CPU EP of the *same* runtime says, in the same scenario.
-        runtime = self._plan.target(cell.target).runtime
-        for session in (
-            dict.fromkeys((PLAIN, session_of(task.scenario))) if isinstance(outcome, Raised) else ()
-        ):
-            answer = self._references.find(runtime, case, session)
-            if answer is None:
-                self._question(runtime, task, session).append((task, outcome))
-                return
-            # A CPU EP that merely lacks the scenario excuses nobody.
-            if session == PLAIN or answer.status == "refused":
-                reference = answer
-            if answer.status == "refused":
-                break
-        rule = tolerance_rule(self._plan, cell, case)
-        judgement = judge(outcome, case, golden, reference or golden, rule)
         if task.scenario in OTHER_DATA:
-            refused = self._refused.get((task.suite, task.model, task.scenario), {})
-            judgement = with_shapes(judgement, case, refused)
-        self._look_for_effect(task, cell, judgement, outcome)
+            refused = self._cases.refused(task.suite, task.model, task.scenario)
+            found = with_shapes(found, case, refused)
+        self._look_for_effect(task, cell, found, outcome)
+
+    def _weigh(self, about: Question, cell: Cell, case: Case, outcome: Ran | Raised) -> Judgement | Question:
+        """The judgement, or a question that has to be answered before."""
+        own = about.for_golden()
+        golden = self._references.find(own, case)
+        if golden is None:
+            return own
+        evidence = Evidence(golden=golden, reference=golden)
+        if isinstance(outcome, Raised):
+            # Only an error raises the question what the CPU EP of the *same* runtime says.
+            reference = self._second_opinion(about, cell, case)
+            if isinstance(reference, Question):
+                return reference
+            evidence = msgspec.structs.replace(evidence, reference=reference)
+        elif about.precision != AS_IS:
+            full = self._answered(about.for_golden(AS_IS))
+            if isinstance(full, Question):
+                return full
+            evidence = msgspec.structs.replace(evidence, full=full)
+        rule = rule_of(self._plan, cell, case)
+        return judge(outcome, case, evidence, rule)
+
+    def _second_opinion(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
+        """What the CPU EP of a target's own runtime makes of a model; a refusal in the scenario counts."""
+        runtime = self._plan.target(cell.target).runtime
+        plain: Golden | None = None
+        for session in dict.fromkeys((PLAIN, about.session)):
+            scenario = about.scenario if about.scenario in OTHER_DATA else session
+            question = msgspec.structs.replace(about, runtime=runtime, scenario=scenario)
+            answer = self._references.find(question, case)
+            if answer is None:
+                return question
+            if answer.status == "refused":
+                return answer
+            plain = plain or answer  # a CPU EP that merely lacks the scenario excuses nobody
+        assert plain is not None  # noqa: S101 - the first session is always there
+        return plain
+
+    def _answered(self, question: Question) -> Golden | Question:
+        """The answer, or the question where it is still to be asked."""
+        case = self._cases.of(question)
+        if not isinstance(case, Case):
+            return Golden(status="lost", message=why_not(case))
+        return self._references.find(question, case) or question
 
     def _look_for_effect(self, task: Task, cell: Cell, judgement: Judgement, outcome: Ran | Raised) -> None:
         """Where options should change the arithmetic, the outputs without them say whether they did."""
@@ -254,13 +271,13 @@ class Docket:
             self._queue(Task(suite=cell.suite, model=cell.model, compared=cell))
         self._compared.setdefault(baseline, []).append((task, cell, judgement, outcome))
 
-    def _compare(self, cell: Cell, outcome: Outcome | ModelError | Inapplicable) -> None:
+    def _compare(self, cell: Cell, outcome: Outcome | Untold) -> None:
         self.open -= 1
         doubt = self._effects.doubt(cell)
         if doubt is not None:
             self._settle(self._effects.baseline(cell, doubt), outcome)
 
-    def _settle(self, baseline: Baseline, outcome: Outcome | ModelError | Inapplicable) -> None:
+    def _settle(self, baseline: Baseline, outcome: Outcome | Untold) -> None:
         """A baseline has its outcome, and those who wait for it their answer."""
         self._effects.keep(baseline, outcome)
         for task, cell, judgement, its_outcome in self._compared.pop(baseline, ()):

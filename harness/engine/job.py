@@ -13,6 +13,7 @@ from harness.engine.model_files import parcel
 from harness.engine.tensor_files import Tensors
 from harness.golden.provenance import SESSION
 from harness.plan.matrix import LatencySettings
+from harness.plan.repeat_entry import RepeatSettings
 from harness.plan.target import Runtime, Target
 
 CPU = "CPUExecutionProvider"
@@ -107,6 +108,7 @@ def job(
     local: bool,
     scenario_settings: dict[str, int] | None = None,
     latency: LatencySettings | None = None,
+    repeat: RepeatSettings | None = None,
 ) -> dict[str, Any]:
     """One model as the agent takes it.
 
@@ -117,6 +119,7 @@ def job(
         local: Whether the agent can read the model's path; elsewhere it asks for what it does not have.
         scenario_settings: How much the scenario among the axes asks for.
         latency: How the time of its runs is to be measured; None where it is not.
+        repeat: How often it is to be run; None where a second run, if that is cheap, is enough.
 
     Raises:
         NoRoomError: There is no room for the inputs.
@@ -135,6 +138,7 @@ def job(
             "execution_mode": settings["execution_mode"],
             **(played if settings["scenario"] != PLAIN else {}),
             **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
+            **({} if repeat is None else {"repeat": msgspec.to_builtins(repeat)}),
             **({"form": axes[FORM]} if FORM in axes else {}),
             **({THREADS: int(axes[THREADS])} if THREADS in axes else {}),
         }

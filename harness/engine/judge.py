@@ -4,7 +4,7 @@ Pure: what the target did, what the CPU provider did, and the tolerance come in;
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -21,14 +21,16 @@ from harness.core.record import (
     Placement,
     ProcessState,
     Record,
+    Repeats,
 )
+from harness.core.repeats import several_results
 from harness.core.scenario import Facts
-from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
 from harness.core.verdict import Family, Phase, Verdict
 from harness.corpus.case import Case
 from harness.corpus.port import ValueType
 from harness.engine.compare_sets import compare_sets
 from harness.engine.essence import essence
+from harness.engine.evidence import Evidence
 from harness.engine.outcome import (
     Died,
     Hung,
@@ -40,10 +42,14 @@ from harness.engine.outcome import (
     Unfeedable,
     Unsupported,
 )
+from harness.engine.rule import Rule, ToleranceFor
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan, is_expected
 
-ToleranceFor = Callable[[str], Tolerance]
+WRONG_VALUES = frozenset(
+    {Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH, Verdict.NAN_MISMATCH, Verdict.MISMATCH}
+)
+"""Verdicts that rest on a golden alone."""
 
 _OUT_OF_MEMORY = re.compile(
     r"\bMemoryError\b|bad_alloc|bad allocation|out of memory|Failed to allocate memory|MemoryAllocation\b",
@@ -68,25 +74,39 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     effect: OptionEffect | None = None
     latency: Latency | None = None
     scenario: Facts = {}
+    repeats: Repeats | None = None
 
 
-def judge(
-    outcome: Outcome, case: Case, golden: Golden, reference: Golden, tolerance_for: ToleranceFor
-) -> Judgement:
+def judge(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule) -> Judgement:
     """Judge one outcome.
 
     Args:
         outcome: What the target did.
         case: The model, with the suite's expected outputs.
-        golden: The answer of the CPU provider of the harness's own runtime.
-        reference: What the CPU provider of the *target's* runtime makes of the model; often the golden.
-        tolerance_for: Element type of an output -> tolerance.
+        evidence: What it is held against.
+        rule: How far it may lie from that.
     """
     if isinstance(outcome, Raised):
-        return _raised(outcome, case, reference)
+        return _raised(outcome, case, evidence.reference)
     if isinstance(outcome, Ran):
-        return _ran(outcome, case, golden, tolerance_for)
+        if outcome.repeats is not None and rule.repeat is not None:
+            repeats = msgspec.structs.replace(outcome.repeats, bit_equal=rule.repeat.bit_equal)
+            outcome = msgspec.structs.replace(outcome, repeats=repeats)
+        return _ran(outcome, case, evidence, rule)
     return judge_untried(outcome)
+
+
+def is_inexact(judgement: Judgement) -> bool:
+    """Whether a floating output was compared and differs from its golden: its noise is worth knowing."""
+    return judgement.golden == "cpu" and any(
+        output.max_abs and not output.dtype.startswith(("int", "uint", "bool"))
+        for output in judgement.outputs
+    )
+
+
+def needs_witnesses(judgement: Judgement) -> bool:
+    """Whether a golden is about to fail a provider: others are heard before it does."""
+    return judgement.golden == "cpu" and judgement.verdict in WRONG_VALUES
 
 
 def with_shapes(judgement: Judgement, case: Case, refused: Mapping[str, str]) -> Judgement:
@@ -159,7 +179,8 @@ def at_data_set(case: Case, number: int | None) -> str:
     return f"with {case.data_sets[number].name}: "
 
 
-def _ran(outcome: Ran, case: Case, golden: Golden, tolerance_for: ToleranceFor) -> Judgement:
+def _ran(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Judgement:
+    golden, tolerance_for = evidence.golden, rule.tolerance_for
     expected = tuple(data_set.expected for data_set in case.data_sets)
     if golden.status == "ok":
         answers, judged_by = golden.outputs, "cpu"
@@ -193,6 +214,7 @@ def _ran(outcome: Ran, case: Case, golden: Golden, tolerance_for: ToleranceFor) 
         # How fast a wrong answer comes, or the CPU's in place of the provider's, is of no interest.
         latency=outcome.latency if verdict.family is Family.PASSED else None,
         scenario=outcome.scenario,
+        repeats=outcome.repeats,
     )
 
 
@@ -224,8 +246,12 @@ def _wrong(outcome: Ran, compared: Comparison, again: Comparison | None) -> tupl
         # A wrong answer is the provider's even so: without it the CPU EP gives the right one.
         nowhere = "no node ran on the EP; " if not outcome.placement.ep_nodes else ""
         return compared.verdict, nowhere + compared.message
+    repeats = outcome.repeats
     if again is not None and again.verdict is not None:
-        return Verdict.NONDETERMINISTIC, f"a second run of the same session differs: {again.message}"
+        which = "a second run of the same session differs" if repeats is None else several_results(repeats)
+        return Verdict.NONDETERMINISTIC, f"{which}: {again.message}"
+    if repeats is not None and repeats.bit_equal and repeats.distinct > 1:
+        return Verdict.NONDETERMINISTIC, f"{several_results(repeats)}, and the matrix asks for equal bits"
     return None
 
 
@@ -269,6 +295,7 @@ def record_of(
         effect=judgement.effect,
         latency=judgement.latency,
         scenario=judgement.scenario,
+        repeats=judgement.repeats,
         started=started,
         attempt=attempt,
         process=process,
@@ -289,19 +316,3 @@ def _dtypes(declared: ValueType | None) -> Iterator[str]:
         if declared.dtype:
             yield declared.dtype
         declared = declared.item
-
-
-def tolerance_rule(plan: Plan, cell: Cell, case: Case) -> ToleranceFor:
-    """Element type -> tolerance, for one cell: the matrix's entry, else the default of what computes."""
-    mode = plan.target(cell.target).mode_at(cell)
-    precision = computing_precision(case.facts.float_types, mode.computes if mode else "float32")
-    chosen = plan.tolerance(cell)
-
-    def tolerance_for(dtype: str) -> Tolerance:
-        default = default_tolerance(dtype, precision)
-        # A matrix entry speaks about rounding; what has one right answer keeps it.
-        if chosen is None or default == Tolerance(rtol=0.0, atol=0.0):
-            return default
-        return Tolerance(rtol=chosen[0], atol=chosen[1])
-
-    return tolerance_for

@@ -70,7 +70,9 @@ def examine_levels(name: str, suite: Suite, matrix: Matrix, tell: Callable[[str]
     own = Target(name=_GRAPHS, provider=(CPU,))
     asked = [_reduced(target) for target in matrix.targets]
     cells = [*_cells(suite, model, own), *(cell for one in asked for cell in _cells(suite, model, one))]
-    whole = msgspec.structs.replace(matrix, targets=(own, *asked), axes={}, exclude=(), expect=(), latency=())
+    whole = msgspec.structs.replace(
+        matrix, targets=(own, *asked), axes={}, exclude=(), expect=(), latency=(), repeat=()
+    )
     seen, fingerprints, complete = _run(Plan(matrix=whole, cells=tuple(cells)), suite, tell)
     graphs = [_graph(seen.get((_GRAPHS, step.name))) for step in STEPS]
     return Levels(

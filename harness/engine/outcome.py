@@ -7,7 +7,7 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.latency import Latency, latency_of
-from harness.core.record import Placement, ProcessState
+from harness.core.record import Placement, ProcessState, Repeats
 from harness.core.scenario import OTHER_SESSION, PLAIN, Fact, Facts, Scalar
 from harness.core.value import Value
 from harness.core.verdict import Phase
@@ -24,7 +24,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         outputs: For each data set the outputs by name.
-        second: Outputs of a second run of the first data set where they differ from the first run's.
+        second: Outputs of another run of the first data set where they differ from the first run's; of several
+            those furthest from it.
         placement: Where the nodes went.
         providers_changed: The session's providers before and after the run where they differ.
         timings_ms: ``create``, ``first_run`` and, once known, ``teardown``.
@@ -34,6 +35,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
         latency: How long its runs took, where that was asked for.
         scenario: What was seen in its scenario.
         graph: The optimized model without its weights, where that was asked for.
+        repeats: What came of repeating it, where that was asked for.
     """
 
     outputs: tuple[NamedValues, ...]
@@ -47,6 +49,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     latency: Latency | None = None
     scenario: Facts = {}
     graph: bytes = b""
+    repeats: Repeats | None = None
 
 
 class Raised(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,6 +172,7 @@ def from_result(result: dict[str, Any], tensors: Tensors, scenario: str = PLAIN)
         latency=latency_of(result["latency"]) if "latency" in result else None,
         scenario=facts,
         graph=bytes(memoryview(result.get("graph", b""))),
+        repeats=msgspec.convert(result["repeats"], Repeats) if "repeats" in result else None,
     )
 
 

@@ -9,7 +9,7 @@ from harness.corpus.errors import ModelError
 from harness.corpus.suites import Suite
 from harness.engine.ask import Models, Told, answers, models_of, planned_case, told
 from harness.engine.events import Answered
-from harness.engine.references import HOME
+from harness.engine.question import HOME
 from harness.golden.provenance import provenance
 from harness.golden.recording import Recorder
 from harness.golden.store import GoldenStore

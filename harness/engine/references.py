@@ -1,61 +1,116 @@
-"""The CPU provider's answers: which are known, which are asked for, and which cells wait for them."""
+"""The CPU provider's answers, and those of ``onnx.reference``: which are known, and where they are kept."""
+
+from collections.abc import Mapping
 
 import msgspec
 
 from harness.core.scenario import PLAIN
 from harness.corpus.case import Case
+from harness.engine.question import ANSWER, EVALUATED, FLOAT64, FLOAT64_EVALUATED, HOME, UNOPTIMIZED, Question
 from harness.engine.recent import Recent
 from harness.golden.golden import Golden
+from harness.golden.provenance import evaluator_provenance, provenance
 from harness.golden.store import GoldenStore
-from harness.plan.target import Runtime
 
 KEPT = 512
-"""Goldens kept in memory at most; the store has the others."""
+"""Goldens kept in memory at most, and noises of models; the store has the others."""
 
-HOME = Runtime()
-"""The harness's own interpreter, whose CPU provider makes the goldens."""
+
+class Stores(msgspec.Struct, frozen=True):
+    """Where answers outlive the run.
+
+    Attributes:
+        goldens: Those of the CPU provider.
+        unoptimized: Those of the CPU provider without graph optimizations.
+        evaluated: Those of ``onnx.reference``.
+    """
+
+    goldens: GoldenStore
+    unoptimized: GoldenStore
+    evaluated: GoldenStore
+
+    @classmethod
+    def of_cache(cls) -> "Stores":
+        """The cache's, for the onnxruntime and the onnx of this interpreter."""
+        own = provenance()
+        return cls(
+            GoldenStore(own),
+            GoldenStore(own | {"graph_optimization": "disabled"}),
+            GoldenStore(evaluator_provenance()),
+        )
 
 
 class References:
-    """Goldens by case, and second opinions by runtime and case.
+    """Goldens by case, other answers by question and case, and the noises of models.
 
     Args:
-        store: Where goldens outlive the run.
+        stores: Where answers outlive the run.
     """
 
-    def __init__(self, store: GoldenStore) -> None:
-        self._store = store
-        self._goldens: Recent[str, Golden] = Recent(KEPT)
-        # What no store can give back: lost goldens, and the answers of other runtimes and in scenarios.
-        self._others: dict[tuple[Runtime, str, str], Golden] = {}
+    def __init__(self, stores: Stores) -> None:
+        self._stores: Mapping[str, GoldenStore] = {
+            ANSWER: stores.goldens,
+            FLOAT64: stores.goldens,  # another model, and so another entry
+            UNOPTIMIZED: stores.unoptimized,
+            EVALUATED: stores.evaluated,
+            FLOAT64_EVALUATED: stores.evaluated,
+        }
+        self._goldens: Recent[tuple[int, str], Golden] = Recent(KEPT)
+        # What no store can give back: lost answers, and those of other runtimes and in scenarios.
+        self._others: dict[tuple[str, str, str, str], Golden] = {}
+        self._unmade: dict[tuple[str, str], str] = {}
 
-    def find(self, runtime: Runtime, case: Case, scenario: str = PLAIN) -> Golden | None:
-        """The answer of a runtime's CPU provider, or None where it has to be asked.
+    def golden(self, case: Case) -> Golden | None:
+        """The golden of a case; None where the CPU provider has to be asked."""
+        return self._load(ANSWER, case)
+
+    def find(self, question: Question, case: Case) -> Golden | None:
+        """The answer to a question, or None where it has to be asked.
 
         Args:
-            runtime: Whose CPU provider.
-            case: The model with the data of its scenario.
-            scenario: What was done with the session; goldens are those of ``plain``.
+            question: What is asked.
+            case: The model that it is about.
         """
-        known = self._others.get((runtime, case.digest, scenario))
-        if known is not None or runtime != HOME or scenario != PLAIN:
+        known = self._others.get(_other(question, case))
+        if known is not None or not _is_stored(question):
             return known
-        golden = self._goldens.get(case.digest)
-        if golden is None:
-            golden = self._store.load(case)
-            if golden is not None:
-                self._goldens.put(case.digest, golden, golden.nbytes)
-        return golden
+        return self._load(question.kind, case)
 
-    def keep(self, runtime: Runtime, case: Case, golden: Golden, scenario: str = PLAIN) -> None:
-        """Take an answer; a golden goes to the store, too.
+    def keep(self, question: Question, case: Case, golden: Golden) -> None:
+        """Take an answer; one that any run can use goes to its store, too.
 
         Raises:
             UsageError: The store cannot be written. The answer is known nevertheless.
         """
-        if runtime != HOME or scenario != PLAIN or golden.status == "lost":
+        if not _is_stored(question) or golden.status == "lost":
             # Nobody compares with these outputs: whether there are any is all that is asked.
-            self._others[runtime, case.digest, scenario] = msgspec.structs.replace(golden, outputs=())
+            self._others[_other(question, case)] = msgspec.structs.replace(golden, outputs=())
             return
-        self._goldens.put(case.digest, golden, golden.nbytes)
-        self._store.save(case, golden)
+        store = self._stores[question.kind]
+        self._goldens.put((id(store), case.digest), golden, golden.nbytes)
+        store.save(case, golden)
+
+    def unmade(self, case: Case, precision: str) -> str:
+        """Why a model could not be converted to a precision; empty where nothing is known against it."""
+        return self._unmade.get((case.digest, precision), "")
+
+    def keep_unmade(self, case: Case, precision: str, why: str) -> None:
+        """A model could not be converted to a precision."""
+        self._unmade[case.digest, precision] = why
+
+    def _load(self, kind: str, case: Case) -> Golden | None:
+        store = self._stores[kind]
+        golden = self._goldens.get((id(store), case.digest))
+        if golden is None:
+            golden = store.load(case)
+            if golden is not None:
+                self._goldens.put((id(store), case.digest), golden, golden.nbytes)
+        return golden
+
+
+def _is_stored(question: Question) -> bool:
+    return question.runtime == HOME and question.session == PLAIN
+
+
+def _other(question: Question, case: Case) -> tuple[str, str, str, str]:
+    return (repr(question.runtime), case.digest, question.session, question.kind)

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.precision import AS_IS, made_for
 from harness.core.record import ProcessState
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Phase
 from harness.engine.events import Finished
 from harness.engine.outcome import Died, Hung, Outcome
 from harness.engine.process import AgentProcess
+from harness.engine.question import Question
 from harness.engine.tensor_files import Tensors
 from harness.plan.file_format import Timeouts
-from harness.plan.target import Runtime
 
 if TYPE_CHECKING:
     from harness.engine.device import Slot
@@ -46,10 +47,8 @@ class Task(msgspec.Struct, kw_only=True):
         suite: The model's suite.
         model: The model.
         cell: Whose result this is; None for a question.
-        compared: The cell for whose baseline is asked: its target's outputs without some options. None where
-            the CPU provider of ``runtime`` is asked for its answer.
-        runtime: Whose CPU provider is asked.
-        asked: The scenario in which it is asked.
+        compared: The cell for whose baseline is asked: its target's outputs without some options.
+        question: What is asked where it is about neither.
         wanted: Whether the answer itself is what somebody waits for.
         attempt: Counts from 1.
         started: UTC time of the handing over, ISO 8601.
@@ -61,8 +60,7 @@ class Task(msgspec.Struct, kw_only=True):
     model: str
     cell: Cell | None = None
     compared: Cell | None = None
-    runtime: Runtime = Runtime()
-    asked: str = PLAIN
+    question: Question | None = None
     wanted: bool = False
     attempt: int = 1
     started: str = ""
@@ -70,10 +68,23 @@ class Task(msgspec.Struct, kw_only=True):
     nbytes: int = 0
 
     @property
+    def about(self) -> Question:
+        """Which model this is about, with which data; for a cell as a question that nobody need ask."""
+        cell = self.cell or self.compared
+        if cell is None:
+            return self.question or Question(suite=self.suite, model=self.model)
+        axes = dict(cell.axes)
+        return Question(
+            suite=self.suite,
+            model=self.model,
+            scenario=axes.get("scenario", PLAIN),
+            precision=made_for(axes.get("precision", AS_IS)),
+        )
+
+    @property
     def scenario(self) -> str:
         """What is done with the session."""
-        cell = self.cell or self.compared
-        return cell.axis("scenario") if cell else self.asked
+        return self.about.scenario
 
 
 class Worker:

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import importlib.metadata
 import importlib.util
 import platform
 import re
@@ -33,6 +34,13 @@ def provenance() -> dict[str, str]:
         "intra_op_num_threads": "1",
         **SESSION,
     }
+
+
+@functools.cache
+def evaluator_provenance() -> dict[str, str]:
+    """What the answers of ``onnx.reference`` depend on."""
+    packages = ("onnx", "numpy", "ml_dtypes")
+    return {"evaluator": "onnx.reference"} | {name: importlib.metadata.version(name) for name in packages}
 
 
 def _onnxruntime_version() -> str:

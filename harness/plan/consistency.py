@@ -12,8 +12,10 @@ from harness.core.structure import OPTION, Place
 from harness.plan.file_format import RuntimeTable, SelectorTable
 from harness.plan.known_provider import known_provider
 from harness.plan.option_checks import option_problems, precision_problems
+from harness.plan.repeat_entry import repeat_problems
 from harness.plan.scenarios import Scenarios
 from harness.plan.target import TRUE_FALSE, one_or_more, text
+from harness.plan.tolerance_entry import tolerance_problems
 
 CPU = "CPUExecutionProvider"
 PYTHON_VERSION = "python_version"
@@ -53,6 +55,10 @@ def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterato
     for here, name in _repeated([(here, target.get("name")) for here, target in targets]):
         what = f"another target is named {name!r} too"
         yield Problem(where=str(here.key("name")), what=what, hint="names are unique")
+    for here, entry in _tables(table, place, "tolerance"):
+        yield from tolerance_problems(entry, here)
+    for here, entry in _tables(table, place, "repeat"):
+        yield from repeat_problems(entry, here)
     for section, hint in (
         ("exclude", "this would leave nothing"),
         ("expect", "name what is expected of whom"),

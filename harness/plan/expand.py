@@ -9,6 +9,7 @@ from harness.core.errors import Problem, UsageError
 from harness.core.structure import Place
 from harness.plan.matrix import Matrix, has_latency
 from harness.plan.plan import Plan
+from harness.plan.repeat_entry import has_repeat
 from harness.plan.selector import SelectorIndex, model_matcher
 from harness.plan.target import is_fixed
 from harness.plan.unmatched import unmatched_entries, unmatched_model_globs
@@ -25,8 +26,8 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
         At least one cell; ids are unique.
 
     Raises:
-        UsageError: An id occurs twice; an entry of an exclude, tolerance, expect or latency list matches no
-            cell; no cell is left. All problems at once.
+        UsageError: An id occurs twice; an entry of an exclude, tolerance, expect, latency or repeat list
+            matches no cell; no cell is left. All problems at once.
     """
     place = Place(matrix.path)
     if not any(models.values()):
@@ -48,6 +49,10 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
         measurable = [cell for cell in left if has_latency(cell)] if matrix.latency else ()
         problems += unmatched_entries(
             matrix, "latency", [entry.selector for entry in matrix.latency], measurable
+        )
+        repeatable = [cell for cell in left if has_repeat(cell)] if matrix.repeat else ()
+        problems += unmatched_entries(
+            matrix, "repeat", [entry.selector for entry in matrix.repeat], repeatable
         )
     else:
         what = "the plan has no cells: the exclude lists leave nothing"

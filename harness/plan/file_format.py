@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from harness.core.latency import MOST_RUNS
 from harness.core.model_settings import ModelSettings
+from harness.core.spread import DEFAULT_LIMITS
 from harness.core.structure import OPTION
 from harness.core.verdict import Verdict
 from harness.plan.scenarios import Scenario, Scenarios
@@ -196,11 +197,44 @@ class ExcludeTable(SelectorTable, kw_only=True):
     """Cells that leave the plan."""
 
 
+class NoiseTable(msgspec.Struct, kw_only=True):
+    """Limits on the error in multiples of the model's own rounding noise."""
+
+    rms: Annotated[
+        Annotated[float, Meta(gt=0)],
+        Meta(description="RMS of the error over RMS of the noise."),
+    ] = DEFAULT_LIMITS.rms
+    max: Annotated[
+        Annotated[float, Meta(gt=0)], Meta(description="Error of any element over the noise of that element.")
+    ] = DEFAULT_LIMITS.max
+
+
 class ToleranceTable(SelectorTable, kw_only=True):
     """Tolerance for the selected cells; later entries win."""
 
-    rtol: Annotated[float, Meta(ge=0, description="Relative tolerance.")]
-    atol: Annotated[float, Meta(ge=0, description="Absolute tolerance.")]
+    rtol: Annotated[Annotated[float, Meta(ge=0)] | UnsetType, Meta(description="Relative tolerance.")] = UNSET
+    atol: Annotated[Annotated[float, Meta(ge=0)] | UnsetType, Meta(description="Absolute tolerance.")] = UNSET
+    noise: Annotated[
+        NoiseTable | UnsetType,
+        Meta(description="Instead of both: limits in multiples of the model's own rounding noise."),
+    ] = UNSET
+    steps: Annotated[
+        Annotated[float, Meta(ge=0)] | UnsetType,
+        Meta(description="Quantization steps that an output of quantized values may be off."),
+    ] = UNSET
+
+
+ToleranceItem = Annotated[
+    ToleranceTable,
+    Meta(
+        extra_json_schema={
+            "anyOf": [{"required": ["rtol"]}, {"required": ["noise"]}, {"required": ["steps"]}],
+            "dependentRequired": {"rtol": ["atol"], "atol": ["rtol"]},
+            "not": {"required": ["rtol", "noise"]},
+        }
+    ),
+]
+"""An entry as the published schema checks it; the reader has words of its own for what contradicts itself."""
 
 
 class ExpectTable(SelectorTable, kw_only=True):
@@ -231,6 +265,16 @@ class LatencyTable(SelectorTable, kw_only=True):
     ] = 10.0
 
 
+class RepeatTable(SelectorTable, kw_only=True):
+    """How often the selected cells are run, to see whether they give the same; later entries win."""
+
+    runs: Annotated[Annotated[int, Meta(ge=1, le=MOST_RUNS)], Meta(description="Runs in each session.")] = 10
+    sessions: Annotated[
+        Annotated[int, Meta(ge=1, le=MOST_RUNS)], Meta(description="Sessions, one after the other.")
+    ] = 2
+    bit_equal: Annotated[bool, Meta(description="Whether all of them have to give the same bits.")] = False
+
+
 class MatrixFile(msgspec.Struct, kw_only=True):
     """Test matrix of ort-ep-harness: models x targets x axes."""
 
@@ -249,11 +293,14 @@ class MatrixFile(msgspec.Struct, kw_only=True):
     target: Annotated[list[TargetTable], Meta(min_length=1, description="Where sessions are made.")]
     exclude: Annotated[list[ExcludeTable], Meta(description="Cells that leave the plan.")] = []
     tolerance: Annotated[
-        list[ToleranceTable], Meta(description="Tolerances other than the built-in ones; later entries win.")
+        list[ToleranceItem], Meta(description="Tolerances other than the built-in ones; later entries win.")
     ] = []
     expect: Annotated[list[ExpectTable], Meta(description="Known verdicts; later entries win.")] = []
     latency: Annotated[
         list[LatencyTable], Meta(description="Cells whose latency is measured; later entries win.")
+    ] = []
+    repeat: Annotated[
+        list[RepeatTable], Meta(description="Cells that are run repeatedly; later entries win.")
     ] = []
 
 
@@ -271,7 +318,14 @@ def matrix_schema() -> dict[str, Any]:
             table["additionalProperties"] = False
             # A title that repeats the name of a class tells an editor's user nothing.
             table.pop("title")
-        if name in {"AxesTable", "ExcludeTable", "ToleranceTable", "ExpectTable", "LatencyTable"}:
+        if name in {
+            "AxesTable",
+            "ExcludeTable",
+            "ToleranceTable",
+            "ExpectTable",
+            "LatencyTable",
+            "RepeatTable",
+        }:
             values = axis_values if name == "AxesTable" else globs
             table["patternProperties"] = {rf"^{re.escape(OPTION)}.+$": values}
     return {

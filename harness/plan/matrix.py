@@ -13,9 +13,11 @@ from harness.core.structure import Place, deviations
 from harness.core.verdict import Verdict
 from harness.plan.consistency import contradictions
 from harness.plan.file_format import LatencyTable, MatrixFile, ModelsTable
+from harness.plan.repeat_entry import RepeatRequest, repeat_request
 from harness.plan.scenarios import Scenarios
 from harness.plan.selector import Globs, Selector, selector_from
 from harness.plan.target import Target, axes_from, one_or_more, target_from
+from harness.plan.tolerance_entry import ToleranceEntry, tolerance_entry
 
 
 class Models(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,14 +41,6 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     models: Globs
     settings: ModelSettings
-
-
-class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
-    """A tolerance for the selected cells: ``|out - golden| <= atol + rtol * |golden|``."""
-
-    selector: Selector
-    rtol: float
-    atol: float
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +97,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
         tolerance: Later entries win.
         expect: Later entries win.
         latency: Later entries win.
+        repeat: Later entries win.
     """
 
     path: str
@@ -113,9 +108,10 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     scenarios: Scenarios = Scenarios()
     targets: tuple[Target, ...]
     exclude: tuple[Selector, ...] = ()
-    tolerance: tuple[Tolerance, ...] = ()
+    tolerance: tuple[ToleranceEntry, ...] = ()
     expect: tuple[Expectation, ...] = ()
     latency: tuple[LatencyRequest, ...] = ()
+    repeat: tuple[RepeatRequest, ...] = ()
 
     @property
     def folder_paths(self) -> tuple[Path, ...]:
@@ -180,14 +176,7 @@ def matrix_from(table: dict[str, Any], path: Path) -> Matrix:
         scenarios=msgspec.convert(table.get("scenarios", {}), Scenarios),
         targets=tuple(target_from(target, folder, table.get("axes", {})) for target in table["target"]),
         exclude=tuple(selector_from(entry) for entry in table.get("exclude", [])),
-        tolerance=tuple(
-            Tolerance(
-                selector=selector_from(entry, not_keys=("rtol", "atol")),
-                rtol=float(entry["rtol"]),
-                atol=float(entry["atol"]),
-            )
-            for entry in table.get("tolerance", [])
-        ),
+        tolerance=tuple(tolerance_entry(entry) for entry in table.get("tolerance", [])),
         expect=tuple(
             Expectation(
                 selector=selector_from(entry, not_keys=("verdict", "reason")),
@@ -197,6 +186,7 @@ def matrix_from(table: dict[str, Any], path: Path) -> Matrix:
             for entry in table.get("expect", [])
         ),
         latency=tuple(_latency_request(entry) for entry in table.get("latency", [])),
+        repeat=tuple(repeat_request(entry) for entry in table.get("repeat", [])),
     )
 
 

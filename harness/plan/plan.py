@@ -12,8 +12,10 @@ from harness.core.model_settings import ModelSettings
 from harness.core.record import ShardInfo
 from harness.core.verdict import Family, Verdict
 from harness.plan.matrix import Expectation, LatencySettings, Matrix, has_latency
+from harness.plan.repeat_entry import RepeatSettings, has_repeat
 from harness.plan.selector import SelectorIndex, glob_matcher, model_matcher
 from harness.plan.target import Target
+from harness.plan.tolerance_entry import ToleranceEntry
 from harness.plan.unmatched import nearest_names
 
 
@@ -55,13 +57,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
                 settings = said.over(settings)
         return settings
 
-    def tolerance(self, cell: Cell) -> tuple[float, float] | None:
-        """``(rtol, atol)`` of the last tolerance entry that matches, or None where the built-in ones hold."""
+    def tolerance(self, cell: Cell) -> ToleranceEntry | None:
+        """The last tolerance entry that matches, or None where the built-in tolerances hold."""
         last = self._tolerances.matching(cell).bit_length()
-        if not last:
-            return None
-        entry = self.matrix.tolerance[last - 1]
-        return entry.rtol, entry.atol
+        return self.matrix.tolerance[last - 1] if last else None
 
     def expectation(self, cell: Cell) -> Expectation | None:
         """The last expect entry that matches, or None where nothing special is expected."""
@@ -74,6 +73,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
             return None
         last = self._latencies.matching(cell).bit_length()
         return self.matrix.latency[last - 1].settings if last else None
+
+    def repeat(self, cell: Cell) -> RepeatSettings | None:
+        """How a cell is repeated, by the last repeat entry that matches; None where it is not."""
+        if not self.matrix.repeat or not has_repeat(cell):
+            return None
+        last = self._repeats.matching(cell).bit_length()
+        return self.matrix.repeat[last - 1].settings if last else None
 
     def only(self, target_glob: str | None = None, model_glob: str | None = None) -> "Plan":
         """A part of this plan, in the same order.
@@ -129,6 +135,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
     @cached_property
     def _latencies(self) -> SelectorIndex:
         selectors = [entry.selector for entry in self.matrix.latency]
+        return SelectorIndex(selectors, self.matrix.first_providers)
+
+    @cached_property
+    def _repeats(self) -> SelectorIndex:
+        selectors = [entry.selector for entry in self.matrix.repeat]
         return SelectorIndex(selectors, self.matrix.first_providers)
 
 

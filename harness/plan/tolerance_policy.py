@@ -11,58 +11,62 @@ from harness.core.cell import Cell
 from harness.core.errors import Problem, UsageError
 from harness.core.metrics import ATOL_GRID
 from harness.core.record import Record
+from harness.core.rejudge import Allowed
 from harness.core.structure import Place, deviations
-from harness.core.tolerance import Tolerance
-from harness.plan.file_format import ToleranceTable
-from harness.plan.matrix import Tolerance as ToleranceEntry
+from harness.plan.file_format import ToleranceItem
 from harness.plan.matrix import read_toml
-from harness.plan.selector import SelectorIndex, selector_from
+from harness.plan.selector import SelectorIndex
+from harness.plan.tolerance_entry import ToleranceEntry, tolerance_entry, tolerance_problems
 
 
 class PolicyFile(msgspec.Struct, kw_only=True):
     """The whole file."""
 
     schema: Annotated[Literal[1], Meta(description="Version of the file format.")]
-    tolerance: Annotated[list[ToleranceTable], Meta(min_length=1, description="Later entries win.")]
+    tolerance: Annotated[list[ToleranceItem], Meta(min_length=1, description="Later entries win.")]
 
 
 def load_policy(path: Path) -> tuple[ToleranceEntry, ...]:
     """The entries of a policy, in their order.
 
     Raises:
-        UsageError: The file cannot be read, says what it may not, or names an ``atol`` of which records
-            do not tell what it would let pass; every problem is in it.
+        UsageError: The file cannot be read, says what it may not, or asks for what no record tells, such as
+            most values of ``atol``; every problem is in it.
     """
     table = read_toml(path)
     place = Place(str(path))
     problems = [*deviations(table, msgspec.inspect.type_info(PolicyFile), place)]
     if not problems:
-        problems = [*_off_the_grid(table["tolerance"], place.key("tolerance"))]
+        here = place.key("tolerance")
+        for index, entry in enumerate(table["tolerance"]):
+            problems += tolerance_problems(entry, here.item(index))
+    if not problems:
+        problems = [*_not_afterwards(table["tolerance"], place.key("tolerance"))]
     if problems:
         raise UsageError(*problems)
-    return tuple(
-        ToleranceEntry(
-            selector=selector_from(entry, not_keys=("rtol", "atol")),
-            rtol=float(entry["rtol"]),
-            atol=float(entry["atol"]),
-        )
-        for entry in table["tolerance"]
-    )
+    return tuple(tolerance_entry(entry) for entry in table["tolerance"])
 
 
-def _off_the_grid(entries: list[dict[str, Any]], place: Place) -> Iterator[Problem]:
+def _not_afterwards(entries: list[dict[str, Any]], place: Place) -> Iterator[Problem]:
+    """What an entry may say in a matrix, but what no record tells."""
     for index, entry in enumerate(entries):
-        if float(entry["atol"]) not in ATOL_GRID:
+        if "atol" in entry and float(entry["atol"]) not in ATOL_GRID:
             yield Problem(
                 where=str(place.item(index).key("atol")),
                 what=f"{entry['atol']:g} cannot be judged afterwards",
                 hint=f"records tell it for {', '.join(f'{atol:g}' for atol in ATOL_GRID)}; rtol is free",
             )
+        elif "atol" not in entry and "noise" not in entry:
+            yield Problem(
+                where=str(place.item(index)),
+                what="steps alone cannot be judged afterwards",
+                hint="say what holds beside them: rtol and atol, or noise = {}",
+            )
 
 
 def policy_rule(
     entries: tuple[ToleranceEntry, ...], records: Iterable[Record]
-) -> Callable[[Record], Tolerance | None]:
+) -> Callable[[Record], Allowed | None]:
     """What a policy says about a record: the last entry that selects it; None where none does.
 
     Raises:
@@ -79,11 +83,20 @@ def policy_rule(
             *(Problem(where=f"tolerance[{at}]", what="matches no cell of the run") for at in idle)
         )
 
-    def rule(record: Record) -> Tolerance | None:
+    allowed = [_allowed(entry) for entry in entries]
+
+    def rule(record: Record) -> Allowed | None:
         last = index.matching(cell_of(record)).bit_length()
-        return Tolerance(rtol=entries[last - 1].rtol, atol=entries[last - 1].atol) if last else None
+        return allowed[last - 1] if last else None
 
     return rule
+
+
+def _allowed(entry: ToleranceEntry) -> Allowed:
+    tolerance = entry.noise or entry.fixed
+    if tolerance is None:
+        raise ValueError("an entry with steps alone is no policy")
+    return Allowed(tolerance, entry.steps)
 
 
 def cell_of(record: Record) -> Cell:

@@ -250,7 +250,7 @@ def test_a_target_of_the_plan_is_not_run_twice(
     engine = start_engine(tmp_path, {"models": {"folders": ["models"]}, "target": chosen}, processes=1)
     events = list(engine.events())
     assert [record.effect and record.effect.seen for record in records(events, "strict")] == [True] * 4
-    assert not [key for key in engine._lanes if key[0] == "baseline"]
+    assert not [key for key in engine._lanes._open if key[0] == "baseline"]
 
 
 @posix

@@ -17,7 +17,8 @@ from harness.corpus.case import Case, DataSet
 from harness.corpus.facts import ModelFacts
 from harness.corpus.port import Port, ValueType
 from harness.engine.answer import golden_of
-from harness.engine.judge import Judgement, judge, record_of, tolerance_rule
+from harness.engine.evidence import Evidence
+from harness.engine.judge import Judgement, judge, record_of
 from harness.engine.outcome import (
     Died,
     Hung,
@@ -29,6 +30,7 @@ from harness.engine.outcome import (
     Unavailable,
     Unfeedable,
 )
+from harness.engine.rule import Rule, rule_of
 from harness.golden.golden import Golden
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
@@ -91,7 +93,8 @@ def decide(
     outcome: Outcome, model: Case | None = None, golden: Golden = OK, reference: Golden | None = None
 ) -> Judgement:
     rule = lambda dtype: default_tolerance(dtype, "float32")  # noqa: E731
-    return judge(outcome, model or case(), golden, reference or golden, rule)
+    evidence = Evidence(golden=golden, reference=reference or golden)
+    return judge(outcome, model or case(), evidence, Rule(tolerance_for=rule))
 
 
 def raised(message: str, phase: Phase = Phase.CREATE, kind: str = "Fail") -> Raised:
@@ -308,10 +311,10 @@ def test_a_record_tells_what_its_model_is_made_of(plan: Plan) -> None:
 
 
 def test_a_tolerance_of_the_matrix_is_about_rounding_only(plan: Plan) -> None:
-    loose = tolerance_rule(plan, cell(plan, "loose"), case())
+    loose = rule_of(plan, cell(plan, "loose"), case()).tolerance_for
     assert loose("float32") == Tolerance(rtol=0.5, atol=0.25)
     assert loose("int32") == Tolerance(rtol=0.0, atol=0.0)
-    assert tolerance_rule(plan, cell(plan, "any"), case())("float32") == default_tolerance(
+    assert rule_of(plan, cell(plan, "any"), case()).tolerance_for("float32") == default_tolerance(
         "float32", "float32"
     )
 
@@ -320,4 +323,6 @@ def test_the_coarsest_type_of_the_model_sets_the_default(plan: Plan) -> None:
     half = msgspec.structs.replace(
         case(), facts=msgspec.structs.replace(case().facts, float_types=frozenset({"float32", "float16"}))
     )
-    assert tolerance_rule(plan, cell(plan, "any"), half)("float32") == default_tolerance("float32", "float16")
+    assert rule_of(plan, cell(plan, "any"), half).tolerance_for("float32") == default_tolerance(
+        "float32", "float16"
+    )

@@ -18,12 +18,13 @@ from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.corpus.external_copy import SMALLEST
 from harness.corpus.scenario import Inapplicable
+from harness.engine.cases import Cases
 from harness.engine.docket import Docket
 from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished, Warned
 from harness.engine.outcome import Outcome, Raised, Ran, Unsupported, from_result
 from harness.engine.prepare import open_suites
-from harness.engine.references import References
+from harness.engine.references import References, Stores
 from harness.engine.tensor_files import Tensors
 from harness.engine.worker import Task
 from harness.golden.store import GoldenStore
@@ -55,9 +56,11 @@ class Desk:
         self.queue: list[Task] = []
         self.records: list[Record] = []
         self.warnings: list[str] = []
-        references = References(GoldenStore({"by": "test"}, folder / "goldens"))
+        stores = (GoldenStore({"by": name}, folder / "goldens") for name in ("cpu", "unoptimized", "onnx"))
+        references = References(Stores(*stores))
+        cases = Cases(self.plan, suites, references, self.warnings.append)
         self.docket = Docket(
-            self.plan, suites, references, Effects(self.plan), self.queue.append, self.announce
+            self.plan, cases, references, Effects(self.plan), self.queue.append, self.announce
         )
 
     def announce(self, event: Event) -> None:
@@ -180,8 +183,8 @@ def test_shapes_wait_for_the_cpu_provider_and_lose_those_that_it_refuses(
     desk: Desk, new_desk: Callable[[], Desk]
 ) -> None:
     task = desk.submit("dynamic_shapes")
-    assert desk.docket.depends(task)
-    assert not desk.docket.depends(desk.submit("plain"))
+    assert desk.docket.awaits(task)
+    assert not desk.docket.awaits(desk.submit("plain"))
     assert desk.docket.foresee(task)
     first = desk.question()
     assert names(desk.case(first)) == ["given", "batch=2", "width=2", "given"]

@@ -7,11 +7,13 @@ import pytest
 
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
+from harness.core.spread import NoiseLimits
 from harness.core.verdict import Verdict
 from harness.plan.file_format import Timeouts
-from harness.plan.matrix import Expectation, Matrix, Models, Tolerance, load_matrix
+from harness.plan.matrix import Expectation, Matrix, Models, load_matrix
 from harness.plan.selector import Selector
 from harness.plan.target import Runtime, Target, is_path
+from harness.plan.tolerance_entry import ToleranceEntry
 
 MINIMAL = """
 schema = 1
@@ -62,6 +64,11 @@ precision = "fp32"
 "option.streams" = "2"
 rtol = 1
 atol = 2.5e-3
+
+[[tolerance]]
+target = "qnn"
+noise = { rms = 3, max = 24.5 }
+steps = 1
 
 [[expect]]
 suite = "onnx-node"
@@ -129,10 +136,13 @@ def test_every_key_arrives_in_its_normal_form(tmp_path: Path) -> None:
         ),
         exclude=(Selector(target=("qnn*",), model=("a", "b/*")),),
         tolerance=(
-            Tolerance(
+            ToleranceEntry(
                 selector=Selector(axes=(("option.streams", ("2",)), ("precision", ("fp32",)))),
                 rtol=1.0,
                 atol=2.5e-3,
+            ),
+            ToleranceEntry(
+                selector=Selector(target=("qnn",)), noise=NoiseLimits(rms=3.0, max=24.5), steps=1.0
             ),
         ),
         expect=(

@@ -61,6 +61,13 @@ model = ["a", 3]
 [[tolerance]]
 rtol = -1
 
+[[tolerance]]
+target = "twin"
+
+[[tolerance]]
+atol = 1e-5
+noise = { rms = 0, maximum = 3 }
+
 [[expect]]
 verdict = "crashed"
 reason = ""

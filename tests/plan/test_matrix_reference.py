@@ -32,6 +32,7 @@ TABLES = [
     file_format.RenewAfter,
     file_format.SelectorTable,
     file_format.ToleranceTable,
+    file_format.NoiseTable,
     file_format.ExpectTable,
     file_format.LatencyTable,
 ]
@@ -87,7 +88,7 @@ def test_the_published_schema_is_current() -> None:
 def test_the_schema_refuses_unknown_keys_everywhere() -> None:
     tables: dict[str, Any] = matrix_schema()["$defs"]
     objects = {name: table for name, table in tables.items() if "properties" in table}
-    assert len(objects) == 16
+    assert len(objects) == 17
     assert all(table["additionalProperties"] is False for table in objects.values())
     with_options = {name for name, table in objects.items() if "patternProperties" in table}
     assert with_options == {"AxesTable", "ExcludeTable", "ToleranceTable", "ExpectTable", "LatencyTable"}

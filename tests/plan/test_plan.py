@@ -9,6 +9,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
+from harness.core.spread import DEFAULT_LIMITS, NoiseLimits
+from harness.core.tolerance import Tolerance
 from harness.core.verdict import Verdict
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
@@ -33,8 +35,7 @@ rtol = 1e-3
 atol = 1e-4
 target = "openvino"
 [[tolerance]]
-rtol = 1
-atol = 2
+noise = { rms = 2 }
 target = "openvino"
 "option.streams" = "2"
 [[expect]]
@@ -61,8 +62,14 @@ def cell(plan: Plan, cell_id: str) -> Cell:
 
 
 def test_the_last_tolerance_wins(plan: Plan) -> None:
-    assert plan.tolerance(cell(plan, "onnx-node/test_abs[openvino,option.streams=1]")) == (1e-3, 1e-4)
-    assert plan.tolerance(cell(plan, "onnx-node/test_abs[openvino,option.streams=2]")) == (1.0, 2.0)
+    first = plan.tolerance(cell(plan, "onnx-node/test_abs[openvino,option.streams=1]"))
+    last = plan.tolerance(cell(plan, "onnx-node/test_abs[openvino,option.streams=2]"))
+    assert first is not None
+    assert first.fixed == Tolerance(rtol=1e-3, atol=1e-4)
+    assert first.noise is None
+    assert last is not None
+    assert last.fixed is None
+    assert last.noise == NoiseLimits(rms=2.0, max=DEFAULT_LIMITS.max)
     assert plan.tolerance(cell(plan, "onnx-node/test_abs[qnn]")) is None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,23 +19,36 @@ def difference(values: list[Any], others: list[Any]) -> float:
         of the largest |value|. Infinity where shapes, types or texts differ, or the places of what is not
         finite; and for element types that numpy lacks.
     """
-    return max(map(_apart, values, others), default=0.0)
+    return _furthest(values, others, _relative)
 
 
-def _apart(value: Any, other: Any) -> float:
+def distance(values: list[Any], others: list[Any]) -> float:
+    """As ``difference``, but the largest |difference| itself, in the unit of the output that it is in."""
+    return _furthest(values, others, _absolute)
+
+
+Measure = Callable[[Any, Any], float]
+"""Two arrays of one shape, all finite -> how far they are apart."""
+
+
+def _furthest(values: list[Any], others: list[Any], measure: Measure) -> float:
+    return max((_apart(value, other, measure) for value, other in zip(values, others)), default=0.0)
+
+
+def _apart(value: Any, other: Any, measure: Measure) -> float:
     if value == other:
         return 0.0
     if value is None or other is None or value.keys() != other.keys():
         return math.inf
     if "sequence" in value:
         same_length = len(value["sequence"]) == len(other["sequence"])
-        return difference(value["sequence"], other["sequence"]) if same_length else math.inf
+        return _furthest(value["sequence"], other["sequence"], measure) if same_length else math.inf
     if "keys" in value:
-        return max(_apart(value["keys"], other["keys"]), _apart(value["values"], other["values"]))
+        return max(_apart(value[part], other[part], measure) for part in ("keys", "values"))
     dtype = value["dtype"]
     if (dtype, value["shape"]) != (other["dtype"], other["shape"]) or dtype == "string" or dtype in NARROW:
         return math.inf
-    return _tensors_apart(_array(value), _array(other))
+    return _tensors_apart(_array(value), _array(other), measure)
 
 
 def _array(wire: Any) -> Any:
@@ -43,9 +57,16 @@ def _array(wire: Any) -> Any:
     return array if array.dtype.kind == "c" else array.astype(np.float64)
 
 
-def _tensors_apart(one: Any, other: Any) -> float:
+def _tensors_apart(one: Any, other: Any, measure: Measure) -> float:
     finite = np.isfinite(one) & np.isfinite(other)
     if not np.array_equal(one[~finite], other[~finite], equal_nan=True):
         return math.inf
-    apart = np.abs(one[finite] - other[finite]).max(initial=0.0)
-    return float(apart / (np.abs(one[finite]).max(initial=0.0) or 1.0))
+    return measure(one[finite], other[finite])
+
+
+def _absolute(one: Any, other: Any) -> float:
+    return float(np.abs(one - other).max(initial=0.0))
+
+
+def _relative(one: Any, other: Any) -> float:
+    return float(_absolute(one, other) / (np.abs(one).max(initial=0.0) or 1.0))

@@ -1,0 +1,195 @@
+"""The rounding noise of a model, and an error as a multiple of it.
+
+A *spread* has, for each element of an output, the root mean square of what rounding at some precision does to
+it in this very model. An error that is a small multiple of the spread is what any correct computation at that
+precision shows; a fault lies far above.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.core.metrics import BLOCK, widen
+from harness.core.value import Array, Tensor, Value, leaves
+
+Floats = NDArray[np.float64]
+NamedValues = tuple[tuple[str, Value], ...]
+
+
+class NoiseLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Up to what multiple of the noise a result passes.
+
+    Attributes:
+        rms: Of the root mean square of the error over that of the spread.
+        max: Of the largest error of an element over the spread of that element.
+    """
+
+    rms: float = 4.0
+    max: float = 32.0
+
+
+DEFAULT_LIMITS = NoiseLimits()
+
+FLOATS = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""Element types that have a spread -> unit roundoff."""
+
+FLOOR = 0.5
+"""Least spread of an element as a part of the root mean square over its tensor.
+
+Few samples leave some elements with next to none, and an error passes from element to element.
+"""
+
+RESOLUTION = 1 / 8
+"""Least spread of an element in unit roundoffs of its type: below that, no error can be told from none."""
+
+JUMP = 4.0
+"""An element that moves so many times more than its spread foretells has jumped, and may jump again."""
+
+PRECISIONS = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""What an error may behave like -> unit roundoff. TF32 rounds like float16, and int8 like bfloat16."""
+
+
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
+    """The noise of a model's outputs.
+
+    Attributes:
+        precision: Whose rounding makes it.
+        outputs: For each data set: leaf, named as ``harness.core.value.leaves`` names it -> spread, an array
+            of float64 of the leaf's shape, in the unit of the output. Leaves without one are not floats, or
+            changed their shape under noise.
+    """
+
+    precision: str
+    outputs: tuple[Mapping[str, Floats], ...]
+
+
+def spread_of(
+    golden: Sequence[NamedValues],
+    samples: Sequence[NamedValues],
+    amplitudes: Sequence[float],
+    precision: str,
+) -> Spread:
+    """The spread from runs of a model with noise.
+
+    Args:
+        golden: For each data set the outputs of the model itself.
+        samples: The same with noise: as many for each data set, the one with amplitude 0 among them.
+        amplitudes: By what the noise of each sample was multiplied.
+        precision: Whose rounding the noise is.
+    """
+    each = len(samples) // len(golden)
+    return Spread(
+        precision=precision,
+        outputs=tuple(
+            _of_data_set(
+                outputs, samples[index * each : (index + 1) * each], amplitudes[index * each : (index + 1) * each]
+            )
+            for index, outputs in enumerate(golden)
+        ),
+    )
+
+
+def noise_of(golden: Tensor, actual: Tensor, spread: Floats) -> tuple[float, float]:
+    """An error as a multiple of the noise.
+
+    Only elements that are finite on both sides count; the result is (0, 0) where there are none.
+
+    Args:
+        golden: The right answer, of floats.
+        actual: What an EP computed, of the same shape.
+        spread: Of the same shape, positive.
+
+    Returns:
+        Root mean square of the error over that of the spread, and the largest error over spread.
+    """
+    flat_golden, flat_actual = golden.array.reshape(-1), actual.array.reshape(-1)
+    flat_spread = spread.reshape(-1)
+    error_sq = spread_sq = worst = 0.0
+    with np.errstate(all="ignore"):
+        for start in range(0, flat_golden.size, BLOCK):
+            block = slice(start, start + BLOCK)
+            error = np.abs(widen(flat_actual[block], actual.dtype) - widen(flat_golden[block], golden.dtype))
+            noise = flat_spread[block].astype(np.float64)
+            finite = np.isfinite(error)
+            if not finite.all():
+                error, noise = error[finite], noise[finite]
+            if error.size:
+                error_sq += float(np.dot(error, error))
+                spread_sq += float(np.dot(noise, noise))
+                worst = max(worst, float((error / noise).max()))
+    return (math.sqrt(error_sq / spread_sq) if spread_sq else 0.0), worst
+
+
+def behaves_like(rms: float, precision: str) -> str:
+    """The precision whose noise is nearest, on a logarithmic scale.
+
+    Noise grows in proportion to the unit roundoff as long as a model's response is linear.
+
+    Args:
+        rms: Root mean square of the error over that of the spread.
+        precision: Whose spread.
+
+    Returns:
+        A key of ``PRECISIONS``; ``exact`` where there is no error.
+    """
+    if rms == 0.0:
+        return "exact"
+    error = math.log2(rms) + math.log2(PRECISIONS.get(precision, PRECISIONS["bfloat16"]))
+    return min(PRECISIONS, key=lambda name: abs(error - math.log2(PRECISIONS[name])))
+
+
+def _of_data_set(
+    golden: NamedValues, samples: Sequence[NamedValues], amplitudes: Sequence[float]
+) -> dict[str, Floats]:
+    found = {}
+    drawn = [dict(_leaves(sample)) for sample in samples]
+    quiet = next(values for values, amplitude in zip(drawn, amplitudes, strict=True) if not amplitude)
+    for name, right in _leaves(golden):
+        if right.dtype not in FLOATS:
+            continue
+        values = [one.get(name) for one in drawn]
+        if any(one is None or one.array.shape != right.array.shape for one in values):
+            continue
+        noisy = [
+            (amplitude, widen(one.array, one.dtype))
+            for amplitude, one in zip(amplitudes, values, strict=True)
+            if one is not None and amplitude
+        ]
+        found[name] = _of_leaf(right, widen(quiet[name].array, quiet[name].dtype), noisy)
+    return found
+
+
+@np.errstate(all="ignore")
+def _of_leaf(golden: Tensor, quiet: Array, noisy: list[tuple[float, Array]]) -> Floats:
+    right = widen(golden.array, golden.dtype)
+    levels = sorted({amplitude for amplitude, _ in noisy})
+    spread = np.zeros(right.shape)
+    for level in levels:
+        deviations = [np.nan_to_num(np.abs(one - quiet)) for amplitude, one in noisy if amplitude == level]
+        rms = np.sqrt(np.mean(np.square(deviations), axis=0)) / level
+        if len(levels) > 1:
+            largest = np.max(deviations, axis=0)
+            lasting = _floored(np.maximum(spread, rms))
+            rms = np.where(largest > JUMP * level * lasting, largest, rms)
+        spread = np.maximum(spread, rms)
+    unit = FLOATS[golden.dtype]
+    least = np.finfo(np.float32).tiny if golden.dtype != "float64" else np.finfo(np.float64).tiny
+    resolution = RESOLUTION * unit * np.maximum(np.abs(np.nan_to_num(right)), least)
+    return np.maximum(_floored(spread), resolution)
+
+
+def _floored(spread: Floats) -> Floats:
+    if not spread.size:
+        return spread
+    scale = float(spread.max())
+    mean = scale * math.sqrt(float(np.mean(np.square(spread / scale)))) if scale else 0.0
+    return np.maximum(spread, FLOOR * mean)
+
+
+def _leaves(values: NamedValues) -> list[tuple[str, Tensor]]:
+    return [
+        (leaf, part) for name, value in values for leaf, part in leaves(name, value) if isinstance(part, Tensor)
+    ]

@@ -1,0 +1,132 @@
+"""The models that tasks are about: as they come, and in the forms that cells and questions need."""
+
+from collections.abc import Callable, Mapping
+
+from harness.core.errors import one_line
+from harness.core.precision import AS_IS
+from harness.core.scenario import OTHER_DATA, OTHER_FILES, PLAIN
+from harness.corpus.case import Case, load_case
+from harness.corpus.errors import ModelError, SettingsError
+from harness.corpus.scenario import Inapplicable, scenario_case
+from harness.corpus.shapes import GIVEN
+from harness.corpus.suites import Suite
+from harness.engine.question import ANSWER, MADE, NOISE, UPCAST, Question
+from harness.engine.recent import Recent
+from harness.engine.references import References
+from harness.plan.plan import Plan
+
+SHAPES = frozenset({"dynamic_shapes"})
+"""Scenarios whose shapes are tried on the CPU provider before any other gets them."""
+
+CASES_KEPT = 256
+"""Models kept in memory at most; targets come to the same model at about the same time."""
+
+NOT_MADE = "it has not been converted"
+"""Why a model cannot be had that nobody was asked to make."""
+
+Found = Case | ModelError | Inapplicable
+"""A model with its data, or what is wrong with it, or why there is none in this form."""
+
+Untold = ModelError | Inapplicable
+"""Why there is no model."""
+
+_Key = tuple[str, str, str, str, str]
+
+
+class Cases:
+    """Models by what tasks say of them.
+
+    Args:
+        plan: What it says of models counts.
+        suites: Suite name -> suite.
+        references: What is known of the CPU provider's answers.
+        warn: Called with a line about a slip in somebody's settings.
+    """
+
+    def __init__(
+        self, plan: Plan, suites: Mapping[str, Suite], references: References, warn: Callable[[str], None]
+    ) -> None:
+        self._plan = plan
+        self._suites = suites
+        self._references = references
+        self._warn = warn
+        self._kept: Recent[_Key, Found] = Recent(CASES_KEPT)
+        self._refused: dict[tuple[str, str, str], dict[str, str]] = {}
+
+    def of(self, question: Question) -> Found:
+        """The model that a question is about; that of a cell is what its question ``ANSWER`` is about."""
+        scenario = question.scenario if question.scenario in OTHER_DATA | OTHER_FILES else PLAIN
+        if question.kind == MADE:
+            return self._find(question.suite, question.model, AS_IS, PLAIN, ANSWER)
+        form = question.kind if question.kind in UPCAST or question.kind.startswith(NOISE) else ANSWER
+        return self._find(question.suite, question.model, question.precision, scenario, form)
+
+    def forget(self, question: Question) -> None:
+        """What a question has been answered about takes another form from now on."""
+        for form in (ANSWER, *UPCAST):
+            self._kept.drop((question.suite, question.model, question.precision, question.scenario, form))
+
+    def is_made(self, question: Question) -> bool:
+        """Whether a model is there in the precision of a question, or will never be."""
+        if question.precision == AS_IS:
+            return True
+        return False
+
+    def refused(self, suite: str, model: str, scenario: str) -> dict[str, str]:
+        """Data sets of a scenario that the CPU provider refuses, by name, with what it says."""
+        return self._refused.get((suite, model, scenario), {})
+
+    def refuses_shape(self, question: Question) -> bool:
+        """Whether the CPU provider has refused a shape that was only tried."""
+        case = self.of(question)
+        return isinstance(case, Case) and self._refused_shape(case, question.scenario) is not None
+
+    def _find(self, *key: str) -> Found:
+        suite, model, precision, scenario, form = key
+        full: _Key = (suite, model, precision, scenario, form)
+        case = self._kept.get(full)
+        if case is None:
+            try:
+                case = self._load(*full)
+            except ModelError as error:
+                case = error
+                if isinstance(error, SettingsError):  # somebody's slip, which costs a model that may be good
+                    self._warn(str(error))
+            self._kept.put(full, case, case.nbytes if isinstance(case, Case) else 0)
+        return case
+
+    def _load(self, suite: str, model: str, precision: str, scenario: str, form: str) -> Found:
+        """One form made of a simpler one."""
+        if scenario != PLAIN:
+            case = self._find(suite, model, precision, PLAIN, ANSWER)
+            return self._play(suite, model, scenario, case) if isinstance(case, Case) else case
+        dimensions = self._plan.matrix.models.dimensions
+        settings = self._plan.model_settings(suite, model)
+        return load_case(self._suites[suite], model, dimensions, settings=settings)
+
+    def _play(self, suite: str, model: str, scenario: str, plain: Case) -> Case | Inapplicable:
+        refused = self._refused.setdefault((suite, model, scenario), {})
+        while True:
+            case = scenario_case(plain, scenario, refused)
+            shape = self._refused_shape(case, scenario)
+            if shape is None:
+                return case
+            refused |= shape
+
+    def _refused_shape(self, case: Case | Inapplicable, scenario: str) -> dict[str, str] | None:
+        """Name and message of a shape that the CPU provider refuses, if it has been asked and does.
+
+        A model may call a dimension symbolic that its weights fix; nothing but a run tells.
+        """
+        if scenario not in SHAPES or isinstance(case, Inapplicable):
+            return None
+        golden = self._references.golden(case)
+        at = None if golden is None else golden.data_set
+        if golden is None or at is None or at >= len(case.data_sets) or case.data_sets[at].name == GIVEN:
+            return None
+        return {case.data_sets[at].name: golden.message}
+
+
+def why_not(found: Untold) -> str:
+    """Why there is no model, in one line."""
+    return one_line(found.reason if isinstance(found, Inapplicable) else found)

@@ -1,0 +1,130 @@
+"""The dispatcher: tasks from the queues of their lanes into the hands of workers."""
+
+import datetime as dt
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from harness.agent.errors import NoRoomError
+from harness.core.errors import one_line
+from harness.core.verdict import Cause
+from harness.corpus.case import Case
+from harness.corpus.errors import ModelError
+from harness.engine.crew import Crew
+from harness.engine.docket import Docket
+from harness.engine.job import is_local, job
+from harness.engine.lane import Lane
+from harness.engine.lanes import Lanes
+from harness.engine.outcome import Rejected, Unavailable, Unfeedable
+from harness.engine.uv import InstallError
+from harness.engine.worker import Task, Worker
+from harness.plan.plan import Plan
+
+GiveUp = Callable[[Lane, Unavailable | Rejected, dict[str, Any]], None]
+"""Called where a lane can get no process; the last argument is its environment, as far as that is known."""
+
+AHEAD = 16
+"""Tasks of a lane whose data are asked for together, where they have to be asked for."""
+
+
+class Dispatcher:
+    """Keeps the hands of all workers full.
+
+    Args:
+        plan: Where the cells come from.
+        lanes: Where tasks wait.
+        crew: The workers.
+        docket: Knows what a task is made of, and takes those that come to nothing.
+        give_up: See ``GiveUp``.
+    """
+
+    def __init__(self, plan: Plan, lanes: Lanes, crew: Crew, docket: Docket, give_up: GiveUp) -> None:
+        self._plan = plan
+        self._lanes = lanes
+        self._crew = crew
+        self._docket = docket
+        self._give_up = give_up
+
+    def assign(self) -> bool:
+        """Give every worker what it can hold; start and stop workers as the queues ask for.
+
+        Returns:
+            Whether something was settled on the spot, which may have put new questions into the queues, or
+            a question opened a lane; no message will come to tell.
+        """
+        settled = False
+        # Reading a model for one lane may queue a question for another, so references come last but win:
+        # they are few and do not count against the limit. A question may add a lane.
+        lanes = tuple(self._crew.lanes)
+        for lane in lanes:
+            for worker in tuple(lane.workers):
+                if worker.retiring and worker.idle:
+                    worker.stop()
+                while worker.has_room and lane.queue and not self._must_wait(lane, worker):
+                    settled |= not self._hand_over(lane, worker, lane.queue.popleft())
+            if lane.wants_worker:
+                self._staff(lane)
+            settled |= self._settle(lane)
+        return settled or len(self._crew.lanes) > len(lanes)
+
+    def _staff(self, lane: Lane) -> None:
+        try:
+            self._crew.staff(lane)
+        except InstallError as error:
+            unbuilt = Unavailable(cause=Cause.NOT_INSTALLED, reason=error.reason, printed=error.printed)
+            self._give_up(lane, unbuilt, {})
+        except (OSError, ValueError) as error:
+            self._give_up(lane, Unavailable(cause=Cause.NOT_INSTALLED, reason=one_line(error)), {})
+
+    def _must_wait(self, lane: Lane, worker: Worker) -> bool:
+        """Where nothing else may run meanwhile, a task waits for its golden, and for the task before."""
+        if not lane.alone:
+            if not self._docket.awaits(lane.queue[0]):
+                return False
+            for task in itertools.islice(lane.queue, 1, AHEAD):
+                self._docket.awaits(task)
+            return True
+        # In this order: a question must neither be asked during the task before, nor be overlooked.
+        return (
+            bool(worker.hands)
+            or self._docket.foresee(lane.queue[0])
+            or not self._crew.is_quiet(but_for=worker)
+        )
+
+    def _settle(self, lane: Lane) -> bool:
+        """Where a configuration is unusable, that is the outcome of all its tasks; whether there were any."""
+        if lane.verdict is None or not lane.queue:
+            return False
+        while lane.queue:
+            self._docket.conclude(lane.queue.popleft(), lane.verdict)
+        return True
+
+    def _hand_over(self, lane: Lane, worker: Worker, task: Task) -> bool:
+        """Give a worker a task; False where its model cannot be read or played, which is its outcome."""
+        case = self._docket.case(task)
+        if not isinstance(case, Case):
+            self._docket.conclude(task, case)
+            return False
+        self._docket.foresee(task)
+        cell = task.cell or task.compared
+        axes = dict(cell.axes) if cell else task.about.axes()
+        try:
+            message = job(
+                case,
+                axes,
+                worker.tensors,
+                local=is_local(lane.configuration.runtime),
+                scenario_settings=self._plan.matrix.scenarios.settings(task.scenario),
+                latency=self._lanes.latency(task.cell) if task.cell else None,
+                repeat=self._plan.repeat(task.cell) if task.cell else None,
+            )
+        except NoRoomError as error:
+            self._docket.conclude(task, Unfeedable(message=str(error)))
+            return False
+        except OSError as error:
+            self._docket.conclude(task, ModelError(case.model_path, str(error)))
+            return False
+        task.started = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+        task.nbytes = worker.tensors.nbytes
+        worker.hand(task, message)
+        return True

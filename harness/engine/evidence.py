@@ -1,0 +1,23 @@
+"""What a result is held against."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from harness.golden.golden import Golden
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """Answers of the CPU provider, as far as a judgement needs them.
+
+    Attributes:
+        golden: What the CPU provider of the harness's own runtime makes of the model as it was run.
+        reference: What the CPU provider of the *target's* runtime makes of it; often the golden.
+        full: The golden of the model as it came, where it was converted to another precision.
+        witnesses: What others make of it, by the kind of question; empty where nobody has asked.
+    """
+
+    golden: Golden
+    reference: Golden
+    full: Golden | None = None
+    witnesses: Mapping[str, Golden] = {}

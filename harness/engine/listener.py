@@ -1,0 +1,228 @@
+"""The listener: what workers say, and how they end, turned into outcomes of tasks and fates of lanes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from harness.core.errors import one_line
+from harness.core.verdict import Cause, Phase
+from harness.corpus.case import Case
+from harness.engine.crew import Crew
+from harness.engine.docket import Docket
+from harness.engine.events import Event, TargetReady, Warned
+from harness.engine.judge import judge_untried
+from harness.engine.lane import Lane
+from harness.engine.model_files import piece
+from harness.engine.outcome import (
+    Died,
+    Hung,
+    Outcome,
+    Raised,
+    Ran,
+    Rejected,
+    Unavailable,
+    Unsupported,
+    from_result,
+)
+from harness.engine.process import ENDED
+from harness.engine.protocol import nonsense
+from harness.engine.worker import Worker
+from harness.plan.plan import Plan
+
+PROTOCOL_ERROR = "ProtocolError"
+
+
+class Listener:
+    """Reacts to the messages of agents and to their ends.
+
+    Args:
+        plan: Says what a target's own options are.
+        crew: The workers.
+        docket: Takes the outcomes.
+        tell: Called with each event.
+        gone: Called, from another thread, with a worker whose process has left; the crew is to be told so,
+            on the thread on which everything else is called.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        crew: Crew,
+        docket: Docket,
+        tell: Callable[[Event], None],
+        gone: Callable[[Worker], None],
+    ) -> None:
+        self._plan = plan
+        self._crew = crew
+        self._docket = docket
+        self._tell = tell
+        self._gone = gone
+        self._announced: set[str] = set()
+
+    def hear(self, worker: Worker, message: tuple[Any, ...]) -> bool:
+        """React to a worker's message; whether it may have made work for the dispatcher."""
+        if message is ENDED:
+            self._bury(worker)
+            return True
+        if worker.stopping or worker.broken:
+            return False  # what it still says was overtaken by the decision to let it go
+        if problem := nonsense(worker, message):
+            worker.break_off(problem)
+            return False
+        kind = message[0]
+        if kind in {"phase", "need", "result", "done"}:
+            return self._hear_of_job(worker, kind, message)
+        if kind == "imported":
+            worker.has_imported()
+            return worker.lane is None  # a cell that runs alone may have waited for that
+        if worker.lane is None:
+            worker.discard()  # a spare one that is of no use, whatever its reasons
+        elif kind == "ready":
+            worker.lane.failed_starts = 0
+            worker.is_ready()
+            self._announce(worker.lane, message[1])
+        elif kind == "unavailable":
+            _, cause, reason, printed, fingerprint = message
+            useless = Unavailable(cause=cause, reason=reason, printed=printed)
+            self._dismiss(worker, worker.lane, useless, fingerprint)
+        elif kind == "rejected":
+            _, option, reason, printed, fingerprint = message
+            rejected = Rejected(option=option, reason=reason, printed=printed)
+            self._dismiss(worker, worker.lane, rejected, fingerprint)
+        return True
+
+    def _hear_of_job(self, worker: Worker, kind: str, message: tuple[Any, ...]) -> bool:
+        if kind == "phase":
+            worker.enter(Phase(message[2]))
+        elif kind == "need":
+            self._send_piece(worker, *message[1:])
+        elif kind == "result":
+            worker.result = self._read(worker, message[2])
+            worker.enter(Phase.TEARDOWN)
+        else:
+            self._done(worker, message[2])
+            return True
+        return False
+
+    def _send_piece(self, worker: Worker, job: int, name: str, offset: int) -> None:
+        """An agent elsewhere does not have a model yet. While it comes, the time for its session stands."""
+        case = next(self._docket.case(task) for task in worker.hands if id(task) == job)
+        content = piece(case, name, offset) if isinstance(case, Case) else None
+        worker.send_piece(job, name, offset, content)
+
+    def _read(self, worker: Worker, result: dict[str, Any]) -> Outcome:
+        try:
+            return from_result(result, worker.tensors, worker.hands[0].scenario)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            # An agent that talks nonsense is a broken target, and must not break the run.
+            return Raised(phase=Phase.RUN, kind=PROTOCOL_ERROR, message=one_line(error))
+
+    def _done(self, worker: Worker, after: dict[str, Any]) -> None:
+        task, outcome = worker.hands.popleft(), worker.result
+        worker.result = None
+        process = worker.count(after)
+        worker.rest()
+        if isinstance(outcome, Ran):
+            timings = {**outcome.timings_ms, "teardown": after["teardown_ms"]}
+            outcome = msgspec.structs.replace(outcome, timings_ms=timings, process=process)
+        elif isinstance(outcome, Unsupported):
+            outcome = msgspec.structs.replace(outcome, process=process)
+        elif isinstance(outcome, Raised):
+            outcome = msgspec.structs.replace(outcome, process=process, sick=one_line(after.get("sick", "")))
+        if outcome is not None:
+            self._docket.conclude(task, outcome)
+        if after.get("sick"):
+            worker.discard()
+        if worker.lane is not None:
+            self._crew.keep_spare(worker.lane)
+
+    def _dismiss(
+        self, worker: Worker, lane: Lane, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]
+    ) -> None:
+        """A process says that it is of no use, and ends."""
+        worker.stopping = True
+        self.give_up(lane, verdict, fingerprint)
+
+    def give_up(self, lane: Lane, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]) -> None:
+        """A lane gets no further process; if it never got one that works, no task of its will run."""
+        problem = one_line(judge_untried(verdict).reason)
+        serving = sum(worker.ready and not worker.stopping for worker in lane.workers)
+        if serving:
+            # A device may hold fewer sessions than the matrix asks for; that condemns nobody.
+            lane.width = serving
+            how_many = f"{serving} process{'es' if serving > 1 else ''} at once, not more"
+            self._tell(Warned(message=f"target {lane.name} runs with {how_many}: {problem}"))
+            return
+        lane.verdict = verdict
+        self._announce(lane, fingerprint, problem=problem)
+
+    def _announce(self, lane: Lane, fingerprint: dict[str, Any], problem: str = "") -> None:
+        # One option's value may be refused while another works: a target is of no use when none does.
+        hope = problem and any(
+            other.name == lane.name and not other.is_reference and other.verdict is None
+            for other in self._crew.lanes
+        )
+        if not lane.is_reference and lane.name not in self._announced and not hope:
+            self._announced.add(lane.name)
+            # Axes vary the options, and the one that happens to be first says nothing about the environment.
+            options = {"options": self._plan.target(lane.name).options} if "options" in fingerprint else {}
+            self._tell(TargetReady(target=lane.name, fingerprint={**fingerprint, **options}, problem=problem))
+
+    def _bury(self, worker: Worker) -> None:
+        """A process has ended, in whichever way: its current task gets the outcome, the rest goes back."""
+        lane = worker.lane
+        self._crew.remove(worker)
+        if lane is None or worker.stopping:
+            if lane is not None:
+                lane.queue.extendleft(reversed(worker.hands))
+            self._crew.reap(worker, then=lambda: self._gone(worker))
+            return
+        end = worker.end()
+        if worker.slot is not None:
+            worker.slot.release()
+        if worker.is_spare and end.phase is Phase.START:
+            self._crew.do_without_spares(lane)
+            return
+        if not worker.ready:
+            self._start_failed(lane, end, out_of_reach=worker.process.lost)
+            return
+        if not worker.hands:
+            return  # it died idle, and took nothing with it
+        lane.losses += 1
+        task = worker.hands.popleft()
+        lane.queue.extendleft(reversed(worker.hands))
+        if worker.result is not None:
+            self._docket.conclude(task, _with_teardown(worker.result, end))
+        elif isinstance(end, Died) and (end.cause == "SIGKILL" or worker.process.lost) and task.attempt == 1:
+            # No program does this to itself: the system or a person did. One more try tells which.
+            task.attempt = 2
+            lane.queue.appendleft(task)
+        elif worker.process.lost:
+            reason = f"the connection was lost in phase {end.phase}, and so it was in the try before"
+            self._docket.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
+        else:
+            self._docket.conclude(task, end)
+
+    def _start_failed(self, lane: Lane, end: Died | Hung, *, out_of_reach: bool) -> None:
+        lane.failed_starts += 1
+        if lane.failed_starts < Lane.START_ATTEMPTS and isinstance(end, Died):
+            return
+        registering = end.phase is Phase.REGISTER
+        cause = Cause.REGISTRATION_FAILED if registering else Cause.IMPORT_FAILED
+        if out_of_reach:
+            cause = Cause.NO_DEVICE
+        how = (end.cause or "exited early") if isinstance(end, Died) else f"no answer in {end.limit_s:g} s"
+        last = one_line(end.printed.strip().rsplit("\n", 1)[-1])
+        reason = f"the process ended in phase {end.phase}: {how}" + (f"; it printed: {last}" if last else "")
+        self.give_up(lane, Unavailable(cause=cause, reason=reason, printed=end.printed), {})
+
+
+def _with_teardown(outcome: Outcome, end: Died | Hung) -> Outcome:
+    """A result that was there before the process died keeps its worth, with a note."""
+    how = (end.cause or "it exited") if isinstance(end, Died) else f"no end within {end.limit_s:g} s"
+    if isinstance(outcome, Raised):
+        return msgspec.structs.replace(outcome, sick=f"in teardown, {how}")
+    if not isinstance(outcome, Ran):
+        return outcome
+    return msgspec.structs.replace(outcome, teardown=f"the process died in teardown, after the result: {how}")

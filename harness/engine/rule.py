@@ -1,0 +1,60 @@
+"""What holds for the values of one cell: tolerances, noise, repetitions."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from harness.core.cell import Cell
+from harness.core.precision import IN_MODEL
+from harness.core.spread import NoiseLimits
+from harness.core.tolerance import EXACT, Tolerance, computing_precision, default_tolerance
+from harness.corpus.case import Case
+from harness.plan.plan import Plan
+from harness.plan.repeat_entry import RepeatSettings
+
+ToleranceFor = Callable[[str], Tolerance]
+"""Element type of an output -> tolerance."""
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """What a judgement goes by.
+
+    Attributes:
+        precision: What the cell computes in: a key of ``harness.core.tolerance.DEFAULTS``.
+        tolerance_for: Element type of an output -> tolerance.
+        noise: Limits in multiples of the model's rounding noise; None where ``tolerance_for`` judges.
+        repeat: How the cell is repeated; None where it is not.
+    """
+
+    precision: str = "float32"
+    tolerance_for: ToleranceFor
+    noise: NoiseLimits | None = None
+    repeat: RepeatSettings | None = None
+
+
+def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
+    """The rule of one cell: the matrix's entry, else the default of what computes.
+
+    Args:
+        plan: Where the cell is from.
+        cell: The cell.
+        case: Its model, converted where the cell's precision asks for that.
+    """
+    mode = plan.target(cell.target).mode_at(cell)
+    computes = IN_MODEL.get(cell.axis("precision"), mode.computes if mode else "float32")
+    precision = computing_precision(case.facts.float_types, computes)
+    chosen = plan.tolerance(cell)
+
+    def tolerance_for(dtype: str) -> Tolerance:
+        default = default_tolerance(dtype, precision)
+        # A matrix entry speaks about rounding; what has one right answer keeps it.
+        if chosen is None or chosen.fixed is None or default == EXACT:
+            return default
+        return chosen.fixed
+
+    return Rule(
+        precision=precision,
+        tolerance_for=tolerance_for,
+        noise=chosen.noise if chosen else None,
+        repeat=plan.repeat(cell),
+    )
