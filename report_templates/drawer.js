@@ -49,7 +49,16 @@ function isTable(value) {
   return Array.isArray(value) && value.length > 0 && value.every((item) => item !== null && typeof item === "object");
 }
 
-function tableOf(rows) {
+// What a row holds as a table of its own, such as its noise, becomes columns: "noise rms".
+function flat(row) {
+  return Object.fromEntries(Object.entries(row).flatMap(([key, value]) => {
+    const nested = value !== null && typeof value === "object" && !Array.isArray(value);
+    return nested ? Object.entries(value).map(([inner, part]) => [`${key} ${inner}`, part]) : [[key, value]];
+  }));
+}
+
+function tableOf(items) {
+  const rows = items.map(flat);
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const table = document.createElement("table");
   table.className = "metrics";

@@ -3,8 +3,8 @@
 It is sent as source to the target's interpreter, so it depends on nothing of this package, only on the
 standard library, numpy and whatever ``onnxruntime`` (>= 1.16) the target has; Python >= 3.9.
 
-Messages are plain tuples over one channel. From the harness: one configuration dict, then jobs
-``("job", id, job)`` until ``("stop",)``. To the harness:
+Messages are plain tuples over one line; see ``harness.agent.message``. From the harness: one configuration
+dict, then jobs ``("job", id, job)`` until ``("stop",)``. To the harness:
 
 * ``("imported",)`` once onnxruntime is there: what follows depends on the configuration;
 * ``("phase", id, phase)`` before a phase, so that a death or a hang is placed; a job begins in

@@ -107,5 +107,5 @@ class Desk:
         if delivery is not None:
             delivery.discard()
         for message in self.jobs:
-            if message[1:2] == (job_id,):
+            if message[0] == "job" and message[1] == job_id:
                 message[2].update(model="", trouble="the model did not arrive: %s" % clean(error))

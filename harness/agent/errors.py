@@ -25,3 +25,7 @@ class UnsupportedError(Exception):
 
 class NoRoomError(UnfeedableError):
     """Tensors that fit neither into a folder for them nor into a message."""
+
+
+class DoesNotApplyError(Exception):
+    """A model has no form at a precision; the text says why."""

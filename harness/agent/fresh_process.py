@@ -1,16 +1,13 @@
 """A second agent on the same target, in a process of its own, started by the first one.
 
-It is the same program, from the same sources, and hears the same messages; they travel as lines of JSON
-through its standard input and output. It ends when the first one does. How it dies, the first one dies too:
+It is the same program, from the same sources, and hears the same messages; they travel through its standard
+input and output. It ends when the first one does. How it dies, the first one dies too:
 so whoever watches that one sees a crash as a crash, and where it was.
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import json
-import mmap
 import os
 import queue
 import signal
@@ -21,11 +18,11 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.agent.errors import UnsupportedError
+from harness.agent.message import HEAD_BYTES, pack, unpack
 from harness.agent.system import PARENT, scratch_folder
 from harness.agent.target import Target
 from harness.agent.tensor_files import TensorFiles
 
-BYTES = "\0bytes"  # the key that stands for what JSON lacks
 GRACE_S = 5.0  # seconds that it gets to end by itself once it has served
 OUTPUT_LIMIT = 16384  # bytes of its last words that are handed on
 BOOTSTRAP = "import sys; exec(eval(sys.stdin.buffer.readline()))"
@@ -127,20 +124,8 @@ def die_as(code: int) -> None:
     os._exit(code - (1 << 32) if code >> 31 else code)  # a Windows status such as 0xC0000005 fits no C int
 
 
-def encode(data: Any) -> dict[str, str]:
-    """Bytes as JSON has them."""
-    if not isinstance(data, (bytes, memoryview, mmap.mmap)):
-        raise TypeError("a %s is nothing that a message is made of" % type(data).__name__)
-    return {BYTES: base64.b64encode(data).decode()}
-
-
-def decode(found: dict[str, Any]) -> Any:
-    """What ``encode`` has made of bytes, or the dict as it is."""
-    return base64.b64decode(found[BYTES], validate=True) if found.keys() == {BYTES} else found
-
-
 class Pipe:
-    """Messages as lines of JSON; what they are made of is what a channel carries."""
+    """Messages one after the other, the length of each before it."""
 
     TimeoutError = queue.Empty
 
@@ -150,7 +135,8 @@ class Pipe:
 
     def send(self, message: Any) -> None:
         """Send a message."""
-        self.writer.write(json.dumps(message, default=encode).encode() + b"\n")
+        content = pack(message)
+        self.writer.write(len(content).to_bytes(HEAD_BYTES, "little") + content)
         self.writer.flush()
 
     def receive(self) -> Any:
@@ -160,12 +146,12 @@ class Pipe:
             EOFError: There is none any more.
             FreshProcessError: It cannot be read.
         """
-        line = self.reader.readline()
-        if not line:
+        head = self.reader.read(HEAD_BYTES)
+        if not head:
             raise EOFError
         try:
-            return json.loads(line, object_hook=decode)
-        except ValueError as error:
+            return unpack(self.reader.read(int.from_bytes(head, "little")))
+        except (ValueError, OverflowError) as error:
             raise FreshProcessError("a fresh process sent what cannot be read") from error
 
 

@@ -59,5 +59,6 @@ def arrive(channel: Any, packed: str) -> None:
     """Unpack the sources that ``harness.engine.luggage`` has packed, and begin to serve."""
     Importer(json.loads(zlib.decompress(binascii.a2b_base64(packed)))).install()
     from harness.agent.agent import main
+    from harness.agent.message import Line
 
-    main(channel)
+    main(Line(channel))

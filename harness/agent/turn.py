@@ -113,6 +113,9 @@ def play(turn: Turn) -> None:
     if turn.job.get("evaluate"):
         importlib.import_module("harness.agent.evaluate").play(turn)
         return
+    if "make" in turn.job:
+        importlib.import_module("harness.agent.precision.make").play(turn)
+        return
     turn.begin()
     module = SCENARIOS.get(turn.job.get("scenario", ""))
     if module is not None:

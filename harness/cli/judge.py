@@ -124,7 +124,9 @@ def _tell(before: Sequence[Record], after: Sequence[Record], unknown: int, out: 
     if len(changed) > _SHOWN:
         lines.append(f"and {len(changed) - _SHOWN:,} more" + ("" if out else ": --out DIR, then diff"))
     if unknown:
-        lines.append(f"{unknown:,} not wholly: the rounding noise of their model is not on record")
+        lines.append(
+            f"{unknown:,} with outputs whose rounding noise is not on record: these keep their judgement"
+        )
     unexpected = sum(not record.expected for record in after)
     lines.append(f"{unexpected:,} unexpected" if unexpected else "every verdict is as the matrix expects")
     if out is not None:

@@ -12,7 +12,7 @@ from harness.core.record import Record
 from harness.core.text import visible
 from harness.core.verdict import Family
 from harness.engine.events import TargetReady
-from harness.engine.summary import flaky_line, latency_line, table
+from harness.engine.summary import remarks, table
 from harness.engine.tally import Tally, TargetRow
 
 SHOWN_UNEXPECTED = 20
@@ -104,10 +104,8 @@ class Progress:
         """The table of all targets, and what is unusual."""
         for line in table(tally.rows()):
             self.say(line)
-        if flaky := flaky_line(tally.rows()):
-            self.say(f"flaky        {flaky}")
-        if latency := latency_line(tally.rows()):
-            self.say(f"latency      {latency}")
+        for word, line in remarks(tally.rows()):
+            self.say(f"{word:<12} {line}")
         for row in tally.rows():
             if row.reason:
                 self.say(f"unavailable  {row.target}: {row.reason}")

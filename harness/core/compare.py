@@ -1,16 +1,23 @@
 """Does a result agree with its golden? Structure and shape first, then types, NaN and infinity, values."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Sequence as Seq
+from types import MappingProxyType
 
 import msgspec
 import numpy as np
 
 from harness.core import wording
+from harness.core.draws import Draw, name_of
 from harness.core.hints import shape_hint
-from harness.core.metrics import EXACT_FRONTIER, Measured, any_finite, measure
+from harness.core.metrics import EXACT_FRONTIER, any_finite, measure
+from harness.core.nature import Nature, drawn_row, with_steps, with_ties
+from harness.core.noise import NoiseRule, with_noise
 from harness.core.record import OutputMetrics
-from harness.core.tolerance import Tolerance
+from harness.core.rows import empty_row, equal_row, measured_row, whole_row
+from harness.core.steps import Quantized
+from harness.core.ties import Chosen
+from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import STRING, Map, Sequence, Tensor, Value
 from harness.core.verdict import Verdict
 
@@ -33,12 +40,26 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[OutputMetrics, ...]
 
 
+NOTHING_SPECIAL: Mapping[str, Nature] = MappingProxyType({})
+
+
 def compare_all(
-    golden: Seq[tuple[str, Value]], actual: Seq[tuple[str, Value]], tolerance_for: ToleranceFor
+    golden: Seq[tuple[str, Value]],
+    actual: Seq[tuple[str, Value]],
+    tolerance_for: ToleranceFor,
+    natures: Mapping[str, Nature] = NOTHING_SPECIAL,
+    noise: NoiseRule | None = None,
 ) -> Comparison:
     """Compare all outputs of a model by name; their order does not matter.
 
     An output that is missing, or that the golden does not have, is a ``shape_mismatch``.
+
+    Args:
+        golden: The right answers.
+        actual: What the EP computed.
+        tolerance_for: Asked once for each tensor, with the element type of the golden.
+        natures: Of outputs that are more than numbers, by name.
+        noise: The noise of the model, where that is known.
     """
     results = dict(actual)
     wanted = {name for name, _ in golden}
@@ -46,16 +67,23 @@ def compare_all(
     unexpected = [name for name in results if name not in wanted]
     message = wording.other_names(missing, unexpected)
     found = [
-        compare(name, value, results[name], tolerance_for)
+        compare(name, value, results[name], tolerance_for, natures.get(name), noise)
         if name in results
-        else _wrong(Verdict.SHAPE_MISMATCH, message, _row(name, value))
+        else _wrong(Verdict.SHAPE_MISMATCH, message, whole_row(name, value))
         for name, value in golden
     ]
-    found += [_wrong(Verdict.SHAPE_MISMATCH, message, _row(name, results[name])) for name in unexpected]
+    found += [_wrong(Verdict.SHAPE_MISMATCH, message, whole_row(name, results[name])) for name in unexpected]
     return _worst(found, "outputs")
 
 
-def compare(name: str, golden: Value, actual: Value, tolerance_for: ToleranceFor) -> Comparison:
+def compare(
+    name: str,
+    golden: Value,
+    actual: Value,
+    tolerance_for: ToleranceFor,
+    nature: Nature | None = None,
+    noise: NoiseRule | None = None,
+) -> Comparison:
     """Compare one output with its golden.
 
     Shapes that differ leave nothing to measure. Element types that differ are measured all the same, in
@@ -68,14 +96,16 @@ def compare(name: str, golden: Value, actual: Value, tolerance_for: ToleranceFor
         golden: The right answer.
         actual: What the EP computed.
         tolerance_for: Asked once for each tensor, with the element type of the golden.
+        nature: Of a tensor that is more than numbers.
+        noise: The noise of the model, where that is known.
     """
     if isinstance(golden, Tensor) and isinstance(actual, Tensor):
-        return _compare_tensor(name, golden, actual, tolerance_for)
-    return _worst(list(_compare_parts(name, golden, actual, tolerance_for)), "parts")
+        return _compare_tensor(name, golden, actual, tolerance_for, nature, noise)
+    return _worst(list(_compare_parts(name, golden, actual, tolerance_for, noise)), "parts")
 
 
 def _compare_parts(
-    name: str, golden: Value, actual: Value, tolerance_for: ToleranceFor
+    name: str, golden: Value, actual: Value, tolerance_for: ToleranceFor, noise: NoiseRule | None
 ) -> Iterator[Comparison]:
     """The comparisons of the parts of a container; a container of another make is compared as a whole."""
     if (
@@ -84,33 +114,36 @@ def _compare_parts(
         and len(golden.items) == len(actual.items)
     ):
         if not golden.items:
-            yield _agreed(_empty_row(name, golden))
+            yield _agreed(empty_row(name, golden))
         for index, (left, right) in enumerate(zip(golden.items, actual.items, strict=True)):
-            yield compare(f"{name}[{index}]", left, right, tolerance_for)
+            yield compare(f"{name}[{index}]", left, right, tolerance_for, noise=noise)
     elif (
         isinstance(golden, Map)
         and isinstance(actual, Map)
         and golden.keys.array.size == actual.keys.array.size
     ):
-        yield from _compare_map(name, golden, actual, tolerance_for)
+        yield from _compare_map(name, golden, actual, tolerance_for, noise)
     elif golden is None and actual is None:
-        yield _agreed(_empty_row(name, None))
+        yield _agreed(empty_row(name, None))
     else:
         yield _other_kind(name, golden, actual)
 
 
-def _compare_map(name: str, golden: Map, actual: Map, tolerance_for: ToleranceFor) -> Iterator[Comparison]:
+def _compare_map(
+    name: str, golden: Map, actual: Map, tolerance_for: ToleranceFor, noise: NoiseRule | None
+) -> Iterator[Comparison]:
     if golden.keys.dtype == actual.keys.dtype and golden.keys.array.tolist() != actual.keys.array.tolist():
         golden, actual = _by_key(golden), _by_key(actual)
+        noise = None  # in the order of the golden, which is another now
         if message := wording.keys_differ(golden.keys.array.tolist(), actual.keys.array.tolist()):
             yield _wrong(
                 Verdict.SHAPE_MISMATCH,
                 f"{wording.output(name)}: {message}",
-                _row(f"{name}.keys", actual.keys),
+                whole_row(f"{name}.keys", actual.keys),
             )
             return
     yield compare(f"{name}.keys", golden.keys, actual.keys, tolerance_for)
-    yield compare(f"{name}.values", golden.values, actual.values, tolerance_for)
+    yield compare(f"{name}.values", golden.values, actual.values, tolerance_for, noise=noise)
 
 
 def _by_key(entries: Map) -> Map:
@@ -121,38 +154,85 @@ def _by_key(entries: Map) -> Map:
     )
 
 
-def _compare_tensor(name: str, golden: Tensor, actual: Tensor, tolerance_for: ToleranceFor) -> Comparison:
+def _compare_tensor(
+    name: str,
+    golden: Tensor,
+    actual: Tensor,
+    tolerance_for: ToleranceFor,
+    nature: Nature | None,
+    noise: NoiseRule | None,
+) -> Comparison:
     tolerance = tolerance_for(golden.dtype)
     if golden.array.shape != actual.array.shape:
+        if golden.dtype == actual.dtype and isinstance(nature, Chosen) and nature.op == "NonZero":
+            return _compare_lists(name, golden, actual, tolerance_for, nature)
         hint = shape_hint(golden, actual, tolerance) if golden.dtype == actual.dtype != STRING else ""
         return _other_kind(name, golden, actual, hint)
     if golden.dtype != actual.dtype:
         return _compare_retyped(name, golden, actual, tolerance)
     if golden.dtype == STRING:
         return _compare_strings(name, golden, actual)
+    if isinstance(nature, Draw):
+        return _compare_drawn(name, actual, nature)
+    return _compare_numbers(name, golden, actual, tolerance_for, nature, noise)
+
+
+def _compare_numbers(
+    name: str,
+    golden: Tensor,
+    actual: Tensor,
+    tolerance_for: ToleranceFor,
+    nature: Nature | None,
+    noise: NoiseRule | None,
+) -> Comparison:
+    tolerance = tolerance_for(golden.dtype)
     # Most results are equal bit by bit, and a run compares hundreds of thousands of small ones.
     if golden.array.tobytes() == actual.array.tobytes():
-        return _agreed(_equal_row(name, golden, tolerance))
-    return _compare_numbers(name, golden, actual, tolerance)
-
-
-def _compare_numbers(name: str, golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Comparison:
+        return _agreed(equal_row(name, golden, tolerance))
     measured = measure(golden, actual, tolerance)
-    row = _measured_row(name, actual, tolerance, measured)
+    row, note = measured_row(name, actual, tolerance, measured), ""
+    if isinstance(nature, Quantized):
+        row, note = with_steps(row, nature, golden, actual)
+    elif isinstance(nature, Chosen) and measured.mismatched:
+        values = EXACT if nature.exact else tolerance_for(nature.data.dtype)
+        row, note = with_ties(row, nature, golden, actual, values)
+    if noise is not None and name in noise.spreads and not measured.special:
+        row, at = with_noise(row, golden, actual, noise)
+        if noise.limits is not None and row.mismatched:
+            return _wrong(Verdict.MISMATCH, wording.noise(name, golden, actual, row, at), row)
     if measured.special:
         return _wrong(Verdict.NAN_MISMATCH, wording.special_values(name, golden, actual, measured), row)
-    if measured.mismatched:
-        return _wrong(Verdict.MISMATCH, wording.values(name, golden, actual, measured, tolerance), row)
+    if row.mismatched:
+        measured = msgspec.structs.replace(measured, mismatched=row.mismatched)
+        message = wording.values(name, golden, actual, measured, tolerance)
+        return _wrong(Verdict.MISMATCH, "; ".join(filter(None, (message, note))), row)
     return _agreed(row)
+
+
+def _compare_lists(
+    name: str, golden: Tensor, actual: Tensor, tolerance_for: ToleranceFor, nature: Chosen
+) -> Comparison:
+    """Lists of positions of another length: right where what is in one of them alone lies next to zero."""
+    values = EXACT if nature.exact else tolerance_for(nature.data.dtype)
+    row, _ = with_ties(whole_row(name, actual), nature, golden, actual, values)
+    return _other_kind(name, golden, actual) if row.mismatched else _agreed(row)
+
+
+def _compare_drawn(name: str, actual: Tensor, draw: Draw) -> Comparison:
+    row, misfit = drawn_row(name, actual, draw)
+    if not misfit:
+        return _agreed(row)
+    message = f"{wording.output(name)}: this is no sample of its distribution ({name_of(draw)}): {misfit}"
+    return _wrong(Verdict.MISMATCH if any_finite(actual) else Verdict.NAN_MISMATCH, message, row)
 
 
 def _compare_retyped(name: str, golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Comparison:
     """Two element types: no element is right and no tolerance passes, but the distance is worth knowing."""
     message = f"{wording.output(name)}: got {actual.dtype}, golden is {golden.dtype}"
     if STRING in (golden.dtype, actual.dtype):
-        return _wrong(Verdict.DTYPE_MISMATCH, message, _row(name, actual))
+        return _wrong(Verdict.DTYPE_MISMATCH, message, whole_row(name, actual))
     measured = measure(golden, actual, tolerance)
-    row = _measured_row(name, actual, tolerance, measured)
+    row = measured_row(name, actual, tolerance, measured)
     row = msgspec.structs.replace(row, mismatched=max(1, actual.array.size), headroom=None, frontier=())
     share = wording.share(measured.mismatched, actual.array.size)
     message += f"; {share} differ as well" if measured.mismatched else "; the values agree"
@@ -179,7 +259,7 @@ def _compare_strings(name: str, golden: Tensor, actual: Tensor) -> Comparison:
 def _other_kind(name: str, golden: Value, actual: Value, hint: str = "") -> Comparison:
     message = f"{wording.output(name)}: got {wording.kind(actual)}, golden is {wording.kind(golden)}"
     message += f"; {hint}" if hint else ""
-    return _wrong(Verdict.SHAPE_MISMATCH, message, _row(name, actual))
+    return _wrong(Verdict.SHAPE_MISMATCH, message, whole_row(name, actual))
 
 
 def _agreed(row: OutputMetrics) -> Comparison:
@@ -201,67 +281,6 @@ def _worst(found: Seq[Comparison], noun: str) -> Comparison:
     verdict, message = min(bad, key=lambda pair: _RANK[pair[0]])
     return Comparison(
         verdict=verdict, message=f"{message} ({len(bad)} of {len(found)} {noun} are wrong)", outputs=rows
-    )
-
-
-def _row(name: str, value: Value) -> OutputMetrics:
-    """The row of a value that is wrong as a whole, and that nothing was compared with."""
-    shape: tuple[int, ...]
-    mismatched = 1
-    if isinstance(value, Tensor):
-        dtype, shape = value.dtype, value.array.shape
-        mismatched = max(1, value.array.size)
-    elif isinstance(value, Sequence):
-        dtype, shape = "sequence", (len(value.items),)
-    elif isinstance(value, Map):
-        dtype, shape = "map", value.keys.array.shape
-    else:
-        dtype, shape = "optional", ()
-    return OutputMetrics(name=name, dtype=dtype, shape=shape, mismatched=mismatched)
-
-
-def _empty_row(name: str, value: Value) -> OutputMetrics:
-    """The row of an empty container on both sides: right, with nothing inside to compare."""
-    row = _row(name, value)
-    return msgspec.structs.replace(row, mismatched=0, headroom=0.0, frontier=EXACT_FRONTIER)
-
-
-def _equal_row(name: str, value: Tensor, tolerance: Tolerance) -> OutputMetrics:
-    """What ``measure`` would find for two tensors that are equal bit by bit."""
-    zero = 0.0 if any_finite(value) else None
-    return OutputMetrics(
-        name=name,
-        dtype=value.dtype,
-        shape=value.array.shape,
-        max_abs=zero,
-        max_rel=zero,
-        rmse=zero,
-        cosine=None if zero is None else 1.0,
-        elements=value.array.size,
-        rtol=tolerance.rtol,
-        atol=tolerance.atol,
-        headroom=0.0,
-        frontier=EXACT_FRONTIER,
-    )
-
-
-def _measured_row(name: str, actual: Tensor, tolerance: Tolerance, measured: Measured) -> OutputMetrics:
-    return OutputMetrics(
-        name=name,
-        dtype=actual.dtype,
-        shape=actual.array.shape,
-        max_abs=measured.max_abs,
-        max_rel=measured.max_rel,
-        rmse=measured.rmse,
-        cosine=measured.cosine,
-        sqnr_db=measured.sqnr_db,
-        delivered_bits=measured.delivered_bits,
-        mismatched=measured.mismatched,
-        elements=actual.array.size,
-        rtol=tolerance.rtol,
-        atol=tolerance.atol,
-        headroom=measured.headroom,
-        frontier=measured.frontier,
     )
 
 

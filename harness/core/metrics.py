@@ -39,6 +39,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         mismatched: Elements outside the tolerance, ``special`` included.
         special: Elements in which NaN, or infinity with its sign, stands on one side only.
         special_at: The first of these.
+        signed_zeros: Elements that are zero on both sides, of different sign; they are equal nevertheless.
         max_abs: Largest ``|out - golden|``; None without a jointly finite pair, or where it overflows.
         max_abs_at: Where; the first of equals.
         max_abs_allowed: ``atol + rtol * |golden|`` there.
@@ -60,6 +61,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     mismatched: int
     special: int
     special_at: int | None
+    signed_zeros: int
     max_abs: float | None
     max_abs_at: int | None
     max_abs_allowed: float | None
@@ -133,7 +135,7 @@ class _Sums:
 
     def __init__(self, tolerance: Tolerance) -> None:
         self.tolerance = tolerance
-        self.pairs = self.mismatched = self.special = 0
+        self.pairs = self.mismatched = self.special = self.signed_zeros = 0
         self.special_at: int | None = None
         self.error_sq = self.golden_sq = self.actual_sq = self.inner = 0.0
         # -1: no element yet. Maxima may become infinite here; result() turns that into None.
@@ -154,6 +156,7 @@ class _Sums:
             self.mismatched += differs.size
             places = np.flatnonzero(finite)
             golden, actual = golden[places], actual[places]
+        self._count_signed_zeros(golden, actual)
         self.add(start, np.abs(actual - golden), golden, actual, places)
 
     def add(
@@ -186,6 +189,12 @@ class _Sums:
         # In each of these rows some error exceeds atol, so an rtol of 0 is an underflow.
         self.needed_rtol[:rows] = np.fmax(np.fmax(needed, _SMALLEST), self.needed_rtol[:rows])
 
+    def _count_signed_zeros(self, golden: Array, actual: Array) -> None:
+        left, right = golden.view(np.float64), actual.view(np.float64)
+        opposed = np.signbit(left) != np.signbit(right)
+        if opposed.any():
+            self.signed_zeros += int(np.count_nonzero(opposed & (left == 0) & (right == 0)))
+
     def _judge(self, error: Floats, magnitude: Floats) -> None:
         allowed = self.tolerance.atol + self.tolerance.rtol * magnitude
         self.mismatched += int(np.count_nonzero(error > allowed))
@@ -211,6 +220,7 @@ class _Sums:
             mismatched=self.mismatched,
             special=self.special,
             special_at=self.special_at,
+            signed_zeros=self.signed_zeros,
             max_abs=_finite(self.max_abs) if self.pairs else None,
             max_abs_at=self.max_abs_at if self.pairs else None,
             max_abs_allowed=_finite(self.max_abs_allowed) if self.pairs else None,

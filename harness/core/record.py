@@ -108,11 +108,14 @@ class PrecisionError(msgspec.Struct, frozen=True, kw_only=True):
         error: Of the EP.
         cpu_error: Of the CPU EP with the same model; null where it cannot run it.
         ratio: ``error / cpu_error``; null where the latter is 0 or null.
+        within: Whether the EP's error is within the limits on the CPU EP's, whatever a tolerance says; see
+            ``harness.core.precise``.
     """
 
     error: float
     cpu_error: float | None = None
     ratio: float | None = None
+    within: bool = False
 
 
 class Adjudication(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,6 +154,25 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     bit_equal: bool = False
 
 
+class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is known of an output whose values are more than numbers, or zeros of another sign.
+
+    Attributes:
+        steps: Of a quantized output: largest difference in steps of its scale.
+        ties: Of an output of positions: elements at another place whose values tie with the golden's.
+        distribution: Of one that is drawn by lot: what it was judged by in place of its values.
+        unseen: Of the same: departure of the cumulative distribution, from 0 to 1, below which a wrong one
+            would pass for want of numbers.
+        signed_zeros: Zeros whose sign is not the golden's; they count as equal.
+    """
+
+    steps: float | None = None
+    ties: int = 0
+    distribution: str = ""
+    unseen: float | None = None
+    signed_zeros: int = 0
+
+
 class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
     """How one output (or one leaf of a sequence or map) compares with its golden.
 
@@ -178,6 +200,7 @@ class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
             the first rtol of 0; empty where no tolerance of the grid passes.
         noise: The error in units of the model's rounding noise; null where that is not known, or exact.
         precision_error: What the precision costs, where the model was made for another than its own.
+        details: What its values are besides numbers; null where they are just that.
     """
 
     name: str
@@ -197,6 +220,7 @@ class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
     frontier: tuple[tuple[float, float], ...] = ()
     noise: Noise | None = None
     precision_error: PrecisionError | None = None
+    details: OutputDetails | None = None
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

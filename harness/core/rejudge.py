@@ -1,19 +1,20 @@
 """What a record would have been under other tolerances: its metrics judge again, and no device is needed."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from harness.core.errors import one_line
-from harness.core.metrics import ATOL_GRID
+from harness.core.metrics import ATOL_GRID, EXACT_FRONTIER
 from harness.core.placed import placed
+from harness.core.precise import explains
+from harness.core.precision import AS_IS, IN_MODEL
 from harness.core.record import OutputMetrics, Record
-from harness.core.tolerance import EXACT, Tolerance
+from harness.core.repeats import several_results
+from harness.core.spread import NoiseLimits
+from harness.core.tolerance import EXACT, Tolerance, default_tolerance
 from harness.core.verdict import Family, Verdict
-
-ToleranceOf = Callable[[Record], Tolerance | None]
-"""A record -> the tolerance that now holds for its rounded outputs; None where the old one stays."""
 
 _BY_TOLERANCE = frozenset(
     {
@@ -28,32 +29,59 @@ _BY_TOLERANCE = frozenset(
 """Verdicts that a tolerance decides. Other shapes, other types and NaN stay what they are under any."""
 
 
-def rejudged(record: Record, tolerance: Tolerance) -> Record:
+class Allowed(msgspec.Struct, frozen=True):
+    """What is now allowed of a record's outputs.
+
+    Attributes:
+        tolerance: Of rounded outputs: fixed, or in multiples of the model's noise.
+        steps: Quantization steps that an output of quantized values may be off, besides.
+    """
+
+    tolerance: Tolerance | NoiseLimits
+    steps: float = 0.0
+
+
+def rejudged(record: Record, allowed: Allowed) -> Record:
     """The record as it would have been under another tolerance.
 
-    Exact for the verdict. Of its outputs ``rtol``, ``atol`` and ``mismatched`` change; the last is 0 or 1
-    then, for how many elements lie outside is known for the old tolerance alone, and so is ``headroom``,
-    which becomes null. Outputs that were held to equality, such as integers, still are.
+    Exact for the verdict, with three exceptions, none of which makes a pass of what was none:
+
+    * An output whose noise the record does not know keeps its judgement under limits of noise; ``knows``
+      tells of it.
+    * Of quantized values the largest error in steps and the largest against the tolerance are known, but not
+      their sum in each element: such an output passes only where one of the two lets all of it pass.
+    * A converted model is held against two answers, and the record has the frontier of one of them. What
+      passes because it is as near as the CPU EP itself (``precision_error.within``) does so under any tolerance.
+
+    Of the outputs ``rtol``, ``atol`` or the limits of ``noise`` change, and ``mismatched``, which is 0 or 1
+    then: how many elements lie outside is known for the old tolerance alone. ``headroom`` is known for limits
+    of noise, and null for another fixed tolerance. Outputs that were held to equality, such as integers,
+    still are; so are positions that tie, and draws by lot.
 
     Args:
         record: A record with its frontiers.
-        tolerance: Its ``atol`` is one of ``ATOL_GRID``.
+        allowed: The ``atol`` of a fixed tolerance is one of ``ATOL_GRID``.
 
     Raises:
         ValueError: The frontiers do not know of that ``atol``.
     """
-    if tolerance.atol not in ATOL_GRID:
+    tolerance = allowed.tolerance
+    if isinstance(tolerance, Tolerance) and tolerance.atol not in ATOL_GRID:
         raise ValueError(f"atol {tolerance.atol:g} is none of {', '.join(f'{atol:g}' for atol in ATOL_GRID)}")
-    if record.verdict not in _BY_TOLERANCE or not record.golden or record.placement is None:
+    if not _decides(record) or record.placement is None:
         return record
-    outputs = tuple(_under(output, tolerance) for output in record.outputs)
-    again = tuple(_under(output, tolerance) for output in record.again)
+    computes = IN_MODEL.get(record.axes.get("precision", AS_IS), "")
+    outputs = tuple(_under(output, allowed, computes) for output in record.outputs)
+    again = tuple(_under(output, allowed, computes) for output in record.again)
     if outputs == record.outputs and again == record.again:
         return record
     if wrong := _worst(outputs):
         verdict, reason = Verdict.MISMATCH, wrong
     elif wrong := _worst(again):
         verdict, reason = Verdict.NONDETERMINISTIC, f"a second run of the same session differs: {wrong}"
+    elif record.repeats is not None and record.repeats.bit_equal and record.repeats.distinct > 1:
+        verdict = Verdict.NONDETERMINISTIC
+        reason = f"{several_results(record.repeats)}, and the matrix asks for equal bits"
     else:
         verdict, reason = placed(record.placement)
     return msgspec.structs.replace(
@@ -67,16 +95,14 @@ def rejudged(record: Record, tolerance: Tolerance) -> Record:
     )
 
 
-def _under(output: OutputMetrics, tolerance: Tolerance) -> OutputMetrics:
-    old = Tolerance(rtol=output.rtol, atol=output.atol)
-    if old in (EXACT, tolerance):
-        return output
-    return msgspec.structs.replace(
-        output,
-        rtol=tolerance.rtol,
-        atol=tolerance.atol,
-        headroom=None,
-        mismatched=0 if needed_rtol(output, tolerance.atol) <= tolerance.rtol else 1,
+def knows(record: Record, allowed: Allowed) -> bool:
+    """Whether a record tells all that it takes to judge it again."""
+    if isinstance(allowed.tolerance, Tolerance) or not _decides(record):
+        return True
+    return all(
+        output.noise is not None or not _is_rounded(output) or output.frontier == EXACT_FRONTIER
+        for output in (*record.outputs, *record.again)
+        if not _is_no_number(output) and not _steps_excuse(output, allowed)
     )
 
 
@@ -89,11 +115,95 @@ def needed_rtol(output: OutputMetrics, atol: float) -> float:
     return math.inf
 
 
+def _decides(record: Record) -> bool:
+    return record.verdict in _BY_TOLERANCE and bool(record.golden) and record.placement is not None
+
+
+def _is_rounded(output: OutputMetrics) -> bool:
+    """Whether a tolerance speaks about an output; else it has one right answer."""
+    return default_tolerance(output.dtype, "float32") != EXACT
+
+
+def _is_no_number(output: OutputMetrics) -> bool:
+    """Whether an output was judged by something else than the distance of its values."""
+    return output.details is not None and bool(output.details.ties or output.details.distribution)
+
+
+def _steps_excuse(output: OutputMetrics, allowed: Allowed) -> bool:
+    steps = output.details.steps if output.details is not None else None
+    return steps is not None and steps <= allowed.steps
+
+
+def _under(output: OutputMetrics, allowed: Allowed, computes: str) -> OutputMetrics:
+    if _is_no_number(output):
+        return output
+    if not _is_rounded(output):
+        judged = _under_steps(output)
+    elif isinstance(allowed.tolerance, NoiseLimits):
+        judged = _under_noise(output, allowed.tolerance)
+    else:
+        judged = _under_fixed(output, allowed.tolerance, computes)
+    if judged.mismatched and _steps_excuse(output, allowed):
+        return msgspec.structs.replace(judged, mismatched=0)
+    return judged
+
+
+def _under_steps(output: OutputMetrics) -> OutputMetrics:
+    """An output with one right answer, where no step is granted."""
+    if output.mismatched or output.details is None or not output.details.steps:
+        return output
+    return msgspec.structs.replace(output, mismatched=1)
+
+
+def _under_fixed(output: OutputMetrics, tolerance: Tolerance, computes: str) -> OutputMetrics:
+    noise = output.noise
+    by_noise = noise is not None and noise.rms_limit is not None
+    if not by_noise and Tolerance(rtol=output.rtol, atol=output.atol) == tolerance:
+        return output
+    passes = needed_rtol(output, tolerance.atol) <= tolerance.rtol
+    if error := output.precision_error:
+        # What passed is near enough to be explained; of what failed the record shows the golden's side.
+        passes = error.within or (passes and (not output.mismatched or explains(error, computes)))
+    return msgspec.structs.replace(
+        output,
+        rtol=tolerance.rtol,
+        atol=tolerance.atol,
+        headroom=None,
+        mismatched=0 if passes else 1,
+        noise=msgspec.structs.replace(noise, rms_limit=None, max_limit=None) if noise else None,
+    )
+
+
+def _under_noise(output: OutputMetrics, limits: NoiseLimits) -> OutputMetrics:
+    noise = output.noise
+    if noise is None or (noise.rms_limit, noise.max_limit) == (limits.rms, limits.max):
+        return output
+    headroom = max(noise.rms / limits.rms, noise.max / limits.max)
+    return msgspec.structs.replace(
+        output,
+        headroom=headroom,
+        mismatched=0 if headroom <= 1.0 else 1,
+        noise=msgspec.structs.replace(noise, rms_limit=limits.rms, max_limit=limits.max),
+    )
+
+
 def _worst(outputs: Sequence[OutputMetrics]) -> str:
     """What to say of the first output that fails; empty where all pass."""
     for output in outputs:
         if output.mismatched:
-            needed = needed_rtol(output, output.atol)
-            what = f"needs rtol {needed:.3g}" if math.isfinite(needed) else "passes with no rtol"
-            return f"{output.name}: {what} at atol {output.atol:g}, and has {output.rtol:g}"
+            return f"{output.name}: {_excess(output)}"
     return ""
+
+
+def _excess(output: OutputMetrics) -> str:
+    noise = output.noise
+    if noise is not None and noise.rms_limit is not None and noise.max_limit is not None:
+        return (
+            f"the error is {noise.rms:.3g} x the model's rounding noise at {noise.precision}, "
+            f"at most {noise.max:.3g} x (limits {noise.rms_limit:g} and {noise.max_limit:g})"
+        )
+    if not _is_rounded(output):
+        return "wrong values, where only equality is right"
+    needed = needed_rtol(output, output.atol)
+    what = f"needs rtol {needed:.3g}" if math.isfinite(needed) else "passes with no rtol"
+    return f"{what} at atol {output.atol:g}, and has {output.rtol:g}"

@@ -4,8 +4,9 @@ from harness.core.record import Repeats
 
 
 def several_results(repeats: Repeats) -> str:
-    """``3 different results in 2 sessions of 10 runs, up to 1.2e-07 apart``."""
+    """``3 different results in 2 sessions of 10 runs each, up to 1.2e-07 from the first``."""
     sessions = "session" if repeats.sessions == 1 else "sessions"
     runs = "run" if repeats.runs == 1 else "runs each"
     apart = "" if repeats.max_abs is None else f", up to {repeats.max_abs:.3g} from the first"
-    return f"{repeats.distinct} different results in {repeats.sessions} {sessions} of {repeats.runs} {runs}{apart}"
+    made = f"{repeats.sessions} {sessions} of {repeats.runs} {runs}"
+    return f"{repeats.distinct} different results in {made}{apart}"

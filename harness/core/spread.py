@@ -6,7 +6,7 @@ precision shows; a fault lies far above.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -48,6 +48,8 @@ RESOLUTION = 1 / 8
 JUMP = 4.0
 """An element that moves so many times more than its spread foretells has jumped, and may jump again."""
 
+_LARGEST = float(np.finfo(np.float64).max)
+
 PRECISIONS = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """What an error may behave like -> unit roundoff. TF32 rounds like float16, and int8 like bfloat16."""
 
@@ -64,6 +66,11 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 
     precision: str
     outputs: tuple[Mapping[str, Floats], ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the arrays take."""
+        return sum(array.nbytes for leaves in self.outputs for array in leaves.values())
 
 
 def spread_of(
@@ -85,7 +92,9 @@ def spread_of(
         precision=precision,
         outputs=tuple(
             _of_data_set(
-                outputs, samples[index * each : (index + 1) * each], amplitudes[index * each : (index + 1) * each]
+                outputs,
+                samples[index * each : (index + 1) * each],
+                amplitudes[index * each : (index + 1) * each],
             )
             for index, outputs in enumerate(golden)
         ),
@@ -105,22 +114,28 @@ def noise_of(golden: Tensor, actual: Tensor, spread: Floats) -> tuple[float, flo
     Returns:
         Root mean square of the error over that of the spread, and the largest error over spread.
     """
-    flat_golden, flat_actual = golden.array.reshape(-1), actual.array.reshape(-1)
-    flat_spread = spread.reshape(-1)
     error_sq = spread_sq = worst = 0.0
-    with np.errstate(all="ignore"):
-        for start in range(0, flat_golden.size, BLOCK):
-            block = slice(start, start + BLOCK)
-            error = np.abs(widen(flat_actual[block], actual.dtype) - widen(flat_golden[block], golden.dtype))
-            noise = flat_spread[block].astype(np.float64)
-            finite = np.isfinite(error)
-            if not finite.all():
-                error, noise = error[finite], noise[finite]
-            if error.size:
-                error_sq += float(np.dot(error, error))
-                spread_sq += float(np.dot(noise, noise))
-                worst = max(worst, float((error / noise).max()))
-    return (math.sqrt(error_sq / spread_sq) if spread_sq else 0.0), worst
+    for _, error, noise in _errors(golden, actual, spread):
+        error_sq += float(np.dot(error, error))
+        spread_sq += float(np.dot(noise, noise))
+        worst = max(worst, float((error / noise).max()))
+    return min(math.sqrt(error_sq / spread_sq) if spread_sq else 0.0, _LARGEST), min(worst, _LARGEST)
+
+
+def beyond(golden: Tensor, actual: Tensor, spread: Floats, limit: float) -> tuple[int, int]:
+    """Elements whose error is more than so many times their spread.
+
+    Returns:
+        How many there are, and the place of the worst of all elements in the flattened tensor.
+    """
+    count, worst, at = 0, -1.0, 0
+    for places, error, noise in _errors(golden, actual, spread):
+        ratio = error / noise
+        count += int(np.count_nonzero(ratio > limit))
+        largest = int(ratio.argmax())
+        if ratio[largest] > worst:
+            worst, at = float(ratio[largest]), int(places[largest])
+    return count, at
 
 
 def behaves_like(rms: float, precision: str) -> str:
@@ -139,6 +154,20 @@ def behaves_like(rms: float, precision: str) -> str:
         return "exact"
     error = math.log2(rms) + math.log2(PRECISIONS.get(precision, PRECISIONS["bfloat16"]))
     return min(PRECISIONS, key=lambda name: abs(error - math.log2(PRECISIONS[name])))
+
+
+def _errors(
+    golden: Tensor, actual: Tensor, spread: Floats
+) -> Iterator[tuple[NDArray[np.intp], Floats, Floats]]:
+    """Places, errors and spreads of the elements that are finite on both sides, block by block."""
+    left, right, noise = golden.array.reshape(-1), actual.array.reshape(-1), spread.reshape(-1)
+    for start in range(0, left.size, BLOCK):
+        block = slice(start, start + BLOCK)
+        with np.errstate(all="ignore"):
+            error = np.abs(widen(right[block], actual.dtype) - widen(left[block], golden.dtype))
+        places = np.flatnonzero(np.isfinite(error))
+        if places.size:
+            yield places + start, error[places], noise[block][places]
 
 
 def _of_data_set(
@@ -191,5 +220,8 @@ def _floored(spread: Floats) -> Floats:
 
 def _leaves(values: NamedValues) -> list[tuple[str, Tensor]]:
     return [
-        (leaf, part) for name, value in values for leaf, part in leaves(name, value) if isinstance(part, Tensor)
+        (leaf, part)
+        for name, value in values
+        for leaf, part in leaves(name, value)
+        if isinstance(part, Tensor)
     ]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from harness.core.hints import value_hint
 from harness.core.metrics import Measured, special_codes, widen
+from harness.core.record import OutputMetrics
 from harness.core.tolerance import Tolerance
 from harness.core.value import Map, Sequence, Tensor, Value
 
@@ -93,6 +94,41 @@ def values(name: str, golden: Tensor, actual: Tensor, measured: Measured, tolera
     else:
         clauses.append(f"tolerance rtol {tolerance.rtol:g}, atol {tolerance.atol:g}")
     return "; ".join(filter(None, [*clauses, value_hint(golden, actual, tolerance)]))
+
+
+def noise(name: str, golden: Tensor, actual: Tensor, row: OutputMetrics, at: int) -> str:
+    """By how much an error exceeds the rounding noise of its model, and the worst element.
+
+    Args:
+        name: Name of the output.
+        golden: The right answer.
+        actual: What an EP computed.
+        row: With its noise, and limits of it.
+        at: The worst element.
+    """
+    found = row.noise
+    if found is None or found.rms_limit is None or found.max_limit is None:
+        raise ValueError(f"{output(name)} was not judged by its noise")
+    whole = f"{output(name)}: the error is {found.rms:.3g} x the model's rounding noise"
+    worst = (
+        f"{found.max:.3g} x{_at(golden, at)}: got {_element(actual, at)}, golden is {_element(golden, at)}"
+    )
+    limits = f"limits {found.rms_limit:g} and {found.max_limit:g}"
+    hint = value_hint(golden, actual, Tolerance(rtol=row.rtol, atol=row.atol))
+    return "; ".join(filter(None, (f"{whole} at {found.precision}, at most {worst} ({limits})", hint)))
+
+
+def remark(row: OutputMetrics) -> str:
+    """What is to be known of an output that is right without the golden's values; mostly nothing."""
+    details = row.details
+    if details is None or row.mismatched:
+        return ""
+    if details.distribution:
+        unseen = f", of which {row.elements} numbers show no departure below {details.unseen or 0:.2g}"
+        return f"{output(row.name)} is judged by its distribution ({details.distribution}){unseen}"
+    if details.ties:
+        return f"{output(row.name)}: {details.ties} positions differ where the values tie"
+    return ""
 
 
 def strings(name: str, golden: Tensor, actual: Tensor, differs: NDArray[np.intp]) -> str:

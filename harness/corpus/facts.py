@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
+from harness.corpus.origins import Origins, origins_of
 from harness.corpus.port import model_text
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
         float_types: Floating element types of inputs, outputs, weights, constants and casts.
         shape_only_ops: Operator types *all* of whose nodes work on shapes alone. An execution provider that
             leaves these to the CPU loses nothing; one node outside shape arithmetic takes its type out.
+        origins: Where graph outputs come from whose values are more than numbers.
     """
 
     ir_version: int
@@ -50,6 +52,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     op_types: dict[str, int]
     float_types: frozenset[str]
     shape_only_ops: frozenset[str]
+    origins: Origins = Origins()
 
 
 def model_facts(model: "onnx.ModelProto") -> ModelFacts:
@@ -65,6 +68,7 @@ def model_facts(model: "onnx.ModelProto") -> ModelFacts:
         op_types=dict(sorted(census.counts.items())),
         float_types=frozenset(census.float_types),
         shape_only_ops=frozenset(census.shape_ops - census.other_ops),
+        origins=origins_of(model),
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from harness.core.errors import Problem, UsageError, one_line, valid_names
 from harness.corpus.cache import cache_root, fill_once
+from harness.corpus.code_digest import code_digest
 from harness.corpus.errors import ModelError
 from harness.corpus.walk import find_models
 
@@ -24,6 +25,7 @@ SUITES: dict[str, str] = {
     "onnx-pytorch-converted": "PyTorch modules, exported: Conv2d, BatchNorm, ...",
     "onnx-light": "nine image classifiers; constants for trained weights",
     "zoo": "CNNs, transformers, quantized ...; seeded weights",
+    "corners": "NaN, infinity, wide integers, ties, empty tensors",
 }
 """The built-in suites by name, with one line each, short enough for 80 columns."""
 
@@ -139,8 +141,9 @@ def _parent(model: str) -> str:
 
 
 def _materialised(name: str) -> Path:
-    # The data depends on these versions, and on nothing else.
-    return fill_once(_suites_cache() / f"{name}-{_versions()}-v{FORMAT}", _MADE[name])
+    # The data depends on these versions and, where the models are ours, on the code that makes them.
+    revision = code_digest(name) if name in _OURS else f"v{FORMAT}"
+    return fill_once(_suites_cache() / f"{name}-{_versions()}-{revision}", _MADE[name])
 
 
 def _versions() -> str:
@@ -148,12 +151,12 @@ def _versions() -> str:
 
 
 def _zoo() -> Suite:
-    from harness.corpus.zoo.roster import code_digest, zoo_models
+    from harness.corpus.zoo.roster import zoo_models
     from harness.corpus.zoo.write import write_zoo_model
 
     cache = _suites_cache()
     # Empty at first; made now, so that a cache that cannot be written is told before anything runs.
-    root = fill_once(cache / f"zoo-{_versions()}-{code_digest()}", lambda _folder: None)
+    root = fill_once(cache / f"zoo-{_versions()}-{code_digest('zoo')}", lambda _folder: None)
     return Suite(
         name="zoo",
         root=root,
@@ -176,7 +179,18 @@ def _make_light(folder: Path) -> None:
     write_light_suite(folder, _onnx_test_data("onnx-light"))
 
 
-_MADE: dict[str, Callable[[Path], None]] = {"onnx-node": _make_node, "onnx-light": _make_light}
+def _make_corners(folder: Path) -> None:
+    from harness.corpus.corners.write import write_corner_suite
+
+    write_corner_suite(folder)
+
+
+_OURS = frozenset({"corners"})
+_MADE: dict[str, Callable[[Path], None]] = {
+    "onnx-node": _make_node,
+    "onnx-light": _make_light,
+    "corners": _make_corners,
+}
 
 
 def _onnx_version() -> str:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from harness.core.compare import compare_all
 from harness.core.errors import one_line
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
 from harness.corpus.case import Case
@@ -12,6 +11,7 @@ from harness.engine.cases import Untold, why_not
 from harness.engine.compare_sets import compare_sets
 from harness.engine.essence import essence
 from harness.engine.judge import at_data_set
+from harness.engine.natures import natures_of
 from harness.engine.outcome import (
     Died,
     Hung,
@@ -24,11 +24,6 @@ from harness.engine.outcome import (
     Unsupported,
 )
 from harness.golden.golden import Golden
-
-RANDOM_OPERATORS = frozenset(
-    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-)
-"""Operators whose generator the standard leaves open, a seed or not: their values judge nobody."""
 
 UNREPEATABLE = "the CPU EP itself gives another result each time"
 """Why a golden is disputed whose values lie apart, run for run."""
@@ -52,36 +47,54 @@ def _answer(outcome: Outcome, case: Case) -> Golden:
             message = essence(f"{outcome.kind}: {outcome.message}", case.model_path)
             message = one_line(at_data_set(case, outcome.data_set) + message)
             return Golden(status="refused", message=message, data_set=outcome.data_set)
-        case Died():
-            message = f"the CPU EP crashed: {outcome.cause}"
-        case Hung():
-            message = f"the CPU EP hung in phase {outcome.phase}"
         case Unfeedable() | Unsupported():
-            message = outcome.message
+            return Golden(status="lost", message=outcome.message)
+        case Died() | Hung() | Unavailable() | Rejected():
+            return Golden(status="lost", message=f"the CPU EP {fate(outcome)}")
+
+
+def fate(outcome: Outcome) -> str:
+    """What became of somebody who was asked and did not answer, to stand behind a name."""
+    match outcome:
+        case Ran():
+            return "answered something else"
+        case Raised():
+            return f"failed: {outcome.kind}: {outcome.message}"
+        case Unfeedable() | Unsupported():
+            return f"failed: {outcome.message}"
+        case Died():
+            return f"crashed: {outcome.cause}"
+        case Hung():
+            return f"found no end of phase {outcome.phase} within {outcome.limit_s:g} s"
         case Unavailable() | Rejected():
-            message = f"there is no CPU EP: {outcome.reason}"
-    return Golden(status="lost", message=message)
+            return f"is not there: {outcome.reason}"
 
 
 def _dispute(outcome: Outcome, case: Case) -> str:
     """Why the answer judges nobody; a matter of the references alone, whatever a matrix tolerates."""
-    random = RANDOM_OPERATORS & case.facts.op_types.keys()
-    if random:
-        return f"{', '.join(sorted(random))} draws numbers; no two runtimes agree"
+    if case.facts.origins.by_chance:
+        return f"{', '.join(case.facts.origins.by_chance)} draws numbers; no two runtimes agree"
     if not isinstance(outcome, Ran):
         return ""
     precision = computing_precision(case.facts.float_types, "float32")
     ours = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
-    if outcome.second is not None and compare_all(outcome.outputs[0], outcome.second, ours).verdict:
+    natures = natures_of(case, outcome.outputs)
+    # Held against itself, only numbers that are drawn by lot can be wrong.
+    itself = compare_sets(outcome.outputs, outcome.outputs, ours, natures=natures) if natures else None
+    if itself and itself.verdict:
+        return one_line(f"the CPU EP itself is wrong: {itself.message}")
+    once, twice = outcome.outputs[:1], outcome.second
+    if twice is not None and compare_sets(once, (twice,), ours, natures=natures[:1]).verdict:
         return UNREPEATABLE
     expected = tuple(data_set.expected for data_set in case.data_sets)
-    disagreement = compare_sets(expected, outcome.outputs, _forgiving(case, ours), only_known=True)
+    wider = forgiving(case, ours)
+    disagreement = compare_sets(expected, outcome.outputs, wider, natures=natures, only_known=True)
     if disagreement.verdict is None:
         return ""
     return one_line(f"golden and expected data disagree: {disagreement.message}")
 
 
-def _forgiving(case: Case, ours: Callable[[str], Tolerance]) -> Callable[[str], Tolerance]:
+def forgiving(case: Case, ours: Callable[[str], Tolerance]) -> Callable[[str], Tolerance]:
     """The suite's own tolerance or ours, whichever is wider: a dispute must be beyond doubt."""
 
     def wider(dtype: str) -> Tolerance:

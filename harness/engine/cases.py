@@ -7,10 +7,14 @@ from harness.core.precision import AS_IS
 from harness.core.scenario import OTHER_DATA, OTHER_FILES, PLAIN
 from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError, SettingsError
+from harness.corpus.noisy import noisy_case
+from harness.corpus.precision import precision_case
+from harness.corpus.revealed import revealed_case
 from harness.corpus.scenario import Inapplicable, scenario_case
 from harness.corpus.shapes import GIVEN
 from harness.corpus.suites import Suite
-from harness.engine.question import ANSWER, MADE, NOISE, UPCAST, Question
+from harness.corpus.upcast import float64_case
+from harness.engine.question import ANSWER, MADE, NOISE, REVEALED, UPCAST, Question
 from harness.engine.recent import Recent
 from harness.engine.references import References
 from harness.plan.plan import Plan
@@ -21,8 +25,11 @@ SHAPES = frozenset({"dynamic_shapes"})
 CASES_KEPT = 256
 """Models kept in memory at most; targets come to the same model at about the same time."""
 
-NOT_MADE = "it has not been converted"
-"""Why a model cannot be had that nobody was asked to make."""
+OTHER_FORMS = UPCAST | {REVEALED}
+"""Kinds of questions that are about another form of the model."""
+
+NOT_MADE = Inapplicable("nobody has converted it yet")
+"""What there is of a model in a precision until somebody makes it."""
 
 Found = Case | ModelError | Inapplicable
 """A model with its data, or what is wrong with it, or why there is none in this form."""
@@ -58,18 +65,22 @@ class Cases:
         scenario = question.scenario if question.scenario in OTHER_DATA | OTHER_FILES else PLAIN
         if question.kind == MADE:
             return self._find(question.suite, question.model, AS_IS, PLAIN, ANSWER)
-        form = question.kind if question.kind in UPCAST or question.kind.startswith(NOISE) else ANSWER
+        form = question.kind if question.kind in OTHER_FORMS or question.kind.startswith(NOISE) else ANSWER
         return self._find(question.suite, question.model, question.precision, scenario, form)
 
     def forget(self, question: Question) -> None:
         """What a question has been answered about takes another form from now on."""
-        for form in (ANSWER, *UPCAST):
+        for form in (ANSWER, *OTHER_FORMS):
             self._kept.drop((question.suite, question.model, question.precision, question.scenario, form))
 
     def is_made(self, question: Question) -> bool:
         """Whether a model is there in the precision of a question, or will never be."""
         if question.precision == AS_IS:
             return True
+        key = (question.suite, question.model, question.precision, PLAIN, ANSWER)
+        if self._find(*key) is not NOT_MADE:
+            return True
+        self._kept.drop(key)
         return False
 
     def refused(self, suite: str, model: str, scenario: str) -> dict[str, str]:
@@ -97,12 +108,30 @@ class Cases:
 
     def _load(self, suite: str, model: str, precision: str, scenario: str, form: str) -> Found:
         """One form made of a simpler one."""
+        if form != ANSWER:
+            case = self._find(suite, model, precision, scenario, ANSWER)
+            if not isinstance(case, Case):
+                return case
+            if form == REVEALED:
+                return revealed_case(case)
+            return float64_case(case) if form in UPCAST else noisy_case(case, form.removeprefix(NOISE))
         if scenario != PLAIN:
             case = self._find(suite, model, precision, PLAIN, ANSWER)
             return self._play(suite, model, scenario, case) if isinstance(case, Case) else case
+        if precision != AS_IS:
+            case = self._find(suite, model, AS_IS, PLAIN, ANSWER)
+            return self._made(case, precision) if isinstance(case, Case) else case
         dimensions = self._plan.matrix.models.dimensions
         settings = self._plan.model_settings(suite, model)
         return load_case(self._suites[suite], model, dimensions, settings=settings)
+
+    def _made(self, case: Case, precision: str) -> Found:
+        golden = self._references.golden(case)
+        if golden is not None and golden.status == "refused":
+            return ModelError(case.model_path, golden.message)  # no converter can make it a better one
+        if why := self._references.unmade(case, precision):
+            return Inapplicable(why)
+        return precision_case(case, precision) or NOT_MADE
 
     def _play(self, suite: str, model: str, scenario: str, plain: Case) -> Case | Inapplicable:
         refused = self._refused.setdefault((suite, model, scenario), {})

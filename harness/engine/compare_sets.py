@@ -1,8 +1,11 @@
 """Compare the outputs of several data sets as one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from harness.core.compare import Comparison, compare_all
+from harness.core.nature import Nature
+from harness.core.noise import NoiseRule
+from harness.core.spread import NoiseLimits, Spread
 from harness.core.tolerance import Tolerance
 from harness.core.value import Value
 from harness.engine.outcome import NamedValues
@@ -13,6 +16,8 @@ def compare_sets(
     results: Sequence[NamedValues],
     tolerance_for: Callable[[str], Tolerance],
     *,
+    natures: Sequence[Mapping[str, Nature]] = (),
+    noise: NoiseRule | None = None,
     only_known: bool = False,
 ) -> Comparison:
     """Compare all data sets at once; beyond the first, names carry the data set's number.
@@ -21,6 +26,8 @@ def compare_sets(
         answers: For each data set the right outputs by name.
         results: For each data set what is to be judged.
         tolerance_for: Element type of an output -> tolerance.
+        natures: For each data set those of its outputs by name; empty where all outputs are just numbers.
+        noise: The noise of the model, as ``noise_rule`` makes it; None where it is not known.
         only_known: Pass over results for which there is no answer.
     """
     wanted: list[tuple[str, Value]] = []
@@ -30,4 +37,24 @@ def compare_sets(
         known = {name for name, _ in answer}
         wanted += [(prefix + name, value) for name, value in answer]
         found += [(prefix + name, value) for name, value in result if name in known or not only_known]
-    return compare_all(wanted, found, tolerance_for)
+    special = {
+        (f"{index}/" if index else "") + name: nature
+        for index, of_set in enumerate(natures)
+        for name, nature in of_set.items()
+    }
+    return compare_all(wanted, found, tolerance_for, special, noise)
+
+
+def noise_rule(spread: Spread, limits: NoiseLimits | None) -> NoiseRule:
+    """The noise of a model as ``compare_sets`` takes it.
+
+    Args:
+        spread: The noise.
+        limits: What judges; None where it is only told.
+    """
+    spreads = {
+        (f"{index}/" if index else "") + leaf: array
+        for index, outputs in enumerate(spread.outputs)
+        for leaf, array in outputs.items()
+    }
+    return NoiseRule(precision=spread.precision, spreads=spreads, limits=limits)

@@ -117,6 +117,7 @@ class Dispatcher:
                 scenario_settings=self._plan.matrix.scenarios.settings(task.scenario),
                 latency=self._lanes.latency(task.cell) if task.cell else None,
                 repeat=self._plan.repeat(task.cell) if task.cell else None,
+                question=task.question,
             )
         except NoRoomError as error:
             self._docket.conclude(task, Unfeedable(message=str(error)))

@@ -12,29 +12,32 @@ from harness.core.errors import UsageError, one_line
 from harness.core.precision import AS_IS
 from harness.core.record import Record
 from harness.core.scenario import OTHER_DATA, PLAIN
+from harness.core.spread import spread_of
 from harness.core.verdict import Family, Phase, Verdict
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
+from harness.corpus.noisy import amplitudes_of
+from harness.corpus.precision import keep_declined, keep_made
 from harness.corpus.scenario import Inapplicable
-from harness.engine.answer import golden_of, lost
+from harness.engine.answer import fate, golden_of, lost
 from harness.engine.cases import SHAPES, Cases, Found, Untold, why_not
 from harness.engine.effects import Baseline, Effects, can_tell, with_effect
 from harness.engine.events import Answered, Event, Finished, Warned
-from harness.engine.evidence import Evidence
 from harness.engine.judge import (
     Judgement,
-    judge,
     judge_untried,
     record_of,
     with_shapes,
 )
-from harness.engine.outcome import Outcome, Raised, Ran, Rejected, Unavailable
+from harness.engine.outcome import Ending, Made, Outcome, Raised, Ran, Rejected, Unavailable
 from harness.engine.question import (
+    ANSWER,
     MADE,
+    NOISE,
     Question,
 )
 from harness.engine.references import References
-from harness.engine.rule import rule_of
+from harness.engine.scales import Scales
 from harness.engine.worker import Task
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
@@ -70,6 +73,7 @@ class Docket:
         self._effects = effects
         self._queue = queue
         self._announce = announce
+        self._scales = Scales(plan, cases, references)
         self._waiting: dict[Question, list[tuple[Task, Ran | Raised]]] = {}
         self._compared: dict[Baseline, list[tuple[Task, Cell, Judgement, Ran]]] = {}
 
@@ -106,8 +110,10 @@ class Docket:
         if task.cell is None or (about.precision == AS_IS and about.scenario not in SHAPES):
             return None
         given = about.for_golden(AS_IS)
-        if about.scenario in SHAPES and not self._is_answered(given):
-            return given
+        # Shapes that the CPU provider refuses are left out, and a model that it refuses is not converted.
+        for first in dict.fromkeys((msgspec.structs.replace(given, scenario=PLAIN), given)):
+            if not self._is_answered(first):
+                return first
         return (
             None if self._cases.is_made(about) else msgspec.structs.replace(about, kind=MADE, scenario=PLAIN)
         )
@@ -117,16 +123,18 @@ class Docket:
         case = self._cases.of(question)
         return not isinstance(case, Case) or self._references.find(question, case) is not None
 
-    def conclude(self, task: Task, outcome: Outcome | Untold) -> None:
+    def conclude(self, task: Task, outcome: Ending | Untold) -> None:
         """A task has its outcome: the answer to a question, or a cell to be judged."""
-        if task.compared is not None:
-            self._compare(task.compared, outcome)
+        if task.question is not None and not task.wanted:
+            self._answer(task.question, task, outcome)
             return
+        if isinstance(outcome, Made):
+            raise TypeError("only the maker's answers are models")
         if task.wanted:
             self._tell(task, outcome)
             return
-        if task.question is not None:
-            self._answer(task.question, task, outcome)
+        if task.compared is not None:
+            self._compare(task.compared, outcome)
             return
         if task.cell is None:
             return
@@ -157,7 +165,7 @@ class Docket:
             self._queue(Task(suite=question.suite, model=question.model, question=question))
         return self._waiting[question]
 
-    def _answer(self, question: Question, task: Task, outcome: Outcome | Untold) -> None:
+    def _answer(self, question: Question, task: Task, outcome: Ending | Untold) -> None:
         self.open -= 1
         try:
             self._take(question, self.case(task), outcome)
@@ -166,19 +174,55 @@ class Docket:
         for waiting, its_outcome in self._waiting.pop(question):
             self.conclude(waiting, its_outcome)
 
-    def _take(self, question: Question, case: Found, outcome: Outcome | Untold) -> None:
+    def _take(self, question: Question, case: Found, outcome: Ending | Untold) -> None:
         """Keep an answer where whoever waits for it will look."""
         if not isinstance(case, Case):
             return  # its file has gone; what waits will find that out, too
-        answer = golden_of(outcome, case) if not isinstance(outcome, Untold) else lost(outcome)
         if question.kind == MADE:
-            if answer.status != "ok":
-                self._references.keep_unmade(case, question.precision, answer.message)
-            self._cases.forget(question)
+            self._take_made(question, case, outcome)
+            return
+        if isinstance(outcome, Made):
+            return
+        answer = lost(outcome) if isinstance(outcome, Untold) else golden_of(outcome, case)
+        if question.kind.startswith(NOISE):
+            self._take_noise(question, case, answer)
         else:
             self._references.keep(question, case, answer)
             if self._cases.refuses_shape(question):
                 self._cases.forget(question)
+
+    def _take_made(self, question: Question, case: Case, outcome: Ending | Untold) -> None:
+        """Keep a converted model; where that fails, whatever the reason, nobody asks for it again."""
+        precision = question.precision
+        self._cases.forget(question)
+        try:
+            if not isinstance(outcome, Made):
+                what = (
+                    lost(outcome).message if isinstance(outcome, Untold) else f"the converter {fate(outcome)}"
+                )
+                self._references.keep_unmade(case, precision, one_line(f"{precision} does not apply: {what}"))
+            elif outcome.content is None:
+                keep_declined(case, precision, outcome.reason)
+            else:
+                keep_made(case, precision, outcome.content.array)
+        except UsageError as error:
+            self._references.keep_unmade(case, precision, one_line(error))
+            raise
+
+    def _take_noise(self, question: Question, noisy: Case, answer: Golden) -> None:
+        plain = msgspec.structs.replace(question, kind=ANSWER)
+        case = self._cases.of(plain)
+        golden = self._references.find(plain, case) if isinstance(case, Case) else None
+        if not isinstance(case, Case) or golden is None:
+            return
+        precision = question.kind.removeprefix(NOISE)
+        if answer.status != "ok":
+            why = one_line(f"the model does not run with noise: {answer.message}")
+            self._references.keep_spread(case, precision, why)
+            return
+        amplitudes = amplitudes_of(noisy)
+        spread = spread_of(golden.outputs, answer.outputs, amplitudes, precision)
+        self._references.keep_spread(case, precision, spread, amplitudes)
 
     def _tell(self, task: Task, outcome: Outcome | Untold) -> None:
         """Somebody waits for the answer itself."""
@@ -202,7 +246,7 @@ class Docket:
         if not isinstance(case, Case):  # the file changed under the run
             self.conclude(task, case)
             return
-        found = self._weigh(task.about, cell, case, outcome)
+        found = self._scales.weigh(task.about, cell, case, outcome)
         if isinstance(found, Question):
             self._ask(found).append((task, outcome))
             return
@@ -210,50 +254,6 @@ class Docket:
             refused = self._cases.refused(task.suite, task.model, task.scenario)
             found = with_shapes(found, case, refused)
         self._look_for_effect(task, cell, found, outcome)
-
-    def _weigh(self, about: Question, cell: Cell, case: Case, outcome: Ran | Raised) -> Judgement | Question:
-        """The judgement, or a question that has to be answered before."""
-        own = about.for_golden()
-        golden = self._references.find(own, case)
-        if golden is None:
-            return own
-        evidence = Evidence(golden=golden, reference=golden)
-        if isinstance(outcome, Raised):
-            # Only an error raises the question what the CPU EP of the *same* runtime says.
-            reference = self._second_opinion(about, cell, case)
-            if isinstance(reference, Question):
-                return reference
-            evidence = msgspec.structs.replace(evidence, reference=reference)
-        elif about.precision != AS_IS:
-            full = self._answered(about.for_golden(AS_IS))
-            if isinstance(full, Question):
-                return full
-            evidence = msgspec.structs.replace(evidence, full=full)
-        rule = rule_of(self._plan, cell, case)
-        return judge(outcome, case, evidence, rule)
-
-    def _second_opinion(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
-        """What the CPU EP of a target's own runtime makes of a model; a refusal in the scenario counts."""
-        runtime = self._plan.target(cell.target).runtime
-        plain: Golden | None = None
-        for session in dict.fromkeys((PLAIN, about.session)):
-            scenario = about.scenario if about.scenario in OTHER_DATA else session
-            question = msgspec.structs.replace(about, runtime=runtime, scenario=scenario)
-            answer = self._references.find(question, case)
-            if answer is None:
-                return question
-            if answer.status == "refused":
-                return answer
-            plain = plain or answer  # a CPU EP that merely lacks the scenario excuses nobody
-        assert plain is not None  # noqa: S101 - the first session is always there
-        return plain
-
-    def _answered(self, question: Question) -> Golden | Question:
-        """The answer, or the question where it is still to be asked."""
-        case = self._cases.of(question)
-        if not isinstance(case, Case):
-            return Golden(status="lost", message=why_not(case))
-        return self._references.find(question, case) or question
 
     def _look_for_effect(self, task: Task, cell: Cell, judgement: Judgement, outcome: Ran | Raised) -> None:
         """Where options should change the arithmetic, the outputs without them say whether they did."""

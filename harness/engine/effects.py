@@ -23,7 +23,7 @@ from harness.engine.outcome import Outcome, Ran
 from harness.plan.known_provider import known_provider
 from harness.plan.plan import Plan
 from harness.plan.precision import EP
-from harness.plan.target import Target, is_fixed
+from harness.plan.target import Target, fixed_axes
 
 UNCHANGED = frozenset({"float32", "as_model"})
 """What precision modes compute in that ask for nothing but what the model says."""
@@ -178,7 +178,8 @@ def _parts(value: Value) -> Iterator[bytes]:
 
 
 def _baseline(own: Configuration, cell: Cell) -> Baseline:
-    session = tuple(pair for pair in cell.axes if not is_fixed(pair[0]))
+    fixed = fixed_axes(cell)
+    session = tuple(pair for pair in cell.axes if pair not in fixed)
     return Baseline(configuration=own, session=session, suite=cell.suite, model=cell.model)
 
 

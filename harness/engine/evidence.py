@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from harness.core.spread import Spread
 from harness.golden.golden import Golden
 
 
@@ -14,10 +15,14 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         golden: What the CPU provider of the harness's own runtime makes of the model as it was run.
         reference: What the CPU provider of the *target's* runtime makes of it; often the golden.
         full: The golden of the model as it came, where it was converted to another precision.
+        spread: The rounding noise of the model, or why it has none; None where nobody has asked.
+        revealed: The golden with what its positions were chosen by; None where nobody has asked.
         witnesses: What others make of it, by the kind of question; empty where nobody has asked.
     """
 
     golden: Golden
     reference: Golden
     full: Golden | None = None
+    spread: Spread | str | None = None
+    revealed: Golden | None = None
     witnesses: Mapping[str, Golden] = {}

@@ -10,6 +10,7 @@ from harness.core.scenario import PLAIN
 from harness.corpus.case import Case
 from harness.engine.environments import built_python, note_use
 from harness.engine.model_files import parcel
+from harness.engine.question import Question, asked_of
 from harness.engine.tensor_files import Tensors
 from harness.golden.provenance import SESSION
 from harness.plan.matrix import LatencySettings
@@ -109,6 +110,7 @@ def job(
     scenario_settings: dict[str, int] | None = None,
     latency: LatencySettings | None = None,
     repeat: RepeatSettings | None = None,
+    question: Question | None = None,
 ) -> dict[str, Any]:
     """One model as the agent takes it.
 
@@ -120,6 +122,7 @@ def job(
         scenario_settings: How much the scenario among the axes asks for.
         latency: How the time of its runs is to be measured; None where it is not.
         repeat: How often it is to be run; None where a second run, if that is cheap, is enough.
+        question: What is asked; None for a cell.
 
     Raises:
         NoRoomError: There is no room for the inputs.
@@ -139,6 +142,7 @@ def job(
             **(played if settings["scenario"] != PLAIN else {}),
             **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
             **({} if repeat is None else {"repeat": msgspec.to_builtins(repeat)}),
+            **({} if question is None else asked_of(question)),
             **({"form": axes[FORM]} if FORM in axes else {}),
             **({THREADS: int(axes[THREADS])} if THREADS in axes else {}),
         }

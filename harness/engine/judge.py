@@ -3,11 +3,13 @@
 Pure: what the target did, what the CPU provider did, and the tolerance come in; a record goes out.
 """
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from harness.core import wording
 from harness.core.cell import Cell
 from harness.core.compare import Comparison
 from harness.core.errors import one_line
@@ -15,6 +17,7 @@ from harness.core.latency import Latency
 from harness.core.placed import placed
 from harness.core.record import (
     SCHEMA,
+    Adjudication,
     ModelContent,
     OptionEffect,
     OutputMetrics,
@@ -25,12 +28,15 @@ from harness.core.record import (
 )
 from harness.core.repeats import several_results
 from harness.core.scenario import Facts
+from harness.core.spread import Spread
 from harness.core.verdict import Family, Phase, Verdict
 from harness.corpus.case import Case
 from harness.corpus.port import ValueType
-from harness.engine.compare_sets import compare_sets
+from harness.corpus.revealed import hidden
+from harness.engine.compare_sets import compare_sets, noise_rule
 from harness.engine.essence import essence
 from harness.engine.evidence import Evidence
+from harness.engine.natures import draws, natures_of
 from harness.engine.outcome import (
     Died,
     Hung,
@@ -43,6 +49,7 @@ from harness.engine.outcome import (
     Unsupported,
 )
 from harness.engine.rule import Rule, ToleranceFor
+from harness.engine.witnesses import Hearing, hear
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan, is_expected
 
@@ -75,6 +82,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     latency: Latency | None = None
     scenario: Facts = {}
     repeats: Repeats | None = None
+    no_spread: str = ""
+    adjudication: tuple[Adjudication, ...] = ()
 
 
 def judge(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule) -> Judgement:
@@ -89,9 +98,6 @@ def judge(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule) -> Judge
     if isinstance(outcome, Raised):
         return _raised(outcome, case, evidence.reference)
     if isinstance(outcome, Ran):
-        if outcome.repeats is not None and rule.repeat is not None:
-            repeats = msgspec.structs.replace(outcome.repeats, bit_equal=rule.repeat.bit_equal)
-            outcome = msgspec.structs.replace(outcome, repeats=repeats)
         return _ran(outcome, case, evidence, rule)
     return judge_untried(outcome)
 
@@ -102,6 +108,12 @@ def is_inexact(judgement: Judgement) -> bool:
         output.max_abs and not output.dtype.startswith(("int", "uint", "bool"))
         for output in judgement.outputs
     )
+
+
+def hides_ties(judgement: Judgement, case: Case) -> bool:
+    """Whether a golden is about to fail a provider over positions chosen by values that nobody has seen."""
+    wrong = judgement.verdict in {Verdict.MISMATCH, Verdict.SHAPE_MISMATCH}
+    return wrong and judgement.golden == "cpu" and bool(hidden(case))
 
 
 def needs_witnesses(judgement: Judgement) -> bool:
@@ -180,7 +192,7 @@ def at_data_set(case: Case, number: int | None) -> str:
 
 
 def _ran(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Judgement:
-    golden, tolerance_for = evidence.golden, rule.tolerance_for
+    golden, revealed, tolerance_for = evidence.golden, evidence.revealed, rule.tolerance_for
     expected = tuple(data_set.expected for data_set in case.data_sets)
     if golden.status == "ok":
         answers, judged_by = golden.outputs, "cpu"
@@ -190,15 +202,32 @@ def _ran(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Judgement:
         answers, judged_by = (), ""
     placement = _with_shape_ops(outcome.placement, case)
     again: Comparison | None = None
+    hearing: Hearing | None = None
     if judged_by:
-        compared = compare_sets(answers, outcome.outputs, tolerance_for)
+        natures = natures_of(
+            case,
+            answers,
+            revealed=revealed.outputs if revealed and revealed.status == "ok" else (),
+            steps=rule.steps,
+            exact_inputs=rule.exact_inputs,
+        )
+        outcome = _with_demand(outcome, rule, by_lot=draws(case, natures))
+        noise = noise_rule(evidence.spread, rule.noise) if isinstance(evidence.spread, Spread) else None
+        compare = functools.partial(compare_sets, tolerance_for=tolerance_for, natures=natures, noise=noise)
+        compared = compare(answers, outcome.outputs)
         if outcome.second is not None:
-            again = compare_sets(answers[:1], (outcome.second,), tolerance_for)
+            again = compare(answers[:1], (outcome.second,), natures=natures[:1])
+        if compared.verdict and evidence.witnesses and not golden.disputed:
+            known = functools.partial(compare, only_known=True)
+            hearing = hear(case, answers, outcome.outputs, compared, evidence.witnesses, known, tolerance_for)
         verdict, reason = (
             _excused(outcome, case, golden, compared, tolerance_for)
+            or _outvoted(hearing)
             or _wrong(outcome, compared, again)
-            or placed(placement)
+            or _right(placement, compared)
         )
+        if hearing and verdict is compared.verdict:
+            reason = "; ".join(filter(None, (reason, hearing.ruling.note)))
         outputs = compared.outputs
     else:
         verdict, reason, outputs = Verdict.NO_GOLDEN, f"the CPU EP gives no golden: {golden.message}", ()
@@ -215,7 +244,35 @@ def _ran(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Judgement:
         latency=outcome.latency if verdict.family is Family.PASSED else None,
         scenario=outcome.scenario,
         repeats=outcome.repeats,
+        no_spread=evidence.spread if rule.noise and isinstance(evidence.spread, str) else "",
+        adjudication=_of_failed(hearing, outputs) if hearing else (),
     )
+
+
+def _with_demand(outcome: Ran, rule: Rule, *, by_lot: bool) -> Ran:
+    """An outcome that says whether its runs have to give equal bits; those that draw numbers cannot."""
+    if outcome.repeats is None or rule.repeat is None:
+        return outcome
+    repeats = msgspec.structs.replace(outcome.repeats, bit_equal=rule.repeat.bit_equal and not by_lot)
+    return msgspec.structs.replace(outcome, repeats=repeats)
+
+
+def _outvoted(hearing: Hearing | None) -> tuple[Verdict, str] | None:
+    """Witnesses spoke against the golden, which fails nobody then."""
+    if hearing is None or not hearing.ruling.disputed:
+        return None
+    return Verdict.REFERENCE_DISPUTED, hearing.ruling.disputed
+
+
+def _of_failed(hearing: Hearing, outputs: tuple[OutputMetrics, ...]) -> tuple[Adjudication, ...]:
+    failed = {output.name for output in outputs if output.mismatched}
+    return tuple(row for row in hearing.adjudications if row.output in failed)
+
+
+def _right(placement: Placement, compared: Comparison) -> tuple[Verdict, str]:
+    """The verdict on a right answer, and what is to be known about how it was found right."""
+    verdict, reason = placed(placement)
+    return verdict, "; ".join(filter(None, (reason, *map(wording.remark, compared.outputs))))
 
 
 def _excused(
@@ -296,6 +353,8 @@ def record_of(
         latency=judgement.latency,
         scenario=judgement.scenario,
         repeats=judgement.repeats,
+        no_spread=judgement.no_spread,
+        adjudication=judgement.adjudication,
         started=started,
         attempt=attempt,
         process=process,

@@ -14,7 +14,7 @@ from harness.engine.worker import Task
 from harness.plan.file_format import Timeouts
 from harness.plan.matrix import LatencySettings
 from harness.plan.plan import Plan
-from harness.plan.target import is_fixed
+from harness.plan.target import fixed_axes
 
 WITNESS_TIMEOUTS = Timeouts(create=20.0, run=20.0)
 """Seconds for who only speaks for or against a golden: a run must not wait long for that."""
@@ -88,7 +88,7 @@ class Lanes:
 
     def _of_cell(self, cell: Cell) -> Lane:
         measured = self.latency(cell) is not None
-        key = (cell.target, tuple(pair for pair in cell.axes if is_fixed(pair[0])), measured)
+        key = (cell.target, fixed_axes(cell), measured)
         if key not in self._open:
             config = configuration(self._plan.target(cell.target), cell)
             self._add(key, self._lane(cell, config, alone=measured))

@@ -16,17 +16,19 @@ from harness.engine.lane import Lane
 from harness.engine.model_files import piece
 from harness.engine.outcome import (
     Died,
+    Ending,
     Hung,
-    Outcome,
     Raised,
     Ran,
     Rejected,
     Unavailable,
     Unsupported,
+    from_making,
     from_result,
 )
 from harness.engine.process import ENDED
 from harness.engine.protocol import nonsense
+from harness.engine.question import MADE
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
 
@@ -111,9 +113,12 @@ class Listener:
         content = piece(case, name, offset) if isinstance(case, Case) else None
         worker.send_piece(job, name, offset, content)
 
-    def _read(self, worker: Worker, result: dict[str, Any]) -> Outcome:
+    def _read(self, worker: Worker, result: dict[str, Any]) -> Ending:
         try:
-            return from_result(result, worker.tensors, worker.hands[0].scenario)
+            task = worker.hands[0]
+            if task.question is not None and task.question.kind == MADE:
+                return from_making(result, worker.tensors)
+            return from_result(result, worker.tensors, task.scenario)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             # An agent that talks nonsense is a broken target, and must not break the run.
             return Raised(phase=Phase.RUN, kind=PROTOCOL_ERROR, message=one_line(error))
@@ -218,7 +223,7 @@ class Listener:
         self.give_up(lane, Unavailable(cause=cause, reason=reason, printed=end.printed), {})
 
 
-def _with_teardown(outcome: Outcome, end: Died | Hung) -> Outcome:
+def _with_teardown(outcome: Ending, end: Died | Hung) -> Ending:
     """A result that was there before the process died keeps its worth, with a note."""
     how = (end.cause or "it exited") if isinstance(end, Died) else f"no end within {end.limit_s:g} s"
     if isinstance(outcome, Raised):

@@ -9,7 +9,7 @@ from harness.core.errors import one_line
 from harness.core.latency import Latency, latency_of
 from harness.core.record import Placement, ProcessState, Repeats
 from harness.core.scenario import OTHER_SESSION, PLAIN, Fact, Facts, Scalar
-from harness.core.value import Value
+from harness.core.value import Tensor, Value
 from harness.core.verdict import Phase
 from harness.engine.tensor_files import Tensors
 
@@ -24,8 +24,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         outputs: For each data set the outputs by name.
-        second: Outputs of another run of the first data set where they differ from the first run's; of several
-            those furthest from it.
+        second: Outputs of another run of the first data set where they differ from the first run's; of
+            several those furthest from it.
         placement: Where the nodes went.
         providers_changed: The session's providers before and after the run where they differ.
         timings_ms: ``create``, ``first_run`` and, once known, ``teardown``.
@@ -87,6 +87,18 @@ class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
     scenario: Facts = {}
 
 
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """A model was to be converted to another precision.
+
+    Attributes:
+        content: The serialized model as uint8; None where there is none.
+        reason: Why there is none.
+    """
+
+    content: Tensor | None = None
+    reason: str = ""
+
+
 class Unfeedable(msgspec.Struct, frozen=True, kw_only=True):
     """The target's Python API cannot take or give a value; nothing is known about the provider."""
 
@@ -126,6 +138,9 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Outcome = Ran | Raised | Unsupported | Unfeedable | Died | Hung | Unavailable | Rejected
+
+Ending = Outcome | Made
+"""How a task may end, a question for a converted model included."""
 
 
 def from_result(result: dict[str, Any], tensors: Tensors, scenario: str = PLAIN) -> Outcome:
@@ -174,6 +189,18 @@ def from_result(result: dict[str, Any], tensors: Tensors, scenario: str = PLAIN)
         graph=bytes(memoryview(result.get("graph", b""))),
         repeats=msgspec.convert(result["repeats"], Repeats) if "repeats" in result else None,
     )
+
+
+def from_making(result: dict[str, Any], tensors: Tensors) -> Ending:
+    """Read the ``result`` message of a job that converts a model; arguments and errors as ``from_result``."""
+    if result["status"] != "ok":
+        return from_result(result, tensors)
+    if "declined" in result:
+        return Made(reason=one_line(result["declined"]))
+    content = tensors.take(result["made"])
+    if not isinstance(content, Tensor) or content.dtype != "uint8" or not content.array.size:
+        raise ValueError("it made no model")
+    return Made(content=content)
 
 
 def _facts(told: Any) -> Facts:

@@ -27,6 +27,7 @@ from execnet import gateway_bootstrap, gateway_io
 from execnet.gateway_base import Message, Popen2IO, get_execmodel
 
 from harness.agent.launcher import exit_cause
+from harness.agent.message import pack, unpack
 from harness.agent.system import PARENT
 from harness.core.errors import one_line
 from harness.engine.luggage import agent_source
@@ -35,6 +36,8 @@ ENDED: tuple[Any, ...] = ("ended", object())
 """The message that stands for the end of the process, delivered once, after everything it sent.
 
 The object in it makes it unlike anything that a process can send."""
+
+UNREADABLE = "it sent what cannot be read"
 
 AGENT_ARGUMENTS = ("-u", "-c", gateway_io.popen_bootstrapline)
 """What makes a Python wait for execnet's first words."""
@@ -100,18 +103,9 @@ class AgentProcess:
         Args:
             deliver: Called with each message, from other threads, and at last with ``ENDED``.
         """
-
-        def hear(message: Any) -> None:
-            if message is ENDED:
-                self._outgoing.put(ENDED)
-                # Where execnet cannot read a message it closes the channel, with a bare text as the error.
-                if any(isinstance(error, str) for error in self._channel._remoteerrors):  # noqa: SLF001
-                    self._refuse("it sent what cannot be read")
-            deliver(message)
-
         try:
             self._greet()
-            self._open(hear)
+            self._open(lambda message: self._hear(message, deliver))
         except AssertionError:
             # Whatever it is, it would go on talking or waiting for ever.
             self._refuse("it wrote on stdout before the agent was there")
@@ -122,11 +116,26 @@ class AgentProcess:
         else:
             with contextlib.suppress(OSError):  # it is gone, and ENDED is on its way
                 while (message := self._outgoing.get()) is not ENDED:
-                    self._channel.send(message)
+                    self._channel.send(pack(message))
         if self._gateway is None:  # else execnet's receiver closes both at their end
             for pipe in (self._popen.stdin, self._popen.stdout):
                 with contextlib.suppress(OSError):
                     pipe.close()  # type: ignore[union-attr]
+
+    def _hear(self, message: Any, deliver: Callable[[Any], None]) -> None:
+        if message is ENDED:
+            self._outgoing.put(ENDED)
+            # Where execnet cannot read a message it closes the channel, with a bare text as the error.
+            if any(isinstance(error, str) for error in self._channel._remoteerrors):  # noqa: SLF001
+                self._refuse(UNREADABLE)
+            deliver(ENDED)
+        elif not self._problem:  # what comes after something that cannot be read is worth nothing
+            try:
+                said = unpack(message)
+            except ValueError:
+                self._refuse(UNREADABLE)
+            else:
+                deliver(said)
 
     def _arguments(self) -> Sequence[str]:
         """What follows the command."""

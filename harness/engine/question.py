@@ -29,6 +29,9 @@ FLOAT64_EVALUATED = "float64-evaluated"
 MADE = "made"
 """The model itself, converted to the precision of the question."""
 
+REVEALED = "revealed"
+"""What the CPU provider's positions, such as those of ArgMax, were chosen by."""
+
 NOISE = "noise:"
 """With the name of a precision behind it: runs in which every rounding is another one."""
 
@@ -95,4 +98,6 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 def asked_of(question: Question) -> dict[str, Any]:
     """What a job says beyond its model, its data and the axes."""
+    if question.kind == MADE:
+        return {"make": question.precision}
     return {"evaluate": True} if question.kind in BY_REFERENCE else {}

@@ -5,11 +5,23 @@ from collections.abc import Mapping
 import msgspec
 
 from harness.core.scenario import PLAIN
+from harness.core.spread import Spread
 from harness.corpus.case import Case
-from harness.engine.question import ANSWER, EVALUATED, FLOAT64, FLOAT64_EVALUATED, HOME, UNOPTIMIZED, Question
+from harness.engine.question import (
+    ANSWER,
+    EVALUATED,
+    FLOAT64,
+    FLOAT64_EVALUATED,
+    HOME,
+    REVEALED,
+    UNOPTIMIZED,
+    WITNESSES,
+    Question,
+)
 from harness.engine.recent import Recent
 from harness.golden.golden import Golden
 from harness.golden.provenance import evaluator_provenance, provenance
+from harness.golden.spreads import load_spread, save_spread
 from harness.golden.store import GoldenStore
 
 KEPT = 512
@@ -51,6 +63,7 @@ class References:
         self._stores: Mapping[str, GoldenStore] = {
             ANSWER: stores.goldens,
             FLOAT64: stores.goldens,  # another model, and so another entry
+            REVEALED: stores.goldens,
             UNOPTIMIZED: stores.unoptimized,
             EVALUATED: stores.evaluated,
             FLOAT64_EVALUATED: stores.evaluated,
@@ -58,6 +71,8 @@ class References:
         self._goldens: Recent[tuple[int, str], Golden] = Recent(KEPT)
         # What no store can give back: lost answers, and those of other runtimes and in scenarios.
         self._others: dict[tuple[str, str, str, str], Golden] = {}
+        self._spreads: Recent[tuple[str, str], Spread] = Recent(KEPT)
+        self._noiseless: dict[tuple[str, str], str] = {}
         self._unmade: dict[tuple[str, str], str] = {}
 
     def golden(self, case: Case) -> Golden | None:
@@ -82,6 +97,9 @@ class References:
         Raises:
             UsageError: The store cannot be written. The answer is known nevertheless.
         """
+        if golden.status == "lost" and question.kind in WITNESSES:
+            # Nobody depends on a witness, and none is waited for once more that was too slow before.
+            golden = msgspec.structs.replace(golden, status="refused")
         if not _is_stored(question) or golden.status == "lost":
             # Nobody compares with these outputs: whether there are any is all that is asked.
             self._others[_other(question, case)] = msgspec.structs.replace(golden, outputs=())
@@ -89,6 +107,38 @@ class References:
         store = self._stores[question.kind]
         self._goldens.put((id(store), case.digest), golden, golden.nbytes)
         store.save(case, golden)
+
+    def spread(self, case: Case, precision: str) -> Spread | str | None:
+        """The noise of a model at a precision, or why it has none; None where it has to be found out."""
+        key = (case.digest, precision)
+        if (why := self._noiseless.get(key)) is not None:
+            return why
+        spread = self._spreads.get(key)
+        if spread is None:
+            spread = load_spread(self._stores[ANSWER].entry(case), precision)
+            if spread is not None:
+                self._spreads.put(key, spread, spread.nbytes)
+        return spread
+
+    def keep_spread(
+        self, case: Case, precision: str, spread: Spread | str, amplitudes: tuple[float, ...] = ()
+    ) -> None:
+        """Take the noise of a model, or why it has none.
+
+        Args:
+            case: The model, without noise.
+            precision: Whose rounding makes the noise.
+            spread: The noise.
+            amplitudes: What it was drawn at; see ``harness.corpus.noisy.amplitudes_of``.
+
+        Raises:
+            UsageError: The store cannot be written. The noise is known nevertheless.
+        """
+        if isinstance(spread, str):
+            self._noiseless[case.digest, precision] = spread
+            return
+        self._spreads.put((case.digest, precision), spread, spread.nbytes)
+        save_spread(self._stores[ANSWER].entry(case), spread, amplitudes)
 
     def unmade(self, case: Case, precision: str) -> str:
         """Why a model could not be converted to a precision; empty where nothing is known against it."""

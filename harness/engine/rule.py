@@ -7,7 +7,7 @@ import msgspec
 from harness.core.cell import Cell
 from harness.core.precision import IN_MODEL
 from harness.core.spread import NoiseLimits
-from harness.core.tolerance import EXACT, Tolerance, computing_precision, default_tolerance
+from harness.core.tolerance import EXACT, FLOORS, Tolerance, computing_precision, default_tolerance
 from harness.corpus.case import Case
 from harness.plan.plan import Plan
 from harness.plan.repeat_entry import RepeatSettings
@@ -22,12 +22,16 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         precision: What the cell computes in: a key of ``harness.core.tolerance.DEFAULTS``.
         tolerance_for: Element type of an output -> tolerance.
+        steps: Steps that an output of quantized values may be off beside its tolerance.
+        exact_inputs: Whether the provider has to work on the inputs as they are, and may not round them.
         noise: Limits in multiples of the model's rounding noise; None where ``tolerance_for`` judges.
         repeat: How the cell is repeated; None where it is not.
     """
 
     precision: str = "float32"
     tolerance_for: ToleranceFor
+    steps: float = 0.0
+    exact_inputs: bool = True
     noise: NoiseLimits | None = None
     repeat: RepeatSettings | None = None
 
@@ -55,6 +59,8 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
     return Rule(
         precision=precision,
         tolerance_for=tolerance_for,
+        steps=chosen.steps if chosen else 0.0,
+        exact_inputs=FLOORS[computes] == "float32" and (chosen is None or chosen.fixed is None),
         noise=chosen.noise if chosen else None,
         repeat=plan.repeat(cell),
     )

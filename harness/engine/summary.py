@@ -36,6 +36,12 @@ def table(rows: Sequence[TargetRow]) -> list[str]:
     ]
 
 
+def remarks(rows: Sequence[TargetRow]) -> list[tuple[str, str]]:
+    """What else there is to say of the cells: ``(word, line)`` pairs."""
+    lines = {"flaky": flaky_line(rows), "noise": noise_line(rows), "latency": latency_line(rows)}
+    return [(word, line) for word, line in lines.items() if line]
+
+
 def flaky_line(rows: Sequence[TargetRow]) -> str:
     """What to say of cells that gave another verdict when tried again; empty where there are none."""
     count = sum(row.flaky for row in rows)
@@ -52,6 +58,15 @@ def latency_line(rows: Sequence[TargetRow]) -> str:
         return ""
     measured = f"{timed:,} cell{'' if timed == 1 else 's'} measured"
     return f"{measured}, {disturbed:,} disturbed by other work here" if disturbed else measured
+
+
+def noise_line(rows: Sequence[TargetRow]) -> str:
+    """What to say of cells that the rounding noise of their models judged; empty where it judged none."""
+    judged, without = sum(row.by_noise for row in rows), sum(row.without_noise for row in rows)
+    if not judged and not without:
+        return ""
+    cells = f"{judged:,} cell{'' if judged == 1 else 's'} judged by rounding noise"
+    return f"{cells}, {without:,} had none" if without else cells
 
 
 def _cut(name: str, width: int) -> str:

@@ -27,6 +27,8 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         flaky: Cells that gave another verdict when tried again; their first one counts.
         timed: Cells whose latency was measured.
         disturbed: Those of them that something else was in the way of.
+        by_noise: Cells judged by the rounding noise of their models.
+        without_noise: Cells that were to be, but whose model has none.
         reason: Why the target is unavailable; empty where it is not.
     """
 
@@ -38,6 +40,8 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     flaky: int = 0
     timed: int = 0
     disturbed: int = 0
+    by_noise: int = 0
+    without_noise: int = 0
     reason: str = ""
 
 
@@ -52,6 +56,8 @@ class Tally:
         self._flaky: Counter[str] = Counter()
         self._timed: Counter[str] = Counter()
         self._disturbed: Counter[str] = Counter()
+        self._by_noise: Counter[str] = Counter()
+        self._without_noise: Counter[str] = Counter()
         self._reasons: dict[str, str] = {}
 
     def add(self, record: Record) -> None:
@@ -62,6 +68,10 @@ class Tally:
         if record.latency is not None:
             self._timed[record.target] += 1
             self._disturbed[record.target] += record.latency.disturbed
+        self._by_noise[record.target] += any(
+            output.noise is not None and output.noise.rms_limit is not None for output in record.outputs
+        )
+        self._without_noise[record.target] += bool(record.no_spread)
         if record.verdict is Verdict.UNAVAILABLE:
             self._reasons.setdefault(record.target, f"{record.cause}: {record.reason}")
 
@@ -87,6 +97,8 @@ class Tally:
                 flaky=self._flaky[target],
                 timed=self._timed[target],
                 disturbed=self._disturbed[target],
+                by_noise=self._by_noise[target],
+                without_noise=self._without_noise[target],
                 reason=self._reasons.get(target, ""),
             )
             for target, planned in self._planned.items()

@@ -13,7 +13,7 @@ from harness.core.record import ProcessState
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Phase
 from harness.engine.events import Finished
-from harness.engine.outcome import Died, Hung, Outcome
+from harness.engine.outcome import Died, Ending, Hung
 from harness.engine.process import AgentProcess
 from harness.engine.question import Question
 from harness.engine.tensor_files import Tensors
@@ -110,7 +110,7 @@ class Worker:
         self.stopping = False
         self.broken = False
         self.hands: deque[Task] = deque()
-        self.result: Outcome | None = None
+        self.result: Ending | None = None
         self.hung: Hung | None = None
         self.sessions = 0
         self.ready_at = 0.0

@@ -3,10 +3,10 @@
 import functools
 import hashlib
 import importlib.metadata
-import importlib.util
 import platform
-import re
 from pathlib import Path
+
+from harness.corpus.runtime_version import onnxruntime_version
 
 SESSION = {"session.disable_quant_qdq": "1"}
 """Session configuration of goldens: what a model quantizes is computed as ONNX defines it.
@@ -15,8 +15,6 @@ By default the CPU EP fuses the operators between DequantizeLinear and QuantizeL
 and int4 weights into ``MatMulNBits``, which rounds the activations to 8 bits: quicker, and several steps of
 the quantization off. That is the choice of one EP, and no measure for the others.
 """
-
-_VERSION = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 
 
 @functools.cache
@@ -27,7 +25,7 @@ def provenance() -> dict[str, str]:
     ``onnxruntime`` where there is none.
     """
     return {
-        "onnxruntime": _onnxruntime_version(),
+        "onnxruntime": onnxruntime_version(),
         "machine": platform.machine(),
         "processor": _processor(),
         "graph_optimization": "all",
@@ -41,15 +39,6 @@ def evaluator_provenance() -> dict[str, str]:
     """What the answers of ``onnx.reference`` depend on."""
     packages = ("onnx", "numpy", "ml_dtypes")
     return {"evaluator": "onnx.reference"} | {name: importlib.metadata.version(name) for name in packages}
-
-
-def _onnxruntime_version() -> str:
-    # Whichever distribution owns the module (onnxruntime, -gpu, -openvino), its source says the version.
-    spec = importlib.util.find_spec("onnxruntime")
-    if spec is None or spec.origin is None:
-        return ""
-    found = _VERSION.search(Path(spec.origin).read_text(encoding="utf-8", errors="replace"))
-    return found.group(1) if found else ""
 
 
 def cpu_features() -> str:

@@ -142,6 +142,10 @@ class GoldenStore:
             provenance=manifest.provenance,
         )
 
+    def entry(self, case: Case) -> Path:
+        """Where the golden of a case is kept, if it is."""
+        return self._entry(self._key(case))
+
     def _key(self, case: Case) -> str:
         identity = (FORMAT, case.digest, self._identity)
         return hashlib.sha256(msgspec.json.encode(identity)).hexdigest()

@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from harness.core.latency import MOST_RUNS
 from harness.core.model_settings import ModelSettings
+from harness.core.precision import AS_IS, CONVERSIONS
 from harness.core.spread import DEFAULT_LIMITS
 from harness.core.structure import OPTION
 from harness.core.verdict import Verdict
@@ -24,7 +25,14 @@ Texts = Annotated[list[Text], Meta(min_length=1)]
 Scalar = str | int | float | bool
 OneOrMore = Text | Texts
 Seconds = Annotated[float, Meta(gt=0)]
-Precision = Annotated[str, Meta(pattern=r"^(fp32|ep:.+)$", description="fp32 or ep:<mode>")]
+PRECISIONS = (AS_IS, *CONVERSIONS)
+Precision = Annotated[
+    str,
+    Meta(
+        pattern=rf"^({'|'.join(PRECISIONS)}|ep:.+)$",
+        description=f"{', '.join(PRECISIONS)} or ep:<mode>",
+    ),
+]
 VariableName = Annotated[str, Meta(pattern=r"^[^=\x00]+$", description="text without '='")]
 
 
@@ -35,7 +43,11 @@ class AxesTable(msgspec.Struct, kw_only=True):
 
     precision: Annotated[
         Annotated[list[Precision], Meta(min_length=1)] | UnsetType,
-        Meta(description="fp32, or `ep:<mode>` for a precision mode of the catalogue."),
+        Meta(
+            description="`fp32`: models as they come; "
+            + ", ".join(f"`{name}`" for name in CONVERSIONS)
+            + ": models converted; `ep:<mode>`: a precision mode of the catalogue."
+        ),
     ] = UNSET
     graph_optimization: Annotated[
         Annotated[list[Literal["disabled", "basic", "extended", "layout", "all"]], Meta(min_length=1)]

@@ -7,6 +7,7 @@ from harness.catalog.catalog import load_catalog
 from harness.catalog.check_options import check_options
 from harness.catalog.provider import Provider
 from harness.core.errors import Problem, valid_names
+from harness.core.precision import AS_IS, CONVERSIONS
 from harness.core.structure import OPTION, Place, shown
 from harness.plan.known_provider import known_provider, release_of
 from harness.plan.precision import EP, valid_precisions
@@ -65,7 +66,11 @@ def precision_problems(values: object, place: Place, providers: Sequence[str]) -
         here = [f"{name}: {', '.join(valid_precisions(name)) or 'none'}" for name in dict.fromkeys(providers)]
         near = valid_names(value, every, limit=0).partition("valid:")[0]
         what = f"no provider has a precision mode {shown(value)}"
-        yield Problem(where=str(place.item(index)), what=what, hint=f"{near}valid: fp32; {'; '.join(here)}")
+        yield Problem(
+            where=str(place.item(index)),
+            what=what,
+            hint=f"{near}valid: {', '.join((AS_IS, *CONVERSIONS))}; {'; '.join(here)}",
+        )
 
 
 def _in_option(

@@ -1,4 +1,7 @@
-"""The precision axis: ``fp32``, or ``ep:<mode>`` for a mode that the catalogue lists for a provider."""
+"""The precision axis, as far as it is the provider's affair: ``ep:<mode>``, a mode that the catalogue lists.
+
+The other values are in ``harness.core.precision``.
+"""
 
 from collections.abc import Mapping
 from functools import cache
@@ -14,7 +17,7 @@ EP = "ep:"
 
 @cache
 def precision_mode(provider: str, precision: str) -> PrecisionMode | None:
-    """The mode that a value of the axis names; None for ``fp32``, or where the provider has no such mode."""
+    """The mode that a value of the axis names; None where it names none, or the provider has no such mode."""
     known = known_provider(provider) if precision.startswith(EP) else None
     return known.precision(precision.removeprefix(EP)) if known else None
 

@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from harness.catalog.option import PrecisionMode
 from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.precision import IN_MODEL
 from harness.core.structure import OPTION
 from harness.plan.file_format import RenewAfter, Scalar, TargetTable, Timeouts
 from harness.plan.known_provider import known_provider, release_of
@@ -159,6 +160,11 @@ def target_from(table: Mapping[str, Any], folder: Path, axes: Mapping[str, Seque
 def is_fixed(axis: str) -> bool:
     """Whether a process has one value of an axis for all of its life: the precision, and options."""
     return axis == "precision" or axis.startswith(OPTION)
+
+
+def fixed_axes(cell: Cell) -> tuple[tuple[str, str], ...]:
+    """The axes of a cell that decide which process serves it; any serves a model of another precision."""
+    return tuple(pair for pair in cell.axes if is_fixed(pair[0]) and pair[1] not in IN_MODEL)
 
 
 def one_or_more(value: str | Sequence[str]) -> tuple[str, ...]:

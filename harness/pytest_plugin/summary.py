@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.text import visible
-from harness.engine.summary import WIDTH, flaky_line, latency_line, table
+from harness.engine.summary import WIDTH, remarks, table
 from harness.engine.tally import TargetRow
 
 
@@ -33,8 +33,8 @@ def write_summary(
     terminal.section(f"execution providers: {visible(matrix)}")
     for line in table(rows):
         terminal.write_line(line)
-    if flaky := flaky_line(rows):
-        terminal.write_line(f"flaky: {flaky}")
+    for word, line in remarks(rows):
+        terminal.write_line(f"{word}: {line}")
     for row in rows:
         if row.reason:
             unavailable = visible(f"{row.target} is unavailable: {row.reason}")
@@ -44,8 +44,6 @@ def write_summary(
         terminal.write_line(
             f"incomplete: {missing} of {sum(row.planned for row in rows)} cells have no record"
         )
-    if latency := latency_line(rows):
-        terminal.write_line(f"latency: {latency}")
     if unmeasured:
         terminal.write_line(f"latency was not measured: {unmeasured}")
     if folder is not None:

@@ -10,7 +10,8 @@ from harness.core.record import OutputMetrics, Record
 from harness.core.verdict import Family, Verdict
 from harness.report.cell import ReportCell
 from harness.report.command import command_of
-from harness.report.figures import brief, plural
+from harness.report.evidence import evidence, noise_words
+from harness.report.figures import brief, multiple, plural
 from harness.report.flaky import SHOWN_RETRIES
 from harness.report.scenario import scenario_facts
 from harness.report.tone import SYMBOLS, spoken, tone
@@ -44,6 +45,7 @@ class OutputRow(msgspec.Struct, frozen=True, kw_only=True):
     allowed: str
     headroom: str
     bits: str
+    noise: str
     wrong: bool
 
 
@@ -190,6 +192,7 @@ def _facts(record: Record) -> Iterable[tuple[str, str]]:
         yield "On the CPU", _nodes(placed.cpu_nodes, placed.cpu_ops)
     yield from _times(record)
     yield from scenario_facts(record)
+    yield from evidence(record)
     if record.golden and record.golden != "cpu":
         yield "Judged by", f"{record.golden} data of the suite"
     if record.attempt > 1:
@@ -220,6 +223,13 @@ def _nodes(count: int, ops: dict[str, int]) -> str:
     return f"{count:,}: {', '.join(shown + more)}" if shown else f"{count:,}"
 
 
+def _allowed(output: OutputMetrics) -> str:
+    noise = output.noise
+    if noise is not None and noise.rms_limit is not None and noise.max_limit is not None:
+        return f"{multiple(noise.rms_limit)} its noise, {multiple(noise.max_limit)} in one element"
+    return f"{brief(output.atol)} + {brief(output.rtol)} · |golden|"
+
+
 def _output(output: OutputMetrics) -> OutputRow:
     return OutputRow(
         name=one_line(output.name, 80),
@@ -227,8 +237,9 @@ def _output(output: OutputMetrics) -> OutputRow:
         mismatched=f"{output.mismatched:,} of {output.elements:,}",
         max_abs=brief(output.max_abs),
         max_rel=brief(output.max_rel),
-        allowed=f"{brief(output.atol)} + {brief(output.rtol)} · |golden|",
+        allowed=_allowed(output),
         headroom=brief(output.headroom),
         bits=brief(output.delivered_bits) if output.max_abs != 0.0 else "exact",
+        noise=noise_words(output.noise),
         wrong=bool(output.mismatched),
     )

@@ -16,6 +16,7 @@ from harness.report.folders import run_folders
 from harness.report.grid import least_bits
 from harness.report.latency_change import latency_change
 from harness.report.likeness import Likeness, Unlike
+from harness.report.measure import other_measure
 from harness.report.merge import MergedRun, merge
 from harness.report.read import read_run
 
@@ -211,7 +212,7 @@ def _change(old: Record | None, new: Record | None, likeness: Likeness) -> Chang
     slower = False
     facts: tuple[str, ...] = ()
     if old and new:
-        measure = tuple(_other_measure(old, new))
+        measure = tuple(other_measure(old, new))
         slow = _latency(old, new, likeness)
         slower = slow.startswith("slower")
         facts = (*measure, *_facts(old, new, like=not measure), *([slow] if slow else []))
@@ -265,23 +266,6 @@ def _both_ranked(change: Change) -> bool:
 
 def _rank(record: Record) -> tuple[int, bool]:
     return _RANKS[record.verdict.family], record.verdict is Verdict.PASS
-
-
-def _other_measure(old: Record, new: Record) -> Iterator[str]:
-    """How the two were judged differently; where either has no such fact, nothing is said."""
-    if old.golden and new.golden and old.golden != new.golden:
-        yield f"judged by {old.golden} -> {new.golden}"
-    if old.content and new.content and old.content != new.content:
-        yield "the model is another one"
-    tolerances = {output.name: (output.rtol, output.atol) for output in old.outputs}
-    for output in new.outputs:
-        then = tolerances.get(output.name, (output.rtol, output.atol))
-        if then != (output.rtol, output.atol):
-            yield (
-                f"tolerance rtol {brief(then[0])} -> {brief(output.rtol)}, "
-                f"atol {brief(then[1])} -> {brief(output.atol)}"
-            )
-            return
 
 
 def _facts(old: Record, new: Record, *, like: bool) -> Iterator[str]:

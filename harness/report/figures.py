@@ -68,3 +68,13 @@ def plural(count: int, noun: str) -> str:
 def brief(value: float | None) -> str:
     """A measured number in at most three significant digits; a dash where it is undefined."""
     return "–" if value is None else f"{value:.3g}"  # noqa: RUF001 - a typographic dash
+
+
+def ratio(value: float) -> str:
+    """``1.23``, ``3,012``: in at most three significant digits, or whole."""
+    return f"{value:,.0f}" if 1e3 <= value < 1e6 else brief(value)  # noqa: PLR2004
+
+
+def multiple(value: float) -> str:
+    """``1.23 ×``, ``3,012 ×``."""  # noqa: RUF002
+    return f"{ratio(value)} ×"  # noqa: RUF001

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from harness.report.figures import plural
+from harness.core.spread import DEFAULT_LIMITS
+from harness.report.figures import brief, multiple, plural, ratio
 from harness.report.groups import Groups
 from harness.report.markdown_text import code, table
 from harness.report.rows import TargetRow
@@ -11,6 +12,10 @@ from harness.report.view import Report
 
 SHOWN = 25
 """How many groups, conflicts or reasons are listed, so that the document stays below GitHub's 1 MiB."""
+
+
+SHOWN_LIKE = 4
+"""How many of the precisions are named that the cells of a target behave like."""
 
 
 def to_markdown(report: Report, targets: tuple[TargetRow, ...]) -> str:
@@ -33,6 +38,8 @@ def _lines(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
         yield ""
         yield from (f"* {code(notice)}" for notice in report.notices)
     yield from _targets(report, targets)
+    yield from _noise(report)
+    yield from _conversion(report)
     yield from _conflicts(report)
     yield from _groups("Unexpected failures", report.unexpected_failures)
     yield from _groups("Other unexpected verdicts", report.unexpected_others)
@@ -71,6 +78,56 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
         "*Untested*: right answers that the CPU gave in its place. "
         "cells = tried + excluded + skipped + not run."
     )
+
+
+def _noise(report: Report) -> Iterator[str]:
+    if not report.noise:
+        return
+    yield ""
+    yield "## Error against rounding noise"
+    yield ""
+    rows = [
+        (
+            code(row.lane.label),
+            code(row.precision),
+            ", ".join(f"{code(name)} {count:,}" for name, count in row.like[:SHOWN_LIKE]),
+            multiple(row.ratios.median),
+            f"{ratio(row.ratios.q1)} to {ratio(row.ratios.q3)}",
+            row.above_share.text,
+        )
+        for row in report.noise
+    ]
+    yield from table(
+        ("target", "noise of", "behaves like", "median", "quartiles", "beyond the limits"), rows, figures=3
+    )
+    yield ""
+    yield (
+        "Multiples of what rounding alone does to the same model on the CPU: near 1 is healthy; the limits "
+        f"are {brief(DEFAULT_LIMITS.rms)} over an output and {brief(DEFAULT_LIMITS.max)} in one element."
+    )
+
+
+def _conversion(report: Report) -> Iterator[str]:
+    if not report.conversion:
+        return
+    yield ""
+    yield "## Cost of a lower precision"
+    yield ""
+    rows = [
+        (
+            code(row.lane.label),
+            brief(row.error),
+            brief(row.cpu_error),
+            brief(row.ratios.median if row.ratios else None),
+            brief(row.ratios.most if row.ratios else None),
+            f"{row.cells:,}",
+        )
+        for row in report.conversion
+    ]
+    head = ("target", "error, median", "on the CPU, median", "ratio, median", "largest", "cells")
+    yield from table(head, rows, figures=5)
+    yield ""
+    yield "Errors of converted models against the goldens of the models as they came, relative."
 
 
 def _conflicts(report: Report) -> Iterator[str]:

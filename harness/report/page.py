@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.text import visible
 from harness.data_files import data_root
+from harness.report.figures import brief, multiple, ratio
 from harness.report.tone import SYMBOLS, TONES, spoken, tone
 
 _MAX_CHARS = 5_000
@@ -49,7 +50,15 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters.update(tone=tone, spoken=spoken, number=_number, one_line=one_line)
+        self._environment.filters.update(
+            tone=tone,
+            spoken=spoken,
+            number=_number,
+            one_line=one_line,
+            brief=brief,
+            multiple=multiple,
+            ratio=ratio,
+        )
         self._environment.globals.update(
             tones=TONES, symbols=SYMBOLS, version=_version(), generator=GENERATOR
         )

@@ -7,10 +7,12 @@ import msgspec
 
 from harness.core.record import Record
 from harness.core.verdict import Family, Phase, Verdict
+from harness.report.conversion import worst_error
 from harness.report.drift import most_headroom
 from harness.report.grid import least_bits
 from harness.report.lane import lane_of
 from harness.report.merge import MergedRun
+from harness.report.noise import worst_noise
 from harness.report.view import Report
 
 
@@ -28,6 +30,14 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         unexpected: Cells whose verdict is not what the matrix expects.
         flaky: Failed cells that gave another verdict when tried again.
         median_bits: Median of the delivered bits of compute-heavy cells; null without figures.
+        noise_precision: Whose rounding noise the following are about; empty where no cell has a figure.
+        noise_cells: Cells whose error is known as a multiple of that noise.
+        median_noise: Median of these multiples; null without figures.
+        noise_beyond: Those of the cells that are beyond the default limits.
+        noise_like: The precision that most of the cells behave like; empty without figures.
+        median_error: Median of the error of converted models against those as they came; null without any.
+        median_cpu_error: The same on the CPU EP.
+        median_error_ratio: Median of the one over the other.
     """
 
     label: str
@@ -48,6 +58,14 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     unexpected: int
     flaky: int
     median_bits: float | None
+    noise_precision: str
+    noise_cells: int
+    median_noise: float | None
+    noise_beyond: int
+    noise_like: str
+    median_error: float | None
+    median_cpu_error: float | None
+    median_error_ratio: float | None
 
 
 class CellRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +77,18 @@ class CellRow(msgspec.Struct, frozen=True, kw_only=True):
         target: Name of the target; ``target @ run`` where runs contradict each other.
         headroom: Largest error over the allowed one; null where it is undefined or infinite.
         delivered_bits: Of the least precise output; null where all are exact, or not floating.
+        noise_rms: Error of the worst output over the rounding noise of its model; null where it is exact, or
+            the noise is not known.
+        noise_max: The largest such multiple of any element of that output.
+        noise_precision: Whose rounding makes the noise.
+        noise_like: The precision that the error is most like.
+        precision_error: Relative error of the worst output against the golden of the model as it came, where
+            the model was converted to another precision.
+        cpu_error: That of the CPU EP with the same converted model.
+        error_ratio: The one over the other.
+        nearer: Whether the ``golden`` or the ``ep`` is nearer to a more precise answer in the first output
+            that was held against one; empty where none was.
+        results: Different results of repeated runs, bit for bit; null where none were asked for.
         mismatched: Elements outside the tolerance, of all outputs.
         elements: Elements compared.
         p50_ms: Median latency, where it was measured.
@@ -86,6 +116,15 @@ class CellRow(msgspec.Struct, frozen=True, kw_only=True):
     delivered_bits: float | None
     max_abs: float | None
     max_rel: float | None
+    noise_rms: float | None
+    noise_max: float | None
+    noise_precision: str
+    noise_like: str
+    precision_error: float | None
+    cpu_error: float | None
+    error_ratio: float | None
+    nearer: str
+    results: int | None
     mismatched: int
     elements: int
     golden: str
@@ -98,6 +137,9 @@ class CellRow(msgspec.Struct, frozen=True, kw_only=True):
 def target_rows(report: Report, run: MergedRun) -> tuple[TargetRow, ...]:
     """A row for each lane of the report, in its order."""
     unexpected = Counter(lane_of(record) for _, record in run.records if not record.expected)
+    # Of several precisions of the noise the one with the most cells stands first.
+    noises = {row.lane: row for row in reversed(report.noise)}
+    conversions = {row.lane: row for row in report.conversion}
     return tuple(
         TargetRow(
             label=row.lane.label,
@@ -118,8 +160,17 @@ def target_rows(report: Report, run: MergedRun) -> tuple[TargetRow, ...]:
             unexpected=unexpected[row.lane],
             flaky=row.flaky,
             median_bits=precision.bits.median if precision.bits else None,
+            noise_precision=noise.precision if noise else "",
+            noise_cells=noise.cells if noise else 0,
+            median_noise=noise.ratios.median if noise else None,
+            noise_beyond=noise.above if noise else 0,
+            noise_like=noise.like[0][0] if noise and noise.like else "",
+            median_error=cost.error if cost else None,
+            median_cpu_error=cost.cpu_error if cost else None,
+            median_error_ratio=cost.ratios.median if cost and cost.ratios else None,
         )
         for row, precision in zip(report.summary, report.precision, strict=True)
+        for noise, cost in [(noises.get(row.lane), conversions.get(row.lane))]
     )
 
 
@@ -131,6 +182,7 @@ def cell_rows(run: MergedRun) -> Iterator[CellRow]:
 
 def _row(record: Record, run: str) -> CellRow:
     placed = record.placement
+    noise, error = worst_noise(record), worst_error(record)
     return CellRow(
         cell=record.cell,
         label=lane_of(record).label,
@@ -154,6 +206,15 @@ def _row(record: Record, run: str) -> CellRow:
         delivered_bits=least_bits(record),
         max_abs=max((o.max_abs for o in record.outputs if o.max_abs is not None), default=None),
         max_rel=max((o.max_rel for o in record.outputs if o.max_rel is not None), default=None),
+        noise_rms=noise.rms if noise else None,
+        noise_max=noise.max if noise else None,
+        noise_precision=noise.precision if noise else "",
+        noise_like=noise.like if noise else "",
+        precision_error=error.error if error else None,
+        cpu_error=error.cpu_error if error else None,
+        error_ratio=error.ratio if error else None,
+        nearer=record.adjudication[0].nearer if record.adjudication else "",
+        results=record.repeats.distinct if record.repeats else None,
         mismatched=sum(output.mismatched for output in record.outputs),
         elements=sum(output.elements for output in record.outputs),
         golden=record.golden,

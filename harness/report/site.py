@@ -8,8 +8,10 @@ import msgspec
 
 from harness.core.errors import Problem, UsageError
 from harness.core.leak import LEAK_KIB, LEAK_MIB, LEAK_SESSIONS
+from harness.core.spread import DEFAULT_LIMITS
 from harness.report.archive import packed
 from harness.report.headroom import BANDS
+from harness.report.noise import on_log_scale
 from harness.report.operators import REACHES
 from harness.report.page import GENERATOR, Pages
 from harness.report.precision import on_scale
@@ -79,6 +81,8 @@ def write_site(report: Report, out: Path, *, templates: Path | None = None) -> P
                 bands=BANDS,
                 reaches=REACHES,
                 on_scale=on_scale,
+                on_log_scale=on_log_scale,
+                limits=DEFAULT_LIMITS,
                 packed=packed,
                 shown_changes=SHOWN_CHANGES,
                 shown_conflicts=SHOWN_CONFLICTS,

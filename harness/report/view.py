@@ -11,6 +11,7 @@ from harness.core.errors import one_line
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.cell import ReportCell
+from harness.report.conversion import LaneConversion, lane_conversion
 from harness.report.details import CapturedOutput, DetailPage, detail_pages, hrefs, wants_details
 from harness.report.diff import Diff
 from harness.report.effect import LaneEffect, lane_effects
@@ -23,6 +24,7 @@ from harness.report.headroom import CloseCell, LaneHeadroom, closest, lane_headr
 from harness.report.lane import Lane, lane_of, lanes
 from harness.report.memory import TargetMemory, target_memory
 from harness.report.merge import Conflict, MergedRun
+from harness.report.noise import FarCell, LaneNoise, farthest, lane_noise
 from harness.report.operators import Documented, OperatorTable, operator_table
 from harness.report.performance import Performance, performance
 from harness.report.precision import LanePrecision, delivered
@@ -67,6 +69,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         failing_operators: Operators whose models fail.
         headroom: Error relative to the allowed error, by lane.
         closest: Right answers closest to their limit.
+        noise: Error relative to the rounding noise of the models, by lane; empty where no record has any.
+        far: Cells that this noise does not explain.
+        conversion: What converted models lose, by lane; empty where none was converted.
         lane_filters: What the lanes differ in.
         models: The table of models by lanes, in pages; one at least.
         details: Cells in full, in pages; none where no cell needs any.
@@ -101,6 +106,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     failing_operators: tuple[FailingOperator, ...]
     headroom: tuple[LaneHeadroom, ...]
     closest: tuple[CloseCell, ...]
+    noise: tuple[LaneNoise, ...]
+    far: tuple[FarCell, ...]
+    conversion: tuple[LaneConversion, ...]
     lane_filters: tuple[LaneFilter, ...]
     models: tuple[GridPage, ...]
     details: tuple[DetailPage, ...]
@@ -194,6 +202,11 @@ def build_report(
         failing_operators=failing_operators(operators, cells, complete=complete),
         headroom=tuple(lane_headroom(lane, by_lane[lane]) for lane in columns),
         closest=closest(cells),
+        noise=tuple(row for lane in columns for row in lane_noise(lane, by_lane[lane])),
+        far=farthest(cells),
+        conversion=tuple(
+            row for lane in columns if (row := lane_conversion(lane, by_lane[lane])) is not None
+        ),
         lane_filters=lane_filters(columns),
         models=grid(cells, columns, complete=complete),
         details=detail_pages(cells, path, captured),

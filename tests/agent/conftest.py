@@ -8,6 +8,7 @@ import onnx
 import onnx.parser
 import pytest
 
+from harness.agent.message import Line
 from harness.core.value import Value, from_wire, to_wire
 from harness.engine.luggage import agent_source
 
@@ -20,7 +21,8 @@ def start_agent() -> Iterator[Callable[..., Callable[..., dict[str, Any]]]]:
     channels = []
 
     def start(tensor_folders: list[str] | None = None) -> Callable[..., dict[str, Any]]:
-        channel = group.makegateway("popen//execmodel=main_thread_only").remote_exec(agent_source())
+        gateway = group.makegateway("popen//execmodel=main_thread_only")
+        channel = Line(gateway.remote_exec(agent_source()))
         channels.append(channel)
         config: dict[str, Any] = {"providers": ["CPUExecutionProvider"], "options": {}}
         channel.send({**config, "tensor_folders": tensor_folders})
@@ -29,7 +31,7 @@ def start_agent() -> Iterator[Callable[..., Callable[..., dict[str, Any]]]]:
             model: bytes,
             *data_sets: Mapping[str, Value],
             put: Callable[[Value], Any] = to_wire,
-            **settings: str,
+            **settings: object,
         ) -> dict[str, Any]:
             wired = [[(name, put(value)) for name, value in one.items()] for one in data_sets or [{}]]
             channel.send(("job", 7, {"model": model, "data_sets": wired, **settings}))
@@ -46,7 +48,7 @@ def start_agent() -> Iterator[Callable[..., Callable[..., dict[str, Any]]]]:
     yield start
     for channel in channels:
         channel.send(("stop",))
-        channel.waitclose(30)
+        channel.channel.waitclose(30)
     group.terminate(timeout=5)
 
 
@@ -60,7 +62,7 @@ def serve(start_agent: Callable[..., Callable[..., dict[str, Any]]]) -> Callable
 def outputs_of(serve: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Value]]:
     """As ``serve``, but the outputs of the first data set; a failure fails the test."""
 
-    def run(model: bytes, feeds: Mapping[str, Value], **settings: str) -> dict[str, Value]:
+    def run(model: bytes, feeds: Mapping[str, Value], **settings: object) -> dict[str, Value]:
         result = serve(model, feeds, **settings)
         assert result["status"] == "ok", result
         return dict(zip(result["names"], map(from_wire, result["outputs"][0]), strict=True))

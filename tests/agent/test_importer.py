@@ -9,6 +9,7 @@ import execnet
 import pytest
 
 from harness.agent.importer import Importer
+from harness.agent.message import Line
 from harness.engine.luggage import agent_source
 
 HOSTILE = "raise SystemExit('this is not the harness that was sent')\n"
@@ -27,12 +28,13 @@ def gateway() -> Iterator[execnet.Gateway]:
 
 def loaded_after_a_start(gateway: execnet.Gateway) -> list[str]:
     """Modules that an agent has loaded once it is ready."""
-    agent = gateway.remote_exec(agent_source())
+    channel = gateway.remote_exec(agent_source())
+    agent = Line(channel)
     assert agent.receive(60) == ("imported",)
     agent.send({"providers": ["CPUExecutionProvider"], "options": {}})
     assert agent.receive(60)[0] == "ready"
     agent.send(("stop",))
-    agent.waitclose(30)
+    channel.waitclose(30)
     names: list[str] = gateway.remote_exec(REPORT).receive(30)
     return names
 

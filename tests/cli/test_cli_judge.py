@@ -105,6 +105,9 @@ def test_a_policy_speaks_of_some_cells(tmp_path: Path, policy: Callable[[str], s
     [
         ("rtol = 0.1\natol = 3e-5", "tolerance[0].atol: 3e-05 cannot be judged afterwards"),
         ("rtol = 0.1\natoll = 1e-5", "did you mean 'atol'?"),
+        ("rtol = 0.1", "tolerance[0]: the key 'atol' is missing"),
+        ("noise = {}\nrtol = 0.1\natol = 0", "got noise and rtol and atol, which exclude each other"),
+        ("steps = 1", "tolerance[0]: steps alone cannot be judged afterwards"),
         ('target = "nobody"\nrtol = 0.1\natol = 1e-5', "tolerance[0]: matches no cell of the run"),
     ],
 )
@@ -123,4 +126,47 @@ def test_bad_policies(
 
 def test_no_such_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["judge", str(tmp_path), "--policy", "polygrafy"]) == 2
-    assert "one of onnx-backend, onnxruntime-backend, polygraphy" in capsys.readouterr().err
+    assert "one of calibrated, onnx-backend, onnxruntime-backend, polygraphy" in capsys.readouterr().err
+
+
+def with_noise(run: Path, noise: dict[str, dict[str, float]]) -> None:
+    """Write into the records of some targets what a run under limits of noise writes there."""
+    lines = []
+    for line in (run / "records.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        for output in row["outputs"]:
+            # Where nothing differs, what is there need not be measured.
+            output["frontier"] = [[0.0, 1e-7], [1e-7, 0.0]]
+            if row["target"] in noise:
+                output["noise"] = {"precision": "float32", **noise[row["target"]]}
+        lines.append(json.dumps(row))
+    (run / "records.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def test_a_run_is_judged_by_the_noise_that_it_tells_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_model(tmp_path / "models" / "m.onnx")
+    out = run(tmp_path, "rtol = 1e-3\natol = 1e-5")
+    with_noise(out, {})
+    assert main(["judge", str(out), "--policy", "calibrated"]) == 2
+    assert "none of its records tells the rounding noise of its model" in capsys.readouterr().err
+    with_noise(out, {"cpu": {"rms": 1.5, "max": 9.0}})
+    assert main(["judge", str(out), "--policy", "calibrated"]) == 0
+    assert (
+        "1 with outputs whose rounding noise is not on record: these keep their judgement"
+        in capsys.readouterr().out
+    )
+    with_noise(out, {"cpu": {"rms": 1.5, "max": 9.0}, "basic": {"rms": 90.0, "max": 900.0}})
+    assert main(["judge", str(out), "--policy", "calibrated", "--out", str(tmp_path / "judged")]) == 1
+    judged = verdicts(tmp_path / "judged")
+    assert {cell.split("[")[1][:3]: verdict for cell, verdict in judged.items()} == {
+        "cpu": "pass",
+        "bas": "mismatch",
+    }
+    said = capsys.readouterr().out
+    assert (
+        "y: the error is 90 x the model's rounding noise at float32, at most 900 x (limits 4 and 32)" in said
+    )
+    matrix = json.loads((tmp_path / "judged" / "run.json").read_text("utf-8"))["matrix"]
+    assert matrix["tolerance"][-1]["noise"] == {"rms": 4.0, "max": 32.0}

@@ -71,6 +71,9 @@ def test_equal_bits_agree_with_every_figure_filled() -> None:
         "atol": 1e-5,
         "headroom": 0.0,
         "frontier": ((0.0, 0.0),),
+        "noise": None,
+        "precision_error": None,
+        "details": None,
     }
 
 
@@ -88,7 +91,11 @@ def test_equal_bits_are_told_as_measuring_would(array: Any) -> None:
     if array.dtype.kind == "f":
         other[np.isnan(array)] = -np.float64("nan")
         other[array == 0] *= -1
-    assert judge(value, tensor(other)) == quick
+    measured = judge(value, tensor(other))
+    (row,) = measured.outputs
+    assert (row.details.signed_zeros if row.details else 0) == (array.dtype.kind == "f") * (array == 0).sum()
+    row = msgspec.structs.replace(row, details=None)
+    assert msgspec.structs.replace(measured, outputs=(row,)) == quick
     assert quick.verdict is None
 
 

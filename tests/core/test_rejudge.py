@@ -13,8 +13,18 @@ from harness.core.compare import Comparison, compare_all
 from harness.core.latency import latency_of
 from harness.core.metrics import ATOL_GRID
 from harness.core.placed import placed
-from harness.core.record import SCHEMA, OutputMetrics, Placement, Record
-from harness.core.rejudge import needed_rtol, rejudged
+from harness.core.record import (
+    SCHEMA,
+    Noise,
+    OutputDetails,
+    OutputMetrics,
+    Placement,
+    PrecisionError,
+    Record,
+    Repeats,
+)
+from harness.core.rejudge import Allowed, knows, needed_rtol, rejudged
+from harness.core.spread import NoiseLimits
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import Value, tensor
 from harness.core.verdict import Verdict
@@ -96,9 +106,8 @@ def test_it_is_what_a_comparison_would_have_said(
         return record(compared(right, first, tolerance), again)
 
     was, wanted = under(before), under(after)
-    assume(before != EXACT)  # what was held to equality stays so, and the record does not say why
     assume(not near_the_limit((*wanted.outputs, *wanted.again), after))
-    judged = rejudged(was, after)
+    judged = rejudged(was, Allowed(after))
     assert (judged.verdict, judged.family) == (wanted.verdict, wanted.family)
     assert [bool(output.mismatched) for output in judged.outputs] == [
         bool(output.mismatched) for output in wanted.outputs
@@ -116,17 +125,19 @@ def test_what_passes_now_is_judged_by_its_placement() -> None:
     loose = Tolerance(rtol=0.0, atol=0.1)
     was = record(mismatch_of(0.01))
     assert was.verdict is Verdict.MISMATCH
-    assert rejudged(was, loose).verdict is Verdict.PASS_PARTIAL
+    assert rejudged(was, Allowed(loose)).verdict is Verdict.PASS_PARTIAL
     by_design = msgspec.structs.replace(PLACEMENT, shape_ops=("Shape",))
-    assert rejudged(record(mismatch_of(0.01), placement=by_design), loose).verdict is Verdict.PASS
+    assert rejudged(record(mismatch_of(0.01), placement=by_design), Allowed(loose)).verdict is Verdict.PASS
     nowhere = Placement(
         ep_nodes=0, cpu_nodes=1, ep_ops={}, cpu_ops={"Relu": 1}, partitions=0, source="assignment"
     )
-    assert rejudged(record(mismatch_of(0.01), placement=nowhere), loose).verdict is Verdict.FALLBACK
+    assert rejudged(record(mismatch_of(0.01), placement=nowhere), Allowed(loose)).verdict is Verdict.FALLBACK
 
 
 def test_what_fails_now_says_what_it_needs() -> None:
-    judged = rejudged(record(mismatch_of(0.01), verdict=Verdict.PASS), Tolerance(rtol=1e-3, atol=1e-3))
+    judged = rejudged(
+        record(mismatch_of(0.01), verdict=Verdict.PASS), Allowed(Tolerance(rtol=1e-3, atol=1e-3))
+    )
     assert judged.verdict is Verdict.MISMATCH
     assert judged.reason.startswith("y: needs rtol 0.009")
     (output,) = judged.outputs
@@ -148,8 +159,8 @@ def test_how_fast_a_wrong_answer_comes_is_not_kept() -> None:
         }
     )
     was = record(mismatch_of(0.01), verdict=Verdict.PASS, latency=latency)
-    assert rejudged(was, Tolerance(rtol=0.0, atol=0.1)).latency == latency
-    assert rejudged(was, Tolerance(rtol=1e-3, atol=1e-3)).latency is None
+    assert rejudged(was, Allowed(Tolerance(rtol=0.0, atol=0.1))).latency == latency
+    assert rejudged(was, Allowed(Tolerance(rtol=1e-3, atol=1e-3))).latency is None
 
 
 @pytest.mark.parametrize(
@@ -157,9 +168,153 @@ def test_how_fast_a_wrong_answer_comes_is_not_kept() -> None:
 )
 def test_what_no_tolerance_decides_stays(verdict: Verdict) -> None:
     was = record(mismatch_of(0.01), verdict=verdict, family=verdict.family)
-    assert rejudged(was, Tolerance(rtol=1.0, atol=1.0)) == was
+    assert rejudged(was, Allowed(Tolerance(rtol=1.0, atol=1.0))) == was
 
 
 def test_an_atol_beside_the_grid_is_refused() -> None:
     with pytest.raises(ValueError, match="atol 3e-05 is none of 0, 1e-07"):
-        rejudged(record(mismatch_of(0.01)), Tolerance(rtol=0.0, atol=3e-5))
+        rejudged(record(mismatch_of(0.01)), Allowed(Tolerance(rtol=0.0, atol=3e-5)))
+
+
+LIMITS = Allowed(NoiseLimits(rms=4.0, max=32.0))
+LOOSE = Allowed(Tolerance(rtol=0.0, atol=0.1))
+
+
+def with_output(was: Record, **fields: object) -> Record:
+    outputs = tuple(msgspec.structs.replace(output, **fields) for output in was.outputs)
+    return msgspec.structs.replace(was, outputs=outputs)
+
+
+def noisy(rms: float, largest: float) -> Record:
+    noise = Noise(precision="float32", rms=rms, max=largest, like="float32")
+    return with_output(record(mismatch_of(0.01)), noise=noise)
+
+
+@pytest.mark.parametrize(
+    ("rms", "largest", "verdict", "headroom"),
+    [
+        (1.0, 8.0, Verdict.PASS_PARTIAL, 0.25),
+        (4.0, 32.0, Verdict.PASS_PARTIAL, 1.0),
+        (5.0, 8.0, Verdict.MISMATCH, 1.25),
+        (1.0, 64.0, Verdict.MISMATCH, 2.0),
+    ],
+)
+def test_limits_of_noise_judge_what_a_fixed_tolerance_has(
+    rms: float, largest: float, verdict: Verdict, headroom: float
+) -> None:
+    was = noisy(rms, largest)
+    judged = rejudged(was, LIMITS)
+    assert knows(was, LIMITS)
+    assert judged.verdict is verdict
+    (output,) = judged.outputs
+    assert output.noise is not None
+    assert (output.noise.rms_limit, output.noise.max_limit, output.headroom) == (4.0, 32.0, headroom)
+    assert bool(output.mismatched) is (verdict is Verdict.MISMATCH)
+    # And back: the frontier is what it was.
+    back = rejudged(judged, Allowed(Tolerance(rtol=0.0, atol=1e-6)))
+    assert back.verdict is was.verdict
+    assert back.outputs[0].noise == was.outputs[0].noise
+
+
+def test_what_exceeds_the_noise_is_told() -> None:
+    was = msgspec.structs.replace(noisy(5.25, 80.0), verdict=Verdict.PASS, family=Verdict.PASS.family)
+    assert rejudged(was, LIMITS).reason == (
+        "y: the error is 5.25 x the model's rounding noise at float32, at most 80 x (limits 4 and 32)"
+    )
+
+
+def test_the_same_limits_change_nothing() -> None:
+    was = rejudged(noisy(5.0, 8.0), LIMITS)
+    count = with_output(was, mismatched=3)
+    assert rejudged(count, LIMITS) == count
+
+
+def test_a_fixed_tolerance_judges_what_noise_has() -> None:
+    was = rejudged(noisy(1.0, 8.0), LIMITS)
+    (old,) = was.outputs
+    # Even where its numbers are the ones that stand in the row and did not judge.
+    same = Allowed(Tolerance(rtol=old.rtol, atol=old.atol))
+    assert rejudged(was, same).verdict is Verdict.MISMATCH
+    assert rejudged(was, LOOSE).verdict is Verdict.PASS_PARTIAL
+
+
+def test_without_noise_the_verdict_stays_and_it_is_known() -> None:
+    was = record(mismatch_of(0.01))
+    assert rejudged(was, LIMITS) == was
+    assert not knows(was, LIMITS)
+    assert knows(was, LOOSE)
+    exact = record(mismatch_of(0.0))
+    assert rejudged(exact, LIMITS).verdict is Verdict.PASS_PARTIAL
+    assert knows(exact, LIMITS)
+    crashed = msgspec.structs.replace(was, verdict=Verdict.CRASH, family=Verdict.CRASH.family)
+    assert knows(crashed, LIMITS)
+
+
+def quantized(steps: float) -> Record:
+    golden = np.array([10, 20], np.int8)
+    found = compared((("q", tensor(golden)),), (("q", tensor(golden + np.int8(steps))),), EXACT)
+    return with_output(record(found), details=OutputDetails(steps=steps))
+
+
+def test_steps_are_granted_to_quantized_values_alone() -> None:
+    one = Allowed(Tolerance(rtol=1e-3, atol=0.1), steps=1.0)
+    assert quantized(1.0).verdict is Verdict.MISMATCH
+    assert rejudged(quantized(1.0), one).verdict is Verdict.PASS_PARTIAL
+    assert rejudged(quantized(2.0), one).verdict is Verdict.MISMATCH
+    assert rejudged(quantized(1.0), LOOSE).verdict is Verdict.MISMATCH
+    granted = rejudged(quantized(1.0), one)
+    assert rejudged(granted, LOOSE).verdict is Verdict.MISMATCH
+    assert rejudged(granted, LOOSE).reason == "q: wrong values, where only equality is right"
+    plain = with_output(quantized(1.0), details=None)
+    assert rejudged(plain, one).verdict is Verdict.MISMATCH
+
+
+def test_steps_excuse_floats_beside_either_tolerance() -> None:
+    was = with_output(record(mismatch_of(0.5)), details=OutputDetails(steps=1.0))
+    assert rejudged(was, Allowed(Tolerance(rtol=0.0, atol=0.1), steps=1.0)).verdict is Verdict.PASS_PARTIAL
+    assert rejudged(was, LOOSE).verdict is Verdict.MISMATCH
+    by_noise = Allowed(NoiseLimits(rms=4.0, max=32.0), steps=1.0)
+    loud = with_output(was, noise=Noise(precision="float32", rms=50.0, max=90.0))
+    assert rejudged(loud, by_noise).verdict is Verdict.PASS_PARTIAL
+    assert knows(was, by_noise)
+    assert not knows(was, LIMITS)
+
+
+@pytest.mark.parametrize("details", [OutputDetails(ties=2), OutputDetails(distribution="uniform")])
+def test_ties_and_draws_stay_as_they_were_judged(details: OutputDetails) -> None:
+    was = with_output(record(mismatch_of(0.01)), details=details)
+    assert rejudged(was, LOOSE) == was
+    assert knows(was, LIMITS)
+
+
+def test_equal_bits_are_asked_for_under_any_tolerance() -> None:
+    repeats = Repeats(runs=4, sessions=1, distinct=2, max_abs=1e-7, bit_equal=True)
+    was = record(mismatch_of(0.01), repeats=repeats)
+    judged = rejudged(was, LOOSE)
+    assert judged.verdict is Verdict.NONDETERMINISTIC
+    assert "equal bits" in judged.reason
+    assert rejudged(record(mismatch_of(0.01)), LOOSE).verdict is Verdict.PASS_PARTIAL
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"),
+    [
+        # About as far off as the CPU EP: whatever the tolerance says.
+        (PrecisionError(error=0.3, cpu_error=0.2, ratio=1.5, within=True), Verdict.PASS_PARTIAL),
+        # Explained by what the precision costs, or by one rounding: the tolerance decides.
+        (PrecisionError(error=1e-2, cpu_error=1e-3, ratio=10.0), Verdict.PASS_PARTIAL),
+        (PrecisionError(error=1e-3), Verdict.PASS_PARTIAL),
+        # A tolerance that is wide beside the values lets nothing pass.
+        (PrecisionError(error=0.3, cpu_error=1e-3, ratio=300.0), Verdict.MISMATCH),
+        (PrecisionError(error=0.3), Verdict.MISMATCH),
+        # What the precision leaves nothing of explains nothing.
+        (PrecisionError(error=0.4, cpu_error=0.9, ratio=0.5), Verdict.MISMATCH),
+    ],
+)
+def test_a_converted_model_is_judged_by_what_its_precision_costs(
+    error: PrecisionError, verdict: Verdict
+) -> None:
+    was = with_output(record(mismatch_of(0.01), axes={"precision": "fp16"}), precision_error=error)
+    assert rejudged(was, LOOSE).verdict is verdict
+    tight = Allowed(Tolerance(rtol=0.0, atol=0.0))
+    assert rejudged(was, tight).verdict is (Verdict.PASS_PARTIAL if error.within else Verdict.MISMATCH)

@@ -15,6 +15,7 @@ from harness.core.value import Sequence, tensor
 from harness.core.verdict import Cause, Family, Phase, Verdict
 from harness.corpus.case import Case, DataSet
 from harness.corpus.facts import ModelFacts
+from harness.corpus.origins import Origins
 from harness.corpus.port import Port, ValueType
 from harness.engine.answer import golden_of
 from harness.engine.evidence import Evidence
@@ -43,14 +44,15 @@ def values(y: Any, name: str = "y", dtype: Any = np.float32) -> NamedValues:
     return ((name, tensor(np.array(y, dtype))),)
 
 
-def case(*expected: NamedValues, ops: dict[str, int] | None = None) -> Case:
+def case(*expected: NamedValues, by_chance: tuple[str, ...] = ()) -> Case:
     facts = ModelFacts(
         ir_version=9,
         opsets={"ai.onnx": 17},
         nodes=2,
-        op_types=ops or {"Relu": 1, "Shape": 1},
+        op_types={"Relu": 1, "Shape": 1},
         float_types=frozenset({"float32"}),
         shape_only_ops=frozenset({"Shape"}),
+        origins=Origins(by_chance=by_chance),
     )
     data_sets = [DataSet(name=f"{i}", inputs=(), expected=known) for i, known in enumerate(expected or [()])]
     return Case(
@@ -199,9 +201,10 @@ def test_what_speaks_against_a_golden() -> None:
     assert golden_of(ran(), case()).disputed == ""
     assert golden_of(ran(), case(values([7.0, -2.0, 0.0]))).disputed.startswith("golden and expected data")
     assert "another result each time" in golden_of(ran(second=values([1.0, -2.0, 0.1])), case()).disputed
-    assert golden_of(ran(), case(ops={"RandomNormal": 1})).disputed.startswith("RandomNormal draws numbers")
+    random = golden_of(ran(), case(by_chance=("RandomNormal",)))
+    assert random.disputed.startswith("RandomNormal draws numbers")
     # Expected data of a random operator judge nobody either.
-    assert golden_of(raised("bad"), case(ops={"Bernoulli": 1})).disputed
+    assert golden_of(raised("bad"), case(by_chance=("Bernoulli",))).disputed
 
 
 def test_a_dispute_is_beyond_the_wider_of_both_tolerances() -> None:

@@ -11,7 +11,7 @@ import pytest
 from harness.core.errors import Problem, UsageError
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.engine import docket
+from harness.engine import cases
 from harness.engine.events import Event, Finished
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]> agraph '
@@ -94,7 +94,7 @@ def test_a_full_cache_ends_the_run_and_skips_no_cell(
     def full(*_: object) -> None:
         raise UsageError(Problem(where="cache", what="cannot be written: No space left on device"))
 
-    monkeypatch.setattr(docket, "scenario_case", full)
+    monkeypatch.setattr(cases, "scenario_case", full)
     (tmp_path / "models").mkdir()
     onnx.save(onnx.parser.parse_model(HEAD + MODELS["fixed"]), tmp_path / "models" / "m.onnx")
     matrix = {

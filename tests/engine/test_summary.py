@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from harness.cli.progress import Progress
-from harness.core.record import SCHEMA, Record
+from harness.core.record import SCHEMA, Noise, OutputMetrics, Record
 from harness.core.verdict import Family, Verdict
-from harness.engine.summary import WIDTH, flaky_line, latency_line, table
+from harness.engine.summary import WIDTH, flaky_line, latency_line, noise_line, table
 from harness.engine.tally import EXIT_UNEXPECTED, Tally, TargetRow
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
@@ -80,6 +80,36 @@ def test_the_line_counts_measured_cells_over_all_targets() -> None:
     many = msgspec.structs.replace(row(0), timed=10_000, disturbed=10_000)
     assert latency_line([many]) == "10,000 cells measured, 10,000 disturbed by other work here"
     assert len(f"latency      {latency_line([many])}") <= WIDTH
+
+
+def test_the_line_counts_cells_judged_by_noise(plan: Plan) -> None:
+    assert noise_line([row(0)]) == ""
+    rows = [msgspec.structs.replace(row(0), by_noise=100_000, without_noise=100_000)]
+    assert noise_line(rows) == "100,000 cells judged by rounding noise, 100,000 had none"
+    assert len(f"noise        {noise_line(rows)}") <= WIDTH
+    tally = Tally(plan)
+    noise = Noise(precision="float32", rms=1.2, max=7.0)
+    limited = msgspec.structs.replace(noise, rms_limit=4.0, max_limit=32.0)
+    outputs = {"a.onnx": limited, "b.onnx": noise, "c.onnx": None}
+    for cell in plan.cells:
+        row_of = OutputMetrics(name="y", dtype="float32", shape=(), noise=outputs[cell.model])
+        tally.add(
+            Record(
+                schema=SCHEMA,
+                cell=cell.id,
+                suite=cell.suite,
+                model=cell.model,
+                target=cell.target,
+                provider="p",
+                verdict=Verdict.PASS,
+                family=Family.PASSED,
+                expected=True,
+                outputs=(row_of,),
+                no_spread="no float output" if cell.model == "c.onnx" else "",
+            )
+        )
+    assert noise_line(tally.rows()) == "2 cells judged by rounding noise, 2 had none"
+    assert noise_line(tally.rows()[:1]) == "1 cell judged by rounding noise, 1 had none"
 
 
 def test_the_summary_says_it_after_the_table_within_80_columns(tally: Tally) -> None:

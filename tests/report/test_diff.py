@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.core.errors import UsageError
 from harness.core.latency import Latency
-from harness.core.record import Record
+from harness.core.record import Noise, Record
 from harness.core.verdict import Family, Verdict
 from harness.report.diff import Diff, Kind, compare, read_side
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown
@@ -92,7 +92,7 @@ def test_another_tolerance_is_not_like_with_like(record: MakeRecord, between: Ca
     stricter = tuple(msgspec.structs.replace(output, rtol=1e-9) for output in new.outputs)
     diff = between([record("a")], [msgspec.structs.replace(new, outputs=stricter)])
     assert [(change.kind, change.facts) for change in diff.changes] == [
-        (Kind.OTHER_MEASURE, ("tolerance rtol 0.0001 -> 1e-09, atol 1e-05 -> 1e-05",))
+        (Kind.OTHER_MEASURE, ("tolerance rtol 0.0001, atol 1e-05 -> rtol 1e-09, atol 1e-05",))
     ]
     closer = tuple(
         msgspec.structs.replace(output, rtol=1e-9, headroom=0.9) for output in record("a", bits=20.0).outputs
@@ -101,6 +101,26 @@ def test_another_tolerance_is_not_like_with_like(record: MakeRecord, between: Ca
         [record("a", bits=20.0)], [msgspec.structs.replace(record("a", bits=20.0), outputs=closer)]
     )
     assert both_pass.changes == ()
+
+
+def by_noise(record: Record, **limits: float) -> Record:
+    """The record with its output judged by multiples of rounding noise."""
+    noise = Noise(precision="float32", rms=1.5, max=8.0, rms_limit=limits["rms"], max_limit=32.0)
+    return msgspec.structs.replace(
+        record, outputs=tuple(msgspec.structs.replace(output, noise=noise) for output in record.outputs)
+    )
+
+
+def test_limits_of_noise_are_a_measure(record: MakeRecord, between: Callable[..., Diff]) -> None:
+    passed, failed = record("a", bits=20.0), record("a", verdict=Verdict.MISMATCH, bits=8.0)
+    (change,) = between([passed], [by_noise(failed, rms=4.0)]).changes
+    assert change.kind is Kind.OTHER_MEASURE
+    assert change.facts == ("tolerance rtol 0.0001, atol 1e-05 -> noise rms 4, max 32",)
+    (change,) = between([by_noise(passed, rms=8.0)], [by_noise(failed, rms=4.0)]).changes
+    assert change.facts == ("tolerance noise rms 8, max 32 -> noise rms 4, max 32",)
+    # An exact result has no noise whatever judges it: what is wrong now has regressed.
+    (change,) = between([record("a")], [by_noise(failed, rms=4.0)]).changes
+    assert change.kind is Kind.REGRESSED
 
 
 def test_another_golden_is_not_like_with_like(record: MakeRecord, between: Callable[..., Diff]) -> None:

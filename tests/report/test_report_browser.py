@@ -13,10 +13,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from harness.core.latency import Latency
-from harness.core.record import ModelContent, OptionEffect, Record
+from harness.core.record import (
+    Adjudication,
+    ModelContent,
+    Noise,
+    OptionEffect,
+    PrecisionError,
+    Record,
+)
 from harness.core.verdict import Verdict
 from harness.report.history import History
 from harness.report.history_page import write_history_page
@@ -244,21 +252,33 @@ def content(op: str) -> ModelContent:
     return ModelContent(opsets={"ai.onnx": 21}, ops={op: 1}, types=("float32",))
 
 
+def with_noise(record: Record) -> Record:
+    noise = Noise(
+        precision="float32", rms=123456.0, max=3e5, rms_limit=4.0, max_limit=32.0, like=HOSTILE[:40]
+    )
+    lost = PrecisionError(error=1e-3, cpu_error=9e-4, ratio=1.11) if record.target == "half" else None
+    judged = Adjudication(output=HOSTILE, by=HOSTILE, golden=1e-8, ep=1e-3, nearer="golden")
+    outputs = (msgspec.structs.replace(each, noise=noise, precision_error=lost) for each in record.outputs)
+    return msgspec.structs.replace(record, outputs=tuple(outputs), adjudication=(judged,))
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, module_record: MakeRecord, module_run: WriteRun) -> Path:
     """A site with everything in it; one model, target, message and operator have a hostile name."""
     records = [
-        module_record(
-            f"m_{verdict.value}",
-            verdict=verdict,
-            target=target,
-            reason="why",
-            bits=20.5,
-            op="MatMul",
-            content=content("MatMul"),
-            latency=LATENCY if verdict is Verdict.PASS else None,
-            axes={"precision": "fp16"} if target == "half" else {},
-            effect=OptionEffect(options=("mode",), seen=False) if target == "half" else None,
+        with_noise(
+            module_record(
+                f"m_{verdict.value}",
+                verdict=verdict,
+                target=target,
+                reason="why",
+                bits=20.5,
+                op="MatMul",
+                content=content("MatMul"),
+                latency=LATENCY if verdict is Verdict.PASS else None,
+                axes={"precision": "fp16"} if target == "half" else {},
+                effect=OptionEffect(options=("mode",), seen=False) if target == "half" else None,
+            )
         )
         for verdict in Verdict
         for target in ("full", "half")
@@ -373,6 +393,8 @@ def test_the_drawer_shows_everything_recorded_as_text(browser: Browser, site: Pa
     text = browser.value("document.getElementById('drawer').textContent")
     assert f"onnx-node/{model}[" in text
     assert "20.5" in text
+    heads = "Array.from(document.querySelectorAll('#drawer th'), (head) => head.textContent)"
+    assert {"noise rms", "noise max", "noise like"} <= set(browser.value(heads))
     assert f"--model onnx-node/{model}" in text
     # The address leads to the open cell, and forgets it when it is closed.
     address = browser.value("location.href")
@@ -426,7 +448,7 @@ def test_without_a_script_everything_is_there_but_the_forms(browser: Browser, si
                 "index.html": "Right answers:",
                 "models.html": "m_nan_mismatch",
                 "operators.html": "MatMul",
-                "precision.html": "Error against tolerance",
+                "precision.html": "Cost of a lower precision",
                 "performance.html": "Latency by model",
                 "failures.html": "Failed, and no failure is expected",
                 "changes.html": "Regressed",

@@ -1,9 +1,5 @@
 """The zoo's models by name. Naming them builds nothing and imports no onnx."""
 
-import functools
-import hashlib
-from pathlib import Path
-
 import msgspec
 
 from harness.corpus.zoo.architecture import Architecture
@@ -84,12 +80,3 @@ def zoo_models() -> dict[str, ZooModel]:
         for opset in architecture.opsets
     ]
     return {model.name: model for model in models}
-
-
-@functools.cache
-def code_digest() -> str:
-    """Changes with the code that builds the zoo, so that no cache outlives an edit."""
-    digest = hashlib.blake2b(digest_size=8)
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
-    return digest.hexdigest()

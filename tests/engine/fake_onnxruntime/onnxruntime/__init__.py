@@ -213,7 +213,7 @@ def of_agent(name: str) -> Any:
 
 def write_frame(code: int, length: int, payload: bytes = b"") -> None:
     """Put a header of execnet's and any payload into the pipe of the agent's messages."""
-    channel = of_agent("channel")
+    channel = of_agent("channel").channel
     os.write(channel.gateway._io.outfile.fileno(), struct.pack("!bii", code, channel.id, length) + payload)
 
 
@@ -223,7 +223,7 @@ def unreadable_and_gone() -> None:
 
 
 def garbage() -> None:
-    os.write(of_agent("channel").gateway._io.outfile.fileno(), b"a library says hello\n" * 100)
+    os.write(of_agent("channel").channel.gateway._io.outfile.fileno(), b"a library says hello\n" * 100)
 
 
 def half_then_exit() -> None:

@@ -1,0 +1,2 @@
+"""stub"""
+def page(r): return ""

@@ -1,0 +1,63 @@
+"""Rates: how many of the faults that can be seen a policy finds, and how many healthy results it accuses."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from benchmarks.detection.measure import VISIBLE
+from benchmarks.detection.rows import Row
+
+BINS = (0.25, 1.0, 4.0, 16.0, 64.0, 256.0, 1024.0)
+"""Edges of the classes of effects, in multiples of the noise."""
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """So many of so many."""
+
+    count: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """The rate; 0 of nothing is 0."""
+        return self.count / self.of if self.of else 0.0
+
+    def __str__(self) -> str:
+        return f"{self.share:.1%} ({self.count} of {self.of})" if self.of else "-"
+
+
+def visible(row: Row) -> bool:
+    """Whether a fault's effect is large enough that it has to be found."""
+    return row.fault is not None and (row.effect is None or row.effect > VISIBLE)
+
+
+def healthy(row: Row) -> bool:
+    """Whether a result has to pass."""
+    return row.fault is None and not row.doubtful
+
+
+def found(rows: Iterable[Row], policy: str) -> Rate:
+    """Which of the visible faults fail."""
+    return _rate([row for row in rows if visible(row)], policy)
+
+
+def accused(rows: Iterable[Row], policy: str) -> Rate:
+    """Which of the healthy results fail."""
+    return _rate([row for row in rows if healthy(row)], policy)
+
+
+def curve(rows: Iterable[Row], policy: str) -> list[tuple[str, Rate]]:
+    """How many faults fail, by the size of their effect."""
+    planted = [row for row in rows if row.fault is not None]
+    edges = [0.0, *BINS, float("inf")]
+    classes = []
+    for low, high in zip(edges, edges[1:], strict=False):
+        inside = [row for row in planted if row.effect is not None and low <= row.effect < high]
+        name = f"under {high:g}" if not low else f"{low:g} or more" if high == edges[-1] else f"{low:g} to {high:g}"
+        classes.append((name, _rate(inside, policy)))
+    classes.append(("another kind of difference", _rate([row for row in planted if row.effect is None], policy)))
+    return classes
+
+
+def _rate(rows: Sequence[Row], policy: str) -> Rate:
+    return Rate(sum(policy in row.failed for row in rows), len(rows))

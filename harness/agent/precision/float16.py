@@ -1,0 +1,22 @@
+"""float16 for weights and activations, by the converter of onnxruntime's transformer tools; IO types stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.agent.precision.narrow_nodes import narrow_nodes
+
+NOTHING = "no operator of it would compute in float16"
+NUMBER = 10  # TensorProto.FLOAT16
+
+
+def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 - nothing is calibrated
+    """The model with what its converter's own list of operators allows in float16."""
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    return convert_float_to_float16(model, keep_io_types=True)
+
+
+def reduced_nodes(model: Any) -> int:
+    """How many nodes take float16."""
+    return narrow_nodes(model.graph, NUMBER)

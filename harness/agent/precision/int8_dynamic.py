@@ -1,0 +1,33 @@
+"""Eight bits for weights, and for activations by ranges taken at run time: dynamic quantization."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from harness.agent.precision.opset import at_least
+from harness.agent.system import scratch_folder
+
+NOTHING = "it has no operator with constant weights that dynamic quantization takes"
+OPSET = 13
+INTEGER = ("MatMulInteger", "ConvInteger", "DynamicQuantizeLSTM", "QAttention", "DequantizeLinear")
+
+
+def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 - nothing is calibrated
+    """The model with its products by constant weights in integers.
+
+    Weights are uint8: products of uint8 and int8 saturate at 16 bits on processors with AVX2 alone, and what
+    the CPU EP computes would depend on the machine.
+    """
+    import onnx
+    from onnxruntime import quantization
+
+    with scratch_folder() as folder:
+        path = os.path.join(folder, "made.onnx")
+        quantization.quantize_dynamic(at_least(model, OPSET), path, weight_type=quantization.QuantType.QUInt8)
+        return onnx.load(path)
+
+
+def reduced_nodes(model: Any) -> int:
+    """How many nodes take integers that quantization made."""
+    return sum(node.op_type in INTEGER for node in model.graph.node)

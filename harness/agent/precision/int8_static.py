@@ -1,0 +1,69 @@
+"""Eight bits for weights and activations: QDQ, with ranges measured on the model's own inputs."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from harness.agent.errors import DoesNotApplyError
+from harness.agent.precision.opset import at_least
+from harness.agent.system import scratch_folder
+
+NOTHING = "no operator of it would be quantized"
+OPSET = 13  # the first in which QuantizeLinear has an axis
+LEAST_RANGE = 1e-4  # of an activation, so that one that is constant has a scale; what QNN's own recipe takes
+QUANTIZED = {"QuantizeLinear", "DequantizeLinear"}  # once more, and onnxruntime's quantizer may never end
+PER_CHANNEL = ("Conv", "ConvTranspose")  # operators whose weights every integer runtime takes by channel
+
+
+def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
+    """The whole model quantized, as ``get_qdq_config`` of onnxruntime does it.
+
+    Activations are uint8, weights int8 and symmetric: what NPUs take. An activation function stays in the
+    graph although its range alone would do, for it is to be computed.
+    """
+    import onnx
+    from onnxruntime.quantization.quantize import get_qdq_config, quantize
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    operators = {node.op_type for node in model.graph.node}
+    if operators & QUANTIZED:
+        raise DoesNotApplyError("it is quantized already")
+    with scratch_folder() as folder:
+        given, prepared, path = (
+            os.path.join(folder, name + ".onnx") for name in ("given", "prepared", "made")
+        )
+        onnx.save(at_least(model, OPSET), given)
+        # A model in memory it takes apart, and loses weights that are inputs, too.
+        quant_pre_process(given, prepared, skip_symbolic_shape=True)
+        recipe = get_qdq_config(
+            prepared,
+            Feeds(feeds),
+            per_channel=not operators.isdisjoint(PER_CHANNEL),
+            keep_removable_activations=True,
+            min_real_range=LEAST_RANGE,
+        )
+        quantize(prepared, path, recipe)
+        return onnx.load(path)
+
+
+def reduced_nodes(model: Any) -> int:
+    """How many nodes read what was quantized."""
+    levels = {name for node in model.graph.node if node.op_type == "DequantizeLinear" for name in node.output}
+    return sum(
+        node.op_type != "QuantizeLinear" and not levels.isdisjoint(node.input) for node in model.graph.node
+    )
+
+
+class Feeds:
+    """What onnxruntime calls a calibration data reader: inputs, one set after the other, then None."""
+
+    def __init__(self, feeds: list[dict[str, Any]]) -> None:
+        self.left = iter(feeds)
+
+    def get_next(self) -> dict[str, Any] | None:
+        """The next set."""
+        return next(self.left, None)
+
+    def __iter__(self) -> Any:
+        return self.left

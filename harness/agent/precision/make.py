@@ -1,0 +1,158 @@
+"""A job that asks for a model at another precision, and what may come of it.
+
+Converters are programs with faults of their own: they crash, hang, and write models that no runtime loads. So
+they work in a process that may die, and what they make is looked at before anybody runs it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.agent.errors import DoesNotApplyError
+from harness.agent.system import elapsed_ms
+from harness.agent.target import CPU, Target
+from harness.agent.text import clean
+from harness.agent.wire import to_feed, to_wire
+
+if TYPE_CHECKING:
+    from harness.agent.turn import Turn
+
+MODULES = {
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "int8-static": "int8_static",
+    "int8-dynamic": "int8_dynamic",
+    "int4-weights": "int4_weights",
+}
+"""Precision -> the module beside this one that makes it: its ``converted``, and its ``reduced_nodes``."""
+
+LARGEST = (
+    1 << 30
+)  # bytes of a model with its weights; converters hold several copies, and messages end at 2 GiB
+
+
+def play(turn: Turn) -> None:
+    """Make the model of a job at the precision that it names.
+
+    The result gets ``made``, the serialized model as a tensor of bytes; or ``declined``, the reason in one
+    line why there is no such model.
+    """
+    turn.begin()
+    started = time.perf_counter()
+    try:
+        content = made(turn.target, turn.job["model"], turn.job["make"], turn.job["data_sets"])
+    except DoesNotApplyError as error:
+        turn.result["declined"] = clean(error)
+    else:
+        turn.result["made"] = turn.files.send(to_wire(np.frombuffer(content, np.uint8)))
+    turn.result["timings_ms"]["make"] = elapsed_ms(started)
+
+
+def made(target: Target, path: str, precision: str, data_sets: list[Any]) -> bytes:
+    """The serialized model at a precision.
+
+    Args:
+        target: Whose onnxruntime has to load what is made.
+        path: The model.
+        precision: A key of ``MODULES``.
+        data_sets: Its inputs in wire form, for what is calibrated.
+
+    Raises:
+        DoesNotApplyError: There is no such model.
+    """
+    model = loaded(path)
+    ports = signature(model)
+    module = importlib.import_module("harness.agent.precision." + MODULES[precision])
+    before = module.reduced_nodes(model)
+    feeds = [{name: to_feed(wire) for name, wire in inputs} for inputs in data_sets]
+    converted = attempted(lambda: module.converted(model, feeds), "the converter fails")
+    if module.reduced_nodes(converted) <= before:
+        raise DoesNotApplyError(module.NOTHING)
+    if signature(converted) != ports:
+        raise DoesNotApplyError("the converter changes its inputs or outputs")
+    content: bytes = attempted(converted.SerializeToString, "the converter's model cannot be written")
+    prove(target, content)
+    return content
+
+
+def loaded(path: str) -> Any:
+    """The model with its weights.
+
+    Raises:
+        DoesNotApplyError: It is too large.
+    """
+    import onnx
+
+    model = onnx.load(path, load_external_data=False)
+    folder = os.path.dirname(path)
+    outside = {
+        os.path.join(folder, entry.value)
+        for tensor in model.graph.initializer
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    if sum(map(os.path.getsize, (path, *outside))) > LARGEST:
+        raise DoesNotApplyError(
+            "with its weights it takes more than the %d MiB converted here" % (LARGEST >> 20)
+        )
+    onnx.load_external_data_for_model(model, folder)
+    return model
+
+
+def signature(model: Any) -> tuple[Any, ...]:
+    """Names and types of what is fed to a model and of what it gives."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    fed = sorted((port.name, kind(port)) for port in model.graph.input if port.name not in weights)
+    return fed, [(port.name, kind(port)) for port in model.graph.output]
+
+
+def kind(port: Any) -> Any:
+    """Element type of a tensor; of anything else its whole type."""
+    tensor = port.type.tensor_type
+    return tensor.elem_type or port.type.SerializeToString(deterministic=True)
+
+
+def prove(target: Target, content: bytes) -> None:
+    """Have onnxruntime load what was made, before an execution provider is blamed for it.
+
+    Raises:
+        DoesNotApplyError: It does not. That the CPU EP has no kernel for a type is no fault of a model.
+    """
+    ort = target.ort
+    settings = ort.SessionOptions()
+    settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    try:
+        ort.InferenceSession(content, settings, providers=[CPU])
+    except MemoryError:
+        raise
+    except Exception as error:
+        if type(error).__name__ != "NotImplemented":
+            raise DoesNotApplyError(
+                "onnxruntime does not load what the converter makes: %s" % one_line(error)
+            ) from error
+
+
+def attempted(work: Callable[[], Any], what: str) -> Any:
+    """The result of a converter's work.
+
+    Raises:
+        DoesNotApplyError: The converter raised whatever it did; running out of memory is no answer.
+    """
+    try:
+        return work()
+    except (DoesNotApplyError, MemoryError):
+        raise
+    except Exception as error:
+        raise DoesNotApplyError("%s: %s: %s" % (what, type(error).__name__, one_line(error))) from error
+
+
+def one_line(error: object) -> str:
+    """The text of an error in a single line."""
+    return " ".join(clean(error, 300).split())

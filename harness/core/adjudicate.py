@@ -1,0 +1,225 @@
+"""Who is wrong where a result and its golden differ: witnesses take sides, and float64 says who is nearer.
+
+A golden is what one implementation computed, and may be the worse of the two. But a faulty result must never
+find an excuse, so whatever is not plain leaves the verdict as it is.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence as Seq
+from typing import Literal
+
+import msgspec
+
+from harness.core.compare import Comparison, ToleranceFor
+from harness.core.metrics import Measured, measure
+from harness.core.record import Adjudication, OutputMetrics
+from harness.core.tolerance import EXACT, Tolerance
+from harness.core.value import STRING, Tensor, Value, leaves
+from harness.core.verdict import Verdict
+
+CLEARLY = 2.0
+"""An answer is nearer to the truth where its distance is at most the other's by this factor.
+
+Two results that round alike, in another order, lie within a factor of 1.6 of each other over the zoo's models
+and the operator tests; by 2 they are told apart.
+"""
+
+DWARFS = 10.0
+"""An error so many times as large as the golden's own uncertainty is not explained by that."""
+
+Named = Seq[tuple[str, Value]]
+"""Outputs by name."""
+
+Nearer = Literal["golden", "ep", "equal"]
+
+
+class Witness(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody else makes of the model; golden and EP are held against it as EP and golden were.
+
+    Attributes:
+        name: Who, for people.
+        golden: The golden held against it.
+        ep: The EP's result held against it.
+        is_golden_again: Whether it is the golden's own implementation, made to compute in another way: no
+            second opinion, but it shows how certain the golden is.
+    """
+
+    name: str
+    golden: Comparison
+    ep: Comparison
+    is_golden_again: bool = False
+
+
+class Ruling(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a verdict that rests on a golden.
+
+    Attributes:
+        disputed: Why the golden judges nobody here; empty where the verdict stands.
+        note: What is odd nevertheless; may be empty.
+    """
+
+    disputed: str = ""
+    note: str = ""
+
+
+def adjudicate(
+    truth: Named, golden: Named, actual: Named, tolerance_for: ToleranceFor, by: str
+) -> tuple[Adjudication, ...]:
+    """How far golden and result lie from a more precise answer, output by output.
+
+    Distances are ``norm(x - truth) / norm(truth)`` over the elements where both are finite. Nearer is who is
+    so in this mean *and* in the worst element, whose error is measured in units of what the tolerance allows:
+    a few bad elements among many good ones are not made up for. Where there is only one right answer
+    (integers, booleans), nearer is who gives it where the other does not.
+
+    Left out are texts, outputs of which there are not three of one shape and type, those of which the golden
+    is NaN or infinite in other places than the truth (what overflows in float32 need not in float64), and
+    those whose distance has no meaning, such as for a truth of zeros.
+
+    Args:
+        truth: What the model gives in float64.
+        golden: What judged; its element types count.
+        actual: What the EP computed.
+        tolerance_for: Element type of the golden -> tolerance.
+        by: What gave the truth.
+    """
+    true, right, found = _leaves(truth), _leaves(golden), _leaves(actual)
+    rows = (
+        _of_output(name, true[name], right[name], found[name], tolerance_for, by)
+        for name in right
+        if name in true and name in found
+    )
+    return tuple(row for row in rows if row is not None)
+
+
+def rule(compared: Comparison, witnesses: Seq[Witness], adjudications: Seq[Adjudication]) -> Ruling:
+    """Whether a golden stands that a result fails against.
+
+    Only the outputs that failed count. In this order:
+
+    1. A witness agrees with the EP in all of them, and with the golden not: disputed.
+    2. The golden's own implementation, computing in another way, disagrees with the golden in all of them, by
+       more than a tenth of what the EP is off: disputed, for the golden is uncertain.
+    3. Only values are wrong, and float64 is nearer to the EP in all of them: disputed.
+
+    A witness who agrees with the golden in all of them, and not with the EP, ends it: the verdict stands.
+
+    Args:
+        compared: The EP's result held against the golden; it has a verdict.
+        witnesses: By their rank, the most trustworthy first.
+        adjudications: By float64, where there are any.
+    """
+    failed = {row.name: row for row in compared.outputs if row.mismatched}
+    odd: list[str] = []
+    for witness in witnesses:
+        golden, ep = _rows(witness.golden), _rows(witness.ep)
+        if not failed or not failed.keys() <= golden.keys():
+            continue  # it does not speak about these outputs
+        right = [not golden[name].mismatched for name in failed]
+        same = [name in ep and not ep[name].mismatched for name in failed]
+        if all(right):
+            if not witness.is_golden_again and not all(same):
+                return Ruling(note=_odd(odd))
+        elif all(same):
+            return Ruling(
+                disputed=f"the EP agrees with {witness.name}, the golden does not: {_apart(failed, golden)}"
+            )
+        elif not witness.is_golden_again:
+            odd.append(witness.name)
+        elif not any(right) and not any(_dwarfs(row, golden, ep) for row in failed.values()):
+            return Ruling(
+                disputed=f"the golden is uncertain, {witness.name} differs: {_apart(failed, golden)}"
+            )
+    nearer = {row.output: row for row in adjudications if row.nearer == "ep"}
+    if compared.verdict is Verdict.MISMATCH and failed and failed.keys() <= nearer.keys():
+        worst = max((nearer[name] for name in failed), key=lambda row: row.golden)
+        return Ruling(
+            disputed=f"output {worst.output!r} of the EP is nearer to {worst.by} than the golden is: "
+            f"relative error {worst.ep:.2g} against {worst.golden:.2g}"
+        )
+    return Ruling(note=_odd(odd))
+
+
+def _apart(failed: Mapping[str, OutputMetrics], golden: Mapping[str, OutputMetrics]) -> str:
+    """How far the golden lies from a witness in the first output in which it does."""
+    row = next(golden[name] for name in failed if golden[name].mismatched)
+    if row.elements == 0:
+        return f"output {row.name!r} has another shape or type"
+    far = "" if row.max_abs is None else f", by {row.max_abs:.3g} at most"
+    return f"{row.mismatched:,} of {row.elements:,} elements of {row.name!r}{far}"
+
+
+def _odd(witnesses: Seq[str]) -> str:
+    return f"{' and '.join(witnesses)} agree{'s' * (len(witnesses) == 1)} with neither" if witnesses else ""
+
+
+def _leaves(outputs: Named) -> dict[str, Tensor | None]:
+    return {leaf: part for name, value in outputs for leaf, part in leaves(name, value)}
+
+
+def _rows(comparison: Comparison) -> Mapping[str, OutputMetrics]:
+    return {row.name: row for row in comparison.outputs}
+
+
+def _dwarfs(
+    failed: OutputMetrics, golden: Mapping[str, OutputMetrics], ep: Mapping[str, OutputMetrics]
+) -> bool:
+    """Whether the EP's error is beyond what the golden's uncertainty explains; an error without bounds is."""
+    doubt = golden[failed.name].headroom
+    if doubt is None:
+        return False
+    other = ep[failed.name].headroom if failed.name in ep else None
+    return all(error is None or error >= DWARFS * doubt for error in (failed.headroom, other))
+
+
+def _of_output(
+    name: str,
+    truth: Tensor | None,
+    golden: Tensor | None,
+    actual: Tensor | None,
+    tolerance_for: ToleranceFor,
+    by: str,
+) -> Adjudication | None:
+    if truth is None or golden is None or actual is None or golden.dtype != actual.dtype:
+        return None
+    shapes = {truth.array.shape, golden.array.shape, actual.array.shape}
+    if len(shapes) > 1 or STRING in {truth.dtype, golden.dtype}:
+        return None
+    tolerance = tolerance_for(golden.dtype)
+    of_golden, of_ep = measure(truth, golden, tolerance), measure(truth, actual, tolerance)
+    distances = _distance(of_golden), _distance(of_ep)
+    if of_golden.special or distances[0] is None or distances[1] is None:
+        return None
+    return Adjudication(
+        output=name,
+        by=by,
+        golden=distances[0],
+        ep=distances[1],
+        nearer=_nearer(of_golden, of_ep, distances[0], distances[1], tolerance),
+    )
+
+
+def _distance(measured: Measured) -> float | None:
+    if measured.max_abs == 0.0:
+        return 0.0
+    bits = measured.delivered_bits
+    return None if bits is None else float(2.0**-bits)
+
+
+def _nearer(of_golden: Measured, of_ep: Measured, golden: float, ep: float, tolerance: Tolerance) -> Nearer:
+    if of_ep.special:  # NaN where the truth has a number, or the reverse
+        return "golden"
+    if tolerance == EXACT:
+        if (golden == 0.0) == (ep == 0.0):
+            return "equal"
+        return "golden" if golden == 0.0 else "ep"
+    worst_golden, worst_ep = _worst(of_golden), _worst(of_ep)
+    if ep < golden and CLEARLY * ep <= golden and CLEARLY * worst_ep <= worst_golden:
+        return "ep"
+    if golden < ep and CLEARLY * golden <= ep and CLEARLY * worst_golden <= worst_ep:
+        return "golden"
+    return "equal"
+
+
+def _worst(measured: Measured) -> float:
+    return float("inf") if measured.headroom is None else measured.headroom

@@ -1,0 +1,249 @@
+"""Outputs that are drawn by lot: judged by range and distribution, never by value.
+
+ONNX leaves the generator open, with a seed or without, so no two runtimes draw the same numbers. What a
+right one can be held to is what any sample of the distribution shows. The probability that a test here fails
+a right generator has a bound, for any number of elements, and not an approximation for many.
+"""
+
+import math
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.core.metrics import widen
+from harness.core.value import Array, Tensor
+
+FALSE_ALARM = 1e-7
+"""Probability that one test fails a right generator. No output meets ten of them, so all stay below 1e-6."""
+
+FEW = 4
+"""Numbers from which on it is no accident that all are the same: each has a probability below 2^-7."""
+
+ENOUGH = 1 << 16
+"""Numbers that a normal distribution is judged by; of more every second, third and so on is taken."""
+
+Floats = NDArray[np.float64]
+
+
+class Uniform(msgspec.Struct, frozen=True, kw_only=True, tag="uniform"):
+    """RandomUniform, RandomUniformLike: evenly from ``low`` to ``high``."""
+
+    low: float
+    high: float
+
+
+class Normal(msgspec.Struct, frozen=True, kw_only=True, tag="normal"):
+    """RandomNormal, RandomNormalLike."""
+
+    mean: float
+    scale: float
+
+
+class Bernoulli(msgspec.Struct, frozen=True, kw_only=True, tag="Bernoulli"):
+    """Bernoulli: 1 with a probability of its own for each element, else 0."""
+
+    probabilities: Array
+
+
+class Multinomial(msgspec.Struct, frozen=True, kw_only=True, tag="multinomial"):
+    """Multinomial: class numbers, drawn for each row with probabilities proportional to ``exp(logits)``."""
+
+    logits: Array
+
+
+class Dropped(msgspec.Struct, frozen=True, kw_only=True, tag="dropout"):
+    """Dropout in training: an element of ``data`` is zero with probability ``ratio``, else scaled up.
+
+    Attributes:
+        data: What goes in.
+        ratio: From 0 to less than 1.
+        mask: Whether the output is the mask of what was kept.
+    """
+
+    data: Array
+    ratio: float
+    mask: bool = False
+
+
+Draw = Uniform | Normal | Bernoulli | Multinomial | Dropped
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sample shows.
+
+    Attributes:
+        misfit: Why it is none of the distribution; empty where nothing speaks against it.
+        unseen: Departure of its cumulative distribution, or of its share of ones, below which a wrong one
+            would pass, from 0 to 1: how little so few numbers tell.
+    """
+
+    misfit: str
+    unseen: float
+
+
+def sampled(draw: Draw, actual: Tensor) -> Sample:
+    """Hold a sample against its distribution; its shape and element type are right."""
+    numbers = widen(actual.array, actual.dtype).astype(np.float64).reshape(-1)
+    misfit = next(_misfits(draw, numbers, _roundoff(actual.dtype)), "")
+    return Sample(misfit=misfit, unseen=min(1.0, _departure(max(1, numbers.size))))
+
+
+def name_of(draw: Draw) -> str:
+    """The distribution in a word."""
+    return str(type(draw).__struct_config__.tag)
+
+
+def _misfits(draw: Draw, numbers: Floats, roundoff: float) -> Iterator[str]:
+    if not numbers.size:
+        return
+    if not np.isfinite(numbers).all():
+        yield f"{np.count_nonzero(~np.isfinite(numbers))} numbers are not finite"
+        return
+    match draw:
+        case Uniform():
+            yield from _misfits_uniform(draw, numbers, roundoff)
+        case Normal():
+            yield from _misfits_normal(draw, numbers, roundoff)
+        case Bernoulli():
+            yield from _misfits_shares(numbers, draw.probabilities.astype(np.float64).reshape(-1))
+        case Multinomial():
+            yield from _misfits_classes(numbers, draw.logits.astype(np.float64))
+        case Dropped():
+            yield from _misfits_dropped(draw, numbers, roundoff)
+
+
+def _misfits_uniform(draw: Uniform, numbers: Floats, roundoff: float) -> Iterator[str]:
+    slack = 4 * roundoff * max(abs(draw.low), abs(draw.high))
+    outside = np.count_nonzero((numbers < draw.low - slack) | (numbers > draw.high + slack))
+    if outside:
+        yield f"{outside} numbers lie outside {draw.low:g} to {draw.high:g}"
+    width = draw.high - draw.low
+    if width > 0:
+        yield from _misfits_continuous(
+            numbers, np.clip((np.sort(numbers) - draw.low) / width, 0.0, 1.0), slack / width
+        )
+
+
+def _misfits_normal(draw: Normal, numbers: Floats, roundoff: float) -> Iterator[str]:
+    if draw.scale <= 0:
+        return
+    numbers = numbers[:: -(-numbers.size // ENOUGH)]
+    z = np.sort(numbers - draw.mean) / draw.scale
+    count = z.size
+    coarse = roundoff * (abs(draw.mean) / draw.scale + 6)
+    far = math.sqrt(2 * math.log(2 * count / FALSE_ALARM)) + coarse
+    if np.abs(z).max() > far:
+        yield f"a number lies {np.abs(z).max():.3g} standard deviations from the mean"
+    mean = abs(float(z.mean()))
+    if mean > math.sqrt(2 * math.log(2 / FALSE_ALARM) / count) + coarse:
+        yield f"its mean lies {mean:.3g} standard deviations off"
+    # Laurent and Massart (2000), lemma 1: tails of the chi-squared distribution.
+    spread, x = float(np.dot(z, z)), math.log(2 / FALSE_ALARM)
+    margin = 2 * math.sqrt(count * x)
+    if not count - margin <= spread * (1 + 8 * coarse) or spread / (1 + 8 * coarse) > count + margin + 2 * x:
+        yield f"its variance is {spread / count:.3g} times what it should be"
+    # An element moves by a rounding of itself, and with it the distribution by at most its density there.
+    slack = roundoff * (0.4 * abs(draw.mean) / draw.scale + 0.25)
+    yield from _misfits_continuous(
+        numbers, np.array([0.5 * math.erfc(-one / math.sqrt(2)) for one in z]), slack
+    )
+
+
+def _misfits_continuous(numbers: Floats, cumulated: Floats, slack: float) -> Iterator[str]:
+    """What speaks against numbers of which no two should be equal; ``cumulated`` is sorted."""
+    count = numbers.size
+    some = numbers[:4096]
+    values = len(np.unique(some))
+    # A type so coarse that right numbers repeat themselves is told by nothing but a single value.
+    few = values < some.size / 2 if some.size * slack < 1 / 16 else values == 1
+    if count >= FEW and few:
+        yield f"it holds {values} different numbers among {some.size}"
+    ranks = np.arange(1, count + 1) / count
+    gap = float(np.maximum(ranks - cumulated, cumulated - ranks + 1 / count).max())
+    limit = _departure(count) + slack
+    if gap > limit:
+        yield f"its distribution is {gap:.3g} off, where {limit:.3g} would be chance"
+
+
+def _misfits_shares(numbers: Floats, probabilities: Floats) -> Iterator[str]:
+    """Ones and zeros with a probability for each."""
+    if probabilities.shape != numbers.shape or not ((probabilities >= 0) & (probabilities <= 1)).all():
+        return
+    ones = numbers == 1
+    other = np.count_nonzero(~ones & (numbers != 0))
+    if other:
+        yield f"{other} numbers are neither 0 nor 1"
+        return
+    impossible = np.count_nonzero((ones & (probabilities == 0)) | (~ones & (probabilities == 1)))
+    if impossible:
+        yield f"{impossible} numbers have the probability 0"
+    with np.errstate(divide="ignore"):
+        for what, logs in (("ones", np.log(probabilities)), ("zeros", np.log1p(-probabilities))):
+            if (ones == (what == "ones")).all() and float(logs.sum()) < math.log(FALSE_ALARM):
+                yield f"it is all {what}"
+    # Hoeffding (1963), theorem 2: the number of ones, and whether they follow their probabilities.
+    for what, weights in (("", np.ones_like(probabilities)), (", weighted", 2 * probabilities - 1)):
+        error = float(np.dot(weights, ones - probabilities))
+        limit = math.sqrt(float(np.dot(weights, weights)) * math.log(2 / FALSE_ALARM) / 2)
+        if abs(error) > limit:
+            which = "many" if error > 0 else "few"
+            yield f"there are {abs(error):.3g} ones too {which}{what}, where {limit:.3g} would be chance"
+
+
+def _misfits_classes(numbers: Floats, logits: Floats) -> Iterator[str]:
+    if logits.ndim != 2 or not logits.size or numbers.size % len(logits):  # noqa: PLR2004 - batch and classes
+        return
+    classes = logits.shape[1]
+    outside = np.count_nonzero((numbers < 0) | (numbers >= classes) | (numbers != np.floor(numbers)))
+    if outside:
+        yield f"{outside} numbers are no class from 0 to {classes - 1}"
+        return
+    rows = numbers.reshape(len(logits), -1).astype(np.int64)
+    weights = np.exp(logits - logits.max(1, keepdims=True))
+    probabilities = weights / weights.sum(1, keepdims=True)
+    if not np.isfinite(probabilities).all():
+        return
+    count = rows.shape[1]
+    # The bound holds for any distribution; here for every row at once.
+    limit = _departure(count, FALSE_ALARM / len(rows))
+    for row, right in zip(rows, probabilities, strict=True):
+        if right[row].min(initial=1.0) == 0:
+            yield "it holds a class of probability 0"
+        shares = np.bincount(row, minlength=classes) / count
+        gap = float(np.abs(np.cumsum(shares) - np.cumsum(right)).max())
+        if gap > limit:
+            yield f"the classes of a row are {gap:.3g} off, where {limit:.3g} would be chance"
+        if (
+            count >= FEW
+            and len(set(row.tolist())) == 1
+            and count * math.log(right.max()) < math.log(FALSE_ALARM)
+        ):
+            yield f"a row holds class {row[0]} only"
+
+
+def _misfits_dropped(draw: Dropped, numbers: Floats, roundoff: float) -> Iterator[str]:
+    data = draw.data.astype(np.float64).reshape(-1)
+    if data.shape != numbers.shape:
+        return
+    kept = numbers != 0
+    if not draw.mask:
+        scaled = data / (1 - draw.ratio)
+        wrong = np.count_nonzero(kept & (np.abs(numbers - scaled) > 1e-6 + 16 * roundoff * np.abs(scaled)))
+        if wrong:
+            yield f"{wrong} numbers are neither 0 nor the input divided by {1 - draw.ratio:g}"
+            return
+        kept = kept[data != 0]  # what was zero before tells nothing
+    yield from _misfits_shares(kept.astype(np.float64), np.full(kept.shape, 1 - draw.ratio))
+
+
+def _departure(count: int, alarm: float = FALSE_ALARM) -> float:
+    """How far the distribution of a sample strays: ``P(D > d) <= 2 exp(-2 n d^2)``, Massart (1990)."""
+    return math.sqrt(math.log(2 / alarm) / (2 * count))
+
+
+def _roundoff(dtype: str) -> float:
+    return {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}.get(
+        dtype, 0.0
+    )

@@ -1,0 +1,278 @@
+"""Does the result of a model agree that was converted to another precision? Two answers are held against it.
+
+The *golden* is what the CPU EP makes of the model as it came, in float32; the CPU EP's *own* answer is what
+it makes of the converted model. Three distances follow, each a root of a sum of squares over one output: the
+EP's error (EP to golden), the CPU EP's error (own to golden), and how far the two are apart (EP to own). The
+CPU EP's error is what the precision costs this very model, and so the measure of the EP's.
+
+An output agrees where one of three things holds:
+
+* its elements are within the tolerance of the golden, and its error is no more than ``FAR`` times what the
+  precision costs: a tolerance that is wide beside small values must not let anything pass;
+* the same of the CPU EP's own answer;
+* its error, and its distance from the CPU EP's own answer, are at most ``LIMIT`` times the CPU EP's error,
+  and no element is further off than ``MAX_LIMIT`` times the CPU EP's worst.
+
+Where the CPU EP's own error exceeds ``LOST``, the precision leaves nothing of the answer that could tell a
+right result from a wrong one: such an output judges nobody, unless the EP is right nevertheless.
+"""
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Sequence as Seq
+
+import msgspec
+import numpy as np
+
+from harness.core import wording
+from harness.core.compare import Comparison, ToleranceFor, compare, compare_all
+from harness.core.distances import Distances, distances
+from harness.core.draws import Draw
+from harness.core.nature import Nature
+from harness.core.record import PrecisionError
+from harness.core.tolerance import EXACT, Tolerance
+from harness.core.value import Tensor, Value, leaves
+from harness.core.verdict import Verdict
+
+NO_NATURES: Mapping[str, Nature] = {}
+
+LIMIT = 2.0
+"""What an EP's error may be, in multiples of the CPU EP's."""
+
+MAX_LIMIT = 4.0
+"""What the error of an element may be, in multiples of the CPU EP's worst."""
+
+FAR = 16.0
+"""What the error may be where the tolerance passes: in multiples of the CPU EP's or of the unit roundoff."""
+
+LOST = 0.5
+"""Relative error from which on an answer is lost."""
+
+ROUNDOFF: dict[str, float] = {
+    "float16": 2.0**-11,
+    "bfloat16": 2.0**-8,
+    "int8": 2.0**-8,
+    "int4": 2.0**-4,
+}
+"""What a model computes in -> relative error of one rounding.
+
+Of an integer type half a step, as a part of the largest value: see ``harness.core.tolerance.FLOORS``.
+"""
+
+
+def judge_precision(
+    golden: Seq[tuple[str, Value]],
+    own: Seq[tuple[str, Value]] | None,
+    actual: Seq[tuple[str, Value]],
+    tolerance_for: ToleranceFor,
+    computes: str,
+    natures: Mapping[str, Nature] = NO_NATURES,
+) -> Comparison:
+    """Judge the outputs of a converted model.
+
+    Args:
+        golden: What the CPU EP makes of the model as it came.
+        own: What it makes of the converted one; None where it has no kernels for that.
+        actual: What the EP made of the converted one.
+        tolerance_for: Element type of an output -> tolerance at the precision.
+        computes: What the converted model computes in: a key of ``ROUNDOFF``.
+        natures: Of outputs that are more than numbers, by name; what is drawn by lot is judged as such.
+
+    Returns:
+        As ``compare_all`` gives it, with ``precision_error`` in the rows of floating outputs; the verdict may
+        be ``no_golden`` as well. A row shows the comparison with the golden; where the CPU EP's own answer
+        alone agrees, that with it.
+    """
+    answers, results = dict(golden), dict(actual)
+    if answers.keys() != results.keys():
+        return compare_all(golden, actual, tolerance_for)
+    owns = dict(own or ())
+    judge = _Judge(tolerance_for, ROUNDOFF[computes])
+    found: list[Comparison] = []
+    for name, answer in golden:
+        nature = natures.get(name)
+        if isinstance(nature, Draw):
+            found.append(compare(name, answer, results[name], tolerance_for, nature))
+        else:
+            found += judge.output(name, answer, owns.get(name), results[name])
+    return _folded(found)
+
+
+def explains(error: PrecisionError, computes: str) -> bool:
+    """Whether the precision explains an error that a tolerance passes, by the numbers of a record.
+
+    Args:
+        error: Of an output that is held against the golden of the model as it came.
+        computes: What the converted model computes in: a key of ``ROUNDOFF``.
+    """
+    cpu_error = error.cpu_error or 0.0
+    explained = FAR * max(ROUNDOFF[computes], 0.0 if cpu_error > LOST else cpu_error)
+    return error.error <= min(LOST, explained)
+
+
+class _Judge:
+    """What all outputs of a model are judged by."""
+
+    def __init__(self, tolerance_for: ToleranceFor, roundoff: float) -> None:
+        self.tolerance_for = tolerance_for
+        self.roundoff = roundoff
+
+    def output(self, name: str, golden: Value, own: Value, actual: Value) -> Iterator[Comparison]:
+        """The leaves of one output; the output as a whole where its form is not that of the golden."""
+        parts, results, owns = (dict(leaves(name, value)) for value in (golden, actual, own))
+        same_form = _form(owns) == _form(parts)
+        if _form(parts) != _form(results):
+            yield self.other_form(name, golden, own, actual, own_differs=not same_form)
+            return
+        for leaf, tensor in parts.items():
+            result, other = results[leaf], owns[leaf] if same_form else None
+            if tensor is None or result is None or not tensor.array.size:
+                yield compare(leaf, tensor, result, self.tolerance_for)
+            elif self.tolerance_for(tensor.dtype) == EXACT:
+                yield self.exact(leaf, tensor, other, result)
+            else:
+                yield self.floats(leaf, tensor, other, result)
+
+    def other_form(
+        self, name: str, golden: Value, own: Value, actual: Value, *, own_differs: bool
+    ) -> Comparison:
+        """How many elements there are may hang on values, as with NonZero: the CPU EP's answer tells."""
+        direct = compare(name, golden, actual, self.tolerance_for)
+        if own is None or not own_differs:
+            return direct
+        consent = compare(name, own, actual, self.tolerance_for)
+        return (
+            consent
+            if consent.verdict is None
+            else _lost(direct, name, "its shape changes on the CPU EP, too")
+        )
+
+    def exact(self, name: str, golden: Tensor, own: Tensor | None, actual: Tensor) -> Comparison:
+        """What has one right answer: each element is that of the golden or of the CPU EP's own answer."""
+        direct = compare(name, golden, actual, self.tolerance_for)
+        if direct.verdict is None or own is None:
+            return direct
+        either = (actual.array == golden.array) | (actual.array == own.array)
+        if bool(np.all(either)):
+            return compare(name, own, actual, self.tolerance_for) if _equal(own, actual) else _agreed(direct)
+        if _equal(golden, own):
+            return direct
+        return _lost(direct, name, "it changes on the CPU EP, too")
+
+    def floats(self, name: str, golden: Tensor, own: Tensor | None, actual: Tensor) -> Comparison:
+        """Rounded numbers; see the module's docstring."""
+        direct = compare(name, golden, actual, self.tolerance_for)
+        apart = distances(golden, own, actual)
+        lost = apart.own_special or apart.own_error > LOST * apart.golden
+        within = not lost and self._within(apart)
+        error = _precision_error(apart, own is not None, within)
+        direct = _with_error(direct, error)
+        if direct.verdict is None and self._is_near(apart, lost):
+            return direct
+        if own is not None:
+            consent = compare(name, own, actual, self.tolerance_for)
+            if consent.verdict is None and self._is_near_own(apart, lost, self.tolerance_for(golden.dtype)):
+                return _with_error(consent, error)
+        if within:
+            return _agreed(direct)
+        if lost:
+            return _lost(direct, name, _what_is_lost(apart))
+        told = _told(apart, own is not None)
+        if direct.verdict is not None:
+            return msgspec.structs.replace(direct, message=f"{direct.message}; {told}")
+        (row,) = direct.outputs
+        row = msgspec.structs.replace(row, mismatched=max(1, row.elements))
+        message = f"{wording.output(name)}: {told}; the tolerance is wider than the values"
+        return Comparison(verdict=Verdict.MISMATCH, message=message, outputs=(row,))
+
+    def _within(self, apart: Distances) -> bool:
+        """Whether the EP is about as far off as the CPU EP, and on its side."""
+        return (
+            apart.has_own
+            and not apart.special
+            and apart.error <= LIMIT * apart.own_error
+            and apart.between <= LIMIT * apart.own_error
+            and apart.max_error <= MAX_LIMIT * apart.max_own_error
+        )
+
+    def _is_near(self, apart: Distances, lost: bool) -> bool:  # noqa: FBT001 - private
+        """Whether an error that the tolerance passes is one that the precision explains."""
+        if apart.golden == 0.0:
+            return True  # nothing to be relative to: the tolerance alone says it
+        explained = FAR * max(self.roundoff, 0.0 if lost else apart.own_error / apart.golden)
+        return apart.error <= min(LOST, explained) * apart.golden
+
+    def _is_near_own(self, apart: Distances, lost: bool, tolerance: Tolerance) -> bool:  # noqa: FBT001 - private
+        """The same of the distance from the CPU EP's own answer; of a lost one only what is all but equal."""
+        if apart.own == 0.0:
+            return not lost
+        if lost:
+            return apart.between <= tolerance.rtol * apart.own
+        explained = FAR * max(self.roundoff, apart.own_error / apart.own)
+        return apart.between <= min(LOST, explained) * apart.own
+
+
+def _form(parts: Mapping[str, Tensor | None]) -> dict[str, object]:
+    return {name: part and (part.dtype, part.array.shape) for name, part in parts.items()}
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    return bool(np.array_equal(one.array, other.array))
+
+
+def _precision_error(apart: Distances, has_own: bool, within: bool) -> PrecisionError | None:  # noqa: FBT001 - private
+    """The three numbers; None where the golden is all zero, for they are relative to it."""
+    if apart.golden == 0.0 or not np.isfinite(apart.error):
+        return None
+    error, cpu_error = apart.error / apart.golden, apart.own_error / apart.golden
+    known = has_own and bool(np.isfinite(cpu_error))
+    return PrecisionError(
+        error=error,
+        cpu_error=cpu_error if known else None,
+        ratio=error / cpu_error if known and cpu_error > 0 else None,
+        within=within,
+    )
+
+
+def _with_error(comparison: Comparison, error: PrecisionError | None) -> Comparison:
+    rows = tuple(msgspec.structs.replace(row, precision_error=error) for row in comparison.outputs)
+    return msgspec.structs.replace(comparison, outputs=rows)
+
+
+def _agreed(comparison: Comparison) -> Comparison:
+    rows = tuple(msgspec.structs.replace(row, mismatched=0) for row in comparison.outputs)
+    return Comparison(verdict=None, message="", outputs=rows)
+
+
+def _lost(comparison: Comparison, name: str, why: str) -> Comparison:
+    """The precision takes so much of an output that it judges nobody."""
+    message = f"{wording.output(name)} judges nobody at this precision: {why}"
+    return msgspec.structs.replace(comparison, verdict=Verdict.NO_GOLDEN, message=message)
+
+
+def _what_is_lost(apart: Distances) -> str:
+    if apart.own_special:
+        return "the CPU EP itself gives NaN or infinity in other places than in float32"
+    if apart.golden == 0.0:
+        return "the golden is all 0, and what the CPU EP itself gives is not"
+    return f"the CPU EP itself is off by {apart.own_error / apart.golden:.0%}"
+
+
+def _told(apart: Distances, has_own: bool) -> str:  # noqa: FBT001 - private
+    if apart.golden == 0.0:
+        return "the golden is all 0"
+    told = f"relative error {apart.error / apart.golden:.2g}"
+    return told + (f", the CPU EP's own {apart.own_error / apart.golden:.2g}" if has_own else "")
+
+
+def _folded(found: Seq[Comparison]) -> Comparison:
+    """Every row, and the worst verdict: what is wrong for certain goes before what judges nobody."""
+    rows = tuple(row for comparison in found for row in comparison.outputs)
+    bad = [one for one in found if one.verdict is not None]
+    if not bad:
+        return Comparison(verdict=None, message="", outputs=rows)
+    worst = min(bad, key=lambda one: (one.verdict is Verdict.NO_GOLDEN, _RANK[one.verdict or Verdict.PASS]))
+    more = f" ({len(bad)} of {len(found)} outputs are wrong)" if len(bad) > 1 else ""
+    return Comparison(verdict=worst.verdict, message=worst.message + more, outputs=rows)
+
+
+_RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}

@@ -1,0 +1,78 @@
+"""How much an operator rounds, in unit roundoffs of the precision that computes."""
+
+# fmt: off
+EXACT = frozenset({
+    "Abs", "AffineGrid", "And", "ArgMax", "ArgMin", "ArrayFeatureExtractor", "Binarizer", "BitCast", "Cast",
+    "CastLike", "CastMap", "CategoryMapper", "Ceil", "CenterCropPad", "Clip", "Compress", "Concat",
+    "ConcatFromSequence", "Constant", "ConstantOfShape", "DepthToSpace", "DictVectorizer", "Dropout",
+    "DynamicQuantizeLinear", "Equal", "Expand", "EyeLike", "FeatureVectorizer", "Flatten", "Floor", "Gather",
+    "GatherElements", "GatherND", "GlobalMaxPool", "Greater", "GreaterOrEqual", "Hardmax", "Identity", "If",
+    "Imputer", "IsInf", "IsNaN", "LabelEncoder", "Less", "LessOrEqual", "Loop", "Max", "MaxPool", "MaxRoiPool",
+    "MaxUnpool", "Min", "Neg", "NonMaxSuppression", "NonZero", "Not", "OneHot", "OneHotEncoder", "Optional",
+    "OptionalGetElement", "OptionalHasElement", "Or", "Pad", "QuantizeLinear", "ReduceMax", "ReduceMin",
+    "Relu", "Reshape", "ReverseSequence", "Round", "Scan", "Scatter", "SequenceAt", "SequenceConstruct",
+    "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap", "Shape", "Shrink",
+    "Sign", "Size", "Slice", "SpaceToDepth", "Split", "SplitToSequence", "Squeeze", "TensorScatter",
+    "ThresholdedRelu", "Tile", "TopK", "Transpose", "Trilu", "Unique", "Unsqueeze", "Where", "Xor", "ZipMap",
+})
+"""Operators that copy, choose or count: what comes out is right to the last bit, or wrong."""
+
+DISCONTINUOUS = frozenset({
+    "ArgMax", "ArgMin", "Binarizer", "Ceil", "DynamicQuantizeLinear", "Equal", "Floor", "Greater",
+    "GreaterOrEqual", "Hardmax", "LabelEncoder", "Less", "LessOrEqual", "LinearClassifier", "MaxUnpool", "Mod",
+    "NonMaxSuppression", "NonZero", "OneHot", "OneHotEncoder", "QLinearConv", "QLinearMatMul",
+    "QuantizeLinear", "Range", "Round", "Shrink", "Sign", "SVMClassifier", "ThresholdedRelu", "TopK",
+    "TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor", "Unique",
+})
+"""Operators whose result jumps: the least noise in their float inputs may change what comes out altogether.
+
+``Cast`` to anything but a float is one more.
+"""
+
+RANDOM = frozenset({
+    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+})
+"""Operators that draw numbers of their own."""
+
+CONTROL_INPUTS: dict[str, frozenset[int]] = {
+    "CenterCropPad": frozenset({1}), "Col2Im": frozenset({1, 2}), "ConstantOfShape": frozenset({0}),
+    "CumSum": frozenset({1}), "DFT": frozenset({1, 2}), "Expand": frozenset({1}), "GRU": frozenset({4}),
+    "LSTM": frozenset({4}), "Loop": frozenset({0}), "NonMaxSuppression": frozenset({2, 3, 4}),
+    "OneHot": frozenset({1}), "Pad": frozenset({1, 3}), "RNN": frozenset({4}), "Range": frozenset({0, 1, 2}),
+    "ReduceSum": frozenset({1}), "Reshape": frozenset({1}), "Resize": frozenset({1, 2, 3}),
+    "ReverseSequence": frozenset({1}), "STFT": frozenset({1, 3}), "Slice": frozenset({1, 2, 3, 4}),
+    "Split": frozenset({1}), "Squeeze": frozenset({1}), "Tile": frozenset({1}), "TopK": frozenset({1}),
+    "Unsqueeze": frozenset({1}), "Upsample": frozenset({1}),
+}
+"""Inputs that say how large a result is, or where to cut: they stay exact, with all that they come from."""
+# fmt: on
+
+UNITS: dict[str, float] = {
+    "Acos": 2,
+    "Acosh": 2,
+    "Asin": 2,
+    "Asinh": 2,
+    "Atan": 2.5,
+    "Atanh": 2.5,
+    "Celu": 2,
+    "Cos": 2,
+    "Cosh": 2,
+    "Div": 1.25,
+    "Elu": 2,
+    "Erf": 4,
+    "Exp": 1.5,
+    "Gelu": 4,
+    "Log": 1.5,
+    "Mish": 4,
+    "Pow": 4,
+    "Reciprocal": 1.25,
+    "Selu": 2,
+    "Sigmoid": 2.5,
+    "Sin": 2,
+    "Sinh": 2,
+    "Softplus": 2.5,
+    "Swish": 2.5,
+    "Tan": 2.5,
+    "Tanh": 2.5,
+}
+"""Half-width of an operator's own error in unit roundoffs, where it is not 1."""

@@ -1,0 +1,297 @@
+"""A model in which every rounding is drawn by lot: noise after each operator that rounds.
+
+An operator's result ``y`` becomes ``y + y * r * a``: ``r`` is drawn uniformly from ``[-h, h]`` anew in each run,
+``a`` is a further input of the model. What is constant, or says how large something is, stays exact.
+"""
+
+import random
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from harness.corpus.noise.operators import CONTROL_INPUTS, DISCONTINUOUS, EXACT, RANDOM, UNITS
+from harness.corpus.noise.tensor_types import (
+    COMPUTED,
+    NUMBERS,
+    declared_sizes,
+    declared_types,
+    result_types,
+)
+from harness.corpus.noise.terms import Dims, terms_of
+from harness.corpus.schema_types import bodies, domain_of
+
+if TYPE_CHECKING:
+    import onnx
+
+UNIT_ROUNDOFF: dict[str, float] = {
+    "float32": 2.0**-24,
+    "float16": 2.0**-11,
+    "bfloat16": 2.0**-8,
+    "int8": 2.0**-8,
+}
+"""Precision -> largest relative error of one rounding; of int8 as a part of the largest element."""
+
+ACCUMULATED, SUMMED = 0.5, 0.42
+"""Half-widths of the noise of a sum of n terms, in ``sqrt(n)`` unit roundoffs: on its terms, and on the sum.
+
+A sum that grows term by term rounds each partial sum. With rounding errors of zero mean and a root mean square of
+0.42 unit roundoffs (uniform within half a unit in the last place, the significand spread logarithmically), terms
+of variance ``s^2`` and mean ``m`` leave an error of variance ``0.42^2 u^2 n^2 (s^2 / 2 + n m^2 / 3)``. Noise of
+half-width ``h`` has a root mean square of ``h / sqrt(3)``: the first addend is noise on each term of
+``0.42 sqrt(3 n / 2) u``, the second is noise on the sum of ``0.42 sqrt(n) u``.
+"""
+
+BOUNDS = {"tensor(float16)": 2.0**12}
+"""Type -> absolute value from which on noise does not grow any more, lest the largest number overflows."""
+
+BOUND = 2.0**100
+"""The same for all others."""
+
+CLIP_BY_INPUTS = 11
+"""Opset from which on the bounds of Clip are inputs."""
+
+AMPLITUDE = "ep_harness.noise_amplitude"
+FLOAT, DOUBLE = "tensor(float)", "tensor(double)"
+SIZES = frozenset({"Shape", "Size"})
+OWN, KNOWN = frozenset({"", "ai.onnx.ml"}), frozenset({"", "ai.onnx.ml", "com.microsoft"})
+"""Domains of ONNX itself, and those whose operators are known here."""
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """What was put into a model.
+
+    Attributes:
+        sites: Places with noise.
+        jumps: Operators with jumps whose inputs carry noise.
+    """
+
+    sites: int
+    jumps: frozenset[str]
+
+
+def add_noise(model: "onnx.ModelProto", precision: str) -> Written:
+    """Put noise into a model in place; it has ``AMPLITUDE``, a float32 scalar, as a further input then.
+
+    Args:
+        model: One without functions of its own.
+        precision: A key of ``UNIT_ROUNDOFF``.
+    """
+    import onnx
+
+    writer = _Writer(precision, {domain_of(one): one.version for one in model.opset_import})
+    writer.graph(model.graph, _Scope({}, {}, set(), set()), main=True)
+    for bound in sorted(writer.bounds):
+        model.graph.initializer.append(onnx.helper.make_tensor(_bound(bound), NUMBERS[FLOAT], [], [bound]))
+    model.graph.input.append(onnx.helper.make_tensor_value_info(AMPLITUDE, NUMBERS[FLOAT], []))
+    return Written(sites=writer.sites, jumps=frozenset(writer.jumps))
+
+
+class _Scope:
+    """What is known of the tensors that a node may read.
+
+    Args:
+        types: Name -> type.
+        sizes: Name -> sizes.
+        exact: Constants, and what says how large something is.
+        noisy: What carries noise.
+    """
+
+    def __init__(
+        self, types: dict[str, str], sizes: dict[str, Dims], exact: set[str], noisy: set[str]
+    ) -> None:
+        self.types = types
+        self.sizes = sizes
+        self.exact = exact
+        self.noisy = noisy
+
+    def within(self, graph: "onnx.GraphProto") -> "_Scope":
+        """The scope of a graph that sees this one."""
+        constants = {weight.name for weight in graph.initializer}
+        constants |= {sparse.values.name for sparse in graph.sparse_initializer}
+        return _Scope(
+            self.types | declared_types(graph),
+            self.sizes | declared_sizes(graph),
+            self.exact | constants | _held(graph),
+            set(self.noisy),
+        )
+
+    def is_float(self, name: str) -> bool:
+        """Whether operators compute in what it is."""
+        return self.types.get(name) in COMPUTED
+
+
+class _Writer:
+    """One walk over a model, in the order of its nodes, which ONNX keeps topological."""
+
+    def __init__(self, precision: str, opsets: Mapping[str, int]) -> None:
+        self.precision = precision
+        self.opsets = opsets
+        self.sites = 0
+        self.jumps: set[str] = set()
+        self.bounds: set[float] = set()
+        # Streams of seeds in a row resemble each other in the generator of the CPU EP.
+        self.seeds = random.Random(0)  # noqa: S311 - nothing is secret here
+
+    def graph(self, graph: "onnx.GraphProto", outside: _Scope, *, main: bool = False) -> Mapping[str, str]:
+        """Rewrite one graph; the types of its tensors."""
+        scope = outside.within(graph)
+        nodes: list[onnx.NodeProto] = []
+        renamed: dict[str, str] = {}
+        if not main:
+            # What a loop carries is noisy from the second iteration on.
+            scope.noisy.update(port.name for port in graph.input)
+        elif self.precision != "float32":
+            for port in graph.input:
+                if scope.is_float(port.name) and port.name not in scope.exact:
+                    fresh = renamed[port.name] = f"{port.name}.ep_harness.rounded"
+                    kind = scope.types[fresh] = scope.types[port.name]
+                    scope.noisy.add(fresh)
+                    nodes += self.noise(port.name, fresh, kind, self.width(kind))
+        for node in graph.node:
+            for index, name in enumerate(node.input):
+                node.input[index] = renamed.get(name, name)
+            nodes += self.node(node, scope)
+        del graph.node[:]
+        graph.node.extend(nodes)
+        return scope.types
+
+    def node(self, node: "onnx.NodeProto", scope: _Scope) -> "Iterator[onnx.NodeProto]":
+        """What stands in a node's place."""
+        inner = [self.graph(body, scope) for body in bodies(node)]
+        for name, kind in result_types(node, self.opsets, scope.types, inner):
+            scope.types[name] = scope.types.get(name) or kind
+        fed = {name for name in node.input if name}
+        results = [name for name in node.output if name]
+        constant = not inner and node.op_type not in RANDOM and fed <= scope.exact
+        if constant or node.op_type in SIZES or (results and scope.exact.issuperset(results)):
+            scope.exact.update(results)
+            yield node
+            return
+        if _jumps(node) and any(scope.is_float(name) for name in fed & scope.noisy):
+            self.jumps.add(node.op_type)
+        if inner or fed & scope.noisy:
+            scope.noisy.update(results)
+        if inner or _is_exact(node):
+            yield node
+            return
+        terms = terms_of(node, [scope.sizes.get(name) for name in node.input])
+        yield from self.operand(node, scope, terms)
+        floats = [name for name in results if scope.is_float(name)]
+        for index, name in enumerate(node.output):
+            if name in floats:
+                node.output[index] = f"{name}.ep_harness.exact"
+        yield node
+        for name in floats:
+            kind = scope.types[name]
+            width = _both(self.units(node) * self.width(kind), SUMMED * COMPUTED[FLOAT] * terms**0.5)
+            yield from self.noise(f"{name}.ep_harness.exact", name, kind, width)
+            scope.noisy.add(name)
+
+    def operand(self, node: "onnx.NodeProto", scope: _Scope, terms: float) -> "Iterator[onnx.NodeProto]":
+        """Noise on the first operand that varies: of the sum that is made of it, and of roundings within.
+
+        What an operator rounds inside (a mean before it is subtracted, an argument that is reduced) counts as a
+        rounding of its operand; where that has just been rounded, once is enough. At coarser precisions than
+        float32 it stands for the rounding of the other operand, the weights.
+        """
+        control = CONTROL_INPUTS.get(node.op_type, frozenset())
+        for index, name in enumerate(node.input):
+            if not scope.is_float(name) or name in scope.exact or index in control:
+                continue
+            kind = scope.types[name]
+            within = 0.0 if name in scope.noisy and self.precision == "float32" else self.width(kind)
+            width = _both(within, ACCUMULATED * COMPUTED[FLOAT] * terms**0.5)
+            if width:
+                node.input[index] = f"{name}.ep_harness.operand.{self.sites}"
+                yield from self.noise(name, node.input[index], kind, width)
+            return
+
+    def units(self, node: "onnx.NodeProto") -> float:
+        """Unit roundoffs that an operator's own error may have; coarser precisions hide most of it."""
+        units = UNITS.get(node.op_type, 1.0)
+        return units if self.precision == "float32" else min(units, 2.0)
+
+    def width(self, kind: str) -> float:
+        """Half-width of the noise of one rounding; what is narrower than the precision rounds in its own way."""
+        unit = UNIT_ROUNDOFF[self.precision]
+        return unit if kind == DOUBLE else max(unit, COMPUTED[kind])
+
+    def noise(self, source: str, result: str, kind: str, width: float) -> "Iterator[onnx.NodeProto]":
+        """Nodes that make a noisy tensor of another.
+
+        Args:
+            source: Name of the one.
+            result: Name of the other.
+            kind: Type of both.
+            width: Half-width of the noise, relative to each element; of int8, to the largest.
+        """
+        from onnx.helper import make_node
+
+        stem = f"{result}.{self.sites}"
+        self.sites += 1
+        wide = source
+        if kind != FLOAT:
+            wide = f"{stem}.wide"
+            yield make_node("Cast", [source], [wide], to=NUMBERS[FLOAT])
+        scale = f"{stem}.scale"
+        yield self.clip(wide, scale, BOUNDS.get(kind, BOUND))
+        if self.precision == "int8":
+            yield make_node("Abs", [scale], [f"{stem}.abs"])
+            scale = f"{stem}.largest"
+            yield make_node("ReduceMax", [f"{stem}.abs"], [scale], keepdims=0)
+        drawn, amplified, noise = f"{stem}.drawn", f"{stem}.amplified", f"{stem}.noise"
+        seed = float(self.seeds.randrange(1 << 24))
+        low_high = {"low": -width, "high": width}
+        yield make_node("RandomUniformLike", [wide], [drawn], dtype=NUMBERS[FLOAT], seed=seed, **low_high)
+        yield make_node("Mul", [drawn, AMPLITUDE], [amplified])
+        yield make_node("Mul", [amplified, scale], [noise])
+        if kind == FLOAT:
+            yield make_node("Add", [source, noise], [result])
+        elif kind == DOUBLE:  # the noise is float32, the sum must not be
+            yield make_node("Cast", [noise], [f"{stem}.double"], to=NUMBERS[DOUBLE])
+            yield make_node("Add", [source, f"{stem}.double"], [result])
+        else:
+            yield make_node("Add", [wide, noise], [f"{stem}.sum"])
+            yield make_node("Cast", [f"{stem}.sum"], [result], to=NUMBERS[kind])
+
+    def clip(self, source: str, result: str, bound: float) -> "onnx.NodeProto":
+        """What noise grows with: infinity keeps its place, and so does the number that masks are made of."""
+        from onnx.helper import make_node
+
+        if self.opsets.get("", 1) < CLIP_BY_INPUTS:
+            return make_node("Clip", [source], [result], min=-bound, max=bound)
+        self.bounds |= {bound, -bound}
+        return make_node("Clip", [source, _bound(-bound), _bound(bound)], [result])
+
+
+def _both(left: float, right: float) -> float:
+    """The half-width of the sum of two independent noises."""
+    return float((left**2 + right**2) ** 0.5)
+
+
+def _bound(number: float) -> str:
+    return f"ep_harness.bound.{number:g}"
+
+
+def _is_exact(node: "onnx.NodeProto") -> bool:
+    if domain_of(node) not in KNOWN or node.op_type.startswith("QLinear"):
+        return True
+    return node.op_type in EXACT
+
+
+def _jumps(node: "onnx.NodeProto") -> bool:
+    if node.op_type in {"Cast", "CastLike"}:
+        return any(one.name == "to" and one.i not in NUMBERS.values() for one in node.attribute)
+    return node.op_type in DISCONTINUOUS or node.op_type.startswith("QLinear")
+
+
+def _held(graph: "onnx.GraphProto") -> set[str]:
+    """Tensors that sizes come from; what reads the size of a tensor does not care for its values."""
+    held: set[str] = set()
+    for node in reversed(graph.node):
+        control = CONTROL_INPUTS.get(node.op_type, frozenset())
+        held.update(name for index, name in enumerate(node.input) if index in control)
+        if node.op_type not in SIZES and held.intersection(node.output):
+            held.update(node.input)
+    return held - {""}

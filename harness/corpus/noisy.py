@@ -1,0 +1,148 @@
+"""A case whose model draws every rounding by lot: what the CPU provider makes of it shows the model's noise."""
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from harness.core.value import Tensor
+from harness.corpus.cache import cache_root, fill_once
+from harness.corpus.case import Case
+from harness.corpus.data_sets import DataSet
+from harness.corpus.errors import blame
+from harness.corpus.model_file import parse_model, read_model_file
+from harness.corpus.noise.operators import RANDOM
+from harness.corpus.noise.rewrite import AMPLITUDE, add_noise
+from harness.corpus.port import Port, ValueType
+from harness.corpus.scenario import Inapplicable
+
+if TYPE_CHECKING:
+    import onnx
+
+FORMAT = 1
+"""Rises when the noise changes although no model does."""
+
+SAMPLES = 8
+"""Draws at each amplitude."""
+
+SMOOTH = (16.0,)
+"""Amplitudes for models without jumps at float32: well above the rounding of float32 that is there already."""
+
+JUMPING = (1.0, 4.0)
+"""Amplitudes for models with jumps: what happens does not grow with the amplitude, so 1 has to be among them."""
+
+COARSE = (1.0,)
+"""Amplitudes at coarser precisions, whose noise is far above that of float32."""
+
+OLDEST_OPSET = 7
+"""Earlier operators do not broadcast by themselves."""
+
+MODEL, AMPLITUDES = "model.onnx", "amplitudes.json"
+
+
+def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
+    """The case with a model that adds noise; the CPU provider runs it like any other.
+
+    Each data set of the case becomes ``1 + N`` data sets: one without noise, and N with. The model is written
+    to the cache, once; ``noisy_entry`` says where.
+
+    Args:
+        case: As it is run plainly.
+        precision: A key of ``UNIT_ROUNDOFF``: whose roundings are to be drawn.
+
+    Raises:
+        ModelError: The model is broken, or has gone.
+        UsageError: The cache cannot be written.
+    """
+    if drawn := sorted(RANDOM & case.facts.op_types.keys()):
+        return Inapplicable(f"the model draws random numbers: {', '.join(drawn)}")
+    if case.facts.opsets.get("ai.onnx", OLDEST_OPSET) < OLDEST_OPSET:
+        return Inapplicable(f"the model is of an opset before {OLDEST_OPSET}")
+    entry = noisy_entry(case, precision)
+
+    def build(folder: Path) -> None:
+        with blame(case.model_path):
+            _build(case, precision, folder)
+
+    fill_once(entry, build)
+    amplitudes = msgspec.json.decode((entry / AMPLITUDES).read_bytes(), type=tuple[float, ...])
+    if not amplitudes:
+        return Inapplicable("no operator of the model rounds floats")
+    home = case.model_path.parent
+    number = ValueType(kind="tensor", dtype="float32", shape=())
+    digest = hashlib.sha256(f"noise {precision} {FORMAT} {SAMPLES} {amplitudes} {case.digest}".encode())
+    return msgspec.structs.replace(
+        case,
+        model_path=entry / MODEL,
+        external=tuple(entry / file.relative_to(home) for file in case.external),
+        ports=(*case.ports, Port(name=AMPLITUDE, type=number)),
+        data_sets=tuple(
+            DataSet(
+                name=f"{data_set.name}-noise-{amplitude:g}-{index}",
+                inputs=(*data_set.inputs, (AMPLITUDE, _scalar(amplitude))),
+            )
+            for data_set in case.data_sets
+            for amplitude in (0.0, *amplitudes)
+            for index in range(SAMPLES if amplitude else 1)
+        ),
+        digest=digest.hexdigest(),
+    )
+
+
+def noisy_entry(case: Case, precision: str) -> Path:
+    """Where the model with noise lies; once its results are known, it is not needed any more."""
+    return cache_root() / "noise" / f"{case.digest}-{precision}-v{FORMAT}"
+
+
+def amplitudes_of(noisy: Case) -> tuple[float, ...]:
+    """The amplitude of each data set of a case from ``noisy_case``, in their order."""
+    found = (dict(data_set.inputs)[AMPLITUDE] for data_set in noisy.data_sets)
+    return tuple(float(value.array) for value in found if isinstance(value, Tensor))
+
+
+def _scalar(number: float) -> Tensor:
+    return Tensor(dtype="float32", array=np.array(number, np.float32))
+
+
+def _build(case: Case, precision: str, folder: Path) -> None:
+    model = parse_model(read_model_file(case.model_path))
+    _set_sizes(model, case)
+    written = add_noise(model, precision)
+    _forget_sizes(model)
+    (folder / MODEL).write_bytes(model.SerializeToString())
+    for file in case.external:
+        _beside(file, folder / file.relative_to(case.model_path.parent))
+    amplitudes = (COARSE if precision != "float32" else SMOOTH) if not written.jumps else JUMPING
+    (folder / AMPLITUDES).write_bytes(msgspec.json.encode(amplitudes if written.sites else ()))
+
+
+def _set_sizes(model: "onnx.ModelProto", case: Case) -> None:
+    """Declare the inputs as large as those of the first data set: how many terms sums have depends on it."""
+    import onnx
+
+    inputs = dict(case.data_sets[0].inputs)
+    for port in model.graph.input:
+        value = inputs.get(port.name)
+        if isinstance(value, Tensor) and port.type.HasField("tensor_type"):
+            sizes = [onnx.TensorShapeProto.Dimension(dim_value=size) for size in value.array.shape]
+            port.type.tensor_type.shape.CopyFrom(onnx.TensorShapeProto(dim=sizes))
+
+
+def _forget_sizes(model: "onnx.ModelProto") -> None:
+    """Declare nothing about sizes: those of the first data set need not be those of the next."""
+    del model.graph.value_info[:]
+    for port in (*model.graph.input, *model.graph.output):
+        if port.name != AMPLITUDE and port.type.HasField("tensor_type"):
+            port.type.tensor_type.ClearField("shape")
+
+
+def _beside(file: Path, copy: Path) -> None:
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(os.path.realpath(file), copy)
+    except OSError:  # another disk, or a file system without hard links
+        shutil.copyfile(file, copy)

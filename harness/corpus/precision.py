@@ -1,0 +1,103 @@
+"""Models once more at another precision, as converters have made them, in the cache.
+
+Converting takes onnxruntime, and converters crash and hang: a process that may die does it, see
+``harness.agent.precision``. Here lies what came of it, one folder for each model and precision.
+"""
+
+import functools
+import hashlib
+import importlib.metadata
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.core.errors import one_line
+from harness.corpus.cache import cache_root, fill_once
+from harness.corpus.case import Case
+from harness.corpus.data_sets import DataSet, hash_data_set
+from harness.corpus.errors import blame
+from harness.corpus.facts import model_facts
+from harness.corpus.model_file import parse_model
+from harness.corpus.scenario import Inapplicable
+
+FORMAT = 1
+"""Rises when converters are used in another way."""
+
+MODEL, REASON = "model.onnx", "does_not_apply.txt"
+
+
+def precision_entry(case: Case, precision: str) -> Path:
+    """Where a model at a precision lies in the cache, or why there is none, once that is known.
+
+    Args:
+        case: The model as it came; its inputs count, for some converters calibrate on them.
+        precision: A key of ``harness.core.precision.CONVERSIONS``.
+    """
+    return cache_root() / "precision" / precision / f"{case.digest}-{_converters()}"
+
+
+def precision_case(case: Case, precision: str) -> Case | Inapplicable | None:
+    """A case with its model at a precision.
+
+    Returns:
+        The same inputs for another model, without expected outputs; why there is no such model; or None
+        where nobody has tried to make it.
+
+    Raises:
+        ModelError: What lies in the cache is damaged.
+    """
+    entry = precision_entry(case, precision)
+    if (entry / REASON).is_file():
+        return Inapplicable((entry / REASON).read_text(encoding="utf-8"))
+    path = entry / MODEL
+    if not path.is_file():
+        return None
+    with blame(path):
+        content = path.read_bytes()
+        facts = model_facts(parse_model(content))
+    digest = hashlib.sha256(b"precision " + content)
+    data_sets = tuple(DataSet(name=one.name, inputs=one.inputs, expected=()) for one in case.data_sets)
+    for data_set in data_sets:
+        hash_data_set(digest, data_set)
+    return msgspec.structs.replace(
+        case, model_path=path, external=(), data_sets=data_sets, digest=digest.hexdigest(), facts=facts
+    )
+
+
+def keep_made(case: Case, precision: str, content: NDArray[np.uint8]) -> None:
+    """Take a converted model.
+
+    Args:
+        case: The model as it came.
+        precision: What it was converted to.
+        content: The serialized model.
+
+    Raises:
+        UsageError: The cache cannot be written.
+    """
+    fill_once(precision_entry(case, precision), lambda folder: content.tofile(folder / MODEL))
+
+
+def keep_declined(case: Case, precision: str, reason: str) -> None:
+    """Take why a model has no form at a precision, so that it is not tried in each run.
+
+    Raises:
+        UsageError: The cache cannot be written.
+    """
+    text = one_line(f"{precision} does not apply: {reason}")
+    fill_once(precision_entry(case, precision), lambda folder: _write(folder / REASON, text))
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+@functools.cache
+def _converters() -> str:
+    """What a converted model depends on besides the model: who converts it, as a part of a file's name."""
+    from harness.corpus.runtime_version import onnxruntime_version
+
+    versions = (onnxruntime_version(), *map(importlib.metadata.version, ("onnx", "onnx-ir")))
+    return hashlib.sha256(repr((FORMAT, versions)).encode()).hexdigest()[:12]

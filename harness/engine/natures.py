@@ -1,0 +1,120 @@
+"""What outputs of a case are besides numbers, with the values that tell."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from harness.core.draws import Bernoulli, Draw, Dropped, Multinomial, Normal, Uniform
+from harness.core.nature import Nature
+from harness.core.steps import Quantized
+from harness.core.ties import Chosen
+from harness.core.value import Array, Tensor, Value
+from harness.corpus.case import Case
+from harness.corpus.origins import ChosenFrom, DrawnBy, QuantizedWith
+from harness.engine.outcome import NamedValues
+
+
+def natures_of(
+    case: Case,
+    answers: Sequence[NamedValues],
+    *,
+    revealed: Sequence[NamedValues] = (),
+    steps: float = 0.0,
+    exact_inputs: bool = True,
+) -> tuple[Mapping[str, Nature], ...]:
+    """The natures of outputs by name, for each data set; only of those that are more than numbers.
+
+    Args:
+        case: The model and its inputs.
+        answers: The right outputs of each data set.
+        revealed: The same of the case that reveals what positions were chosen by; empty where nobody asked.
+        steps: Steps of a quantization that are granted.
+        exact_inputs: Whether providers get to see the inputs as they are, and do not round them.
+    """
+    if not case.facts.origins.known:
+        return ()
+    found = []
+    for index, answer in enumerate(answers):
+        inputs = dict(case.data_sets[index].inputs)
+        known = {**inputs, **dict(answer), **(dict(revealed[index]) if revealed else {})}
+        natures: dict[str, Nature] = {}
+        for name, origin in case.facts.origins.known.items():
+            nature: Nature | None
+            match origin:
+                case ChosenFrom():
+                    nature = _chosen(origin, known, exact_inputs=exact_inputs)
+                case QuantizedWith():
+                    nature = _quantized(origin, known.get(name), inputs, steps)
+                case DrawnBy():
+                    nature = _drawn(origin, inputs)
+            if nature is not None:
+                natures[name] = nature
+        found.append(natures)
+    return tuple(found)
+
+
+def draws(case: Case, natures: Sequence[Mapping[str, Nature]]) -> bool:
+    """Whether anything that a model computes depends on numbers drawn by lot."""
+    directly = any(isinstance(nature, Draw) for of_set in natures for nature in of_set.values())
+    return directly or bool(case.facts.origins.by_chance)
+
+
+def _chosen(origin: ChosenFrom, known: Mapping[str, Value], *, exact_inputs: bool) -> Chosen | None:
+    data = known.get(origin.data)
+    if not isinstance(data, Tensor):
+        return None
+    exact = exact_inputs and not origin.computed
+    return Chosen(op=origin.op, data=data, axis=origin.axis, exact=exact)
+
+
+def _quantized(
+    origin: QuantizedWith, answer: Value, inputs: Mapping[str, Value], steps: float
+) -> Quantized | None:
+    if not isinstance(answer, Tensor):
+        return None
+    if not (origin.scale or origin.values):
+        # A float8 is quantized, too, and its values lie on no even grid.
+        whole = answer.dtype.startswith(("int", "uint"))
+        return Quantized(scale=np.ones(()), granted=steps) if whole else None
+    scale = _array(inputs, origin.scale) if origin.scale else np.array(origin.values)
+    if scale is None or scale.ndim > 1 or not (np.isfinite(scale) & (scale != 0)).all():
+        return None
+    if scale.size != 1:
+        rank = answer.array.ndim
+        if not -rank <= origin.axis < rank or answer.array.shape[origin.axis] != scale.size:
+            return None
+        scale = scale.reshape([-1 if axis == origin.axis % rank else 1 for axis in range(rank)])
+    else:
+        scale = scale.reshape(())
+    return Quantized(scale=scale.astype(np.float64), granted=steps)
+
+
+def _drawn(origin: DrawnBy, inputs: Mapping[str, Value]) -> Draw | None:
+    parameters = dict(origin.parameters)
+    for key, name in origin.inputs.items():
+        given = _array(inputs, name)
+        if given is None or given.size != 1:
+            return None
+        parameters[key] = float(given.reshape(-1)[0])
+    match origin.op:
+        case "RandomUniform" | "RandomUniformLike":
+            return Uniform(low=parameters["low"], high=parameters["high"])
+        case "RandomNormal" | "RandomNormalLike":
+            return Normal(mean=parameters["mean"], scale=parameters["scale"])
+    data = _array(inputs, origin.data)
+    return None if data is None else _drawn_from(origin, data, parameters)
+
+
+def _drawn_from(origin: DrawnBy, data: Array, parameters: Mapping[str, float]) -> Draw | None:
+    if origin.op == "Bernoulli":
+        return Bernoulli(probabilities=data)
+    if origin.op == "Multinomial":
+        return Multinomial(logits=data)
+    ratio = parameters["ratio"]
+    drops = parameters.get("training", 0) != 0 and 0 < ratio < 1
+    return Dropped(data=data, ratio=ratio, mask=origin.mask) if drops else None
+
+
+def _array(values: Mapping[str, Value], name: str) -> Array | None:
+    value = values.get(name)
+    return value.array if isinstance(value, Tensor) and value.dtype != "string" else None

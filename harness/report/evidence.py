@@ -1,0 +1,64 @@
+"""What a cell's verdict rests on beside the comparison with the golden, in words."""
+
+from collections.abc import Iterator
+
+from harness.core.errors import one_line
+from harness.core.record import Adjudication, Noise, PrecisionError, Record
+from harness.report.figures import brief, multiple, plural, ratio
+
+_SHOWN = 4
+_CHARS = 600
+_NAME_CHARS = 80
+_NEARER = {"golden": "the golden is nearer", "ep": "the provider is nearer", "equal": "both are as near"}
+
+
+def evidence(record: Record) -> Iterator[tuple[str, str]]:
+    """``(label, text)`` pairs: rounding noise that is missing, precision, adjudication, repeats."""
+    if record.no_spread:
+        yield "Rounding noise", one_line(f"not known: {record.no_spread}", _CHARS)
+    costs = [
+        _cost(one_line(output.name, _NAME_CHARS), error)
+        for output in record.outputs
+        if (error := output.precision_error) is not None
+    ]
+    if costs:
+        yield "Cost of the precision", _listed(costs)
+    if record.adjudication:
+        yield "Nearer the truth", _listed([_adjudicated(each) for each in record.adjudication])
+    if record.repeats is not None:
+        repeats = record.repeats
+        results = "the same bits" if repeats.distinct == 1 else f"{repeats.distinct:,} different results"
+        apart = f", up to {brief(repeats.max_abs)} from the first" if repeats.max_abs else ""
+        wanted = "; equal bits are asked for" if repeats.bit_equal else ""
+        sessions = "one session" if repeats.sessions == 1 else f"each of {repeats.sessions:,} sessions"
+        where = f"{plural(repeats.runs, 'run')} in {sessions}"
+        yield "Repeats", f"{where}: {results}{apart}{wanted}"
+
+
+def noise_words(noise: Noise | None) -> str:
+    """``1.23 × float32, 7.5 × in one element; like tf32``; empty where there is none."""  # noqa: RUF002
+    if noise is None:
+        return ""
+    like = f"; like {noise.like}" if noise.like and noise.like != noise.precision else ""
+    words = f"{multiple(noise.rms)} {noise.precision}, {multiple(noise.max)} in one element{like}"
+    return one_line(words, _CHARS)
+
+
+def _cost(name: str, error: PrecisionError) -> str:
+    if error.cpu_error is None:
+        cpu = "; the CPU EP has no answer"
+    else:
+        quotient = "" if error.ratio is None else f", ratio {ratio(error.ratio)}"
+        cpu = f"; the CPU EP's {brief(error.cpu_error)}{quotient}"
+    return f"{name}: error {brief(error.error)} against the model as it came{cpu}"
+
+
+def _adjudicated(found: Adjudication) -> str:
+    name, by = one_line(found.output, _NAME_CHARS), one_line(found.by, _NAME_CHARS)
+    figures = f"golden {brief(found.golden)}, provider {brief(found.ep)}"
+    return f"{name}: {_NEARER[found.nearer]}, by {by}: {figures}"
+
+
+def _listed(words: list[str]) -> str:
+    more = [f"{len(words) - _SHOWN:,} more outputs"] if len(words) > _SHOWN else []
+    return one_line("; ".join(words[:_SHOWN] + more), _CHARS)

@@ -1,0 +1,146 @@
+"""How far each lane's results lie from their goldens, in multiples of the rounding noise of their models."""
+
+import heapq
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from itertools import chain
+
+import msgspec
+
+from harness.core.record import Noise, Record
+from harness.core.spread import DEFAULT_LIMITS
+from harness.core.verdict import Family, Verdict
+from harness.report.cell import ReportCell
+from harness.report.figures import Share, Spread, spread
+from harness.report.lane import Lane
+
+NEAR = 1 / DEFAULT_LIMITS.rms
+"""Below this multiple a result is far more precise than the precision whose noise it is held against."""
+
+SHOWN_FAR = 50
+"""How many of the cells farthest away are named."""
+
+SHOWN_FAR_OF_A_LANE = 5
+"""How many of them may be of one lane: one that computes in another precision would fill the list."""
+
+SCALE_DECADES = 2
+"""How many powers of ten the plot reaches to either side of 1."""
+
+
+class LaneNoise(msgspec.Struct, frozen=True, kw_only=True):
+    """Multiples of the noise over one lane's judged cells, each with its worst output.
+
+    Attributes:
+        lane: Which.
+        precision: Whose rounding makes the noise.
+        cells: Cells with a figure.
+        ratios: Root mean square of the error over that of the noise, of these cells.
+        above: Cells beyond the default limits: rounding alone does not explain them.
+        below: Cells with less than ``NEAR``.
+        like: ``(precision, cells)``: the precision that a cell's error is most like, the most frequent first.
+    """
+
+    lane: Lane
+    precision: str
+    cells: int
+    ratios: Spread
+    above: int
+    below: int
+    like: tuple[tuple[str, int], ...]
+
+    @property
+    def above_share(self) -> Share:
+        """Cells beyond the default limits, of those with a figure."""
+        return Share(self.above, self.cells)
+
+    @property
+    def below_share(self) -> Share:
+        """Cells that are far more precise, of those with a figure."""
+        return Share(self.below, self.cells)
+
+
+class FarCell(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell whose error rounding alone does not explain.
+
+    Attributes:
+        cell: Its id.
+        href: Where its details stand; may be empty.
+        noise: Of its worst output.
+        verdict: Its verdict.
+    """
+
+    cell: str
+    href: str
+    noise: Noise
+    verdict: Verdict
+
+
+def worst_noise(record: Record) -> Noise | None:
+    """Of the output that is farthest beyond the default limits; None where no output has any."""
+    found = [output.noise for output in record.outputs if output.noise is not None]
+    return max(found, key=_excess, default=None)
+
+
+def lane_noise(lane: Lane, records: Iterable[Record]) -> tuple[LaneNoise, ...]:
+    """Measure one lane, once for each precision of the noise; the one with the most cells first.
+
+    What the CPU computed in the provider's place does not count, nor what is exact: it has no figure.
+    """
+    found: dict[str, list[Noise]] = defaultdict(list)
+    for record in records:
+        noise = worst_noise(record)
+        if noise is not None and _is_the_providers(record):
+            found[noise.precision].append(noise)
+    rows = [_row(lane, precision, its) for precision, its in found.items()]
+    return tuple(sorted(rows, key=lambda row: (-row.cells, row.precision)))
+
+
+def farthest(cells: Iterable[ReportCell]) -> tuple[FarCell, ...]:
+    """The cells beyond the default limits, the farthest first."""
+    by_lane: dict[Lane, list[tuple[Noise, ReportCell]]] = defaultdict(list)
+    for cell in cells:
+        noise = worst_noise(cell.record)
+        if noise is not None and _excess(noise) > 1 and _is_the_providers(cell.record):
+            by_lane[cell.lane].append((noise, cell))
+    tops = (heapq.nlargest(SHOWN_FAR_OF_A_LANE, its, key=_by_excess) for its in by_lane.values())
+    top = heapq.nlargest(SHOWN_FAR, chain.from_iterable(tops), key=_by_excess)
+    return tuple(
+        FarCell(cell=cell.record.cell, href=cell.href, noise=noise, verdict=cell.record.verdict)
+        for noise, cell in top
+    )
+
+
+def on_log_scale(ratio: float) -> float:
+    """Where a multiple lies on the plot, in percent of its width; 1 lies in the middle."""
+    decades = math.log10(ratio) if ratio > 0 else -math.inf
+    return round(50 + 50 * min(max(decades / SCALE_DECADES, -1.0), 1.0), 2)
+
+
+def _is_the_providers(record: Record) -> bool:
+    judged = record.verdict.family is Family.PASSED or record.verdict is Verdict.MISMATCH
+    return judged and record.placement is not None and record.placement.ep_nodes > 0
+
+
+def _excess(noise: Noise) -> float:
+    return max(noise.rms / DEFAULT_LIMITS.rms, noise.max / DEFAULT_LIMITS.max)
+
+
+def _by_excess(found: tuple[Noise, ReportCell]) -> float:
+    return _excess(found[0])
+
+
+def _row(lane: Lane, precision: str, found: list[Noise]) -> LaneNoise:
+    ratios = [noise.rms for noise in found]
+    summary = spread(ratios)
+    if summary is None:
+        raise ValueError("a row takes one figure at least")
+    return LaneNoise(
+        lane=lane,
+        precision=precision,
+        cells=len(found),
+        ratios=summary,
+        above=sum(_excess(noise) > 1 for noise in found),
+        below=sum(ratio < NEAR for ratio in ratios),
+        like=tuple(Counter(noise.like for noise in found if noise.like).most_common()),
+    )

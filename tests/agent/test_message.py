@@ -1,0 +1,86 @@
+"""Messages as bytes: what arrives, and what is none."""
+
+import mmap
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.agent.message import BYTES, pack, unpack
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_what_a_message_is_made_of_arrives(value: Any) -> None:
+    assert unpack(pack({"value": value})) == {"value": value}
+
+
+def test_a_message_is_a_tuple_and_what_is_in_it_lists() -> None:
+    mapping = mmap.mmap(-1, 4)
+    mapping[:] = b"abcd"
+    assert unpack(pack(("job", 1, (memoryview(b"xy"), mapping)))) == ("job", 1, [b"xy", b"abcd"])
+
+
+def test_numbers_that_json_lacks_arrive() -> None:
+    assert repr(unpack(pack([float("nan"), float("inf"), -0.0]))) == "(nan, inf, -0.0)"
+
+
+@pytest.mark.parametrize("named", [{BYTES: 1}, {BYTES: [0, 0], "Relu": 1}])
+def test_a_name_may_be_the_one_that_stands_for_bytes(named: dict[str, Any]) -> None:
+    assert unpack(pack({"ep_ops": named, "data": b"1"})) == {"ep_ops": named, "data": b"1"}
+
+
+@pytest.mark.parametrize("odd", [np.float32(1), object(), {1, 2}])
+def test_what_no_message_is_made_of_is_refused(odd: Any) -> None:
+    with pytest.raises(TypeError, match="nothing that a message is made of"):
+        pack(["result", odd])
+
+
+def framed(text: bytes) -> bytes:
+    return len(text).to_bytes(8, "little") + text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"hello\n",
+        b"a library says hello\n" * 100,
+        framed(b'["phase", 0'),
+        framed(b'{"name": "\xff"}'),
+        framed(b'["\\ud800"]'),
+        framed(b'["\\uDfff", "\\\\ud800"]'),
+        framed(b'{"\\u0000bytes": ["a", 1]}'),
+        framed(b'{"\\u0000bytes": [1]}'),
+        framed(b"[" * 200_000),
+        framed(b"9" * 10_000),
+        "a text",
+        7,
+        ["phase", 0, "run"],
+        None,
+    ],
+)
+def test_what_cannot_be_read_is_no_message(content: Any) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - whatever json says of it
+        unpack(content)
+
+
+def test_two_halves_of_a_character_are_one() -> None:
+    content = framed(b'["\\ud83d\\ude00", "\\\\ud800"]')
+    assert unpack(content) == ("\U0001f600", "\\ud800")
+
+
+@given(st.binary(max_size=64))
+def test_no_bytes_are_too_strange(content: bytes) -> None:
+    for one in (content, framed(content)):
+        try:
+            unpack(one)
+        except ValueError:
+            continue

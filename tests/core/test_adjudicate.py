@@ -1,0 +1,234 @@
+"""Who is nearer to the truth; and that no faulty result finds an excuse."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.core.adjudicate import Named, Witness, adjudicate, rule
+from harness.core.compare import compare_all
+from harness.core.record import Adjudication
+from harness.core.tolerance import Tolerance, default_tolerance
+from harness.core.value import Map, Value, tensor
+from harness.core.value import Sequence as Items
+
+RANDOM = np.random.default_rng(5)
+TRUTH = RANDOM.normal(size=1000)
+BY = "float64"
+
+
+def table(dtype: str) -> Tolerance:
+    return default_tolerance(dtype, "float32")
+
+
+def one(array: Any, dtype: type = np.float32) -> list[tuple[str, Value]]:
+    return [("y", tensor(np.asarray(array).astype(dtype)))]
+
+
+def nearer(truth: Named, golden: Named, actual: Named) -> Adjudication | None:
+    found = adjudicate(truth, golden, actual, table, BY)
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def noise(size: float) -> Any:
+    return TRUTH * (1 + size * RANDOM.uniform(-1, 1, TRUTH.shape))
+
+
+def test_distances_are_relative_root_mean_squares() -> None:
+    row = nearer(one([3.0, 4.0], np.float64), one([3.0, 4.5]), one([3.0, 4.0]))
+    assert row == Adjudication(output="y", by=BY, golden=pytest.approx(0.1), ep=0.0, nearer="ep")
+
+
+@pytest.mark.parametrize(
+    ("golden", "ep", "who"),
+    [(1e-3, 1e-4, "ep"), (1e-4, 1e-3, "golden"), (1e-4, 1e-4, "equal"), (1e-4, 1.5e-4, "equal")],
+)
+def test_the_nearer_one_is_clearly_so(golden: float, ep: float, who: str) -> None:
+    row = nearer(one(TRUTH, np.float64), one(noise(golden)), one(noise(ep)))
+    assert row is not None
+    assert row.nearer == who
+
+
+def test_one_bad_element_is_not_made_up_for_by_many_good_ones() -> None:
+    wrong = TRUTH.copy()
+    smallest = np.abs(TRUTH).argmin()
+    wrong[smallest] *= 1.5
+    row = nearer(one(TRUTH, np.float64), one(noise(1e-4)), one(wrong))
+    assert row is not None
+    assert row.ep < row.golden / 2
+    assert row.nearer == "equal"
+
+
+def test_integers_have_one_right_answer() -> None:
+    truth, off = one([7, 8, 9], np.int64), one([7, 8, 8], np.int64)
+    assert [row.nearer for row in adjudicate(truth, off, truth, table, BY)] == ["ep"]
+    assert [row.nearer for row in adjudicate(truth, truth, off, table, BY)] == ["golden"]
+    worse = one([0, 0, 0], np.int64)
+    assert [row.nearer for row in adjudicate(truth, worse, off, table, BY)] == ["equal"]
+
+
+@pytest.mark.parametrize(
+    ("truth", "golden", "actual"),
+    [
+        ([1e39], [np.inf], [3.4e38]),  # what saturates is not excused by what float64 can hold
+        ([1.0, 2.0], [np.nan, 2.0], [1.0, 2.0]),
+        ([0.0], [1e-3], [0.0]),
+        ([0.0], [0.0], [1e-3]),
+        ([np.nan], [np.nan], [1.0]),
+        ([1.0, 2.0], [1.0, 2.0], [[1.0, 2.0]]),
+        ([1.0, 2.0], [1.0], [1.0, 2.0]),
+        ([], [], []),
+    ],
+)
+def test_what_has_no_distance_is_left_out(truth: Any, golden: Any, actual: Any) -> None:
+    found = adjudicate(one(truth, np.float64), one(golden), one(actual), table, BY)
+    assert found == () or all(row.nearer == "equal" for row in found)
+
+
+def test_a_lost_nan_is_never_nearer() -> None:
+    truth, golden = one([np.nan, 1.0], np.float64), one([np.nan, 1.5])
+    row = nearer(truth, golden, one([0.0, 1.0]))
+    assert row is not None
+    assert (row.nearer, row.ep) == ("golden", 0.0)
+
+
+def test_types_texts_and_missing_outputs_are_left_out() -> None:
+    truth = one([1.0], np.float64)
+    assert adjudicate(truth, one([1.5]), one([1.0], np.float16), table, BY) == ()
+    texts: Named = [("y", tensor(np.array(["a"])))]
+    assert adjudicate(texts, texts, texts, table, BY) == ()
+    assert adjudicate([], one([1.0]), one([1.0]), table, BY) == ()
+    assert adjudicate([("y", None)], one([1.0]), one([1.0]), table, BY) == ()
+
+
+def test_parts_of_containers_are_told_apart() -> None:
+    def outputs(number: float, dtype: type) -> Named:
+        part = tensor(np.array([number], dtype))
+        keys = tensor(np.array([1], np.int64))
+        return [("s", Items(items=(part, part))), ("m", Map(keys=keys, values=part))]
+
+    rows = adjudicate(outputs(1, np.float64), outputs(1.5, np.float32), outputs(1, np.float32), table, BY)
+    assert [(row.output, row.nearer) for row in rows] == [
+        ("s[0]", "ep"),
+        ("s[1]", "ep"),
+        ("m.keys", "equal"),
+        ("m.values", "ep"),
+    ]
+
+
+# --- the rule ---
+
+
+@dataclasses.dataclass
+class Trial:
+    """A golden, what an EP computed, and what others say."""
+
+    golden: Any
+    actual: Any
+    truth: Any = None
+
+    def witness(self, name: str, says: Any, *, is_golden_again: bool = False) -> Witness:
+        return Witness(
+            name=name,
+            golden=compare_all(one(says), one(self.golden), table),
+            ep=compare_all(one(says), one(self.actual), table),
+            is_golden_again=is_golden_again,
+        )
+
+    def ruling(self, *witnesses: Witness) -> tuple[str, str]:
+        compared = compare_all(one(self.golden), one(self.actual), table)
+        assert compared.verdict
+        rows: Sequence[Adjudication] = ()
+        if self.truth is not None:
+            rows = adjudicate(one(self.truth, np.float64), one(self.golden), one(self.actual), table, BY)
+        found = rule(compared, witnesses, rows)
+        return found.disputed, found.note
+
+
+def test_without_witnesses_the_verdict_stands() -> None:
+    assert Trial(TRUTH, TRUTH * 1.1).ruling() == ("", "")
+
+
+def test_a_witness_that_agrees_with_the_ep_alone_disputes_the_golden() -> None:
+    trial = Trial(golden=TRUTH * 1.1, actual=noise(1e-6))
+    disputed, _ = trial.ruling(trial.witness("onnx.reference", TRUTH))
+    assert disputed.startswith("the EP agrees with onnx.reference, the golden does not: ")
+    assert " of 1,000 elements of 'y', by 0." in disputed
+
+
+def test_a_witness_that_agrees_with_the_golden_ends_it() -> None:
+    trial = Trial(golden=TRUTH, actual=TRUTH * 1.1, truth=TRUTH * 1.1)
+    confirms, sides = trial.witness("expected", noise(1e-6)), trial.witness("onnx.reference", TRUTH * 1.1)
+    assert trial.ruling(confirms, sides) == ("", "")
+    assert trial.ruling(sides, confirms)[0]
+
+
+def test_a_witness_alone_is_odd() -> None:
+    trial = Trial(golden=TRUTH, actual=TRUTH * 1.1)
+    assert trial.ruling(trial.witness("onnx.reference", -TRUTH)) == ("", "onnx.reference agrees with neither")
+
+
+def test_an_uncertain_golden_excuses_what_its_uncertainty_explains() -> None:
+    golden = noise(1e-3)
+    for actual, is_excused in ((noise(1e-3), True), (noise(0.5), False), (np.full(1000, np.nan), False)):
+        trial = Trial(golden, actual)
+        again = trial.witness("the CPU EP without optimizations", noise(1e-3), is_golden_again=True)
+        assert bool(trial.ruling(again)[0]) == is_excused
+    sure = trial.witness("the CPU EP without optimizations", golden, is_golden_again=True)
+    assert trial.ruling(sure) == ("", "")
+
+
+def test_a_result_nearer_to_float64_than_its_golden_is_excused() -> None:
+    disputed, _ = Trial(golden=noise(1e-2), actual=noise(1e-4), truth=TRUTH).ruling()
+    assert "output 'y' of the EP is nearer to float64 than the golden is: relative error " in disputed
+
+
+def test_float64_excuses_no_wrong_shape_and_no_wrong_nan() -> None:
+    nan = TRUTH.copy()
+    nan[0] = np.nan
+    assert Trial(golden=noise(1e-2), actual=nan, truth=TRUTH).ruling() == ("", "")
+    assert Trial(golden=nan, actual=TRUTH, truth=TRUTH).ruling() == ("", "")
+    assert Trial(golden=noise(1e-2), actual=TRUTH[None], truth=TRUTH).ruling() == ("", "")
+
+
+def test_outputs_that_did_not_fail_count_nothing() -> None:
+    good, bad = tensor(TRUTH.astype(np.float32)), tensor((TRUTH * 1.1).astype(np.float32))
+    golden: Named = [("a", good), ("b", good)]
+    actual: Named = [("a", bad), ("b", good)]
+    says: Named = [("a", good), ("b", bad)]
+    witness = Witness(name="w", golden=compare_all(says, golden, table), ep=compare_all(says, actual, table))
+    assert not rule(compare_all(golden, actual, table), [witness], ()).disputed
+
+
+FAULTS = {
+    "scaled": lambda y: y * 1.01,
+    "last tile": lambda y: np.where(np.arange(y.size) >= y.size - 8, y * 1.1, y),
+    "one element": lambda y: np.where(np.arange(y.size) == 3, y + 1, y),
+    "zeros": np.zeros_like,
+    "shifted": lambda y: np.roll(y, 1),
+    "saturated": lambda y: np.clip(y, -1, 1),
+    "negated": lambda y: -y,
+}
+
+
+@given(
+    name=st.sampled_from(sorted(FAULTS)),
+    noises=st.lists(st.floats(1e-8, 1e-6), min_size=3, max_size=3),
+    seed=st.integers(0, 1 << 30),
+)
+def test_no_planted_fault_is_excused(name: str, noises: list[float], seed: int) -> None:
+    random = np.random.default_rng(seed)
+    truth = random.normal(size=200)
+    golden, again, result = (truth * (1 + size * random.uniform(-1, 1, truth.shape)) for size in noises)
+    trial = Trial(golden=golden, actual=FAULTS[name](result), truth=truth)
+    witnesses = (
+        trial.witness("onnx.reference", truth),
+        trial.witness("again", again, is_golden_again=True),
+    )
+    for heard in (witnesses, witnesses[1:], ()):
+        assert trial.ruling(*heard)[0] == ""

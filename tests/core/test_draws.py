@@ -1,0 +1,129 @@
+"""Outputs drawn by lot: what is a sample of a distribution, and what is none."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.core.compare import compare
+from harness.core.draws import (
+    Bernoulli,
+    Draw,
+    Dropped,
+    Multinomial,
+    Normal,
+    Uniform,
+    name_of,
+    sampled,
+)
+from harness.core.tolerance import EXACT
+from harness.core.value import DTYPES, Tensor, tensor
+from harness.core.verdict import Verdict
+
+UNIFORM = Uniform(low=-2.0, high=6.0)
+NORMAL = Normal(mean=3.0, scale=0.5)
+CHANCES = np.linspace(0, 1, 4000)
+LOGITS = np.log(np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]))
+DATA = np.linspace(-3, 3, 4001, dtype=np.float32)
+
+
+def draw(nature: Draw, size: int, seed: int) -> np.ndarray[Any, Any]:
+    random = np.random.default_rng(seed)
+    match nature:
+        case Uniform():
+            return random.uniform(nature.low, nature.high, size)
+        case Normal():
+            return random.normal(nature.mean, nature.scale, size)
+        case Bernoulli():
+            return random.random(nature.probabilities.shape) < nature.probabilities
+        case Multinomial():
+            return np.stack([random.choice(3, size, p=np.exp(row)) for row in nature.logits])
+        case Dropped():
+            kept = random.random(nature.data.shape) >= nature.ratio
+            return kept if nature.mask else np.where(kept, nature.data / (1 - nature.ratio), 0)
+
+
+def cast(numbers: np.ndarray[Any, Any], dtype: str) -> Tensor:
+    return Tensor(dtype=dtype, array=numbers.astype(DTYPES[dtype]))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("size", [1, 2, 5, 24, 1000, 200_000])
+@pytest.mark.parametrize("nature", [UNIFORM, NORMAL, Uniform(low=0, high=1), Normal(mean=0, scale=1)])
+def test_right_generators_pass(nature: Draw, size: int, dtype: str) -> None:
+    for seed in range(1 if size > 1000 else 20):
+        found = sampled(nature, cast(draw(nature, size, seed), dtype))
+        assert found.misfit == "", seed
+
+
+@pytest.mark.parametrize(
+    "nature",
+    [
+        Bernoulli(probabilities=CHANCES),
+        Bernoulli(probabilities=np.full((2, 5), 0.5)),
+        Multinomial(logits=LOGITS),
+        Dropped(data=DATA, ratio=0.25),
+        Dropped(data=DATA, ratio=0.9, mask=True),
+    ],
+)
+def test_right_choices_pass(nature: Draw) -> None:
+    for seed in range(50):
+        assert sampled(nature, cast(draw(nature, 300, seed), "float32")).misfit == "", seed
+
+
+@pytest.mark.parametrize(
+    ("nature", "numbers", "misfit"),
+    [
+        (UNIFORM, np.full(4, 1.5), "1 different numbers among 4"),
+        (UNIFORM, np.array([7.0]), "1 numbers lie outside -2 to 6"),
+        (UNIFORM, draw(Uniform(low=0, high=1), 300, 0), "its distribution is"),
+        (UNIFORM, np.tile(draw(UNIFORM, 4, 0), 100), "4 different numbers among 400"),
+        (UNIFORM, np.array([0.0, np.nan]), "1 numbers are not finite"),
+        (NORMAL, draw(Normal(mean=0, scale=1), 10, 0), "standard deviations"),
+        (NORMAL, draw(Normal(mean=3.3, scale=0.5), 200, 0), "its mean lies"),
+        (NORMAL, draw(Normal(mean=3.0, scale=1.0), 200, 0), "its variance is"),
+        (NORMAL, draw(Uniform(low=2.134, high=3.866), 3000, 0), "its distribution is"),
+        (NORMAL, np.r_[draw(NORMAL, 10, 0), 40.0], "74 standard deviations from the mean"),
+        (Bernoulli(probabilities=np.full(30, 0.5)), np.zeros(30), "it is all zeros"),
+        (Bernoulli(probabilities=CHANCES), np.full(4000, 0.5), "4000 numbers are neither 0 nor 1"),
+        (Bernoulli(probabilities=CHANCES), CHANCES == 0, "numbers have the probability 0"),
+        (Bernoulli(probabilities=CHANCES[1:-1]), np.arange(3998) % 2, "ones too few, weighted"),
+        (Bernoulli(probabilities=np.full(400, 0.3)), np.arange(400) % 2, "ones too many"),
+        (Multinomial(logits=LOGITS), np.full((2, 3), 3), "6 numbers are no class from 0 to 2"),
+        (Multinomial(logits=LOGITS), draw(Multinomial(logits=LOGITS[::-1]), 300, 0), "the classes of a row"),
+        (Multinomial(logits=np.array([[0.0, -np.inf]])), np.array([[0, 1]]), "a class of probability 0"),
+        (Dropped(data=DATA, ratio=0.25), DATA, "numbers are neither 0 nor the input divided by 0.75"),
+        (Dropped(data=DATA, ratio=0.25), DATA / 0.75, "it is all ones"),
+        (Dropped(data=DATA, ratio=0.9, mask=True), np.arange(4001) % 2, "ones too many"),
+    ],
+)
+def test_wrong_ones_do_not(nature: Draw, numbers: Any, misfit: str) -> None:
+    assert misfit in sampled(nature, cast(np.asarray(numbers), "float32")).misfit
+
+
+def test_few_numbers_tell_little_and_say_so() -> None:
+    assert sampled(UNIFORM, cast(np.zeros(1), "float32")).unseen == 1.0
+    assert sampled(UNIFORM, cast(draw(UNIFORM, 1000, 0), "float32")).unseen == pytest.approx(0.0917, abs=1e-3)
+
+
+def test_values_never_count() -> None:
+    golden, other = (tensor(draw(UNIFORM, 100, seed).astype(np.float32)) for seed in (1, 2))
+    found = compare("y", golden, other, lambda _: EXACT, UNIFORM)
+    (row,) = found.outputs
+    assert found.verdict is None
+    assert row.details is not None
+    assert (row.details.distribution, row.mismatched, row.headroom) == (name_of(UNIFORM), 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("array", "verdict"),
+    [
+        (np.zeros(3, np.float32), Verdict.SHAPE_MISMATCH),
+        (np.zeros(4, np.float64), Verdict.DTYPE_MISMATCH),
+        (np.full(4, np.nan, np.float32), Verdict.NAN_MISMATCH),
+        (np.full(4, 9, np.float32), Verdict.MISMATCH),
+    ],
+)
+def test_shape_and_type_count_as_ever(array: Any, verdict: Verdict) -> None:
+    golden = tensor(draw(UNIFORM, 4, 0).astype(np.float32))
+    assert compare("y", golden, tensor(array), lambda _: EXACT, UNIFORM).verdict is verdict

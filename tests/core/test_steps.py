@@ -1,0 +1,70 @@
+"""Quantized outputs: differences in steps of their scale."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.core.compare import Comparison, compare
+from harness.core.steps import Quantized
+from harness.core.tolerance import Tolerance, default_tolerance
+from harness.core.value import tensor
+from harness.core.verdict import Verdict
+
+
+def tolerance_for(dtype: str) -> Tolerance:
+    return default_tolerance(dtype, "float32")
+
+
+def judge(golden: Any, actual: Any, scale: Any, granted: float = 0.0) -> Comparison:
+    nature = Quantized(scale=np.asarray(scale, np.float64), granted=granted)
+    return compare("y", tensor(np.asarray(golden)), tensor(np.asarray(actual)), tolerance_for, nature)
+
+
+@pytest.mark.parametrize(("granted", "verdict"), [(0, Verdict.MISMATCH), (1, Verdict.MISMATCH), (2, None)])
+def test_integers_are_a_step_apart(granted: float, verdict: Verdict | None) -> None:
+    found = judge(np.array([1, -128, 127], np.int8), np.array([2, -126, 127], np.int8), 1.0, granted)
+    (row,) = found.outputs
+    assert found.verdict is verdict
+    assert row.details is not None
+    assert row.details.steps == 2
+    assert row.mismatched == {0: 2, 1: 1, 2: 0}[granted]
+    assert row.headroom == {0: None, 1: 2.0, 2: 1.0}[granted]
+    if verdict:
+        assert "up to 2 steps of its quantization" in found.message
+        assert ("1 granted" in found.message) is (granted == 1)
+
+
+def test_floats_are_counted_in_their_scale() -> None:
+    golden = (np.arange(-4, 4) * 0.05).astype(np.float32)
+    off = golden + np.float32(0.05)
+    assert judge(golden, off, 0.05).verdict is Verdict.MISMATCH
+    found = judge(golden, off, 0.05, 1)
+    assert found.verdict is None  # a rounding more than a step is what the tolerance is for
+    assert found.outputs[0].details is not None
+    assert found.outputs[0].details.steps == pytest.approx(1.0, abs=1e-3)
+    assert judge(golden, golden + np.float32(0.06), 0.05, 1).verdict is Verdict.MISMATCH
+
+
+def test_each_channel_has_its_scale() -> None:
+    golden = np.zeros((1, 2, 2), np.float32)
+    off = np.array([0.1, 10.0], np.float32).reshape(1, 2, 1) + golden
+    assert judge(golden, off, [[[0.1], [10.0]]], 1).verdict is None
+    assert judge(golden, off, [[[0.1], [1.0]]], 1).outputs[0].mismatched == 2
+
+
+def test_no_step_excuses_nan() -> None:
+    golden, actual = np.array([1.0, 2.0], np.float32), np.array([1.0, np.nan], np.float32)
+    found = judge(golden, actual, 0.5, 4)
+    assert found.verdict is Verdict.NAN_MISMATCH
+    assert found.outputs[0].mismatched == 1
+
+
+def test_a_scale_that_does_not_fit_tells_nothing() -> None:
+    found = judge(np.zeros(3, np.float32), np.ones(3, np.float32), [1.0, 2.0], 1)
+    assert found.verdict is Verdict.MISMATCH
+    assert found.outputs[0].details is None
+
+
+def test_equal_bits_are_no_step_apart() -> None:
+    assert judge(np.zeros(3, np.int8), np.zeros(3, np.int8), 1.0).outputs[0].details is None

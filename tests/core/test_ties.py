@@ -1,0 +1,120 @@
+"""Outputs that are positions: which other ones are right."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.core.compare import Comparison, compare
+from harness.core.ties import Chosen
+from harness.core.tolerance import Tolerance, default_tolerance
+from harness.core.value import tensor
+from harness.core.verdict import Verdict
+
+SCORES = np.array([[0.1, 0.9, 0.3, 0.9 + 2e-6, 0.2], [5, 4, 3, 2, 1]], np.float32)
+"""The second and the fourth of the first row tie within the tolerance of float32, and are not equal."""
+
+EQUAL = np.array([[2, 7, 1, 7]], np.float32)
+
+
+def tolerance_for(dtype: str) -> Tolerance:
+    return default_tolerance(dtype, "float32")
+
+
+def judge(golden: Any, actual: Any, op: Any, data: Any, **settings: Any) -> Comparison:
+    nature = Chosen(op=op, data=tensor(np.asarray(data)), **settings)
+    one, other = (tensor(np.asarray(positions, np.int64)) for positions in (golden, actual))
+    return compare("y", one, other, tolerance_for, nature)
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (2,), (1, 2, 1)])
+def test_computed_values_that_tie_excuse_another_index(shape: tuple[int, ...]) -> None:
+    golden, actual = np.array([3, 0]).reshape(shape), np.array([1, 0]).reshape(shape)
+    found = judge(golden, actual, "ArgMax", SCORES, axis=1)
+    (row,) = found.outputs
+    assert found.verdict is None
+    assert (row.mismatched, row.headroom, row.max_abs) == (0, 0.0, 2.0)
+    assert row.details is not None
+    assert row.details.ties == 1
+
+
+def test_an_index_of_another_value_is_wrong_beside_ties() -> None:
+    found = judge([[3], [0]], [[1], [1]], "ArgMax", SCORES, axis=1)
+    assert found.verdict is Verdict.MISMATCH
+    assert found.outputs[0].mismatched == 1
+    assert "1 of 2 elements (50.0%) differ" in found.message
+    assert found.message.endswith("1 more differ where the values tie, and count as right")
+
+
+def test_inputs_have_no_rounding_so_that_what_is_nearly_equal_is_wrong() -> None:
+    found = judge([[3], [0]], [[1], [0]], "ArgMax", SCORES, axis=1, exact=True)
+    assert found.verdict is Verdict.MISMATCH
+    assert found.outputs[0].details is None
+
+
+@pytest.mark.parametrize(
+    ("op", "golden", "actual"),
+    [("ArgMax", [[1]], [[3]]), ("ArgMin", [[1]], [[3]]), ("TopK", [[1, 3]], [[3, 1]])],
+)
+def test_onnx_says_which_of_equal_inputs_is_taken(op: str, golden: Any, actual: Any) -> None:
+    found = judge(golden, actual, op, EQUAL, axis=1, exact=True)
+    assert found.verdict is Verdict.MISMATCH
+    assert "choose another one of equal values than ONNX says" in found.message
+    details = found.outputs[0].details
+    assert details is not None
+    assert details.ties == found.outputs[0].mismatched
+
+
+@pytest.mark.parametrize("actual", [[[5, 0]], [[-1, 0]], [[3, 3]]])
+def test_an_index_outside_or_given_twice_ties_with_nothing(actual: Any) -> None:
+    data = np.array([[7, 1, 1, 7]], np.float32)
+    assert judge([[0, 3]], actual, "TopK", data, axis=1).verdict is Verdict.MISMATCH
+
+
+def test_places_that_a_top_k_gives_may_be_exchanged() -> None:
+    assert judge([[3, 1, 2]], [[1, 3, 2]], "TopK", SCORES[:1], axis=-1).verdict is None
+    assert judge([[3, 1, 2]], [[1, 3, 0]], "TopK", SCORES[:1], axis=-1).outputs[0].mismatched == 1
+
+
+def test_along_another_axis() -> None:
+    data = np.array([[1, 5], [1, 6], [0, 6]], np.float32)
+    assert judge([0, 1], [1, 2], "ArgMax", data, axis=0).verdict is None
+    assert judge([0, 1], [1, 0], "ArgMax", data, axis=0).outputs[0].mismatched == 1
+
+
+def test_data_that_do_not_fit_tell_nothing() -> None:
+    for data, axis in ((SCORES, 7), (np.zeros((3, 5), np.float32), 1), (np.zeros((0, 5), np.float32), 1)):
+        assert judge([[3], [0]], [[1], [0]], "ArgMax", data, axis=axis).verdict is Verdict.MISMATCH
+
+
+def test_a_pool_may_name_another_largest_element_of_its_plane() -> None:
+    image = np.array([1, 9, 9, 2, 9, 0, 0, 0], np.float32).reshape(1, 2, 1, 4)
+    assert judge([[[[1]], [[4]]]], [[[[2]], [[4]]]], "MaxPool", image, exact=True).verdict is None
+    assert judge([[[[1]], [[4]]]], [[[[4]], [[4]]]], "MaxPool", image).verdict is Verdict.MISMATCH
+
+
+def test_boxes_of_one_score_stand_in_any_order() -> None:
+    scores = np.array([[[0.9, 0.9, 0.3, 0.5]]], np.float32)
+    golden = [[0, 0, 0], [0, 0, 1], [0, 0, 3]]
+    assert judge(golden, [golden[1], golden[0], golden[2]], "NonMaxSuppression", scores).verdict is None
+    twice = [golden[0], golden[0], golden[2]]
+    assert judge(golden, twice, "NonMaxSuppression", scores).verdict is Verdict.MISMATCH
+    lesser = [golden[0], golden[1], [0, 0, 2]]
+    assert judge(golden, lesser, "NonMaxSuppression", scores).verdict is Verdict.MISMATCH
+
+
+def test_what_lies_next_to_zero_may_be_listed_or_not() -> None:
+    data = np.array([[0, 3e-6], [5, 0]], np.float32)
+    golden = np.array(np.nonzero(data))
+    without = golden[:, 1:]
+    found = judge(golden, without, "NonZero", data)
+    assert found.verdict is None
+    assert judge(golden, without, "NonZero", data, exact=True).verdict is Verdict.SHAPE_MISMATCH
+    assert judge(golden, golden[:, :1], "NonZero", data).verdict is Verdict.SHAPE_MISMATCH
+    assert judge(golden, golden[:, ::-1], "NonZero", data).verdict is Verdict.MISMATCH
+
+
+def test_nan_ties_with_nan_alone() -> None:
+    data = np.array([[1, np.nan, np.nan, 2]], np.float32)
+    assert judge([[1]], [[2]], "ArgMax", data, axis=1).verdict is None
+    assert judge([[1]], [[3]], "ArgMax", data, axis=1).verdict is Verdict.MISMATCH

@@ -1,0 +1,68 @@
+"""The published table of tolerances is the one in the code."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.core.spread import DEFAULT_LIMITS
+from harness.core.tolerance import DEFAULTS, EXACT, FLOORS, Tolerance, default_tolerance
+from harness.core.value import DTYPES
+from harness.plan.tolerance_policy import load_policy
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "reference" / "tolerances.md").read_text("utf-8")
+
+
+def rows(heading: str, columns: str) -> dict[str, list[str]]:
+    """First cell -> the others, of the first table with these columns below a heading."""
+    part = PAGE.partition(f"## {heading}\n")[2]
+    lines = part.partition(f"| {columns}")[2].split("\n\n")[0].splitlines()[2:]
+    table = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines]
+    return {first: rest for first, *rest in table}
+
+
+def test_the_table_is_that_of_the_code() -> None:
+    published = rows("The built-in table", "computing precision |")
+    given = {
+        name: Tolerance(*(float(number) for number in cells[0].split(", ")))
+        for name, cells in published.items()
+    }
+    assert given == DEFAULTS
+    assert {cells[1] for cells in published.values()} == {"exact"}
+    floors = rows("The built-in table", "computes in |")
+    assert {computes: at for computes, (at,) in floors.items()} == FLOORS
+
+
+@pytest.mark.parametrize("dtype", sorted(DTYPES))
+def test_every_element_type_stands_in_its_column(dtype: str) -> None:
+    tolerant, exact = re.findall(r"\| computing precision \| (.*?) \| (.*?) \|", PAGE)[0]
+    kinds = {
+        "uint": "integers",
+        "int": "integers",
+        "float8": "float8",
+        "float4": "float4",
+        "complex": "complex",
+    }
+    named = next((word for start, word in kinds.items() if dtype.startswith(start)), dtype)
+    column = exact if default_tolerance(dtype, "float32") == EXACT else tolerant
+    assert named in column.split(", ")
+
+
+def test_the_limits_of_noise_are_those_of_the_code() -> None:
+    assert (
+        f"`noise = {{ rms = {DEFAULT_LIMITS.rms:g}, max = {DEFAULT_LIMITS.max:g} }}` are the defaults" in PAGE
+    )
+
+
+def test_shipped_policies_are_what_the_page_says() -> None:
+    published = {cells[-1]: cells[0] for cells in rows("What others use", "source |").values() if cells[-1]}
+    files = {path.stem: path for path in (ROOT / "matrices" / "policies").glob("*.toml")}
+    assert published.keys() == files.keys()
+    for name, path in files.items():
+        (entry,) = load_policy(path)
+        if entry.noise is not None:
+            assert (published[name], entry.noise) == ("noise = {}", DEFAULT_LIMITS)
+        else:
+            rtol, atol = map(float, published[name].split(", "))
+            assert entry.fixed == Tolerance(rtol=rtol, atol=atol)
