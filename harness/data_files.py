@@ -1,4 +1,4 @@
-"""Where the shipped data lives: matrices, report templates."""
+"""Where the shipped data lives: matrices, report templates, recorded goldens."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def data_root() -> Path:
-    """The folder that holds ``matrices/`` and ``report_templates/``.
+    """The folder that holds ``matrices/``, ``report_templates/`` and ``golden/``.
 
     Returns:
         ``harness/_data`` in an installed wheel; the top level of the repository in a checkout.

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import msgspec
@@ -14,15 +15,15 @@ import msgspec
 from benchmarks.detection.elsewhere import STRANGERS, Answer, Stranger, ask
 from benchmarks.detection.measure import FULL, Bench
 from benchmarks.detection.page import page
+from benchmarks.detection.policies import CALIBRATED, POLICIES
 from benchmarks.detection.rows import Measured, Results
 from benchmarks.detection.subjects import Subject, subjects
 from benchmarks.detection.tally import accused, found
-from benchmarks.detection.policies import CALIBRATED, POLICIES
 from harness.golden.provenance import provenance
 
 WANTED_FOUND = 0.99
 WANTED_ACCUSED = 0.005
-LEVELS_OF_PRECISION = (FULL, "float16", "bfloat16")
+ALL = (FULL, "float16", "bfloat16")
 DRAWS = 3
 """Of weights and inputs: with one alone there are too few healthy results to speak of half a percent."""
 
@@ -34,7 +35,7 @@ def main() -> int:
     arguments = _arguments()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        models = [one for one in subjects(Path(folder), DRAWS) if not arguments.model or one.name in arguments.model]
+        models = subjects(Path(folder), arguments.model or (), DRAWS)
         answers: dict[str, dict[str, Answer]] = {one.label: {} for one in models}
         print(f"{len(models)} models; other providers first", flush=True)
         with ThreadPoolExecutor(arguments.jobs) as threads:
@@ -44,16 +45,14 @@ def main() -> int:
                 values = sum(answer.values is not None for answer in got.values())
                 print(f"{stranger.name}: {values} of {len(got)} models", flush=True)
         measured = []
-        with ProcessPoolExecutor(arguments.jobs) as processes:
+        with ProcessPoolExecutor(arguments.jobs, get_context("spawn")) as processes:
             # The deepest first: they take longest.
             order = sorted(models, key=lambda one: (one.draw, -(one.layers or 0)))
             asked = [processes.submit(_measure, one, answers[one.label]) for one in order]
             for one, future in zip(order, asked, strict=True):
                 measured.append(future.result())
                 print(f"{one.label}: {len(measured[-1].rows)} results", flush=True)
-    results = Results(
-        environment=_environment(), seconds=time.monotonic() - started, models=tuple(measured)
-    )
+    results = Results(environment=_environment(), seconds=time.monotonic() - started, models=tuple(measured))
     arguments.out.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1))
     if arguments.page:
         arguments.page.write_text(page(results), encoding="utf-8")
@@ -70,14 +69,17 @@ def _arguments() -> argparse.Namespace:
 
 
 def _ask(stranger: Stranger, models: list[Subject], folder: Path) -> tuple[Stranger, dict[str, Answer]]:
-    return stranger, dict(ask(stranger, models, folder))
+    wanted = [one for one in models if stranger.precision in _precisions(one)]
+    return stranger, dict(ask(stranger, wanted, folder))
 
 
 def _measure(subject: Subject, answers: dict[str, Answer]) -> Measured:
-    wide = subject.layers is None and subject.draw == 0
-    return Bench(subject, answers).measure(
-        LEVELS_OF_PRECISION if wide else (FULL,), faults=subject.draw == 0
-    )
+    return Bench(subject, answers).measure(_precisions(subject), faults=subject.draw == 0)
+
+
+def _precisions(subject: Subject) -> tuple[str, ...]:
+    """Depth and draws are studied at float32."""
+    return ALL if subject.layers is None and subject.draw == 0 else (FULL,)
 
 
 def _environment() -> dict[str, str]:

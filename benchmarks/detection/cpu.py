@@ -1,4 +1,4 @@
-"""The CPU provider in this process, as a golden is made: one thread, quantized operators as ONNX defines them."""
+"""The CPU provider in this process, as goldens are made: one thread, no fused integer kernels."""
 
 from collections.abc import Mapping, Sequence
 
@@ -79,6 +79,8 @@ def trace(model: onnx.ModelProto, feeds: Feeds) -> dict[str, Array]:
         for name in node.output:
             if name and name not in known:
                 wide.graph.output.add().name = name
-    found = {name: value.array for name, value in run(wide, feeds, level="disabled") if isinstance(value, Tensor)}
+    found = {
+        name: value.array for name, value in run(wide, feeds, level="disabled") if isinstance(value, Tensor)
+    }
     weights = {one.name: onnx.numpy_helper.to_array(one) for one in model.graph.initializer}
     return {**feeds, **weights, **found}

@@ -1,4 +1,4 @@
-"""How large a fault's effect is, in multiples of the noise that healthy results show: no policy has a say in it."""
+"""How large a fault's effect is, in multiples of the noise of healthy results: no policy has a say in it."""
 
 import math
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ def flat(values: NamedValues) -> dict[str, Tensor]:
 
 
 def noise(golden: NamedValues, healthy: Iterable[NamedValues], precision: str) -> Noise:
-    """The noise of each floating output: the root mean square over all healthy results that are not bit-equal.
+    """The noise of each floating output: the root mean square over healthy results that are not bit-equal.
 
     Where all are bit-equal: the unit roundoff of the precision times the golden's own root mean square.
 
@@ -71,7 +71,8 @@ def equal(golden: NamedValues, result: NamedValues) -> bool:
     """Whether two results agree bit by bit."""
     right, found = flat(golden), flat(result)
     return right.keys() == found.keys() and all(
-        tensor.array.shape == found[name].array.shape and tensor.array.tobytes() == found[name].array.tobytes()
+        tensor.array.shape == found[name].array.shape
+        and tensor.array.tobytes() == found[name].array.tobytes()
         for name, tensor in right.items()
     )
 
@@ -79,7 +80,8 @@ def equal(golden: NamedValues, result: NamedValues) -> bool:
 def _power(right: Tensor, found: Tensor) -> float:
     if right.array.shape != found.array.shape or found.array.dtype.kind != "f":
         return 0.0
-    return _mean_square(found.array.astype(np.float64) - right.array.astype(np.float64))
+    with np.errstate(invalid="ignore"):
+        return _mean_square(found.array.astype(np.float64) - right.array.astype(np.float64))
 
 
 def _mean_square(values: Array) -> float:

@@ -28,7 +28,6 @@ LEAST_SHARE = 0.5
 """Of a model's nodes that a provider has to compute itself, for the result to count as its own."""
 
 CPU = "CPUExecutionProvider"
-OPENVINO = {"provider": "OpenVINOExecutionProvider", "plugin": "onnxruntime_ep_openvino", "device": "CPU"}
 WEBGPU_ENV = {
     "VK_DRIVER_FILES": "/usr/lib/chromium/vk_swiftshader_icd.json",
     "ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER": "1",
@@ -56,8 +55,9 @@ class Stranger(msgspec.Struct, frozen=True, kw_only=True):
     quantizes: bool = True
 
 
-def _hint(precision: str) -> dict[str, Any]:
-    return {"load_config": json.dumps({"CPU": {"INFERENCE_PRECISION_HINT": precision}})}
+def _load_config(hint: str) -> str:
+    """OpenVINO's own settings: without a hint it may compute a float32 model in bfloat16."""
+    return json.dumps({"CPU": {"INFERENCE_PRECISION_HINT": hint}})
 
 
 STRANGERS = (
@@ -70,21 +70,18 @@ STRANGERS = (
         )
         for release in ("1.20.1", "1.24.4")
     ),
-    Stranger(
-        name="OpenVINO 1.24.1, float32",
-        precision="float32",
-        packages=("onnxruntime-openvino==1.24.1",),
-        request={
-            "provider": "OpenVINOExecutionProvider",
-            "options": {"device_type": "CPU", **_hint("f32")},
-        },
-        quantizes=False,
-    ),
-    Stranger(
-        name="OpenVINO plugin, float32",
-        precision="float32",
-        request={**OPENVINO, "options": _hint("f32")},
-        quantizes=False,
+    *(
+        Stranger(
+            name=f"OpenVINO 1.24.1, {hint}",
+            precision=precision,
+            packages=("onnxruntime-openvino==1.24.1",),
+            request={
+                "provider": "OpenVINOExecutionProvider",
+                "options": {"device_type": "CPU", "load_config": _load_config(hint)},
+            },
+            quantizes=False,
+        )
+        for precision, hint in (("float32", "f32"), ("float16", "f16"), ("bfloat16", "bf16"))
     ),
     Stranger(
         name="WebGPU",
@@ -102,15 +99,6 @@ STRANGERS = (
             "options": {"backend_type": "htp"},
         },
         quantizes=False,
-    ),
-    *(
-        Stranger(
-            name=f"OpenVINO plugin, {precision}",
-            precision=precision,
-            request={**OPENVINO, "options": _hint(hint)},
-            quantizes=False,
-        )
-        for precision, hint in (("float16", "f16"), ("bfloat16", "bf16"))
     ),
 )
 """All of them."""

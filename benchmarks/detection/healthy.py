@@ -1,6 +1,7 @@
-"""The same model computed in another way, as other execution providers do: none of this may be called a fault."""
+"""The same model computed in another way, as other execution providers do: none of this is a fault."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import onnx
@@ -31,8 +32,8 @@ def split_sums(net: Net, node: onnx.NodeProto) -> None:
     site = net.before(node)
     edges = np.linspace(0, inner, PARTS + 1).astype(int)
     total = ""
-    for start, stop in zip(edges, edges[1:], strict=False):
-        at = [net.constant([int(edge)], np.int64) for edge in (start, stop)]
+    for start, stop in pairwise(edges.tolist()):
+        at = [net.constant([edge], np.int64) for edge in (start, stop)]
         parts = [
             site.op("Slice", name, *at, net.constant([axis], np.int64))
             for name, axis in zip(node.input, (-1, -2), strict=True)

@@ -15,7 +15,7 @@ from benchmarks.detection.effect import Noise, effect, equal, flat, noise
 from benchmarks.detection.elsewhere import STRANGERS, Answer
 from benchmarks.detection.faults import FAULTS, Fault
 from benchmarks.detection.healthy import REWRITES, rewritten
-from benchmarks.detection.net import Array, Net
+from benchmarks.detection.net import Net
 from benchmarks.detection.policies import POLICIES, SWEEP, Pair, Spread
 from benchmarks.detection.reduced import reduce_precision
 from benchmarks.detection.rows import Measured, Row

@@ -25,7 +25,9 @@ class Net:
         random: For choices that a fault leaves open.
     """
 
-    def __init__(self, model: onnx.ModelProto, values: Mapping[str, Array], random: np.random.Generator):
+    def __init__(
+        self, model: onnx.ModelProto, values: Mapping[str, Array], random: np.random.Generator
+    ) -> None:
         self.values = values
         self.random = random
         self.nodes: list[onnx.NodeProto] = []
@@ -94,7 +96,9 @@ class Net:
 
     def fresh(self) -> str:
         """A name that nothing has yet."""
-        name = next(name for name in map("planted_{}".format, count(len(self._taken))) if name not in self._taken)
+        name = next(
+            name for name in map("planted_{}".format, count(len(self._taken))) if name not in self._taken
+        )
         self._taken.add(name)
         return name
 

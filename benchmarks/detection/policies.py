@@ -94,7 +94,12 @@ def by_polygraphy(pair: Pair) -> bool:
     return _any_leaf(pair, bound, nan_equal=False)
 
 
-PYTORCH = {"float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7), "float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5)}
+PYTORCH = {
+    "float32": (1.3e-6, 1e-5),
+    "float64": (1e-7, 1e-7),
+    "float16": (1e-3, 1e-5),
+    "bfloat16": (1.6e-2, 1e-5),
+}
 
 
 def by_pytorch(pair: Pair) -> bool:
@@ -110,7 +115,7 @@ def by_pytorch(pair: Pair) -> bool:
 POLICIES = (
     Policy(
         name=CALIBRATED,
-        what=f"RMS of the error up to {DEFAULT_LIMITS.rms:g}, any element's up to {DEFAULT_LIMITS.max:g} x noise",
+        what=f"error up to {DEFAULT_LIMITS.rms:g} x noise (RMS), any element's {DEFAULT_LIMITS.max:g} x",
         fails=by_noise,
     ),
     Policy(

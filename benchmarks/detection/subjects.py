@@ -1,18 +1,19 @@
-"""The models that faults are planted in: the zoo's, transformers of three depths, and two made for rare operators."""
+"""The models that faults are planted in: the zoo's, transformers of three depths, two of rare operators."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import onnx
 
 from benchmarks.detection.net import Array
+from harness.core.value import Tensor, tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.protos import tensor_proto
 from harness.corpus.suites import open_file
-from harness.core.value import Tensor, tensor
 from harness.corpus.zoo import bert, gpt
 from harness.corpus.zoo.graph import BATCH, FLOAT, Graph
 from harness.corpus.zoo.inputs import activations, images
@@ -29,6 +30,12 @@ ZOO = {
 
 DEPTHS = (1, 4, 12)
 """Layers of the transformers whose depth varies."""
+
+ML_OPSET = 3
+"""Of ``ai.onnx.ml``, for the trees: the last with TreeEnsembleRegressor."""
+
+MISSING = 0.1
+"""Share of the measurements that are NaN."""
 
 Build = Callable[[Graph], None]
 
@@ -68,28 +75,39 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
         return onnx.load(self.case.model_path)
 
 
-def subjects(folder: Path, draws: int = 1) -> list[Subject]:
-    """Build all models below a folder, each with some draws of its weights and inputs."""
-    return [one for draw in range(draws) for one in _subjects(folder / str(draw), draw)]
+def subjects(folder: Path, names: Collection[str] = (), draws: int = 1) -> list[Subject]:
+    """Build models below a folder, each with some draws of its weights and inputs.
+
+    Args:
+        folder: Where they are written.
+        names: Which; all where there are none.
+        draws: How many.
+    """
+    plans = _plans()
+    wanted = [name for name in plans if not names or name in names]
+    return [_subject(folder / str(draw), draw, name, plans[name]) for draw in range(draws) for name in wanted]
 
 
-def _subjects(folder: Path, draw: int) -> list[Subject]:
-    make = partial(_subject, folder, draw)
-    made = []
-    for name, (opset, other) in ZOO.items():
-        size = zoo_models()[f"{name}-small-op{opset}"].architecture.sizes["small"]
-        made.append(make(name, size, (opset, other), ml=name == "trees"))
+class Plan(NamedTuple):
+    """How a model is built, its opset and that of its twin, and its layers where its depth varies."""
+
+    build: Build
+    opsets: tuple[int, int]
+    layers: int | None = None
+
+
+def _plans() -> dict[str, Plan]:
+    known = zoo_models()
+    plans = {
+        name: Plan(known[f"{name}-small-op{opsets[0]}"].architecture.sizes["small"], opsets)
+        for name, opsets in ZOO.items()
+    }
     for layers in DEPTHS:
-        deep: dict[str, Build] = {
-            "bert": partial(bert.build, width=64, heads=4, layers=layers, vocabulary=512),
-            "gpt": partial(gpt.build, width=64, heads=4, layers=layers, vocabulary=512),
-            "stack": partial(stack, layers=layers),
-        }
-        for name, build in deep.items():
-            made.append(make(f"{name}-{layers}", build, (17, 22), layers=layers))
-    made.append(make("pooling", pooling, (17, 22)))
-    made.append(make("recommender", recommender, (17, 22)))
-    return made
+        sizes = {"width": 64, "heads": 4, "layers": layers, "vocabulary": 512}
+        plans[f"bert-{layers}"] = Plan(partial(bert.build, **sizes), (17, 22), layers)
+        plans[f"gpt-{layers}"] = Plan(partial(gpt.build, **sizes), (17, 22), layers)
+        plans[f"stack-{layers}"] = Plan(partial(stack, layers=layers), (17, 22), layers)
+    return plans | {"pooling": Plan(pooling, (17, 22)), "recommender": Plan(recommender, (17, 22))}
 
 
 def stack(g: Graph, *, layers: int, width: int = 128) -> None:
@@ -107,7 +125,7 @@ def stack(g: Graph, *, layers: int, width: int = 128) -> None:
 
 
 def pooling(g: Graph) -> None:
-    """A classifier with the pools of GoogLeNet and SqueezeNet: ceil_mode, padding that counts, bounds, Resize."""
+    """A classifier with the pools of GoogLeNet and SqueezeNet: ceil_mode, padding that counts, bounds."""
     x = g.input("image", (BATCH, 3, 29, 29), images)
     with g.scope("stem"):
         x = g.op("Clip", batch_norm(g, conv(g, x, (3, 16), 3), 16), g.scalar(0), g.scalar(1.5))
@@ -120,7 +138,13 @@ def pooling(g: Graph) -> None:
         x = g.op("Elu", g.op("Add", x, y), alpha=0.5)
     with g.scope("down"):
         x = g.op("AveragePool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
-        x = g.op("MaxPool", conv(g, x, (16, 24), 3, gain=1.0), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+        x = g.op(
+            "MaxPool",
+            conv(g, x, (16, 24), 3, gain=1.0),
+            kernel_shape=[3, 3],
+            strides=[2, 2],
+            pads=[1, 1, 1, 1],
+        )
     with g.scope("up"):
         sizes = g.constant(np.array([1, 1, 2, 2], np.float32))
         x = g.op(
@@ -169,27 +193,23 @@ def recommender(g: Graph) -> None:
 
 def _facts(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
     values = random.standard_normal(shape)
-    values[random.random(shape) < 0.1] = np.nan
+    values[random.random(shape) < MISSING] = np.nan
     return values.astype(np.float32)
 
 
-def _subject(
-    folder: Path,
-    draw: int,
-    name: str,
-    build: Build,
-    opsets: tuple[int, int],
-    *,
-    layers: int | None = None,
-    ml: bool = False,
-) -> Subject:
+def _subject(folder: Path, draw: int, name: str, plan: Plan) -> Subject:
     cases = []
-    for opset in opsets:
-        g = Graph(seed=f"{name}.{draw}", opset=opset, ml_opset=3 if ml else None, fixed=True)
-        build(g)
+    for opset in plan.opsets:
+        # Without the opset: twins hold the same weights, and are fed the same.
+        g = Graph(
+            seed=f"{name}.{draw}", opset=opset, ml_opset=ML_OPSET if name == "trees" else None, fixed=True
+        )
+        plan.build(g)
         cases.append(_write(folder / f"{name}-op{opset}", g, name))
     quantized = name == "int8-cnn"
-    return Subject(name=name, draw=draw, layers=layers, quantized=quantized, case=cases[0], twin=cases[1])
+    return Subject(
+        name=name, draw=draw, layers=plan.layers, quantized=quantized, case=cases[0], twin=cases[1]
+    )
 
 
 def _write(home: Path, g: Graph, name: str) -> Case:

@@ -1,6 +1,8 @@
 """Rates: how many of the faults that can be seen a policy finds, and how many healthy results it accuses."""
 
+import math
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -49,13 +51,13 @@ def accused(rows: Iterable[Row], policy: str) -> Rate:
 def curve(rows: Iterable[Row], policy: str) -> list[tuple[str, Rate]]:
     """How many faults fail, by the size of their effect."""
     planted = [row for row in rows if row.fault is not None]
-    edges = [0.0, *BINS, float("inf")]
     classes = []
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise((0.0, *BINS, math.inf)):
         inside = [row for row in planted if row.effect is not None and low <= row.effect < high]
-        name = f"under {high:g}" if not low else f"{low:g} or more" if high == edges[-1] else f"{low:g} to {high:g}"
+        name = f"{low:g} or more" if high == math.inf else f"{low:g} to {high:g}"
         classes.append((name, _rate(inside, policy)))
-    classes.append(("another kind of difference", _rate([row for row in planted if row.effect is None], policy)))
+    structural = [row for row in planted if row.effect is None]
+    classes.append(("shape, integer, NaN or infinity", _rate(structural, policy)))
     return classes
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.cli.cross_checks import Checks, differing, table
 from harness.cli.doctor import tell
 from harness.cli.selection import Selection
 from harness.core.errors import Problem, UsageError, one_line, valid_names
@@ -134,11 +135,11 @@ def prune(*, older_than_days: float, as_json: bool) -> int:
     gone = list(prune_goldens(older_than_s=older_than_days * DAY_S))
     nbytes = sum(one.nbytes for one in gone)
     if as_json:
-        _json({"removed": len(gone), "nbytes": nbytes, "by_onnxruntime": dict(_by_release(gone))})
+        _json({"removed": len(gone), "nbytes": nbytes, "by": dict(_by_maker(gone))})
     elif gone:
         _say(
-            f"removed  {count:>7,}  onnxruntime {release or '?'}"
-            for release, count in _by_release(gone).items()
+            f"removed  {count:>7,}  {maker or 'what cannot be read'}"
+            for maker, count in _by_maker(gone).items()
         )
         _say([f"removed  {len(gone):>7,}  in all, {nbytes / MIB:,.1f} MiB"])
     else:
@@ -146,8 +147,8 @@ def prune(*, older_than_days: float, as_json: bool) -> int:
     return EXIT_OK
 
 
-def _by_release(gone: Sequence[Removed]) -> Counter[str]:
-    return Counter(one.onnxruntime for one in gone)
+def _by_maker(gone: Sequence[Removed]) -> Counter[str]:
+    return Counter(one.by for one in gone)
 
 
 def _runtime(where: Where, targets: Mapping[str, Runtime]) -> Runtime:
@@ -185,6 +186,7 @@ def _recorded(found: Recorded) -> Iterator[str]:
     yield from _list("disputed, and so no measure for anybody", found.disputed)
     yield from _list("without a golden", found.lost)
     yield from _list("not asked", found.unasked)
+    yield from _cross_checks(found.cross_checks)
     if not found.complete:
         yield "interrupted: the rest is still to be computed"
 
@@ -198,6 +200,7 @@ def _verified(found: Verified) -> Iterator[str]:
     yield from _list("not as it was recorded", [Told(model=one, message="") for one in found.altered])
     yield from _list("not asked", found.unasked)
     yield from _list("not recorded", [Told(model=one, message="") for one in found.unrecorded])
+    yield from _cross_checks(found.cross_checks)
     if not found.complete:
         yield "interrupted: the rest was not looked at"
 
@@ -255,6 +258,12 @@ def _row(movement: Movement) -> Iterator[str]:
     yield label + "".join(f" {one:>{_FIGURE}}" for one in figures)
 
 
+def _cross_checks(checks: Checks) -> Iterator[str]:
+    yield from table(checks)
+    for by, models in differing(checks).items():
+        yield from _list(f"{by} differs", [Told(model=model, message=message) for model, message in models])
+
+
 def _list(heading: str, told: Sequence[Told]) -> Iterator[str]:
     """A list for people: what is the same of many models stands there once."""
     if not told:
@@ -281,7 +290,7 @@ def _wrapped(text: str, indent: int) -> list[str]:
 def _show(done: int, total: int) -> None:
     """How far it is, where a person looks on."""
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r{done:,} of {total:,} models" + ("\n" if done == total else ""))
+        sys.stderr.write(f"\r{done:,} of {total:,} answers" + ("\n" if done == total else ""))
 
 
 def _json(what: object) -> None:

@@ -51,8 +51,10 @@ def _add_verify(commands: "Commands") -> None:
     verify.add_argument(
         "what",
         type=Path,
+        nargs="?",
         metavar="MATRIX-or-DIR",
-        help="matrix file, for what the cache keeps of its models; or a folder that `record --out` wrote",
+        help="matrix file, for what the cache keeps of its models; or a folder that `record --out` wrote; "
+        "default: the goldens that come with this package",
     )
     verify.add_argument("--model", metavar="GLOB", help="only these models: suite/model, or the model alone")
     verify.add_argument(
@@ -84,9 +86,11 @@ def _record(arguments: argparse.Namespace) -> int:
 
 def _verify(arguments: argparse.Namespace) -> int:
     from harness.cli.golden import Where, verify_goldens
+    from harness.data_files import data_root
 
     where = Where(packages=arguments.packages, python_version=arguments.python, target=arguments.target)
-    return verify_goldens(arguments.what, where, model=arguments.model, as_json=arguments.json)
+    what = arguments.what or data_root() / "golden"
+    return verify_goldens(what, where, model=arguments.model, as_json=arguments.json)
 
 
 def _prune(arguments: argparse.Namespace) -> int:

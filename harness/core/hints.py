@@ -58,6 +58,7 @@ def _patterns(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Iterator[
     wrong = ~_close(found, right, tolerance)
     if not found.any():
         yield "the result is all zeros"
+    yield from _narrowed(golden.array, actual.array)
     yield from _moved(right, found, tolerance)
     if np.array_equal(_sorted_bits(golden.array), _sorted_bits(actual.array)):
         yield "same values in another order"
@@ -65,6 +66,26 @@ def _patterns(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Iterator[
     yield from _cut_off(right, found, wrong)
     yield from _zeros(right, found, wrong)
     yield from _in_one_place(wrong)
+
+
+def _narrowed(right: Array, found: Array) -> Iterator[str]:
+    """Integers that went through a type that does not hold them."""
+    kind = right.dtype.kind
+    if kind not in "iu" or found.dtype != right.dtype:
+        return
+    for bits in (32, 16, 8):
+        narrow = np.dtype(f"{kind}{bits // 8}")
+        if narrow.itemsize >= right.dtype.itemsize:
+            continue
+        limits = np.iinfo(narrow)
+        if np.array_equal(found, right.astype(narrow).astype(right.dtype)):
+            yield f"it is the golden as {narrow.name} holds it: the upper bits are lost"
+        elif np.array_equal(found, np.clip(right, limits.min, limits.max)):
+            yield f"it is the golden cut off at the limits of {narrow.name}"
+    for rounding in (np.float32, np.float16):
+        rounded = right.astype(rounding)
+        if np.isfinite(rounded).all() and np.array_equal(found, rounded.astype(right.dtype)):
+            yield f"it is the golden rounded to {np.dtype(rounding).name}"
 
 
 def _moved(right: Wide, found: Wide, tolerance: Tolerance) -> Iterator[str]:

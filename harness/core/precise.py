@@ -48,14 +48,14 @@ LOST = 0.5
 """Relative error from which on an answer is lost."""
 
 ROUNDOFF: dict[str, float] = {
+    "float32": 2.0**-24,
     "float16": 2.0**-11,
     "bfloat16": 2.0**-8,
-    "int8": 2.0**-8,
-    "int4": 2.0**-4,
+    "float8": 2.0**-4,
 }
-"""What a model computes in -> relative error of one rounding.
+"""Computing precision -> relative error of one rounding.
 
-Of an integer type half a step, as a part of the largest value: see ``harness.core.tolerance.FLOORS``.
+Integers stand with the float whose rounding is as coarse: see ``harness.core.tolerance.FLOORS``.
 """
 
 
@@ -64,7 +64,7 @@ def judge_precision(
     own: Seq[tuple[str, Value]] | None,
     actual: Seq[tuple[str, Value]],
     tolerance_for: ToleranceFor,
-    computes: str,
+    precision: str,
     natures: Mapping[str, Nature] = NO_NATURES,
 ) -> Comparison:
     """Judge the outputs of a converted model.
@@ -74,7 +74,7 @@ def judge_precision(
         own: What it makes of the converted one; None where it has no kernels for that.
         actual: What the EP made of the converted one.
         tolerance_for: Element type of an output -> tolerance at the precision.
-        computes: What the converted model computes in: a key of ``ROUNDOFF``.
+        precision: What computes: a key of ``ROUNDOFF``, usually from ``computing_precision``.
         natures: Of outputs that are more than numbers, by name; what is drawn by lot is judged as such.
 
     Returns:
@@ -86,7 +86,7 @@ def judge_precision(
     if answers.keys() != results.keys():
         return compare_all(golden, actual, tolerance_for)
     owns = dict(own or ())
-    judge = _Judge(tolerance_for, ROUNDOFF[computes])
+    judge = _Judge(tolerance_for, ROUNDOFF[precision])
     found: list[Comparison] = []
     for name, answer in golden:
         nature = natures.get(name)
@@ -102,10 +102,10 @@ def explains(error: PrecisionError, computes: str) -> bool:
 
     Args:
         error: Of an output that is held against the golden of the model as it came.
-        computes: What the converted model computes in: a key of ``ROUNDOFF``.
+        precision: What computes: a key of ``ROUNDOFF``, usually from ``computing_precision``.
     """
     cpu_error = error.cpu_error or 0.0
-    explained = FAR * max(ROUNDOFF[computes], 0.0 if cpu_error > LOST else cpu_error)
+    explained = FAR * max(ROUNDOFF[precision], 0.0 if cpu_error > LOST else cpu_error)
     return error.error <= min(LOST, explained)
 
 

@@ -15,6 +15,7 @@ from harness.core.repeats import several_results
 from harness.core.spread import NoiseLimits
 from harness.core.tolerance import EXACT, Tolerance, default_tolerance
 from harness.core.verdict import Family, Verdict
+from harness.core.wording import remark
 
 _BY_TOLERANCE = frozenset(
     {
@@ -51,7 +52,7 @@ def rejudged(record: Record, allowed: Allowed) -> Record:
     * Of quantized values the largest error in steps and the largest against the tolerance are known, but not
       their sum in each element: such an output passes only where one of the two lets all of it pass.
     * A converted model is held against two answers, and the record has the frontier of one of them. What
-      passes because it is as near as the CPU EP itself (``precision_error.within``) does so under any tolerance.
+      passes because it is as near as the CPU EP itself (``precision_error.within``) does so under any.
 
     Of the outputs ``rtol``, ``atol`` or the limits of ``noise`` change, and ``mismatched``, which is 0 or 1
     then: how many elements lie outside is known for the old tolerance alone. ``headroom`` is known for limits
@@ -84,6 +85,7 @@ def rejudged(record: Record, allowed: Allowed) -> Record:
         reason = f"{several_results(record.repeats)}, and the matrix asks for equal bits"
     else:
         verdict, reason = placed(record.placement)
+        reason = "; ".join(filter(None, (reason, *map(remark, outputs))))
     return msgspec.structs.replace(
         record,
         verdict=verdict,
@@ -102,7 +104,7 @@ def knows(record: Record, allowed: Allowed) -> bool:
     return all(
         output.noise is not None or not _is_rounded(output) or output.frontier == EXACT_FRONTIER
         for output in (*record.outputs, *record.again)
-        if not _is_no_number(output) and not _steps_excuse(output, allowed)
+        if not _is_no_number(output) and _steps_excused(output, allowed) is None
     )
 
 
@@ -129,9 +131,10 @@ def _is_no_number(output: OutputMetrics) -> bool:
     return output.details is not None and bool(output.details.ties or output.details.distribution)
 
 
-def _steps_excuse(output: OutputMetrics, allowed: Allowed) -> bool:
+def _steps_excused(output: OutputMetrics, allowed: Allowed) -> float | None:
+    """By how many steps an output is off, where so many are granted; else None."""
     steps = output.details.steps if output.details is not None else None
-    return steps is not None and steps <= allowed.steps
+    return steps if steps and steps <= allowed.steps else None
 
 
 def _under(output: OutputMetrics, allowed: Allowed, computes: str) -> OutputMetrics:
@@ -143,8 +146,8 @@ def _under(output: OutputMetrics, allowed: Allowed, computes: str) -> OutputMetr
         judged = _under_noise(output, allowed.tolerance)
     else:
         judged = _under_fixed(output, allowed.tolerance, computes)
-    if judged.mismatched and _steps_excuse(output, allowed):
-        return msgspec.structs.replace(judged, mismatched=0)
+    if judged.mismatched and (steps := _steps_excused(output, allowed)) is not None:
+        return msgspec.structs.replace(judged, mismatched=0, headroom=steps / allowed.steps)
     return judged
 
 

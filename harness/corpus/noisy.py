@@ -69,9 +69,9 @@ def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
             _build(case, precision, folder)
 
     fill_once(entry, build)
-    amplitudes = msgspec.json.decode((entry / AMPLITUDES).read_bytes(), type=tuple[float, ...])
-    if not amplitudes:
-        return Inapplicable("no operator of the model rounds floats")
+    amplitudes = msgspec.json.decode((entry / AMPLITUDES).read_bytes(), type=str | tuple[float, ...])
+    if isinstance(amplitudes, str):
+        return Inapplicable(amplitudes)
     home = case.model_path.parent
     number = ValueType(kind="tensor", dtype="float32", shape=())
     digest = hashlib.sha256(f"noise {precision} {FORMAT} {SAMPLES} {amplitudes} {case.digest}".encode())
@@ -110,14 +110,25 @@ def _scalar(number: float) -> Tensor:
 
 def _build(case: Case, precision: str, folder: Path) -> None:
     model = parse_model(read_model_file(case.model_path))
+    if model.functions:
+        _say(folder, "the model has functions of its own")
+        return
     _set_sizes(model, case)
     written = add_noise(model, precision)
+    if not written.sites:
+        _say(folder, "no operator of the model rounds floats")
+        return
     _forget_sizes(model)
     (folder / MODEL).write_bytes(model.SerializeToString())
     for file in case.external:
         _beside(file, folder / file.relative_to(case.model_path.parent))
     amplitudes = (COARSE if precision != "float32" else SMOOTH) if not written.jumps else JUMPING
-    (folder / AMPLITUDES).write_bytes(msgspec.json.encode(amplitudes if written.sites else ()))
+    _say(folder, amplitudes)
+
+
+def _say(folder: Path, amplitudes: str | tuple[float, ...]) -> None:
+    """Keep the amplitudes, or why there are none."""
+    (folder / AMPLITUDES).write_bytes(msgspec.json.encode(amplitudes))
 
 
 def _set_sizes(model: "onnx.ModelProto", case: Case) -> None:

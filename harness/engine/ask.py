@@ -13,6 +13,8 @@ from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Answered, Noted, TargetReady, Warned
 from harness.engine.job import CPU
+from harness.engine.lanes import WITNESS_TIMEOUTS
+from harness.engine.question import ANSWER, WITNESSES
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target
 
@@ -53,7 +55,12 @@ def planned_case(plan: Plan, suites: Mapping[str, Suite], suite: str, model: str
 
 
 def answers(
-    plan: Plan, suites: Mapping[str, Suite], models: Models, runtime: Runtime, tell: Callable[[str], None]
+    plan: Plan,
+    suites: Mapping[str, Suite],
+    models: Models,
+    runtime: Runtime,
+    tell: Callable[[str], None],
+    kind: str = ANSWER,
 ) -> Iterator[TargetReady | Answered]:
     """What the CPU provider of a runtime makes of models now, whatever is known of them.
 
@@ -63,6 +70,7 @@ def answers(
         models: Which.
         runtime: Whose CPU provider.
         tell: Called with a line for people.
+        kind: What is asked of each: a constant of ``harness.engine.question``.
 
     Yields:
         The environment, where there is one, and each model once, in any order.
@@ -70,12 +78,14 @@ def answers(
     if not models:
         return
     target = Target(name="golden", provider=(CPU,), runtime=runtime, workers=os.cpu_count() or 1)
+    if kind in WITNESSES:
+        target = msgspec.structs.replace(target, timeouts_s=WITNESS_TIMEOUTS)
     asked = msgspec.structs.replace(
         plan.matrix, targets=(target,), axes={}, exclude=(), tolerance=(), expect=(), latency=(), repeat=()
     )
     engine = Engine(Plan(matrix=asked, cells=()), suites)
     try:
-        engine.ask(target.name, models)
+        engine.ask(target.name, models, kind)
         engine.drain()
         for event in engine.events():
             if isinstance(event, TargetReady | Answered):

@@ -14,7 +14,7 @@ def compare_precision(
     own: Sequence[NamedValues] | None,
     results: Sequence[NamedValues],
     tolerance_for: ToleranceFor,
-    computes: str,
+    precision: str,
     natures: Sequence[Mapping[str, Nature]] = (),
 ) -> Comparison:
     """Judge all data sets at once; beyond the first, names carry the data set's number.
@@ -24,14 +24,14 @@ def compare_precision(
         own: The same of the converted model; None where the CPU provider cannot run that.
         results: For each data set what is to be judged.
         tolerance_for: Element type of an output -> tolerance at the precision.
-        computes: What the converted model computes in; see ``harness.core.precise.ROUNDOFF``.
+        precision: What computes: a key of ``harness.core.precise.ROUNDOFF``.
         natures: For each data set those of its outputs by name.
     """
     special = {
         _prefix(index) + name: nature for index, one in enumerate(natures) for name, nature in one.items()
     }
     return judge_precision(
-        _flat(golden), None if own is None else _flat(own), _flat(results), tolerance_for, computes, special
+        _flat(golden), None if own is None else _flat(own), _flat(results), tolerance_for, precision, special
     )
 
 

@@ -4,7 +4,7 @@ import contextlib
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from harness.core.errors import one_line
 from harness.corpus.cache import cache_root
 from harness.engine.builds import Builds
 from harness.engine.device import Slot, Slots
-from harness.engine.job import is_local
+from harness.engine.job import Configuration, is_local
 from harness.engine.lane import Lane
 from harness.engine.remote import start_process
 from harness.engine.tensor_files import TensorHome, Tensors
@@ -94,7 +94,8 @@ class Crew:
             if not admitted:
                 return
             try:
-                worker = self._spares.pop(lane.interpreter, None) or self._launch(lane)
+                config = lane.configuration
+                worker = self._spares.pop(config.interpreter, None) or self._launch(config)
             except BaseException:
                 if slot is not None:
                     slot.release()
@@ -111,16 +112,32 @@ class Crew:
             worker.retiring or (worker.ready and time.monotonic() - worker.ready_at > SPARE_AFTER_S)
             for worker in lane.workers
         )
-        has_one = lane.interpreter in self._spares or lane.interpreter in self._spareless
+        interpreter = lane.configuration.interpreter
+        has_one = interpreter in self._spares or interpreter in self._spareless
         if worth_it and lane.queue and lane.verdict is None and not has_one and not lane.alone:
-            # Such as too many processes; it works without.
-            with contextlib.suppress(OSError, InstallError):
-                self._spares[lane.interpreter] = self._launch(lane)
-                self._spares[lane.interpreter].stand_by(SPARE_START_S)
+            self._start_spare(lane.configuration)
+
+    def warm_up(self, configurations: Iterable[Configuration]) -> None:
+        """Start processes that lanes to come can use, as many as may work at once.
+
+        Args:
+            configurations: Of these lanes; what is elsewhere, or still to be built, waits for its turn.
+        """
+        for configuration in configurations:
+            runtime = configuration.runtime
+            if len(self._spares) < self._processes and is_local(runtime) and not runtime.packages:
+                self._start_spare(configuration)
+
+    def _start_spare(self, configuration: Configuration) -> None:
+        if configuration.interpreter not in self._spares:
+            # Such as too many processes, or no such interpreter; it works without, or its lane will tell.
+            with contextlib.suppress(OSError, ValueError, InstallError):
+                spare = self._spares[configuration.interpreter] = self._launch(configuration)
+                spare.stand_by(SPARE_START_S)
 
     def do_without_spares(self, lane: Lane) -> None:
         """Spare processes do not start beside others of a lane's interpreter."""
-        self._spareless.add(lane.interpreter)
+        self._spareless.add(lane.configuration.interpreter)
 
     def is_quiet(self, but_for: Worker) -> bool:
         """Whether every other process waits, and no question does."""
@@ -129,12 +146,11 @@ class Crew:
         under_way = questions or self._leaving or self.builds.busy
         return not under_way and all(worker.at_rest for worker in others)
 
-    def _launch(self, lane: Lane) -> Worker:
+    def _launch(self, config: Configuration) -> Worker:
         self._started += 1
         number = self._started
         folder = Path(self._scratch.name) / str(number)
         folder.mkdir()
-        config = lane.configuration
         tensors = self._tensors.open(folder) if is_local(config.runtime) else Tensors()
         process = start_process(config.runtime, dict(config.env), folder)
         worker = self.workers[number] = Worker(number, process, tensors)

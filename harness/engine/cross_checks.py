@@ -1,22 +1,101 @@
-"""Goldens held against what others make of the same models: expected data, onnx.reference, the CPU EP in another way."""
+"""Goldens held against what others make of the models: the suite, ``onnx.reference``, the CPU EP again."""
 
 from collections.abc import Callable, Iterator, Mapping
 
 from harness.core.errors import one_line
-from harness.core.tolerance import computing_precision, default_tolerance
+from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
 from harness.corpus.case import Case
-from harness.corpus.errors import ModelError
 from harness.corpus.suites import Suite
-from harness.engine.answer import forgiving, natures_of
-from harness.engine.ask import Models, answers, planned_case
+from harness.engine.answer import forgiving
+from harness.engine.ask import answers
 from harness.engine.compare_sets import compare_sets
 from harness.engine.events import Answered
-from harness.engine.question import ANSWER, EVALUATED, HOME, UNOPTIMIZED, Question
-from harness.engine.references import References, Stores
+from harness.engine.natures import natures_of
+from harness.engine.outcome import NamedValues
+from harness.engine.question import HOME, Question
+from harness.engine.references import References
 from harness.engine.witnesses import EXPECTED, NAMES
 from harness.golden.cross_check import CrossCheck
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
 
-KINDS = (EVALUATED, UNOPTIMIZED)
-"""What is asked of a model besides its golden."""
+
+def ask_witnesses(
+    plan: Plan,
+    suites: Mapping[str, Suite],
+    goldens: Mapping[tuple[str, str], Case],
+    references: References,
+    tell: Callable[[str], None],
+) -> Iterator[None]:
+    """Ask for what is not known yet about models with goldens, and keep it.
+
+    Args:
+        plan: What it says of the models counts.
+        suites: Suite name -> suite.
+        goldens: Suite and model -> its case.
+        references: Where answers are kept.
+        tell: Called with a line for people.
+
+    Yields:
+        Once for each answer, known or asked for; there are ``len(NAMES)`` of each model.
+
+    Raises:
+        UsageError: The cache cannot be written.
+    """
+    for kind in NAMES:
+        unknown: list[tuple[str, str]] = []
+        for (suite, model), case in goldens.items():
+            if references.find(Question(suite=suite, model=model, kind=kind), case) is None:
+                unknown.append((suite, model))
+            else:
+                yield
+        for event in answers(plan, suites, unknown, HOME, tell, kind):
+            if isinstance(event, Answered):
+                if event.case and event.golden:
+                    question = Question(suite=event.suite, model=event.model, kind=kind)
+                    references.keep(question, event.case, event.golden)
+                yield
+
+
+def cross_checks(
+    suite: str, model: str, case: Case, golden: Golden, references: References
+) -> tuple[CrossCheck, ...]:
+    """What is known about a golden from others; nothing of a golden without values."""
+    if golden.status != "ok":
+        return ()
+    return tuple(_checks(suite, model, case, golden, references))
+
+
+def _checks(
+    suite: str, model: str, case: Case, golden: Golden, references: References
+) -> Iterator[CrossCheck]:
+    precision = computing_precision(case.facts.float_types, "float32")
+    default = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
+    expected = tuple(data_set.expected for data_set in case.data_sets)
+    if any(expected):
+        yield _held_against(EXPECTED, expected, case, golden, forgiving(case, default))
+    for kind, name in NAMES.items():
+        answer = references.find(Question(suite=suite, model=model, kind=kind), case)
+        if answer is None:
+            continue
+        if answer.status == "ok":
+            yield _held_against(name, answer.outputs, case, golden, default)
+        else:
+            yield CrossCheck(by=name, result="cannot", message=one_line(answer.message))
+
+
+def _held_against(
+    by: str,
+    says: tuple[NamedValues, ...],
+    case: Case,
+    golden: Golden,
+    tolerance_for: Callable[[str], Tolerance],
+) -> CrossCheck:
+    natures = natures_of(case, golden.outputs)
+    compared = compare_sets(says, golden.outputs, tolerance_for, natures=natures, only_known=True)
+    headrooms = [row.headroom for row in compared.outputs]
+    finite = [headroom for headroom in headrooms if headroom is not None]
+    worst = max(finite, default=0.0) if len(finite) == len(headrooms) else None
+    if compared.verdict:
+        return CrossCheck(by=by, result="differs", headroom=worst, message=one_line(compared.message))
+    return CrossCheck(by=by, result="agrees" if worst else "same", headroom=worst)

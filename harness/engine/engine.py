@@ -24,6 +24,7 @@ from harness.engine.dispatcher import Dispatcher
 from harness.engine.docket import Docket
 from harness.engine.effects import Effects
 from harness.engine.events import Event, Noted, Warned
+from harness.engine.job import Configuration, configuration
 from harness.engine.lanes import Lanes
 from harness.engine.listener import Listener
 from harness.engine.question import ANSWER
@@ -89,6 +90,10 @@ class Engine:
         self._thread.start()
 
     # --- the consumer's side, any thread ---
+
+    def warm_up(self) -> None:
+        """Start processes, for cells are going to be submitted; which ones is not known yet."""
+        self._inbox.put(("warm_up",))
 
     def submit(self, cells: Iterable[Cell]) -> None:
         """Queue cells; each will come back as one ``Finished`` event."""
@@ -195,6 +200,8 @@ class Engine:
         kind = message[0]
         if kind == "submit":
             self._submit(message[1])
+        elif kind == "warm_up":
+            self._crew.warm_up(self._first_configurations())
         elif kind == "ask":
             self._docket.open += len(message[2])
             self._lanes.ask(message[1], message[2], message[3])
@@ -208,6 +215,13 @@ class Engine:
         elif kind == "gone":
             self._crew.is_gone(message[1])
         return True
+
+    def _first_configurations(self) -> Iterator[Configuration]:
+        """What the first cell of each target needs."""
+        first: dict[str, Cell] = {}
+        for cell in self._plan.cells:
+            first.setdefault(cell.target, cell)
+        return (configuration(self._plan.target(cell.target), cell) for cell in first.values())
 
     def _submit(self, cells: tuple[Cell, ...]) -> None:
         to_run = []

@@ -49,6 +49,11 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     session: tuple[tuple[str, str], ...] = ()
     memory_limit_mb: int | None = None
 
+    @property
+    def interpreter(self) -> tuple[Runtime, tuple[tuple[str, str], ...]]:
+        """What configurations have in common that can use each other's spare processes."""
+        return self.runtime, self.env
+
     def message(self, tensor_folders: list[str]) -> dict[str, Any]:
         """The configuration as the agent takes it, with the folders for its tensors."""
         return {

@@ -33,6 +33,7 @@ from harness.core.verdict import Family, Phase, Verdict
 from harness.corpus.case import Case
 from harness.corpus.port import ValueType
 from harness.corpus.revealed import hidden
+from harness.engine.compare_precision import compare_precision
 from harness.engine.compare_sets import compare_sets, noise_rule
 from harness.engine.essence import essence
 from harness.engine.evidence import Evidence
@@ -97,6 +98,8 @@ def judge(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule) -> Judge
     """
     if isinstance(outcome, Raised):
         return _raised(outcome, case, evidence.reference)
+    if isinstance(outcome, Ran) and evidence.full is not None:
+        return _converted(outcome, case, evidence.full, evidence.golden, rule)
     if isinstance(outcome, Ran):
         return _ran(outcome, case, evidence, rule)
     return judge_untried(outcome)
@@ -189,6 +192,41 @@ def at_data_set(case: Case, number: int | None) -> str:
     if number is None or not 0 <= number < len(case.data_sets) > 1:
         return ""
     return f"with {case.data_sets[number].name}: "
+
+
+def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, rule: Rule) -> Judgement:
+    """Judge the outputs of a model that was converted to another precision; see ``harness.core.precise``."""
+    compared = again = None
+    if full.status != "ok":
+        verdict, reason = Verdict.NO_GOLDEN, f"the CPU EP gives no golden: {full.message}"
+    else:
+        compare = functools.partial(
+            compare_precision, tolerance_for=rule.tolerance_for, precision=rule.precision
+        )
+        natures = natures_of(case, full.outputs)
+        owns = own.outputs if own.status == "ok" else None
+        compared = compare(full.outputs, owns, outcome.outputs, natures=natures)
+        if outcome.second is not None:
+            again = compare(full.outputs[:1], owns and owns[:1], (outcome.second,), natures=natures[:1])
+        disputed = full.disputed or own.disputed
+        verdict, reason = (
+            (Verdict.REFERENCE_DISPUTED, disputed)
+            if disputed
+            else _wrong(outcome, compared, again) or placed(outcome.placement, converted=True)
+        )
+    return Judgement(
+        verdict=verdict,
+        phase=Phase.COMPARE,
+        reason=one_line("; ".join(filter(None, (reason, outcome.teardown)))),
+        placement=_with_shape_ops(outcome.placement, case),
+        outputs=compared.outputs if compared else (),
+        again=again.outputs if again else (),
+        golden="cpu" if compared else "",
+        timings_ms=outcome.timings_ms,
+        latency=outcome.latency if verdict.family is Family.PASSED else None,
+        scenario=outcome.scenario,
+        repeats=outcome.repeats,
+    )
 
 
 def _ran(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Judgement:

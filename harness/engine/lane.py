@@ -58,11 +58,6 @@ class Lane:
         """What holds for every task once the configuration has turned out to be unusable."""
 
     @property
-    def interpreter(self) -> tuple[object, ...]:
-        """What lanes have in common that can use each other's spare processes."""
-        return self.configuration.runtime, self.configuration.env
-
-    @property
     def wants_worker(self) -> bool:
         """Whether another process would find work.
 

@@ -8,11 +8,14 @@ from harness.core.errors import one_line
 from harness.corpus.errors import ModelError
 from harness.corpus.suites import Suite
 from harness.engine.ask import Models, Told, answers, models_of, planned_case, told
+from harness.engine.cross_checks import ask_witnesses, cross_checks
 from harness.engine.events import Answered
-from harness.engine.question import HOME
+from harness.engine.question import HOME, Question
+from harness.engine.references import References, Stores
+from harness.engine.witnesses import NAMES
+from harness.golden.cross_check import CrossCheck
 from harness.golden.provenance import provenance
 from harness.golden.recording import Recorder
-from harness.golden.store import GoldenStore
 from harness.plan.plan import Plan
 
 
@@ -26,6 +29,7 @@ class Recorded(msgspec.Struct, kw_only=True):
         disputed: Models whose values judge nobody.
         lost: Models that have no golden because the CPU EP crashed, hung or could not be fed.
         unasked: Models that could not be read, or for which there was nobody to ask.
+        cross_checks: ``suite/model`` -> what others make of it, held against its golden.
         complete: Whether it was not broken off.
     """
 
@@ -35,6 +39,7 @@ class Recorded(msgspec.Struct, kw_only=True):
     disputed: list[Told] = []
     lost: list[Told] = []
     unasked: list[Told] = []
+    cross_checks: dict[str, tuple[CrossCheck, ...]] = {}
     complete: bool = True
 
 
@@ -45,29 +50,35 @@ def record(
     tell: Callable[[str], None],
     show: Callable[[int, int], None],
 ) -> Recorded:
-    """Compute the goldens of a plan's models that the cache does not have. Ctrl-C ends it early.
+    """Compute the goldens of a plan's models that the cache does not have, and ask others about these models.
+
+    Ctrl-C ends it early.
 
     Args:
         plan: Whose models; with the data that they have anyway, whatever the scenarios.
         suites: Suite name -> suite.
         recorder: What writes them into a folder, too; finished where nothing broke it off.
         tell: Called with a line for people.
-        show: Called with how many models are done, and of how many.
+        show: Called with how many answers there are, and of how many.
 
     Raises:
         UsageError: The cache or the folder cannot be written.
     """
     found = Recorded()
     pairs = models_of(plan)
+    references = References(Stores.of_cache())
+    known: list[Answered] = []
     try:
-        for done, (answered, is_new) in enumerate(_goldens(plan, suites, pairs, tell), 1):
+        for done, (answered, is_new) in enumerate(_goldens(plan, suites, pairs, references, tell), 1):
             _note(found, answered, is_new=is_new)
-            if recorder and answered.case and answered.golden and answered.golden.status != "lost":
-                try:
-                    recorder.add(answered.suite, answered.model, answered.case, answered.golden)
-                except TypeError as error:
-                    found.lost.append(told(answered, one_line(error)))
+            known.append(answered)
             show(done, len(pairs))
+        goldens = {(one.suite, one.model): one.case for one in known if one.case and _has_values(one)}
+        heard = ask_witnesses(plan, suites, goldens, references, tell)
+        for done, _ in enumerate(heard, 1):
+            show(done, len(NAMES) * len(goldens))
+        for answered in known:
+            _write(found, answered, recorder, references)
     except KeyboardInterrupt:
         found.complete = False
     for told_ones in (found.refused, found.disputed, found.lost, found.unasked):
@@ -77,11 +88,18 @@ def record(
     return found
 
 
+def _has_values(answered: Answered) -> bool:
+    return answered.golden is not None and answered.golden.status == "ok"
+
+
 def _goldens(
-    plan: Plan, suites: Mapping[str, Suite], pairs: Models, tell: Callable[[str], None]
+    plan: Plan,
+    suites: Mapping[str, Suite],
+    pairs: Models,
+    references: References,
+    tell: Callable[[str], None],
 ) -> Iterator[tuple[Answered, bool]]:
     """The golden of each model, and whether it was computed now: those that the cache has come first."""
-    store = GoldenStore(provenance())
     unknown = []
     for suite, model in pairs:
         try:
@@ -89,7 +107,7 @@ def _goldens(
         except ModelError as error:
             yield Answered(suite=suite, model=model, problem=one_line(error)), False
             continue
-        golden = store.load(case)
+        golden = references.golden(case)
         if golden is None:
             unknown.append((suite, model))
         else:
@@ -97,8 +115,23 @@ def _goldens(
     for event in answers(plan, suites, unknown, HOME, tell):
         if isinstance(event, Answered):
             if event.case and event.golden:
-                store.save(event.case, event.golden)
+                question = Question(suite=event.suite, model=event.model)
+                references.keep(question, event.case, event.golden)
             yield event, True
+
+
+def _write(found: Recorded, answered: Answered, recorder: Recorder | None, references: References) -> None:
+    """Hold a golden against what others say, and put it into the recording."""
+    suite, model, case, golden = answered.suite, answered.model, answered.case, answered.golden
+    if case is None or golden is None or golden.status == "lost":
+        return
+    checks = cross_checks(suite, model, case, golden, references)
+    found.cross_checks[f"{suite}/{model}"] = checks
+    if recorder is not None:
+        try:
+            recorder.add(suite, model, case, golden, checks)
+        except TypeError as error:
+            found.lost.append(told(answered, one_line(error)))
 
 
 def _note(found: Recorded, answered: Answered, *, is_new: bool) -> None:

@@ -63,6 +63,8 @@ class Scales:
             evidence = msgspec.structs.replace(evidence, full=full)
         rule = rule_of(self._plan, cell, case)
         judgement = judge(outcome, case, evidence, rule)
+        if about.precision != AS_IS:
+            return judgement  # two answers of the CPU provider judge it, and their distance stands for noise
         further: tuple[tuple[str, Callable[[Judgement], bool], Callable[[], object]], ...] = (
             ("spread", is_inexact, lambda: self._spread(own, case, rule.precision)),
             ("revealed", lambda so_far: hides_ties(so_far, case), lambda: self._revealed(own)),

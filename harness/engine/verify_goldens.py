@@ -9,10 +9,14 @@ import msgspec
 from harness.core.errors import Problem, UsageError, one_line
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
+from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.suites import Suite, open_folder
-from harness.engine.answer import RANDOM_OPERATORS, UNREPEATABLE
+from harness.engine.answer import UNREPEATABLE
 from harness.engine.ask import Told, answers, models_of, planned_case, told
+from harness.engine.cross_checks import cross_checks
 from harness.engine.events import Answered, TargetReady
+from harness.engine.references import References, Stores
+from harness.golden.cross_check import CrossCheck
 from harness.golden.golden import Golden
 from harness.golden.kept import kept_by_case
 from harness.golden.movement import Movement, movements
@@ -64,6 +68,7 @@ class Verified(msgspec.Struct, kw_only=True):
         unasked: Models that could not be read, or for which there was nobody to ask.
         unrecorded: Models, as ``suite/model``, without a golden to hold anything against.
         altered: What is no longer as it was recorded, and so says nothing.
+        cross_checks: ``suite/model`` -> what others make of it, held against its golden; of those asked.
         complete: Whether it was not broken off.
     """
 
@@ -72,6 +77,7 @@ class Verified(msgspec.Struct, kw_only=True):
     unasked: list[Told] = []
     unrecorded: list[str] = []
     altered: list[str] = []
+    cross_checks: dict[str, tuple[CrossCheck, ...]] = {}
     complete: bool = True
 
 
@@ -95,15 +101,19 @@ def verify_kept(
     """
     found = Verified()
     kept = kept_by_case()
+    references = References(Stores.of_cache())
     models = []
     for suite, model in models_of(plan):
         try:
-            is_kept = planned_case(plan, suites, suite, model).digest in kept
+            case = planned_case(plan, suites, suite, model)
         except ModelError as error:
             found.unasked.append(Told(model=f"{suite}/{model}", message=one_line(error)))
             continue
-        if is_kept:
+        if case.digest in kept:
             models.append((suite, model))
+            golden = references.golden(case)
+            checks = cross_checks(suite, model, case, golden, references) if golden else ()
+            found.cross_checks |= {f"{suite}/{model}": checks} if checks else {}
         else:
             found.unrecorded.append(f"{suite}/{model}")
 
@@ -154,6 +164,9 @@ def verify_recording(
         if not altered:
             intact[f"{one.folder}/{MODEL}"] = one
     recorded = {(one.suite, one.model): one for one in intact.values()}
+    found.cross_checks = {
+        f"{one.suite}/{one.model}": one.cross_checks for one in intact.values() if one.cross_checks
+    }
     suites, plan = _as_suite(folder)
     models = [(plan.matrix.path, name) for name in intact]
 

@@ -16,6 +16,8 @@ from harness.golden.golden import Golden
 NAMES = {EVALUATED: "onnx.reference", UNOPTIMIZED: "the CPU EP without optimizations"}
 """Kind of a question -> who answers it, for people; by their rank."""
 
+EXPECTED = "the expected data"
+
 TRUTHS = {FLOAT64: "float64 on the CPU EP", FLOAT64_EVALUATED: "onnx.reference in float64"}
 """The same of those who answer in float64."""
 
@@ -75,7 +77,7 @@ def _witnesses(
 ) -> Iterator[Witness]:
     """By their rank: what the makers of the model expect comes first."""
     expected = tuple(data_set.expected for data_set in case.data_sets)
-    answers = [("the expected data", expected, False)]
+    answers = [(EXPECTED, expected, False)]
     for kind, name in NAMES.items():
         if kind in witnesses:
             answers.append((name, witnesses[kind].outputs, kind == UNOPTIMIZED))

@@ -9,6 +9,7 @@ from pathlib import Path
 import filelock
 import msgspec
 
+from harness.golden.provenance import provenance
 from harness.golden.store import FORMAT, Manifest, goldens_folder, read_manifest
 
 _KEY = re.compile(r"[0-9a-f]{64}")
@@ -50,23 +51,30 @@ def kept_goldens(root: Path | None = None) -> Iterator[Kept]:
 
 
 def kept_by_case(root: Path | None = None) -> dict[str, list[dict[str, str]]]:
-    """Digest of a case -> the provenances under which the cache keeps a golden of it."""
+    """Digest of a case -> the provenances under which the cache keeps a golden of it, witnesses left out."""
     found: dict[str, list[dict[str, str]]] = {}
     for one in kept_goldens(root):
-        if one.manifest is not None and one.manifest.format == FORMAT:
+        if one.manifest is not None and one.manifest.format == FORMAT and _is_golden(one.manifest):
             found.setdefault(one.manifest.case, []).append(one.manifest.provenance)
     return found
+
+
+def _is_golden(manifest: Manifest) -> bool:
+    """Whether it is no answer of a witness: of onnx.reference, or of the CPU EP without optimizations."""
+    made = manifest.provenance
+    level = provenance()["graph_optimization"]
+    return "evaluator" not in made and made.get("graph_optimization", level) == level
 
 
 class Removed(msgspec.Struct, frozen=True, kw_only=True):
     """A golden that is gone.
 
     Attributes:
-        onnxruntime: The release that computed it; empty where its manifest could not be read.
+        by: What computed it, such as ``onnxruntime 1.31.1``; empty where its manifest could not be read.
         nbytes: What its files took.
     """
 
-    onnxruntime: str
+    by: str
     nbytes: int
 
 
@@ -88,8 +96,14 @@ def prune_goldens(*, older_than_s: float, root: Path | None = None) -> Iterator[
             continue
         nbytes = one.nbytes
         if _remove(one.folder):
-            release = one.manifest.provenance.get("onnxruntime", "") if one.manifest else ""
-            yield Removed(onnxruntime=release, nbytes=nbytes)
+            yield Removed(by=_maker(one.manifest) if one.manifest else "", nbytes=nbytes)
+
+
+def _maker(manifest: Manifest) -> str:
+    made = manifest.provenance
+    if "evaluator" in made:
+        return f"{made['evaluator']} {made.get('onnx', '')}"
+    return f"onnxruntime {made.get('onnxruntime', '')}"
 
 
 def _remove(entry: Path) -> bool:

@@ -22,6 +22,7 @@ from harness.corpus.case import SEED, Case
 from harness.corpus.data_sets import GENERATED
 from harness.corpus.port import ValueType
 from harness.corpus.protos import encode
+from harness.golden.cross_check import CrossCheck
 from harness.golden.golden import Golden
 from harness.golden.provenance import cpu_features
 
@@ -41,6 +42,7 @@ class RecordedModel(msgspec.Struct, frozen=True, kw_only=True):
         message: The error.
         disputed: Why its values judge nobody; see ``harness.golden.golden.Golden``.
         seed: Of generated inputs; None where the inputs come with the model.
+        cross_checks: What others made of it when it was recorded, held against its golden.
         files: Path relative to ``folder`` -> SHA-256 in hex.
     """
 
@@ -52,6 +54,7 @@ class RecordedModel(msgspec.Struct, frozen=True, kw_only=True):
     disputed: str
     seed: int | None
     files: dict[str, str]
+    cross_checks: tuple[CrossCheck, ...] = ()
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +97,9 @@ class Recorder:
             what = "the folder is not empty, and goldens of two recordings must not mix"
             raise UsageError(Problem(where=str(folder), what=what, hint="name a new one"))
 
-    def add(self, suite: str, model: str, case: Case, golden: Golden) -> None:
+    def add(
+        self, suite: str, model: str, case: Case, golden: Golden, cross_checks: tuple[CrossCheck, ...] = ()
+    ) -> None:
         """Write one model with its inputs and, where there are any, its outputs.
 
         Raises:
@@ -116,6 +121,7 @@ class Recorder:
                 disputed=golden.disputed,
                 seed=SEED if case.data_sets[0].name == GENERATED else None,
                 files=files,
+                cross_checks=cross_checks,
             )
         )
 

@@ -1,5 +1,6 @@
 """The hooks that run a matrix: what is submitted ahead, and how a result travels to whoever owns the run."""
 
+import gc
 from collections import Counter
 from collections.abc import Generator, Iterable
 from pathlib import Path
@@ -63,6 +64,8 @@ class Conductor:
             mine = session.items[indices.start : indices.stop]
         else:
             return
+        # What is there by now stays until the end, and the collector need not look at it time and again.
+        gc.freeze()
         for item in mine:
             if isinstance(item, CellItem):
                 self._left[item.path] += 1
@@ -128,7 +131,12 @@ class Conductor:
 
 def marked(item: CellItem) -> bool:
     """Whether somebody has put a mark on an item, of whatever meaning."""
-    return next(item.iter_markers(), None) is not None
+    node: pytest.Item | pytest.Collector | None = item
+    while node is not None:
+        if node.own_markers:
+            return True
+        node = node.parent  # type: ignore[assignment]  # of an item or a collector it is a collector
+    return False
 
 
 def run_briefly(item: CellItem, *, all_phases: bool) -> None:
@@ -144,7 +152,8 @@ def run_briefly(item: CellItem, *, all_phases: bool) -> None:
     # It has no marks, and the names of its collectors would be copied into its report, and kept.
     item.keywords = {}
     hook = item.ihook
-    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    location = item.location
+    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=location)
     if all_phases:
         hook.pytest_runtest_logreport(report=_nothing_to_do(item, "setup"))
     call = pytest.CallInfo.from_call(
@@ -156,7 +165,7 @@ def run_briefly(item: CellItem, *, all_phases: bool) -> None:
         hook.pytest_exception_interact(node=item, call=call, report=report)
     if all_phases:
         hook.pytest_runtest_logreport(report=_nothing_to_do(item, "teardown"))
-    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=location)
 
 
 def _nothing_to_do(item: CellItem, when: Literal["setup", "teardown"]) -> pytest.TestReport:

@@ -63,6 +63,10 @@ class EngineRun:
         self._known.update(fresh)
         self._engine.submit(fresh.values())
 
+    def warm_up(self) -> None:
+        """Start processes, for there will be cells."""
+        self._engine.warm_up()
+
     def take(self, cell: Cell) -> Finished:
         """Wait for a cell's result and hand it out; it is submitted where it was not."""
         cell_id = cell.id

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from harness.core.errors import one_line
-from harness.core.record import Adjudication, Noise, PrecisionError, Record
+from harness.core.record import Adjudication, Noise, OutputMetrics, PrecisionError, Record
 from harness.report.figures import brief, multiple, plural, ratio
 
 _SHOWN = 4
@@ -23,6 +23,8 @@ def evidence(record: Record) -> Iterator[tuple[str, str]]:
     ]
     if costs:
         yield "Cost of the precision", _listed(costs)
+    if values := [told for output in record.outputs if (told := _values(output))]:
+        yield "Values", _listed(values)
     if record.adjudication:
         yield "Nearer the truth", _listed([_adjudicated(each) for each in record.adjudication])
     if record.repeats is not None:
@@ -51,6 +53,20 @@ def _cost(name: str, error: PrecisionError) -> str:
         quotient = "" if error.ratio is None else f", ratio {ratio(error.ratio)}"
         cpu = f"; the CPU EP's {brief(error.cpu_error)}{quotient}"
     return f"{name}: error {brief(error.error)} against the model as it came{cpu}"
+
+
+def _values(output: OutputMetrics) -> str:
+    """What the values are besides numbers."""
+    details = output.details
+    if details is None:
+        return ""
+    facts = (
+        f"drawn by lot, judged as {details.distribution}" if details.distribution else "",
+        f"at most {multiple(details.steps)} its quantization step off" if details.steps else "",
+        f"{plural(details.ties, 'position')} where the values tie" if details.ties else "",
+        f"{plural(details.signed_zeros, 'zero')} of the other sign" if details.signed_zeros else "",
+    )
+    return f"{one_line(output.name, _NAME_CHARS)}: {', '.join(filter(None, facts))}" if any(facts) else ""
 
 
 def _adjudicated(found: Adjudication) -> str:

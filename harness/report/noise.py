@@ -8,6 +8,7 @@ from itertools import chain
 
 import msgspec
 
+from harness.core.errors import one_line
 from harness.core.record import Noise, Record
 from harness.core.spread import DEFAULT_LIMITS
 from harness.core.verdict import Family, Verdict
@@ -23,6 +24,11 @@ SHOWN_FAR = 50
 
 SHOWN_FAR_OF_A_LANE = 5
 """How many of them may be of one lane: one that computes in another precision would fill the list."""
+
+SHOWN_REASONS = 8
+"""How many reasons are listed why there is no noise."""
+
+_REASON_CHARS = 160
 
 SCALE_DECADES = 2
 """How many powers of ten the plot reaches to either side of 1."""
@@ -94,6 +100,14 @@ def lane_noise(lane: Lane, records: Iterable[Record]) -> tuple[LaneNoise, ...]:
             found[noise.precision].append(noise)
     rows = [_row(lane, precision, its) for precision, its in found.items()]
     return tuple(sorted(rows, key=lambda row: (-row.cells, row.precision)))
+
+
+def without_noise(records: Iterable[Record]) -> tuple[tuple[str, int], ...]:
+    """``(reason, cells)`` of those that limits of noise were to judge, the most frequent first."""
+    reasons = Counter(one_line(record.no_spread, _REASON_CHARS) for record in records if record.no_spread)
+    shown = reasons.most_common(SHOWN_REASONS)
+    rest = reasons.total() - sum(count for _, count in shown)
+    return (*shown, *([("other reasons", rest)] if rest else []))
 
 
 def farthest(cells: Iterable[ReportCell]) -> tuple[FarCell, ...]:

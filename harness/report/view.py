@@ -24,7 +24,7 @@ from harness.report.headroom import CloseCell, LaneHeadroom, closest, lane_headr
 from harness.report.lane import Lane, lane_of, lanes
 from harness.report.memory import TargetMemory, target_memory
 from harness.report.merge import Conflict, MergedRun
-from harness.report.noise import FarCell, LaneNoise, farthest, lane_noise
+from harness.report.noise import FarCell, LaneNoise, farthest, lane_noise, without_noise
 from harness.report.operators import Documented, OperatorTable, operator_table
 from harness.report.performance import Performance, performance
 from harness.report.precision import LanePrecision, delivered
@@ -71,6 +71,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         closest: Right answers closest to their limit.
         noise: Error relative to the rounding noise of the models, by lane; empty where no record has any.
         far: Cells that this noise does not explain.
+        without_noise: Why noise that was to judge is not known: ``(reason, cells)``.
         conversion: What converted models lose, by lane; empty where none was converted.
         lane_filters: What the lanes differ in.
         models: The table of models by lanes, in pages; one at least.
@@ -108,6 +109,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     closest: tuple[CloseCell, ...]
     noise: tuple[LaneNoise, ...]
     far: tuple[FarCell, ...]
+    without_noise: tuple[tuple[str, int], ...]
     conversion: tuple[LaneConversion, ...]
     lane_filters: tuple[LaneFilter, ...]
     models: tuple[GridPage, ...]
@@ -204,6 +206,7 @@ def build_report(
         closest=closest(cells),
         noise=tuple(row for lane in columns for row in lane_noise(lane, by_lane[lane])),
         far=farthest(cells),
+        without_noise=without_noise(records),
         conversion=tuple(
             row for lane in columns if (row := lane_conversion(lane, by_lane[lane])) is not None
         ),

@@ -119,3 +119,20 @@ def test_tiny_and_huge_results_are_left_alone() -> None:
     huge = np.zeros(SIZE_LIMIT + 1, np.float32)
     assert value_hint(tensor(huge + 1), tensor(huge), TOLERANCE) == "the result is all zeros"
     assert value_hint(tensor(huge + 1), tensor(huge + 2), TOLERANCE) == ""
+
+
+WIDE = np.array([2**33, -(2**33) - 7, 2**40 + 3, 2**31, 5, -1])
+
+
+@pytest.mark.parametrize(
+    ("found", "hint"),
+    [
+        (WIDE.astype(np.int32), "it is the golden as int32 holds it: the upper bits are lost"),
+        (WIDE.astype(np.int16), "it is the golden as int16 holds it: the upper bits are lost"),
+        (WIDE.clip(-(2**31), 2**31 - 1), "it is the golden cut off at the limits of int32"),
+        (WIDE.astype(np.float32), "it is the golden rounded to float32"),
+        (WIDE + np.array([0, 0, 1, 0, 0, 2]), ""),
+    ],
+)
+def test_integers_that_went_through_a_narrower_type(found: Any, hint: str) -> None:
+    assert value_hint(tensor(WIDE), tensor(found.astype(np.int64)), EXACT) == hint

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from harness.core.compare import Comparison, compare
+from harness.core.noise import NoiseRule
+from harness.core.spread import NoiseLimits
 from harness.core.steps import Quantized
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import tensor
@@ -68,3 +70,16 @@ def test_a_scale_that_does_not_fit_tells_nothing() -> None:
 
 def test_equal_bits_are_no_step_apart() -> None:
     assert judge(np.zeros(3, np.int8), np.zeros(3, np.int8), 1.0).outputs[0].details is None
+
+
+def test_a_granted_step_goes_before_limits_of_noise() -> None:
+    golden = (np.arange(-4, 4) * 0.05).astype(np.float32)
+    off = golden + np.float32(0.05)
+    noise = NoiseRule(
+        precision="float32", spreads={"y": np.full(8, 1e-7)}, limits=NoiseLimits(rms=4.0, max=32.0)
+    )
+    for granted, verdict in ((0.0, Verdict.MISMATCH), (1.0, None)):
+        nature = Quantized(scale=np.array(0.05), granted=granted)
+        found = compare("y", tensor(golden), tensor(off), tolerance_for, nature, noise)
+        assert found.verdict is verdict
+        assert found.outputs[0].noise is not None

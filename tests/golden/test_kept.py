@@ -5,12 +5,14 @@ import time
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from harness.core.value import tensor
 from harness.corpus.case import Case
 from harness.golden.golden import Golden
 from harness.golden.kept import kept_by_case, kept_goldens, prune_goldens
+from harness.golden.provenance import evaluator_provenance
 from harness.golden.store import GoldenStore
 
 DAY_S = 86400.0
@@ -40,7 +42,7 @@ def test_a_golden_that_is_read_stays(stores: dict[str, GoldenStore], tmp_path: P
         }
         assert used["1.31.1"] > time.time() - DAY_S > used["1.30.0"]
     (gone,) = prune_goldens(older_than_s=30 * DAY_S, root=tmp_path)
-    assert gone.onnxruntime == "1.30.0"
+    assert gone.by == "onnxruntime 1.30.0"
     assert gone.nbytes > 16
     assert stores["1.30.0"].load(one_case) is None
     assert stores["1.31.1"].load(one_case) is not None
@@ -53,7 +55,7 @@ def test_what_cannot_be_read_goes_too(stores: dict[str, GoldenStore], tmp_path: 
     manifest.write_bytes(b"{")
     assert kept_by_case(tmp_path) == {}
     (gone,) = prune_goldens(older_than_s=0.0, root=tmp_path)
-    assert gone.onnxruntime == ""
+    assert gone.by == ""
     assert not manifest.parent.exists()
 
 
@@ -66,3 +68,12 @@ def test_a_case_is_found_under_each_provenance(
     assert found.keys() == {one_case.digest}
     assert sorted(one["onnxruntime"] for one in found[one_case.digest]) == ["1.30.0", "1.31.1"]
     assert kept_by_case(tmp_path / "nothing") == {}
+
+
+def test_witnesses_are_no_goldens_and_are_pruned_like_them(tmp_path: Path, one_case: Case) -> None:
+    made = ({"onnxruntime": "1.31.1", "graph_optimization": "disabled"}, evaluator_provenance())
+    for provenance in made:
+        GoldenStore(provenance, tmp_path).save(one_case, GOLDEN)
+    assert kept_by_case(tmp_path) == {}
+    gone = {one.by for one in prune_goldens(older_than_s=0.0, root=tmp_path)}
+    assert gone == {"onnxruntime 1.31.1", f"onnx.reference {onnx.__version__}"}

@@ -35,6 +35,7 @@ TABLES = [
     file_format.NoiseTable,
     file_format.ExpectTable,
     file_format.LatencyTable,
+    file_format.RepeatTable,
 ]
 
 
@@ -88,10 +89,11 @@ def test_the_published_schema_is_current() -> None:
 def test_the_schema_refuses_unknown_keys_everywhere() -> None:
     tables: dict[str, Any] = matrix_schema()["$defs"]
     objects = {name: table for name, table in tables.items() if "properties" in table}
-    assert len(objects) == 17
+    assert len(objects) == 18
     assert all(table["additionalProperties"] is False for table in objects.values())
     with_options = {name for name, table in objects.items() if "patternProperties" in table}
-    assert with_options == {"AxesTable", "ExcludeTable", "ToleranceTable", "ExpectTable", "LatencyTable"}
+    selecting = {"ExcludeTable", "ToleranceTable", "ExpectTable", "LatencyTable", "RepeatTable"}
+    assert with_options == {"AxesTable", *selecting}
     globs = tables["ExcludeTable"]["properties"]["suite"]["anyOf"]
     assert tables["ExcludeTable"]["patternProperties"] == {"^option\\..+$": {"anyOf": globs}}
 

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 import msgspec
 import pytest
 
-from harness.core.record import Adjudication, Noise, PrecisionError, Record, Repeats
+from harness.core.record import Adjudication, Noise, OutputDetails, PrecisionError, Record, Repeats
 from harness.core.spread import DEFAULT_LIMITS
 from harness.core.verdict import Verdict
 from harness.report.conversion import lane_conversion
 from harness.report.evidence import evidence, noise_words
 from harness.report.lane import Lane
 from harness.report.merge import MergedRun
-from harness.report.noise import SHOWN_FAR_OF_A_LANE, lane_noise, on_log_scale, worst_noise
+from harness.report.noise import SHOWN_FAR_OF_A_LANE, SHOWN_REASONS, lane_noise, on_log_scale, worst_noise
 from harness.report.rows import cell_rows, target_rows
 from harness.report.view import Report, build_report
 
@@ -82,6 +82,18 @@ def test_one_lane_does_not_fill_the_list_of_the_farthest(
     assert [cell.cell for cell in far[:1]] == ["onnx-node/m19[npu]"]
     assert far[-1].cell == "onnx-node/m[gpu]"
     assert far[0].href.startswith("cells.html#")
+
+
+def test_why_there_is_no_noise_is_told(record: MakeRecord, merged: Merged, site: Site) -> None:
+    reasons = ["it holds <Loop>"] * 3 + [f"reason {number}" for number in range(SHOWN_REASONS + 3)]
+    found = [record(f"m{index}", no_spread=reason) for index, reason in enumerate(reasons)]
+    report = built(merged(found))
+    assert report.without_noise[0] == ("it holds <Loop>", 3)
+    assert report.without_noise[-1] == ("other reasons", 4)
+    assert len(report.without_noise) == SHOWN_REASONS + 1
+    page = site(report)["precision.html"]
+    assert "it holds &lt;Loop&gt;" in page
+    assert "Judged by the built-in table for want of noise" in page
 
 
 def test_the_plot_is_logarithmic_and_ends() -> None:
@@ -189,6 +201,22 @@ def test_the_three_numbers_in_words(record: MakeRecord) -> None:
     alone = PrecisionError(error=2e-3)
     told = dict(evidence(with_output(record("a"), precision_error=alone)))
     assert told["Cost of the precision"].endswith("; the CPU EP has no answer")
+
+
+@pytest.mark.parametrize(
+    ("details", "told"),
+    [
+        (OutputDetails(steps=1.0), "y: at most 1 × its quantization step off"),  # noqa: RUF001
+        (
+            OutputDetails(ties=2, signed_zeros=1),
+            "y: 2 positions where the values tie, 1 zero of the other sign",
+        ),
+        (OutputDetails(distribution="uniform", unseen=0.01), "y: drawn by lot, judged as uniform"),
+    ],
+)
+def test_what_values_are_besides_numbers(record: MakeRecord, details: OutputDetails, told: str) -> None:
+    assert dict(evidence(with_output(record("a"), details=details))) == {"Values": told}
+    assert not dict(evidence(with_output(record("a"), details=OutputDetails())))
 
 
 def test_noise_in_words() -> None:

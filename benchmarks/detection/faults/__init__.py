@@ -1,4 +1,4 @@
-"""The ways in which execution providers go wrong, each as a change of the model that the CPU provider runs."""
+"""The ways in which execution providers go wrong, as changes of the model that the CPU provider runs."""
 
 from benchmarks.detection.faults import (
     activations,

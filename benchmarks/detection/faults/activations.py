@@ -28,7 +28,9 @@ def gelu_tanh_for_erf(net: Net, node: onnx.NodeProto) -> bool:
     site, z = net.before(node), node.input[0]
     x = site.op("Mul", z, net.scalar(math.sqrt(2)))
     cubic = site.op("Mul", site.op("Mul", site.op("Mul", x, x), x), net.scalar(0.044715))
-    site.replace(site.op("Tanh", site.op("Mul", site.op("Add", x, cubic), net.scalar(math.sqrt(2 / math.pi)))))
+    site.replace(
+        site.op("Tanh", site.op("Mul", site.op("Add", x, cubic), net.scalar(math.sqrt(2 / math.pi))))
+    )
     return True
 
 
@@ -179,7 +181,9 @@ def reciprocal_coarse(net: Net, node: onnx.NodeProto) -> bool:
     return True
 
 
-@fault("Relu", "LeakyRelu", "Clip", "Max", "Where", "Add", "Sub", "Mul", "IsNaN", "Imputer", "Log", "Identity")
+@fault(
+    "Relu", "LeakyRelu", "Clip", "Max", "Where", "Add", "Sub", "Mul", "IsNaN", "Imputer", "Log", "Identity"
+)
 def nan_swallowed(net: Net, node: onnx.NodeProto) -> bool:
     """NaN in an input is taken for 0."""
     for index, name in enumerate(node.input):

@@ -37,7 +37,9 @@ def fault(*operators: str) -> Callable[[Plant], Plant]:
 
     def enter(plant: Plant) -> Plant:
         name = plant.__name__.replace("_", "-")
-        FAULTS[name] = Fault(name=name, what=(plant.__doc__ or "").rstrip("."), operators=operators, plant=plant)
+        FAULTS[name] = Fault(
+            name=name, what=(plant.__doc__ or "").rstrip("."), operators=operators, plant=plant
+        )
         return plant
 
     return enter

@@ -18,12 +18,11 @@ def _scale_epsilon(net: Net, node: onnx.NodeProto, factor: float, least: float =
         return True
     for index, name in enumerate(node.input):
         number = net.weight(name)
-        if number is not None and number.size == 1 and 0 < number.item() < SMALL:
-            if any(reader.op_type == "Sqrt" for reader in net.readers(node.output[0])):
-                node.input[index] = net.constant(
-                    np.maximum(number * np.float32(factor), np.float32(least)), np.float32
-                )
-                return True
+        if number is None or number.size != 1 or not 0 < number.item() < SMALL:
+            continue
+        if any(reader.op_type == "Sqrt" for reader in net.readers(node.output[0])):
+            node.input[index] = net.constant(np.maximum(number * factor, least), np.float32)
+            return True
     return False
 
 

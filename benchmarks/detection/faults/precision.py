@@ -1,5 +1,7 @@
 """Arithmetic that is coarser than float32, in one place or everywhere."""
 
+from itertools import pairwise
+
 import numpy as np
 import onnx
 
@@ -23,6 +25,11 @@ def _round_inputs(net: Net, node: onnx.NodeProto, bits: int) -> bool:
             node.input[index] = round_to_bits(net, net.before(node), name, bits)
             changed = True
     return changed
+
+
+def _round_all_inputs(net: Net, bits: int) -> bool:
+    changed = [_round_inputs(net, node, bits) for node in list(net.nodes) if node.op_type in PRODUCTS]
+    return any(changed)
 
 
 @fault(*PRODUCTS)
@@ -50,7 +57,7 @@ def bfloat16_product(net: Net, node: onnx.NodeProto) -> bool:
 
 @fault(*PRODUCTS)
 def bfloat16_pairs_product(net: Net, node: onnx.NodeProto) -> bool:
-    """Both inputs of one product as two bfloat16 each, 16 bits: the emulation of float32 without its third."""
+    """Both inputs of one product as two bfloat16 each, 16 bits: float32 is three."""
     return _round_inputs(net, node, 2 * BFLOAT16_BITS)
 
 
@@ -79,15 +86,13 @@ def float16_bias(net: Net, node: onnx.NodeProto) -> bool:
 @fault()
 def tf32_everywhere(net: Net, _node: onnx.NodeProto) -> bool:
     """All products in TF32, which some providers take for float32."""
-    return any([_round_inputs(net, node, TF32_BITS) for node in list(net.nodes) if node.op_type in PRODUCTS])
+    return _round_all_inputs(net, TF32_BITS)
 
 
 @fault()
 def bfloat16_everywhere(net: Net, _node: onnx.NodeProto) -> bool:
     """All products in bfloat16."""
-    return any(
-        [_round_inputs(net, node, BFLOAT16_BITS) for node in list(net.nodes) if node.op_type in PRODUCTS]
-    )
+    return _round_all_inputs(net, BFLOAT16_BITS)
 
 
 @fault("Add", "Mul", "Softmax", "LayerNormalization", "Relu", "Sigmoid", "Tanh", "Concat", "Transpose")
@@ -111,10 +116,11 @@ def float16_accumulation(net: Net, node: onnx.NodeProto) -> bool:
     site = net.before(node)
     edges = np.linspace(0, inner, SLICES + 1).astype(int)
     total = ""
-    for start, stop in zip(edges, edges[1:], strict=False):
-        at = [net.constant([int(edge)], np.int64) for edge in (start, stop)]
+    for start, stop in pairwise(edges.tolist()):
+        at = [net.constant([edge], np.int64) for edge in (start, stop)]
         parts = [
-            site.op("Slice", name, *at, net.constant([axis], np.int64)) for name, axis in ((left, -1), (right, -2))
+            site.op("Slice", name, *at, net.constant([axis], np.int64))
+            for name, axis in ((left, -1), (right, -2))
         ]
         part = site.op("MatMul", *parts)
         total = site.op("Add", total, part) if total else part

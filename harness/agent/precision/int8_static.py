@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
@@ -13,6 +14,7 @@ NOTHING = "no operator of it would be quantized"
 OPSET = 13  # the first in which QuantizeLinear has an axis
 LEAST_RANGE = 1e-4  # of an activation, so that one that is constant has a scale; what QNN's own recipe takes
 QUANTIZED = {"QuantizeLinear", "DequantizeLinear"}  # once more, and onnxruntime's quantizer may never end
+FOLDED_LIMIT = 128 << 20  # bytes of weights up to which a model that generates them is optimized first
 PER_CHANNEL = ("Conv", "ConvTranspose")  # operators whose weights every integer runtime takes by channel
 
 
@@ -35,7 +37,8 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
         )
         onnx.save(at_least(model, OPSET), given)
         # A model in memory it takes apart, and loses weights that are inputs, too.
-        quant_pre_process(given, prepared, skip_symbolic_shape=True)
+        as_it_is = generated_bytes(model) > FOLDED_LIMIT
+        quant_pre_process(given, prepared, skip_symbolic_shape=True, skip_optimization=as_it_is)
         recipe = get_qdq_config(
             prepared,
             Feeds(feeds),
@@ -45,6 +48,18 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
         )
         quantize(prepared, path, recipe)
         return onnx.load(path)
+
+
+def generated_bytes(model: Any) -> int:
+    """What the weights take, once they are folded, that a model makes with ConstantOfShape, float32 each."""
+    from onnx import numpy_helper
+
+    shapes = {tensor.name: tensor for tensor in model.graph.initializer}
+    return sum(
+        4 * math.prod(numpy_helper.to_array(shapes[node.input[0]]).tolist())
+        for node in model.graph.node
+        if node.op_type == "ConstantOfShape" and node.input[0] in shapes
+    )
 
 
 def reduced_nodes(model: Any) -> int:

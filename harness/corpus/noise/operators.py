@@ -7,8 +7,8 @@ EXACT = frozenset({
     "ConcatFromSequence", "Constant", "ConstantOfShape", "DepthToSpace", "DictVectorizer", "Dropout",
     "DynamicQuantizeLinear", "Equal", "Expand", "EyeLike", "FeatureVectorizer", "Flatten", "Floor", "Gather",
     "GatherElements", "GatherND", "GlobalMaxPool", "Greater", "GreaterOrEqual", "Hardmax", "Identity", "If",
-    "Imputer", "IsInf", "IsNaN", "LabelEncoder", "Less", "LessOrEqual", "Loop", "Max", "MaxPool", "MaxRoiPool",
-    "MaxUnpool", "Min", "Neg", "NonMaxSuppression", "NonZero", "Not", "OneHot", "OneHotEncoder", "Optional",
+    "Imputer", "IsInf", "IsNaN", "LabelEncoder", "Less", "LessOrEqual", "Loop", "Max", "MaxPool",
+    "MaxRoiPool", "MaxUnpool", "Min", "Neg", "NonMaxSuppression", "NonZero", "Not", "OneHot", "OneHotEncoder", "Optional",
     "OptionalGetElement", "OptionalHasElement", "Or", "Pad", "QuantizeLinear", "ReduceMax", "ReduceMin",
     "Relu", "Reshape", "ReverseSequence", "Round", "Scan", "Scatter", "SequenceAt", "SequenceConstruct",
     "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap", "Shape", "Shrink",
@@ -19,8 +19,8 @@ EXACT = frozenset({
 
 DISCONTINUOUS = frozenset({
     "ArgMax", "ArgMin", "Binarizer", "Ceil", "DynamicQuantizeLinear", "Equal", "Floor", "Greater",
-    "GreaterOrEqual", "Hardmax", "LabelEncoder", "Less", "LessOrEqual", "LinearClassifier", "MaxUnpool", "Mod",
-    "NonMaxSuppression", "NonZero", "OneHot", "OneHotEncoder", "QLinearConv", "QLinearMatMul",
+    "GreaterOrEqual", "Hardmax", "LabelEncoder", "Less", "LessOrEqual", "LinearClassifier", "MaxUnpool",
+    "Mod",    "NonMaxSuppression", "NonZero", "OneHot", "OneHotEncoder", "QLinearConv", "QLinearMatMul",
     "QuantizeLinear", "Range", "Round", "Shrink", "Sign", "SVMClassifier", "ThresholdedRelu", "TopK",
     "TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor", "Unique",
 })
@@ -28,6 +28,22 @@ DISCONTINUOUS = frozenset({
 
 ``Cast`` to anything but a float is one more.
 """
+
+INSIDE = frozenset({
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Attention", "Cos", "Cosh", "Erf", "Exp", "GRU", "Gelu",
+    "GroupNormalization", "GroupQueryAttention", "InstanceNormalization", "LSTM", "LayerNormalization",
+    "Log", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "Mish", "MultiHeadAttention", "Pow",
+    "RMSNormalization", "RNN", "Resize", "RotaryEmbedding", "Sigmoid", "SimplifiedLayerNormalization", "Sin",
+    "Sinh", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization", "Softmax", "Softplus", "Swish",
+    "Tan", "Tanh",
+})
+"""Operators that round inside, in ways that depend on how their operand lies."""
+
+CLOSED = frozenset({
+    "Abs", "Add", "Ceil", "Clip", "Concat", "Expand", "Floor", "Gather", "Identity", "Max", "Min", "Mul", "Neg",
+    "Reshape", "Round", "Sign", "Slice", "Squeeze", "Sub", "Tile", "Transpose", "Unsqueeze", "Where",
+})
+"""Operators that make whole numbers of whole numbers: exactly, as long as these are small."""
 
 RANDOM = frozenset({
     "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",

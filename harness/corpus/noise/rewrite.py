@@ -1,7 +1,9 @@
 """A model in which every rounding is drawn by lot: noise after each operator that rounds.
 
-An operator's result ``y`` becomes ``y + y * r * a``: ``r`` is drawn uniformly from ``[-h, h]`` anew in each run,
-``a`` is a further input of the model. What is constant, or says how large something is, stays exact.
+An operator's result ``y`` becomes ``y + s * r * a``: ``r`` is drawn uniformly from ``[-h, h]`` anew in each
+run, ``a`` is a further input of the model, and ``s`` is what the rounding error is in proportion to: ``y``
+itself or, at a precision coarser than the type of ``y``, the error of rounding ``y`` to it. What is constant,
+a whole number, or says how large something is, stays exact.
 """
 
 import random
@@ -10,7 +12,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.corpus.noise.operators import CONTROL_INPUTS, DISCONTINUOUS, EXACT, RANDOM, UNITS
+from harness.corpus.noise.operators import (
+    CLOSED,
+    CONTROL_INPUTS,
+    DISCONTINUOUS,
+    EXACT,
+    INSIDE,
+    RANDOM,
+    UNITS,
+)
 from harness.corpus.noise.tensor_types import (
     COMPUTED,
     NUMBERS,
@@ -18,7 +28,8 @@ from harness.corpus.noise.tensor_types import (
     declared_types,
     result_types,
 )
-from harness.corpus.noise.terms import Dims, terms_of
+from harness.corpus.noise.terms import PRODUCTS, Dims, terms_of
+from harness.corpus.noise.whole import is_whole
 from harness.corpus.schema_types import bodies, domain_of
 
 if TYPE_CHECKING:
@@ -28,22 +39,34 @@ UNIT_ROUNDOFF: dict[str, float] = {
     "float32": 2.0**-24,
     "float16": 2.0**-11,
     "bfloat16": 2.0**-8,
-    "int8": 2.0**-8,
 }
-"""Precision -> largest relative error of one rounding; of int8 as a part of the largest element."""
+"""Precision -> largest relative error of one rounding."""
+
+CASTS = {"float16": 10, "bfloat16": 16}
+"""Precisions that a Cast rounds to -> ``TensorProto.DataType``."""
+
+FOUND = 3.0**0.5
+"""Half-width of noise whose root mean square is 1: an error that is known but for its sign."""
 
 ACCUMULATED, SUMMED = 0.5, 0.42
 """Half-widths of the noise of a sum of n terms, in ``sqrt(n)`` unit roundoffs: on its terms, and on the sum.
 
-A sum that grows term by term rounds each partial sum. With rounding errors of zero mean and a root mean square of
-0.42 unit roundoffs (uniform within half a unit in the last place, the significand spread logarithmically), terms
-of variance ``s^2`` and mean ``m`` leave an error of variance ``0.42^2 u^2 n^2 (s^2 / 2 + n m^2 / 3)``. Noise of
-half-width ``h`` has a root mean square of ``h / sqrt(3)``: the first addend is noise on each term of
-``0.42 sqrt(3 n / 2) u``, the second is noise on the sum of ``0.42 sqrt(n) u``.
+A sum that grows term by term rounds each partial sum. With rounding errors of zero mean and a root mean
+square of 0.42 unit roundoffs (uniform within half a unit in the last place, the significand spread
+logarithmically), terms of variance ``s^2`` and mean ``m`` leave an error of variance
+``0.42^2 u^2 n^2 (s^2 / 2 + n m^2 / 3)``. Noise of half-width ``h`` has a root mean square of ``h / sqrt(3)``:
+the first addend is noise on each term of ``0.42 sqrt(3 n / 2) u``, the second is noise on the sum of
+``0.42 sqrt(n) u``. GPUs, which add up in this order, show just this from 64 to 4096 terms.
 """
 
-BOUNDS = {"tensor(float16)": 2.0**12}
-"""Type -> absolute value from which on noise does not grow any more, lest the largest number overflows."""
+COARSE_UNITS = 2.0
+"""Most that an operator's own error counts at a coarser precision, where it is computed in a finer one."""
+
+BOUNDS = {"float16": 2.0**15, "tensor(float16)": 2.0**12}
+"""Precision, or type -> absolute value from which on noise does not grow any more.
+
+The largest numbers, which masks are made of, must not overflow.
+"""
 
 BOUND = 2.0**100
 """The same for all others."""
@@ -54,8 +77,6 @@ CLIP_BY_INPUTS = 11
 AMPLITUDE = "ep_harness.noise_amplitude"
 FLOAT, DOUBLE = "tensor(float)", "tensor(double)"
 SIZES = frozenset({"Shape", "Size"})
-OWN, KNOWN = frozenset({"", "ai.onnx.ml"}), frozenset({"", "ai.onnx.ml", "com.microsoft"})
-"""Domains of ONNX itself, and those whose operators are known here."""
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +101,7 @@ def add_noise(model: "onnx.ModelProto", precision: str) -> Written:
     import onnx
 
     writer = _Writer(precision, {domain_of(one): one.version for one in model.opset_import})
-    writer.graph(model.graph, _Scope({}, {}, set(), set()), main=True)
+    writer.graph(model.graph, _Scope(), main=True)
     for bound in sorted(writer.bounds):
         model.graph.initializer.append(onnx.helper.make_tensor(_bound(bound), NUMBERS[FLOAT], [], [bound]))
     model.graph.input.append(onnx.helper.make_tensor_value_info(AMPLITUDE, NUMBERS[FLOAT], []))
@@ -88,33 +109,29 @@ def add_noise(model: "onnx.ModelProto", precision: str) -> Written:
 
 
 class _Scope:
-    """What is known of the tensors that a node may read.
+    """What is known of the tensors that a node may read."""
 
-    Args:
-        types: Name -> type.
-        sizes: Name -> sizes.
-        exact: Constants, and what says how large something is.
-        noisy: What carries noise.
-    """
-
-    def __init__(
-        self, types: dict[str, str], sizes: dict[str, Dims], exact: set[str], noisy: set[str]
-    ) -> None:
-        self.types = types
-        self.sizes = sizes
-        self.exact = exact
-        self.noisy = noisy
+    def __init__(self) -> None:
+        self.types: dict[str, str] = {}
+        self.sizes: dict[str, Dims] = {}
+        self.exact: set[str] = set()
+        """Constants, and what says how large something is."""
+        self.whole: set[str] = set()
+        """Floats that are whole numbers, and small."""
+        self.noisy: set[str] = set()
+        """What carries noise."""
 
     def within(self, graph: "onnx.GraphProto") -> "_Scope":
         """The scope of a graph that sees this one."""
+        inner = _Scope()
+        inner.types = self.types | declared_types(graph)
+        inner.sizes = self.sizes | declared_sizes(graph)
         constants = {weight.name for weight in graph.initializer}
         constants |= {sparse.values.name for sparse in graph.sparse_initializer}
-        return _Scope(
-            self.types | declared_types(graph),
-            self.sizes | declared_sizes(graph),
-            self.exact | constants | _held(graph),
-            set(self.noisy),
-        )
+        inner.exact = self.exact | constants | _held(graph)
+        inner.whole = self.whole | {weight.name for weight in graph.initializer if is_whole(weight)}
+        inner.noisy = set(self.noisy)
+        return inner
 
     def is_float(self, name: str) -> bool:
         """Whether operators compute in what it is."""
@@ -141,13 +158,13 @@ class _Writer:
         if not main:
             # What a loop carries is noisy from the second iteration on.
             scope.noisy.update(port.name for port in graph.input)
-        elif self.precision != "float32":
-            for port in graph.input:
-                if scope.is_float(port.name) and port.name not in scope.exact:
-                    fresh = renamed[port.name] = f"{port.name}.ep_harness.rounded"
-                    kind = scope.types[fresh] = scope.types[port.name]
-                    scope.noisy.add(fresh)
-                    nodes += self.noise(port.name, fresh, kind, self.width(kind))
+        for port in graph.input if main else ():
+            kind = scope.types[port.name]
+            if scope.is_float(port.name) and port.name not in scope.exact and self.is_coarse(kind):
+                fresh = renamed[port.name] = f"{port.name}.ep_harness.rounded"
+                scope.types[fresh] = kind
+                scope.noisy.add(fresh)
+                nodes += self.rounding(port.name, fresh, kind, 1.0, 0.0)
         for node in graph.node:
             for index, name in enumerate(node.input):
                 node.input[index] = renamed.get(name, name)
@@ -163,6 +180,8 @@ class _Writer:
             scope.types[name] = scope.types.get(name) or kind
         fed = {name for name in node.input if name}
         results = [name for name in node.output if name]
+        if _makes_whole(node, scope):
+            scope.whole.update(results)
         constant = not inner and node.op_type not in RANDOM and fed <= scope.exact
         if constant or node.op_type in SIZES or (results and scope.exact.issuperset(results)):
             scope.exact.update(results)
@@ -172,7 +191,7 @@ class _Writer:
             self.jumps.add(node.op_type)
         if inner or fed & scope.noisy:
             scope.noisy.update(results)
-        if inner or _is_exact(node):
+        if inner or _is_exact(node) or scope.whole.issuperset(results):
             yield node
             return
         terms = terms_of(node, [scope.sizes.get(name) for name in node.input])
@@ -183,67 +202,92 @@ class _Writer:
                 node.output[index] = f"{name}.ep_harness.exact"
         yield node
         for name in floats:
-            kind = scope.types[name]
-            width = _both(self.units(node) * self.width(kind), SUMMED * COMPUTED[FLOAT] * terms**0.5)
-            yield from self.noise(f"{name}.ep_harness.exact", name, kind, width)
+            units = UNITS.get(node.op_type, 1.0)
+            yield from self.rounding(f"{name}.ep_harness.exact", name, scope.types[name], units, terms)
             scope.noisy.add(name)
 
     def operand(self, node: "onnx.NodeProto", scope: _Scope, terms: float) -> "Iterator[onnx.NodeProto]":
         """Noise on the first operand that varies: of the sum that is made of it, and of roundings within.
 
-        What an operator rounds inside (a mean before it is subtracted, an argument that is reduced) counts as a
-        rounding of its operand; where that has just been rounded, once is enough. At coarser precisions than
-        float32 it stands for the rounding of the other operand, the weights.
+        What an operator rounds inside (a mean before it is subtracted, an argument that is reduced) counts as
+        a rounding of its operand; where that has just been rounded, once is enough. At coarser precisions
+        noise on one factor of a product stands for the rounding of the other, which are the weights.
         """
         control = CONTROL_INPUTS.get(node.op_type, frozenset())
         for index, name in enumerate(node.input):
             if not scope.is_float(name) or name in scope.exact or index in control:
                 continue
             kind = scope.types[name]
-            within = 0.0 if name in scope.noisy and self.precision == "float32" else self.width(kind)
-            width = _both(within, ACCUMULATED * COMPUTED[FLOAT] * terms**0.5)
+            if self.is_coarse(kind):
+                width = self.width(kind) if node.op_type in PRODUCTS else 0.0
+            else:
+                inside = node.op_type in INSIDE and name not in scope.noisy
+                width = _both(inside * self.width(kind), ACCUMULATED * COMPUTED[FLOAT] * terms**0.5)
             if width:
                 node.input[index] = f"{name}.ep_harness.operand.{self.sites}"
                 yield from self.noise(name, node.input[index], kind, width)
             return
 
-    def units(self, node: "onnx.NodeProto") -> float:
-        """Unit roundoffs that an operator's own error may have; coarser precisions hide most of it."""
-        units = UNITS.get(node.op_type, 1.0)
-        return units if self.precision == "float32" else min(units, 2.0)
+    def rounding(
+        self, source: str, result: str, kind: str, units: float, terms: float
+    ) -> "Iterator[onnx.NodeProto]":
+        """Noise of a result that an operator rounds.
+
+        Args:
+            source: Name of the exact result.
+            result: Name of the noisy one.
+            kind: Type of both.
+            units: Unit roundoffs that the operator's own error may have.
+            terms: How many terms have been added up.
+        """
+        if self.is_coarse(kind):
+            width = FOUND * min(units, COARSE_UNITS)
+            yield from self.noise(source, result, kind, width, CASTS[self.precision])
+        else:
+            width = _both(units * self.width(kind), SUMMED * COMPUTED[FLOAT] * terms**0.5)
+            yield from self.noise(source, result, kind, width)
+
+    def is_coarse(self, kind: str) -> bool:
+        """Whether a tensor of this type loses bits when it is rounded to the precision."""
+        return self.precision in CASTS and kind in {FLOAT, DOUBLE}
 
     def width(self, kind: str) -> float:
-        """Half-width of the noise of one rounding; what is narrower than the precision rounds in its own way."""
+        """Half-width of the noise of one rounding; a type narrower than the precision rounds like itself."""
         unit = UNIT_ROUNDOFF[self.precision]
         return unit if kind == DOUBLE else max(unit, COMPUTED[kind])
 
-    def noise(self, source: str, result: str, kind: str, width: float) -> "Iterator[onnx.NodeProto]":
+    def noise(
+        self, source: str, result: str, kind: str, width: float, rounded_to: int = 0
+    ) -> "Iterator[onnx.NodeProto]":
         """Nodes that make a noisy tensor of another.
 
         Args:
             source: Name of the one.
             result: Name of the other.
             kind: Type of both.
-            width: Half-width of the noise, relative to each element; of int8, to the largest.
+            width: Half-width of the noise.
+            rounded_to: Type whose rounding error the noise is in proportion to; 0: the elements themselves.
         """
         from onnx.helper import make_node
 
-        stem = f"{result}.{self.sites}"
+        single, stem = NUMBERS[FLOAT], f"{result}.{self.sites}"
         self.sites += 1
         wide = source
         if kind != FLOAT:
             wide = f"{stem}.wide"
-            yield make_node("Cast", [source], [wide], to=NUMBERS[FLOAT])
+            yield make_node("Cast", [source], [wide], to=single)
         scale = f"{stem}.scale"
-        yield self.clip(wide, scale, BOUNDS.get(kind, BOUND))
-        if self.precision == "int8":
-            yield make_node("Abs", [scale], [f"{stem}.abs"])
-            scale = f"{stem}.largest"
-            yield make_node("ReduceMax", [f"{stem}.abs"], [scale], keepdims=0)
+        yield self.clip(wide, scale, BOUNDS.get(kind) or BOUNDS.get(self.precision, BOUND))
+        if rounded_to:
+            narrow, rounded, lost = f"{stem}.narrow", f"{stem}.rounded", f"{stem}.lost"
+            yield make_node("Cast", [scale], [narrow], to=rounded_to)
+            yield make_node("Cast", [narrow], [rounded], to=single)
+            yield make_node("Sub", [scale, rounded], [lost])
+            scale = lost
         drawn, amplified, noise = f"{stem}.drawn", f"{stem}.amplified", f"{stem}.noise"
         seed = float(self.seeds.randrange(1 << 24))
         low_high = {"low": -width, "high": width}
-        yield make_node("RandomUniformLike", [wide], [drawn], dtype=NUMBERS[FLOAT], seed=seed, **low_high)
+        yield make_node("RandomUniformLike", [wide], [drawn], dtype=single, seed=seed, **low_high)
         yield make_node("Mul", [drawn, AMPLITUDE], [amplified])
         yield make_node("Mul", [amplified, scale], [noise])
         if kind == FLOAT:
@@ -274,10 +318,20 @@ def _bound(number: float) -> str:
     return f"ep_harness.bound.{number:g}"
 
 
+def _makes_whole(node: "onnx.NodeProto", scope: _Scope) -> bool:
+    """Whether the results of a node are whole numbers."""
+    if domain_of(node):
+        return False
+    if node.op_type == "Cast":
+        return scope.types.get(node.input[0]) not in COMPUTED or node.input[0] in scope.whole
+    if node.op_type == "Constant":
+        return any(one.name == "value" and is_whole(one.t) for one in node.attribute)
+    floats = [name for name in node.input if scope.is_float(name)]
+    return node.op_type in CLOSED and bool(floats) and scope.whole.issuperset(floats)
+
+
 def _is_exact(node: "onnx.NodeProto") -> bool:
-    if domain_of(node) not in KNOWN or node.op_type.startswith("QLinear"):
-        return True
-    return node.op_type in EXACT
+    return node.op_type in EXACT or node.op_type.startswith("QLinear")
 
 
 def _jumps(node: "onnx.NodeProto") -> bool:

@@ -31,8 +31,8 @@ def terms_of(node: "onnx.NodeProto", dims: Sequence[Dims]) -> float:
         0 where it adds nothing up.
     """
     op = node.op_type
-    if op in _PRODUCTS:
-        return float(_known(_PRODUCTS[op], node, dims))
+    if op in _COUNTS:
+        return float(_known(_COUNTS[op], node, dims))
     if op in _REDUCTIONS:
         return _known(_REDUCTIONS[op], node, dims) / LANES
     return 0.0
@@ -152,7 +152,7 @@ def _count(_node: "onnx.NodeProto", dims: Sequence[Dims]) -> int:
     return len(dims)
 
 
-_PRODUCTS: dict[str, Count] = {
+_COUNTS: dict[str, Count] = {
     "Attention": _attention,
     "CausalConvWithState": _conv,
     "Conv": _conv,
@@ -177,6 +177,9 @@ _PRODUCTS: dict[str, Count] = {
     "STFT": _last,
     "Sum": _count,
 }
+
+PRODUCTS = frozenset(_COUNTS) - {"CumSum", "Mean", "Sum"}
+"""Operators that multiply and add up."""
 
 _REDUCTIONS: dict[str, Count] = {
     "AveragePool": _kernel,

@@ -17,7 +17,7 @@ from harness.corpus.cache import ENVIRONMENT
 from harness.engine.crew import Crew
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished
-from harness.engine.lane import Lane
+from harness.engine.job import CPU, Configuration
 from harness.engine.prepare import prepare
 from harness.engine.worker import Task, Worker
 
@@ -51,9 +51,9 @@ class Bench:
     def watch(self, patch: pytest.MonkeyPatch) -> None:
         launch, hand = Crew._launch, Worker.hand
 
-        def watched_launch(crew: Crew, lane: Lane) -> Worker:
-            worker = launch(crew, lane)
-            if not lane.is_reference:
+        def watched_launch(crew: Crew, config: Configuration) -> Worker:
+            worker = launch(crew, config)
+            if config.providers != (CPU,):
                 self.launched.append(worker)
             return worker
 

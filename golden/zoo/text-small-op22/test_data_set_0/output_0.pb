@@ -1,0 +1,1 @@
+2praise2praiseBlabel

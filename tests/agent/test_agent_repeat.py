@@ -1,0 +1,80 @@
+"""Repeated runs inside the agent."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.agent.repeat import Tally, digest
+from harness.agent.tensor_files import FILE_FROM
+from harness.agent.wire import to_wire
+from harness.core.value import from_wire, tensor
+
+STEADY = "agraph (float[4] x) => (float[4] y) { y = Relu(x) }"
+RANDOM = "agraph (float[4] x) => (float[4] y, float[4] z) { y = Relu(x) z = RandomNormalLike(x) }"
+X = {"x": tensor(np.array([-1, 0, 1, 2], np.float32))}
+REPEAT: Any = {"runs": 4, "sessions": 3, "bit_equal": False}
+
+
+def test_the_same_bits_count_once(serve: Callable[..., dict[str, Any]], parse: Callable[..., bytes]) -> None:
+    result = serve(parse(STEADY, opset=20, ir=9), X, repeat=REPEAT)
+    assert result["repeats"] == {"runs": 4, "sessions": 3, "distinct": 1, "max_abs": 0.0}
+    assert "second" not in result
+    assert result["placement"]["ep_nodes"] == 1
+
+
+def test_every_run_of_every_session_is_compared(
+    serve: Callable[..., dict[str, Any]], parse: Callable[..., bytes]
+) -> None:
+    result = serve(parse(RANDOM, opset=20, ir=9), X, repeat=REPEAT)
+    repeats = result["repeats"]
+    assert 4 <= repeats["distinct"] <= 12  # the generator may begin anew in each session
+    (_, first), (_, furthest) = (map(from_wire, one) for one in (result["outputs"][0], result["second"]))
+    assert repeats["max_abs"] == pytest.approx(np.abs(first.array - furthest.array).max())  # type: ignore[union-attr]
+
+
+def test_without_it_the_first_data_set_runs_twice(
+    serve: Callable[..., dict[str, Any]], parse: Callable[..., bytes]
+) -> None:
+    result = serve(parse(RANDOM, opset=20, ir=9), X)
+    assert "repeats" not in result
+    assert result["second"][0] == result["outputs"][0][0]
+    assert result["second"][1] != result["outputs"][0][1]
+
+
+def test_the_furthest_run_is_kept() -> None:
+    tally = Tally([to_wire(np.zeros(3))])
+    for off in (0.0, 1e-3, 5.0, 1e-3, 2.0):
+        tally.take([to_wire(np.array([0, off, 0]))])
+    assert len(tally.digests) == 4
+    assert tally.max_abs == 5.0
+    assert tally.furthest == [to_wire(np.array([0, 5.0, 0]))]
+
+
+def test_another_sign_of_zero_is_another_result_at_no_distance() -> None:
+    tally = Tally([to_wire(np.zeros(1))])
+    tally.take([to_wire(-np.zeros(1))])
+    assert (len(tally.digests), tally.max_abs) == (2, 0.0)
+    assert tally.furthest == [to_wire(-np.zeros(1))]
+
+
+VALUES: list[Any] = [
+    None,
+    np.zeros(2, np.float32),
+    np.zeros((1, 2), np.float32),
+    np.zeros(2, np.int32),
+    np.zeros(FILE_FROM, np.float32),
+    np.array(["ab", "c"], dtype=object),
+    np.array(["a", "bc"], dtype=object),
+    [np.zeros(2, np.float32)],
+    [np.zeros(2, np.float32), np.zeros(2, np.float32)],
+    {1: 2.0},
+    {1: 3.0},
+]
+
+
+def test_a_digest_tells_all_kinds_of_values_apart() -> None:
+    kind = "map(int64,tensor(double))"
+    assert len({digest([to_wire(value, kind)]) for value in VALUES}) == len(VALUES)
+    assert len({digest([to_wire(VALUES[4], kind)]), digest([to_wire(VALUES[4].copy(), kind)])}) == 1

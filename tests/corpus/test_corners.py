@@ -1,0 +1,57 @@
+"""The suite of corner values."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from harness.core.value import Tensor
+from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.case import load_case
+from harness.corpus.corners.roster import corners
+from harness.corpus.corners.write import model_of
+from harness.corpus.suites import open_suite
+
+CORNERS = corners()
+
+
+def test_each_corner_has_a_name_of_its_own_and_no_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert corners().keys() == CORNERS.keys()
+    assert len(CORNERS) > 150
+    names = [name for name in CORNERS if not name.replace("_", "").isalnum() or name != name.lower()]
+    assert names == []
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_models_are_valid(name: str) -> None:
+    onnx.checker.check_model(model_of(CORNERS[name]), full_check=True)
+
+
+def test_the_suite_is_read_as_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path))
+    suite = open_suite("corners")
+    assert suite.models() == tuple(sorted(CORNERS))
+    for name, corner in CORNERS.items():
+        case = load_case(suite, name, {})
+        (data_set,) = case.data_sets
+        fed = [array for index, array in enumerate(corner.inputs) if index not in corner.constants]
+        assert len(data_set.inputs) == len(fed)
+        for (_, value), array in zip(data_set.expected, corner.expected, strict=True):
+            assert isinstance(value, Tensor)
+            np.testing.assert_array_equal(value.array, array)
+
+
+def test_the_reference_evaluator_agrees() -> None:
+    from onnx.reference import ReferenceEvaluator
+
+    for name, corner in CORNERS.items():
+        feeds = {"abcde"[at]: one for at, one in enumerate(corner.inputs) if at not in corner.constants}
+        with np.errstate(all="ignore"):
+            found = ReferenceEvaluator(model_of(corner)).run(None, feeds)
+        for one, right in zip(found, corner.expected, strict=True):
+            np.testing.assert_allclose(one, right, rtol=1e-5, atol=0, equal_nan=True, err_msg=name)
+            assert one.dtype == right.dtype, name

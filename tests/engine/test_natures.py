@@ -1,0 +1,266 @@
+"""Outputs that are more than numbers, from the model to the verdict; and runs that are repeated."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
+from harness.core.record import OutputDetails, Placement, Record, Repeats
+from harness.core.steps import Quantized
+from harness.core.ties import Chosen
+from harness.core.value import Array, Tensor, tensor
+from harness.core.verdict import Verdict
+from harness.corpus.case import Case, load_case
+from harness.corpus.protos import tensor_proto
+from harness.corpus.suites import open_folder
+from harness.engine.answer import golden_of
+from harness.engine.events import Event, Finished
+from harness.engine.natures import draws, natures_of
+from harness.engine.outcome import NamedValues, Ran
+
+HEAD = '<ir_version: 9, opset_import: ["" : 17]>\n'
+CHOSEN = (
+    HEAD
+    + "g (float[4] x) => (float[4] y, int32[4] k, float[4] z) "
+    + "<float[4,4] w = {-1.0, -%s, 0, 0, 0, -5, 0, 0, 0, 0, -5, 0, 0, 0, 0, -5}> "
+    + "{ y = Relu(x) z = Neg(x) h = Neg(w) i = ArgMax<axis=1, keepdims=0>(h) k = Cast<to=6>(i) }"
+)
+"""The fake gives [0, 1, 2, 3] as ``k``; the right answer begins with 1, whose value is written in."""
+
+DRAWN = HEAD + "g (float[400] x) => (float[400] y, float[400] z) { y = RandomNormalLike(x) z = Neg(x) }"
+COUNTING = np.arange(4, dtype=np.float32)
+
+posix = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX systems")
+
+
+def write(path: Path, text: str, *inputs: Array) -> None:
+    data_set = path.parent / "test_data_set_0"
+    data_set.mkdir(parents=True)
+    onnx.save(onnx.parser.parse_model(text), path)
+    for index, array in enumerate(inputs):
+        (data_set / f"input_{index}.pb").write_bytes(tensor_proto(tensor(array)).SerializeToString())
+
+
+def load(tmp_path: Path, graph: str, *inputs: Array) -> Case:
+    write(tmp_path / "models" / "m.onnx", '<ir_version: 9, opset_import: ["" : 20]>\n' + graph, *inputs)
+    return load_case(open_folder(tmp_path / "models"), "m.onnx", {})
+
+
+def answer(**outputs: Array) -> tuple[NamedValues, ...]:
+    return (tuple((name, tensor(array)) for name, array in outputs.items()),)
+
+
+def records(events: list[Event]) -> Mapping[str, Record]:
+    return {one.record.model.split("/")[0]: one.record for one in events if isinstance(one, Finished)}
+
+
+@posix
+def test_positions_of_hidden_values_that_tie(
+    tmp_path: Path, run_matrix: Callable[..., list[Event]], fake_env: dict[str, str]
+) -> None:
+    write(tmp_path / "models/tie/model.onnx", CHOSEN % "1.000001", COUNTING)
+    write(tmp_path / "models/lesser/model.onnx", CHOSEN % "1.5", COUNTING)
+    target = {"name": "t", "provider": "CUDAExecutionProvider", "env": fake_env}
+    found = records(run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [target]}))
+    tie, lesser = found["tie"], found["lesser"]
+    assert (tie.verdict, tie.reason) == (
+        Verdict.PASS,
+        "output 'k': 1 positions differ where the values tie",
+    )
+    assert [output.details for output in tie.outputs] == [None, OutputDetails(ties=1), None]
+    assert lesser.verdict is Verdict.MISMATCH
+    assert [output.mismatched for output in lesser.outputs] == [0, 1, 0]
+
+
+def test_draws_are_judged_by_their_distribution(
+    tmp_path: Path, run_matrix: Callable[..., list[Event]]
+) -> None:
+    write(tmp_path / "models/drawn/model.onnx", DRAWN, np.zeros(400, np.float32))
+    target = {"name": "t", "provider": "CPUExecutionProvider"}
+    repeat = [{"model": "*", "runs": 2, "bit_equal": True}]
+    matrix = {"models": {"folders": ["models"]}, "target": [target], "repeat": repeat}
+    record = records(run_matrix(tmp_path, matrix))["drawn"]
+    assert record.verdict is Verdict.PASS
+    assert record.reason.startswith("output 'y' is judged by its distribution (normal), of which 400 numbers")
+    assert record.outputs[0].details is not None
+    assert record.repeats is not None
+    assert not record.repeats.bit_equal  # which nothing that draws numbers can be
+
+
+def test_a_cpu_provider_that_draws_wrong_numbers_judges_nobody(tmp_path: Path) -> None:
+    case = load(
+        tmp_path, "g (float[64] x) => (float[64] y) { y = Bernoulli(x) }", np.full(64, 0.5, np.float32)
+    )
+    placement = Placement(
+        ep_nodes=1, cpu_nodes=0, ep_ops={"Bernoulli": 1}, cpu_ops={}, partitions=1, source="assignment"
+    )
+    wrong = Ran(outputs=answer(y=np.zeros(64, np.float32)), placement=placement, timings_ms={})
+    assert golden_of(wrong, case).disputed.startswith("the CPU EP itself is wrong: output 'y': this is no")
+    right = Ran(outputs=answer(y=np.float32(np.arange(64) % 2)), placement=placement, timings_ms={})
+    assert golden_of(right, case).disputed == ""
+
+
+@posix
+@pytest.mark.parametrize(
+    ("fault", "settings", "verdict", "reason"),
+    [
+        ("small_jitter", {}, Verdict.PASS, ""),
+        ("small_jitter", {"bit_equal": True}, Verdict.NONDETERMINISTIC, "and the matrix asks for equal bits"),
+        (
+            "jitter",
+            {},
+            Verdict.NONDETERMINISTIC,
+            "5 different results in 2 sessions of 5 runs each, up to 2 from",
+        ),
+        (
+            "tires",
+            {"runs": 10},
+            Verdict.NONDETERMINISTIC,
+            "2 different results in 2 sessions of 10 runs each",
+        ),
+        ("tires", {"runs": 3}, Verdict.PASS, ""),
+    ],
+)
+def test_repeated_runs(
+    tmp_path: Path,
+    run_matrix: Callable[..., list[Event]],
+    write_model: Callable[..., None],
+    fake_env: dict[str, str],
+    fault: str,
+    settings: dict[str, Any],
+    verdict: Verdict,
+    reason: str,
+) -> None:
+    write_model(tmp_path / "models" / f"1_{fault}.onnx")
+    target = {"name": "t", "provider": "CUDAExecutionProvider", "env": fake_env}
+    repeat = {"model": "*", "runs": 5, "sessions": 2, **settings}
+    matrix = {"models": {"folders": ["models"]}, "target": [target], "repeat": [repeat]}
+    (record,) = records(run_matrix(tmp_path, matrix)).values()
+    assert record.verdict is verdict, record.reason
+    assert reason in record.reason
+    repeats = record.repeats
+    assert isinstance(repeats, Repeats)
+    assert (repeats.runs, repeats.sessions) == (repeat["runs"], 2)
+    assert bool(record.again) is (repeats.distinct > 1)
+
+
+HALVES = np.full(4, 0.5, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("graph", "inputs", "outputs", "nature"),
+    [
+        (
+            "g (float[2,2] x) => (int64[2,1] y) { y = ArgMax<axis=1>(x) }",
+            [np.ones((2, 2), np.float32)],
+            {"y": np.zeros((2, 1), np.int64)},
+            Chosen(op="ArgMax", data=tensor(np.ones((2, 2), np.float32)), axis=1, exact=True),
+        ),
+        (
+            "g (float[4] x) => (uint8[4] y) <float s = {0.5}> { y = QuantizeLinear(x, s) }",
+            [HALVES],
+            {"y": np.ones(4, np.uint8)},
+            Quantized(scale=np.ones(()), granted=1.0),
+        ),
+        (
+            "g (uint8[1,2,1] x, float[2] s) => (float[1,2,1] y) { y = DequantizeLinear(x, s) }",
+            [np.zeros((1, 2, 1), np.uint8), np.array([0.5, 2], np.float32)],
+            {"y": np.zeros((1, 2, 1), np.float32)},
+            Quantized(scale=np.array([[[0.5], [2.0]]]), granted=1.0),
+        ),
+        (
+            "g (float[4] x) => (float[4] y) { y = RandomUniformLike<high=3.0>(x) }",
+            [HALVES],
+            {"y": HALVES},
+            Uniform(low=0.0, high=3.0),
+        ),
+        (
+            "g (float[4] x) => (float[4] y) { y = RandomNormal<shape=[4], mean=3.0>() }",
+            [HALVES],
+            {"y": HALVES},
+            Normal(mean=3.0, scale=1.0),
+        ),
+        (
+            "g (float[4] x) => (float[4] y) { y = Bernoulli(x) }",
+            [HALVES],
+            {"y": HALVES},
+            Bernoulli(probabilities=HALVES),
+        ),
+        (
+            "g (float[1,4] x) => (int32[1,9] y) { y = Multinomial<sample_size=9>(x) }",
+            [HALVES.reshape(1, 4)],
+            {"y": np.zeros((1, 9), np.int32)},
+            Multinomial(logits=HALVES.reshape(1, 4)),
+        ),
+        (
+            "g (float[4] x, float r, bool t) => (float[4] y) { y = Dropout(x, r, t) }",
+            [HALVES, np.array(0.25, np.float32), np.ones((), bool)],
+            {"y": HALVES},
+            Dropped(data=HALVES, ratio=0.25),
+        ),
+        (
+            "g (float[4] x, float r, bool t) => (float[4] y) { y = Dropout(x, r, t) }",
+            [HALVES, np.array(0.25, np.float32), np.zeros((), bool)],
+            {"y": HALVES},
+            None,
+        ),
+        (
+            "g (float[4] x, float r, bool t) => (float[4] y) { y = Dropout(x, r, t) }",
+            [HALVES, np.array(0, np.float32), np.ones((), bool)],
+            {"y": HALVES},
+            None,
+        ),
+        (
+            "g (float[4] x) => (float8e4m3fn[4] y) <float s={2}> {y = QuantizeLinear<output_dtype=17>(x,s)}",
+            [HALVES],
+            {"y": HALVES.astype(ml_dtypes.float8_e4m3fn)},
+            None,
+        ),
+        (
+            "g (float[4] x) => (int64[1] y) { h = Neg(x) y = ArgMax(h) }",
+            [HALVES],
+            {"y": np.zeros(1, np.int64)},
+            None,
+        ),
+    ],
+)
+def test_what_an_output_is(
+    tmp_path: Path, graph: str, inputs: list[Array], outputs: dict[str, Array], nature: Any
+) -> None:
+    case = load(tmp_path, graph, *inputs)
+    (found,) = natures_of(case, answer(**outputs), steps=1.0)
+    np.testing.assert_equal(plain(found.get("y")), plain(nature))
+    assert draws(case, (found,)) is isinstance(nature, Uniform | Normal | Bernoulli | Multinomial | Dropped)
+
+
+def plain(nature: Any) -> Any:
+    """A nature as numpy's comparison takes it."""
+    if nature is None:
+        return None
+    fields = {name: getattr(nature, name) for name in nature.__struct_fields__}
+    return type(nature).__name__, {
+        name: value.array if isinstance(value, Tensor) else value for name, value in fields.items()
+    }
+
+
+def test_what_was_revealed_tells(tmp_path: Path) -> None:
+    case = load(tmp_path, "g (float[4] x) => (int64[1] y) { h = Neg(x) y = ArgMax(h) }", HALVES)
+    (found,) = natures_of(case, answer(y=np.zeros(1, np.int64)), revealed=answer(h=-HALVES))
+    nature = found["y"]
+    assert isinstance(nature, Chosen)
+    assert not nature.exact
+    np.testing.assert_array_equal(nature.data.array, -HALVES)
+
+
+def test_where_inputs_may_be_rounded_they_are_not_exact(tmp_path: Path) -> None:
+    case = load(tmp_path, "g (float[4] x) => (int64[1] y) { y = ArgMax(x) }", HALVES)
+    (found,) = natures_of(case, answer(y=np.zeros(1, np.int64)), exact_inputs=False)
+    assert isinstance(found["y"], Chosen)
+    assert not found["y"].exact

@@ -1,0 +1,291 @@
+"""What a judgement asks for before it falls: noise, witnesses, converted models."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+from harness.core.cell import Cell
+from harness.core.record import Placement, Record
+from harness.core.value import Tensor, tensor
+from harness.core.verdict import Phase, Verdict
+from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.case import Case
+from harness.engine.cases import Cases
+from harness.engine.docket import Docket
+from harness.engine.effects import Effects
+from harness.engine.events import Event, Finished, Warned
+from harness.engine.outcome import Died, Ending, Made, Ran
+from harness.engine.prepare import open_suites
+from harness.engine.question import BY_REFERENCE, MADE, NOISE, UNOPTIMIZED, Question
+from harness.engine.references import References, Stores
+from harness.engine.worker import Task
+from harness.golden.provenance import SESSION
+from harness.golden.store import GoldenStore
+from harness.plan.expand import expand
+from harness.plan.matrix import matrix_from
+
+MODEL = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[4, 64] x) => (float[4, 8] y) <float[64, 8] w> { p = MatMul(x, w) y = Softmax(p) }"""
+ON_THE_EP = Placement(
+    ep_nodes=2, cpu_nodes=0, ep_ops={"MatMul": 1, "Softmax": 1}, cpu_ops={}, partitions=1, source="assignment"
+)
+Level = onnxruntime.GraphOptimizationLevel
+
+
+@pytest.fixture(autouse=True)
+def _isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Goldens, noises and converted models of each test lie apart."""
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
+
+
+def write(path: Path) -> None:
+    model = onnx.parser.parse_model(MODEL)
+    weight = np.random.default_rng(3).standard_normal((64, 8)).astype(np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, path)
+
+
+class Court:
+    """A docket whose questions the CPU EP of this process answers.
+
+    Attributes:
+        asked: Kinds of the questions so far.
+        answers: Kind of a question -> what is answered instead.
+    """
+
+    def __init__(self, folder: Path, **table: Any) -> None:
+        write(folder / "models" / "one.onnx")
+        target = {"name": "ep", "provider": "CUDAExecutionProvider"}
+        matrix = matrix_from(
+            {"schema": 1, "models": {"folders": ["models"]}, "target": [target], **table}, folder / "m.toml"
+        )
+        suites = open_suites(matrix)
+        plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
+        stores = (GoldenStore({"by": name}, folder / "goldens") for name in ("cpu", "unoptimized", "onnx"))
+        references = References(Stores(*stores))
+        cases = Cases(plan, suites, references, self.warn)
+        self.cells = plan.cells
+        self.queue: list[Task] = []
+        self.records: list[Record] = []
+        self.warnings: list[str] = []
+        self.asked: list[str] = []
+        self.answers: dict[str, Callable[[Case], Ending]] = {}
+        self.docket = Docket(plan, cases, references, Effects(plan), self.queue.append, self.announce)
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+    def announce(self, event: Event) -> None:
+        if isinstance(event, Warned):
+            self.warn(event.message)
+        else:
+            assert isinstance(event, Finished), event
+            self.records.append(event.record)
+
+    def judge(self, result: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]], at: int = 0) -> Record:
+        """The record of a cell whose EP gives what ``result`` makes of the CPU EP's answer."""
+        cell: Cell = self.cells[at]
+        task = Task(suite=cell.suite, model=cell.model, cell=cell)
+        self.docket.open += 1
+        while self.docket.awaits(task):
+            self.settle()
+        case = self.docket.case(task)
+        if not isinstance(case, Case):
+            self.docket.conclude(task, case)
+        else:
+            ((name, right),) = computed(case).outputs[0]
+            assert isinstance(right, Tensor)
+            outputs = (((name, tensor(result(right.array).astype(right.array.dtype))),),)
+            self.docket.conclude(task, Ran(outputs=outputs, placement=ON_THE_EP, timings_ms={}))
+            self.settle()
+        assert self.docket.open == 0
+        return self.records[-1]
+
+    def settle(self) -> None:
+        """Answer every question, and those that come of the answers."""
+        while self.queue:
+            task = self.queue.pop(0)
+            question = task.question
+            assert question is not None
+            self.asked.append(question.kind)
+            case = self.docket.case(task)
+            assert isinstance(case, Case), case
+            answer = self.answers.get(question.kind, lambda case, question=question: answered(question, case))
+            self.docket.conclude(task, answer(case))
+
+
+def answered(question: Question, case: Case) -> Ending:
+    return computed(case, optimized=question.kind != UNOPTIMIZED, by_reference=question.kind in BY_REFERENCE)
+
+
+def computed(case: Case, *, optimized: bool = True, by_reference: bool = False) -> Ran:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = Level.ORT_ENABLE_ALL if optimized else Level.ORT_DISABLE_ALL
+    for key, value in SESSION.items():
+        options.add_session_config_entry(key, value)
+    session: Any
+    if by_reference:
+        session = ReferenceEvaluator(str(case.model_path))
+    else:
+        session = onnxruntime.InferenceSession(
+            str(case.model_path), options, providers=["CPUExecutionProvider"]
+        )
+    outputs = []
+    for data_set in case.data_sets:
+        feed = {name: value.array for name, value in data_set.inputs if isinstance(value, Tensor)}
+        found = session.run(list(case.outputs), feed)
+        outputs.append(
+            tuple((name, tensor(np.asarray(one))) for name, one in zip(case.outputs, found, strict=True))
+        )
+    return Ran(outputs=tuple(outputs), placement=ON_THE_EP, timings_ms={})
+
+
+def off_by(relative: float) -> Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]:
+    """Errors of both signs."""
+    return lambda right: (
+        right * (1 + relative * np.where(np.arange(right.size) % 2, 1, -1).reshape(right.shape))
+    )
+
+
+def test_an_exact_result_asks_for_nothing_but_the_golden(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    record = court.judge(lambda right: right)
+    assert record.verdict is Verdict.PASS
+    assert court.asked == ["answer"]
+    assert record.outputs[0].noise is None
+
+
+def test_an_inexact_result_is_told_in_units_of_the_models_noise(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    record = court.judge(off_by(1e-6))
+    assert record.verdict is Verdict.PASS
+    assert court.asked == ["answer", NOISE + "float32"]
+    noise = record.outputs[0].noise
+    assert noise is not None
+    assert noise.precision == noise.like == "float32"
+    assert 0.2 < noise.rms < 4
+    assert noise.rms_limit is None  # it was the table that judged
+    again = Court(tmp_path)  # all is kept beside the golden
+    assert again.judge(off_by(1e-6)).outputs == record.outputs
+    assert again.asked == []
+
+
+def test_limits_find_what_the_table_lets_pass(tmp_path: Path) -> None:
+    fault = off_by(5e-5)
+    assert Court(tmp_path / "table").judge(fault).verdict is Verdict.PASS
+    court = Court(tmp_path / "noise", tolerance=[{"noise": {}}])
+    record = court.judge(fault)
+    assert record.verdict is Verdict.MISMATCH
+    assert "rounding noise" in record.reason
+    noise = record.outputs[0].noise
+    assert noise is not None
+    assert noise.rms_limit is not None
+    assert noise.rms > noise.rms_limit
+    assert record.outputs[0].headroom is not None
+    assert record.outputs[0].headroom > 1
+    (row,) = record.adjudication
+    assert row.nearer == "golden"
+    assert row.golden < 1e-6 < row.ep
+
+
+def test_limits_let_pass_what_is_noise(tmp_path: Path) -> None:
+    court = Court(tmp_path, tolerance=[{"noise": {}}])
+    record = court.judge(off_by(1e-7))
+    assert record.verdict is Verdict.PASS
+    assert record.outputs[0].noise is not None
+    assert record.outputs[0].noise.rms_limit is not None
+    assert set(court.asked) == {"answer", NOISE + "float32"}
+
+
+def test_without_noise_the_table_judges_and_the_record_says_why(tmp_path: Path) -> None:
+    court = Court(tmp_path, tolerance=[{"noise": {}}])
+    court.answers[NOISE + "float32"] = lambda _: Died(phase=Phase.RUN, cause="SIGSEGV")
+    record = court.judge(off_by(5e-5))
+    assert record.verdict is Verdict.PASS
+    assert record.no_spread == "the model does not run with noise: the CPU EP crashed: SIGSEGV"
+    assert record.outputs[0].noise is None
+
+
+def test_witnesses_are_heard_before_a_golden_fails_anybody(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    record = court.judge(off_by(1e-2))
+    assert record.verdict is Verdict.MISMATCH
+    assert {"unoptimized", "evaluated", "float64"} <= set(court.asked)
+    assert "float64-evaluated" not in court.asked  # the CPU EP has both operators in float64
+    assert [row.nearer for row in record.adjudication] == ["golden"]
+    again = Court(tmp_path)
+    assert again.judge(off_by(1e-2)).verdict is Verdict.MISMATCH
+    assert again.asked == []
+
+
+def test_a_golden_that_all_others_contradict_fails_nobody(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+
+    def wrong(case: Case) -> Ran:
+        ((name, right),) = computed(case).outputs[0]
+        assert isinstance(right, Tensor)
+        return Ran(
+            outputs=(((name, tensor(off_by(1e-2)(right.array).astype(np.float32))),),),
+            placement=ON_THE_EP,
+            timings_ms={},
+        )
+
+    court.answers["answer"] = wrong
+    record = court.judge(lambda right: right)
+    assert record.verdict is Verdict.REFERENCE_DISPUTED
+    assert "onnx.reference" in record.reason
+
+
+def test_slow_witnesses_are_not_waited_for_again(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    court.answers["evaluated"] = lambda _: Died(phase=Phase.RUN, cause="SIGKILL")
+    assert court.judge(off_by(1e-2)).verdict is Verdict.MISMATCH
+    again = Court(tmp_path)
+    again.judge(off_by(1e-2))
+    assert "evaluated" not in again.asked
+
+
+AT_INT8 = {"axes": {"precision": ["int8-dynamic"]}}
+
+
+def test_a_precision_waits_for_its_model(tmp_path: Path) -> None:
+    court = Court(tmp_path, **AT_INT8)
+    half = onnx.parser.parse_model(MODEL)
+    weight = np.random.default_rng(3).standard_normal((64, 8)).round(1).astype(np.float32)
+    half.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    content = np.frombuffer(half.SerializeToString(), np.uint8)
+    court.answers[MADE] = lambda _: Made(content=tensor(content))
+    record = court.judge(lambda right: right)
+    assert court.asked[:2] == ["answer", MADE]  # a model that the CPU EP refuses is not converted
+    assert record.verdict is Verdict.PASS
+    error = record.outputs[0].precision_error
+    assert error is not None
+    assert error.cpu_error
+    assert error.ratio == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("ending", "reason"),
+    [
+        (Made(reason="no product by a constant"), "int8-dynamic does not apply: no product by a constant"),
+        (
+            Died(phase=Phase.RUN, cause="SIGSEGV"),
+            "int8-dynamic does not apply: the converter crashed: SIGSEGV",
+        ),
+    ],
+)
+def test_a_precision_that_does_not_apply_tries_nothing(tmp_path: Path, ending: Ending, reason: str) -> None:
+    court = Court(tmp_path, **AT_INT8)
+    court.answers[MADE] = lambda _: ending
+    record = court.judge(lambda right: right)
+    assert record.verdict is Verdict.DECLARED
+    assert record.reason == reason

@@ -1,0 +1,102 @@
+"""What witnesses of a golden are heard, and that their names are those of the comparison."""
+
+import functools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.core.tolerance import Tolerance, default_tolerance
+from harness.core.value import Value, tensor
+from harness.corpus.case import Case, DataSet
+from harness.corpus.facts import ModelFacts
+from harness.corpus.port import ValueType
+from harness.engine.compare_sets import compare_sets
+from harness.engine.question import EVALUATED, FLOAT64, FLOAT64_EVALUATED, UNOPTIMIZED
+from harness.engine.witnesses import Hearing, hear
+from harness.golden.golden import Golden
+
+Outputs = tuple[tuple[tuple[str, Value], ...], ...]
+
+
+def table(dtype: str) -> Tolerance:
+    return default_tolerance(dtype, "float32")
+
+
+def outputs(*numbers: float, dtype: type = np.float32) -> Outputs:
+    """One data set for each number."""
+    return tuple((("y", tensor(np.full(3, number, dtype))),) for number in numbers)
+
+
+def golden(*numbers: float, dtype: type = np.float32) -> Golden:
+    return Golden(status="ok", outputs=outputs(*numbers, dtype=dtype))
+
+
+def case(expected: Outputs = ((), ())) -> Case:
+    facts = ModelFacts(
+        ir_version=9, opsets={}, nodes=0, op_types={}, float_types=frozenset(), shape_only_ops=frozenset()
+    )
+    return Case(
+        model_path=Path("m.onnx"),
+        ports=(),
+        outputs=("y",),
+        output_types=(ValueType(kind="tensor"),),
+        data_sets=tuple(
+            DataSet(name=str(number), inputs=(), expected=one) for number, one in enumerate(expected)
+        ),
+        rtol=0.0,
+        atol=0.0,
+        digest="d",
+        facts=facts,
+    )
+
+
+def heard(right: Outputs, found: Outputs, expected: Outputs = ((), ()), **answers: Golden) -> Hearing:
+    kinds = {kind.replace("-", "_"): kind for kind in (EVALUATED, FLOAT64, FLOAT64_EVALUATED, UNOPTIMIZED)}
+    compared = compare_sets(right, found, table)
+    assert compared.verdict
+    witnesses = {kinds[name]: answer for name, answer in answers.items()}
+    known = functools.partial(compare_sets, tolerance_for=table, only_known=True)
+    return hear(case(expected), right, found, compared, witnesses, known, table)
+
+
+GOLDEN, FOUND = outputs(1, 2), outputs(1, 3)
+
+
+def test_nobody_has_anything_to_say() -> None:
+    refused = Golden(status="refused", message="no kernel")
+    hearing = heard(GOLDEN, FOUND, evaluated=refused, float64=refused, unoptimized=refused)
+    assert (hearing.ruling.disputed, hearing.ruling.note, hearing.adjudications) == ("", "", ())
+
+
+@pytest.mark.parametrize("who", ["evaluated", "unoptimized"])
+def test_whoever_agrees_with_the_ep_disputes_the_golden(who: str) -> None:
+    hearing = heard(GOLDEN, FOUND, **{who: golden(1, 3)})
+    assert hearing.ruling.disputed.startswith("the EP agrees with ")
+    assert "of '1/y', by 1 at most" in hearing.ruling.disputed
+
+
+def test_expected_data_go_before_all_others() -> None:
+    hearing = heard(
+        GOLDEN, FOUND, expected=GOLDEN, evaluated=golden(1, 3), float64=golden(1, 3, dtype=np.float64)
+    )
+    assert hearing.ruling.disputed == ""
+    hearing = heard(GOLDEN, FOUND, expected=FOUND, evaluated=golden(1, 2))
+    assert "the EP agrees with the expected data" in hearing.ruling.disputed
+
+
+def test_expected_data_that_lack_the_failed_output_are_not_heard() -> None:
+    hearing = heard(GOLDEN, FOUND, expected=(GOLDEN[0], ()), evaluated=golden(1, 3))
+    assert "onnx.reference" in hearing.ruling.disputed
+
+
+def test_float64_is_told_for_each_output_and_by_whom() -> None:
+    truth = golden(1, 3, dtype=np.float64)
+    hearing = heard(GOLDEN, FOUND, float64=truth)
+    rows = [(row.output, row.by, row.nearer) for row in hearing.adjudications]
+    assert rows == [("y", "float64 on the CPU EP", "equal"), ("1/y", "float64 on the CPU EP", "ep")]
+    assert "nearer to float64 on the CPU EP than the golden is" in hearing.ruling.disputed
+    refused = Golden(status="refused", message="no kernel")
+    second = heard(GOLDEN, FOUND, float64=refused, float64_evaluated=golden(1, 2, dtype=np.float64))
+    assert [row.by for row in second.adjudications] == ["onnx.reference in float64"] * 2
+    assert (second.adjudications[1].nearer, second.ruling.disputed) == ("golden", "")
