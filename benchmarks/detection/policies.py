@@ -1,6 +1,7 @@
 """The rules by which a result passes or fails: the harness's own two, and those that others use."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -8,8 +9,9 @@ import numpy as np
 from benchmarks.detection.effect import flat
 from benchmarks.detection.net import Array
 from harness.core.compare import compare_all
-from harness.core.spread import DEFAULT_LIMITS, Floats, noise_of
-from harness.core.tolerance import DEFAULTS, Tolerance, default_tolerance
+from harness.core.noise import NoiseRule
+from harness.core.spread import DEFAULT_LIMITS, Floats
+from harness.core.tolerance import DEFAULTS, default_tolerance
 from harness.core.value import STRING, Tensor
 from harness.corpus.data_sets import NamedValues
 
@@ -56,27 +58,19 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
 def by_table(pair: Pair) -> bool:
     """The harness's own table, which is the one of onnxruntime's C++ operator tests."""
-    table = lambda dtype: default_tolerance(dtype, pair.precision)  # noqa: E731 - a name for one line
-    return compare_all(pair.golden, pair.result, table).verdict is not None
+    return _by_harness(pair, None)
 
 
 def by_noise(pair: Pair) -> bool:
-    """The calibrated tolerance: what is no float, and what has no noise, by the table."""
+    """The calibrated tolerance; what is no float, and what has no noise, goes by the table."""
     if pair.spread is None:
         return by_table(pair)
-    loose = Tolerance(rtol=0.0, atol=float(np.finfo(np.float64).max))
-    strict = lambda dtype: default_tolerance(dtype, pair.precision)  # noqa: E731 - a name for one line
-    found = flat(pair.result)
-    for name, golden in flat(pair.golden).items():
-        noise = pair.spread.get(name)
-        single = ((name, golden),), ((name, found[name]),) if name in found else ()
-        if compare_all(*single, strict if noise is None else lambda _dtype: loose).verdict is not None:
-            return True
-        if noise is not None:
-            rms, largest = noise_of(golden, found[name], noise)
-            if rms > DEFAULT_LIMITS.rms or largest > DEFAULT_LIMITS.max:
-                return True
-    return flat(pair.golden).keys() != found.keys()
+    return _by_harness(pair, NoiseRule(precision=pair.precision, spreads=pair.spread, limits=DEFAULT_LIMITS))
+
+
+def _by_harness(pair: Pair, noise: NoiseRule | None) -> bool:
+    table = partial(default_tolerance, precision=pair.precision)
+    return compare_all(pair.golden, pair.result, table, noise=noise).verdict is not None
 
 
 def fixed(rtol: float, atol: float) -> Judge:

@@ -12,6 +12,7 @@ import msgspec
 from harness.core.errors import Problem, UsageError
 from harness.core.record import Record, RunInfo, encode_record
 from harness.core.rejudge import knows, rejudged
+from harness.core.verdict import Verdict
 from harness.data_files import data_root
 from harness.engine.run_folder import PLAN, RECORDS
 from harness.engine.tally import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
@@ -123,6 +124,8 @@ def _tell(before: Sequence[Record], after: Sequence[Record], unknown: int, out: 
         lines += [f"{old.cell}", f"    {old.verdict.value} -> {new.verdict.value}: {new.reason}"]
     if len(changed) > _SHOWN:
         lines.append(f"and {len(changed) - _SHOWN:,} more" + ("" if out else ": --out DIR, then diff"))
+    if any(new.verdict is Verdict.MISMATCH for _, new in changed):
+        lines.append("a run hears witnesses before it fails a cell: it may call some of these disputed")
     if unknown:
         lines.append(
             f"{unknown:,} with outputs whose rounding noise is not on record: these keep their judgement"

@@ -43,7 +43,10 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def axis(self, name: str) -> str:
         """The value of one axis; its default, or an empty string, where the cell does not set it."""
-        return dict(self.axes).get(name, AXIS_DEFAULTS.get(name, ""))
+        for axis, value in self.axes:  # few; and this is asked many times for each cell
+            if axis == name:
+                return value
+        return AXIS_DEFAULTS.get(name, "")
 
 
 def escape(text: str, also_safe: Literal["", "/"] = "") -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from harness.core.record import Noise, OutputMetrics
-from harness.core.spread import Floats, NoiseLimits, behaves_like, beyond, noise_of
+from harness.core.spread import Floats, NoiseLimits, behaves_like, beyond, noise_of, rms_limit
 from harness.core.value import Tensor
 
 
@@ -36,7 +36,7 @@ def with_noise(
 
     Returns:
         Where limits judge, ``mismatched`` counts the elements beyond ``limits.max``, and is 1 where only the
-        root mean square is beyond ``limits.rms``; ``headroom`` is the larger of multiple by limit.
+        root mean square is beyond its limit; ``headroom`` is the larger of multiple by limit.
     """
     spread, limits = rule.spreads[row.name], rule.limits
     rms, largest = noise_of(golden, actual, spread)
@@ -44,10 +44,11 @@ def with_noise(
     if limits is None:
         return msgspec.structs.replace(row, noise=noise), 0
     count, at = beyond(golden, actual, spread, limits.max)
-    headroom = max(rms / limits.rms, largest / limits.max)
+    allowed = rms_limit(limits, row.elements)
+    headroom = max(rms / allowed, largest / limits.max)
     judged = msgspec.structs.replace(
         row,
-        noise=msgspec.structs.replace(noise, rms_limit=limits.rms, max_limit=limits.max),
+        noise=msgspec.structs.replace(noise, rms_limit=allowed, max_limit=limits.max),
         mismatched=max(count, int(headroom > 1)),
         headroom=headroom,
     )

@@ -29,7 +29,7 @@ from harness.core.distances import Distances, distances
 from harness.core.draws import Draw
 from harness.core.nature import Nature
 from harness.core.record import PrecisionError
-from harness.core.tolerance import EXACT, Tolerance
+from harness.core.tolerance import EXACT, FLOORS, Tolerance
 from harness.core.value import Tensor, Value, leaves
 from harness.core.verdict import Verdict
 
@@ -102,10 +102,10 @@ def explains(error: PrecisionError, computes: str) -> bool:
 
     Args:
         error: Of an output that is held against the golden of the model as it came.
-        precision: What computes: a key of ``ROUNDOFF``, usually from ``computing_precision``.
+        computes: What the model was converted to compute in: a key of ``FLOORS``.
     """
     cpu_error = error.cpu_error or 0.0
-    explained = FAR * max(ROUNDOFF[precision], 0.0 if cpu_error > LOST else cpu_error)
+    explained = FAR * max(ROUNDOFF[FLOORS[computes]], 0.0 if cpu_error > LOST else cpu_error)
     return error.error <= min(LOST, explained)
 
 

@@ -45,7 +45,7 @@ class Allowed(msgspec.Struct, frozen=True):
 def rejudged(record: Record, allowed: Allowed) -> Record:
     """The record as it would have been under another tolerance.
 
-    Exact for the verdict, with three exceptions, none of which makes a pass of what was none:
+    Exact for the verdict, with four exceptions, none of which makes a pass of what was none:
 
     * An output whose noise the record does not know keeps its judgement under limits of noise; ``knows``
       tells of it.
@@ -53,6 +53,8 @@ def rejudged(record: Record, allowed: Allowed) -> Record:
       their sum in each element: such an output passes only where one of the two lets all of it pass.
     * A converted model is held against two answers, and the record has the frontier of one of them. What
       passes because it is as near as the CPU EP itself (``precision_error.within``) does so under any.
+    * A run hears witnesses before it fails a cell; here there are none. What is a mismatch now may be
+      ``reference_disputed`` in a run under this tolerance, and what is disputed stays so.
 
     Of the outputs ``rtol``, ``atol`` or the limits of ``noise`` change, and ``mismatched``, which is 0 or 1
     then: how many elements lie outside is known for the old tolerance alone. ``headroom`` is known for limits
@@ -84,7 +86,7 @@ def rejudged(record: Record, allowed: Allowed) -> Record:
         verdict = Verdict.NONDETERMINISTIC
         reason = f"{several_results(record.repeats)}, and the matrix asks for equal bits"
     else:
-        verdict, reason = placed(record.placement)
+        verdict, reason = placed(record.placement, converted=bool(computes))
         reason = "; ".join(filter(None, (reason, *map(remark, outputs))))
     return msgspec.structs.replace(
         record,

@@ -33,6 +33,16 @@ class NoiseLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 DEFAULT_LIMITS = NoiseLimits()
 
+
+def rms_limit(limits: NoiseLimits, elements: int) -> float:
+    """What ``limits.rms`` comes to for an output of so many elements.
+
+    A root mean square over few elements is uncertain, that of the error as well as that of the spread: the
+    limit for n elements is ``1 + 1 / sqrt(n)`` times the one for many.
+    """
+    return limits.rms * (1 + 1 / math.sqrt(max(1, elements)))
+
+
 FLOATS = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """Element types that have a spread -> unit roundoff."""
 
@@ -194,7 +204,7 @@ def _of_data_set(
 @np.errstate(all="ignore")
 def _of_leaf(golden: Tensor, quiet: Array, noisy: list[tuple[float, Array]]) -> Floats:
     right = widen(golden.array, golden.dtype)
-    levels = sorted({amplitude for amplitude, _ in noisy})
+    levels = sorted({amplitude for amplitude, _ in noisy})  # none where every operator is exact
     spread = np.zeros(right.shape)
     for level in levels:
         deviations = [np.nan_to_num(np.abs(one - quiet)) for amplitude, one in noisy if amplitude == level]

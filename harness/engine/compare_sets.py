@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from harness.core.compare import Comparison, compare_all
 from harness.core.nature import Nature
-from harness.core.noise import NoiseRule
+from harness.core.noise import NoiseRule, with_noise
 from harness.core.spread import NoiseLimits, Spread
 from harness.core.tolerance import Tolerance
-from harness.core.value import Value
+from harness.core.value import Value, leaves
 from harness.engine.outcome import NamedValues
 
 
@@ -58,3 +60,37 @@ def noise_rule(spread: Spread, limits: NoiseLimits | None) -> NoiseRule:
         for leaf, array in outputs.items()
     }
     return NoiseRule(precision=spread.precision, spreads=spreads, limits=limits)
+
+
+def with_told_noise(
+    compared: Comparison,
+    answers: Sequence[NamedValues],
+    results: Sequence[NamedValues],
+    spread: Spread,
+) -> Comparison:
+    """A comparison that something else has judged, with the noise in its rows.
+
+    Args:
+        compared: Of the answers with the results.
+        answers: For each data set the right outputs by name.
+        results: For each data set what was judged.
+        spread: The noise.
+    """
+    rule = noise_rule(spread, None)
+    right, found = (
+        {
+            (f"{index}/" if index else "") + leaf: part
+            for index, outputs in enumerate(sets)
+            for name, value in outputs
+            for leaf, part in leaves(name, value)
+        }
+        for sets in (answers, results)
+    )
+    rows = []
+    for row in compared.outputs:
+        golden, actual = right.get(row.name), found.get(row.name)
+        told = golden is not None and actual is not None and row.max_abs and row.name in rule.spreads
+        if told and golden is not None and actual is not None and golden.array.shape == actual.array.shape:
+            row = with_noise(row, golden, actual, rule)[0]  # noqa: PLW2901 - the same row, completed
+        rows.append(row)
+    return msgspec.structs.replace(compared, outputs=tuple(rows))

@@ -60,8 +60,8 @@ def ask_witnesses(
 def cross_checks(
     suite: str, model: str, case: Case, golden: Golden, references: References
 ) -> tuple[CrossCheck, ...]:
-    """What is known about a golden from others; nothing of a golden without values."""
-    if golden.status != "ok":
+    """What is known about a golden from others; nothing of one without values, or whose values are a draw."""
+    if golden.status != "ok" or case.facts.origins.by_chance:
         return ()
     return tuple(_checks(suite, model, case, golden, references))
 

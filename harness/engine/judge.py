@@ -34,7 +34,7 @@ from harness.corpus.case import Case
 from harness.corpus.port import ValueType
 from harness.corpus.revealed import hidden
 from harness.engine.compare_precision import compare_precision
-from harness.engine.compare_sets import compare_sets, noise_rule
+from harness.engine.compare_sets import compare_sets, noise_rule, with_told_noise
 from harness.engine.essence import essence
 from harness.engine.evidence import Evidence
 from harness.engine.natures import draws, natures_of
@@ -99,7 +99,7 @@ def judge(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule) -> Judge
     if isinstance(outcome, Raised):
         return _raised(outcome, case, evidence.reference)
     if isinstance(outcome, Ran) and evidence.full is not None:
-        return _converted(outcome, case, evidence.full, evidence.golden, rule)
+        return _converted(outcome, case, evidence.full, evidence, rule)
     if isinstance(outcome, Ran):
         return _ran(outcome, case, evidence, rule)
     return judge_untried(outcome)
@@ -194,8 +194,9 @@ def at_data_set(case: Case, number: int | None) -> str:
     return f"with {case.data_sets[number].name}: "
 
 
-def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, rule: Rule) -> Judgement:
+def _converted(outcome: Ran, case: Case, full: Golden, evidence: Evidence, rule: Rule) -> Judgement:
     """Judge the outputs of a model that was converted to another precision; see ``harness.core.precise``."""
+    own = evidence.golden
     compared = again = None
     if full.status != "ok":
         verdict, reason = Verdict.NO_GOLDEN, f"the CPU EP gives no golden: {full.message}"
@@ -208,6 +209,8 @@ def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, rule: Rule) 
         compared = compare(full.outputs, owns, outcome.outputs, natures=natures)
         if outcome.second is not None:
             again = compare(full.outputs[:1], owns and owns[:1], (outcome.second,), natures=natures[:1])
+        if isinstance(evidence.spread, Spread):
+            compared = with_told_noise(compared, full.outputs, outcome.outputs, evidence.spread)
         disputed = full.disputed or own.disputed
         verdict, reason = (
             (Verdict.REFERENCE_DISPUTED, disputed)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.precision import AS_IS
+from harness.core.precision import AS_IS, IN_MODEL
 from harness.core.scenario import OTHER_DATA, PLAIN
 from harness.core.spread import Spread
 from harness.corpus.case import Case
@@ -24,7 +24,7 @@ from harness.engine.question import (
     Question,
 )
 from harness.engine.references import References
-from harness.engine.rule import rule_of
+from harness.engine.rule import Rule, rule_of
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
 
@@ -64,7 +64,7 @@ class Scales:
         rule = rule_of(self._plan, cell, case)
         judgement = judge(outcome, case, evidence, rule)
         if about.precision != AS_IS:
-            return judgement  # two answers of the CPU provider judge it, and their distance stands for noise
+            return self._with_told_noise(about, case, outcome, evidence, rule, judgement)
         further: tuple[tuple[str, Callable[[Judgement], bool], Callable[[], object]], ...] = (
             ("spread", is_inexact, lambda: self._spread(own, case, rule.precision)),
             ("revealed", lambda so_far: hides_ties(so_far, case), lambda: self._revealed(own)),
@@ -78,6 +78,25 @@ class Scales:
                 evidence = msgspec.structs.replace(evidence, **{name: found})
                 judgement = judge(outcome, case, evidence, rule)
         return judgement
+
+    def _with_told_noise(
+        self,
+        about: Question,
+        case: Case,
+        outcome: Ran | Raised,
+        evidence: Evidence,
+        rule: Rule,
+        judgement: Judgement,
+    ) -> Judgement | Question:
+        """The judgement of a converted model; the noise of the model as it came is told, and judges nobody."""
+        given = about.for_golden(AS_IS)
+        model = self._cases.of(given)
+        if not is_inexact(judgement) or not isinstance(model, Case):
+            return judgement
+        spread = self._spread(given, model, IN_MODEL[about.precision])
+        if isinstance(spread, Question):
+            return spread
+        return judge(outcome, case, msgspec.structs.replace(evidence, spread=spread), rule)
 
     def _second_opinion(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
         """What the CPU EP of a target's own runtime makes of a model; a refusal in the scenario counts."""

@@ -3,6 +3,7 @@
 import os
 import time
 from collections import deque
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -131,7 +132,7 @@ class Worker:
             and not self.retiring
             and len(self.hands) < IN_HAND
             and self.sessions + len(self.hands) < self.lane.renew_after.sessions
-            and sum(task.nbytes for task in self.hands) < BYTES_IN_HAND
+            and sum(map(_nbytes, self.hands)) < BYTES_IN_HAND
         )
 
     @property
@@ -248,3 +249,6 @@ class Worker:
             return self.hung
         error = self.process.remote_error()
         return Died(phase=self.phase, cause=cause or error, printed=self.process.printed())
+
+
+_nbytes = attrgetter("nbytes")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.numpy_helper
 import onnx.parser
 import pytest
 
@@ -28,7 +29,7 @@ HEAD = '<ir_version: 8, opset_import: ["" : 17, "acme" : 1]>'
 SIGNATURE = "g (float[4] x) => (float[4] y, int32[4] k, float[4] z)"
 MODEL = f"{HEAD} {SIGNATURE} {{ y = Relu(x) k = Cast<to=6>(x) z = Neg(x) }}"
 UNKNOWN = f"{HEAD} {SIGNATURE} {{ y = acme.Do(x) k = Cast<to=6>(x) z = Neg(x) }}"
-RANDOM = f"{HEAD} g (float[4] x) => (float[4] y) {{ y = RandomNormalLike(x) }}"
+RANDOM = f"{HEAD} g (float[4] x) => (float[4] y) {{ n = RandomNormalLike(x) y = Add(n, x) }}"
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +109,14 @@ def test_a_recording_is_read_as_a_folder_of_models(
     assert load_case(suite, "models/b/model.onnx", {}).data_sets[0].expected == ()
     code, text, _ = call(capsys, "verify", out)
     assert code == 0
-    assert text.endswith(": 1 the same, 1 refused as before\n")
+    title, *table = text.splitlines()
+    assert title.endswith(": 1 the same, 1 refused as before")
+    assert [line.split()[-4:] for line in table] == [
+        ["same", "agrees", "differs", "cannot"],
+        ["1", "0", "0", "0"],
+        ["1", "0", "0", "0"],
+    ]
+    assert [line[:24].strip() for line in table[1:]] == ["onnx.reference", "the CPU EP without o"]
     code, _, err = call(capsys, "record", matrix, "--out", out)
     assert code == 2
     assert "the folder is not empty" in err
@@ -177,7 +185,7 @@ def test_every_release_that_recorded_is_held_against(
     now = provenance()["onnxruntime"]
     assert f"onnxruntime {now} -> {now}: 1 the same\n" in out
     assert f"onnxruntime 1.2.3 -> {now}: 0 the same, 1 moved\n  recorded with processor an old one\n" in out
-    (row,) = [line.split() for line in out.splitlines() if line.startswith("    ")]
+    (row,) = [line.split() for line in out.splitlines() if line.startswith("    z ")]
     name, max_abs, max_rel, bits, headroom = row
     assert name == "z"
     assert 0 < float(max_abs) <= 2.4e-7
@@ -257,7 +265,7 @@ def test_a_model_that_cannot_be_read_and_a_missing_onnxruntime_are_told(
     broken.write_text(text, encoding="utf-8")
     code, out, _ = call(capsys, "verify", broken, "--target", "fake", "--model", "a.onnx")
     assert code == 3
-    assert "not asked: 1\n    there is no CPU EP: " in out
+    assert "not asked: 1\n    the CPU EP is not there: " in out
 
 
 @pytest.mark.real_ep
@@ -269,7 +277,7 @@ def test_a_runtime_that_cannot_be_built_is_told(
     assert call(capsys, "record", matrix, "--out", out)[0] == 0
     code, found = as_json(capsys, "verify", out, "--packages", "nosuch")
     assert (code, found["checks"]) == (3, [])
-    assert "there is no CPU EP: No solution found" in found["unasked"][0]["message"]
+    assert "the CPU EP is not there: No solution found" in found["unasked"][0]["message"]
 
 
 @pytest.mark.parametrize(
@@ -308,12 +316,72 @@ def test_prune_removes_what_nobody_uses(write_matrix: Callable[..., Path], capsy
     matrix = write_matrix(a=MODEL, b=UNKNOWN)
     assert call(capsys, "prune")[1] == "nothing to remove\n"
     assert call(capsys, "record", matrix)[0] == 0
-    assert as_json(capsys, "prune") == (0, {"removed": 0, "nbytes": 0, "by_onnxruntime": {}})
+    assert as_json(capsys, "prune") == (0, {"removed": 0, "nbytes": 0, "by": {}})
     code, out, _ = call(capsys, "prune", "--all")
     assert code == 0
-    assert out.splitlines()[0] == f"removed        2  onnxruntime {provenance()['onnxruntime']}"
+    # The golden of one model, what two witnesses say of it, and the refusal of the other.
+    assert out.splitlines()[:-1] == [
+        f"removed        3  onnxruntime {provenance()['onnxruntime']}",
+        f"removed        1  onnx.reference {onnx.__version__}",
+    ]
     assert call(capsys, "verify", matrix)[0] == 2
     assert as_json(capsys, "record", matrix)[1]["computed"] == 2
+
+
+@pytest.mark.real_ep
+def test_others_are_held_against_each_golden(
+    write_matrix: Callable[..., Path], capsys: Capture, tmp_path: Path
+) -> None:
+    matrix, out = write_matrix(a=MODEL, b=UNKNOWN), tmp_path / "recording"
+    model = onnx.load(tmp_path / "models" / "a.onnx")
+    data_set = tmp_path / "models" / "a" / "test_data_set_0"
+    data_set.mkdir(parents=True)
+    x = np.array([-1, 0, 1, 2], np.float32)
+    for name, array in (("input_0", x), ("output_0", np.maximum(x, 0)), ("output_2", x)):
+        tensor_proto = onnx.numpy_helper.from_array(array)
+        (data_set / f"{name}.pb").write_bytes(tensor_proto.SerializeToString())
+    assert model.graph.output[2].name == "z"
+    (data_set / "output_1.pb").write_bytes(
+        onnx.numpy_helper.from_array(x.astype(np.int32)).SerializeToString()
+    )
+    code, found = as_json(capsys, "record", matrix, "--out", out)
+    assert code == 0
+    expected, reference, unoptimized = found["cross_checks"]["models/a.onnx"]
+    assert (expected["by"], expected["result"]) == ("the expected data", "differs")
+    assert "output 'z'" in expected["message"]
+    assert reference == {"by": "onnx.reference", "result": "same", "headroom": 0.0, "message": ""}
+    assert (unoptimized["by"], unoptimized["result"]) == ("the CPU EP without optimizations", "same")
+    assert found["cross_checks"]["models/b.onnx"] == []
+    kept = json.loads((out / "manifest.json").read_text(encoding="utf-8"))["models"]
+    assert kept[0]["cross_checks"] == found["cross_checks"]["models/a.onnx"]
+    for what in (out, matrix):
+        code, told = as_json(capsys, "verify", what)
+        assert (code, told["cross_checks"]["models/a.onnx"]) == (0, kept[0]["cross_checks"])
+    text = call(capsys, "verify", out)[1]
+    assert "  the expected data differs: 1\n" in text
+    assert "      models/a.onnx\n" in text
+
+
+@pytest.mark.real_ep
+def test_a_witness_that_cannot_answer_says_why(write_matrix: Callable[..., Path], capsys: Capture) -> None:
+    softmax = f"{HEAD.replace('17', '11')} g (float[2, 2] x) => (float[2, 2] y) {{ y = Softmax(x) }}"
+    code, found = as_json(capsys, "record", write_matrix(a=softmax))
+    assert code == 0
+    (reference, _) = found["cross_checks"]["models/a.onnx"]
+    assert reference["result"] == "cannot"
+    assert "Softmax of opset 11" in reference["message"]
+
+
+@pytest.mark.real_ep
+def test_the_goldens_that_are_shipped_are_computed_here_too(capsys: Capture) -> None:
+    code, found = as_json(capsys, "verify")
+    assert (found["altered"], found["unasked"], found["complete"]) == ([], [], True)
+    assert len(found["checks"]) == 13
+    # Which kernels compute is a matter of release and processor; what they give lies within the tolerance.
+    assert {check["outcome"] for check in found["checks"]} <= {"same", "moved"}
+    moved = [movement for check in found["checks"] for movement in check["movements"]]
+    assert [movement["message"] for movement in moved if movement["message"]] == []
+    assert code == bool(moved)
 
 
 @pytest.mark.compat

@@ -288,6 +288,20 @@ def test_ties_and_draws_stay_as_they_were_judged(details: OutputDetails) -> None
     assert knows(was, LIMITS)
 
 
+def test_conversions_alone_are_no_work_of_a_provider() -> None:
+    casts = Placement(
+        ep_nodes=2,
+        cpu_nodes=1,
+        ep_ops={"Cast": 2},
+        cpu_ops={"Sin": 1},
+        partitions=1,
+        source="assignment",
+    )
+    was = record(mismatch_of(0.01), placement=casts, axes={"precision": "fp16"})
+    assert rejudged(was, LOOSE).verdict is Verdict.FALLBACK
+    assert rejudged(record(mismatch_of(0.01), placement=casts), LOOSE).verdict is Verdict.PASS_PARTIAL
+
+
 def test_equal_bits_are_asked_for_under_any_tolerance() -> None:
     repeats = Repeats(runs=4, sessions=1, distinct=2, max_abs=1e-7, bit_equal=True)
     was = record(mismatch_of(0.01), repeats=repeats)

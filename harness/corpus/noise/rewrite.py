@@ -18,7 +18,6 @@ from harness.corpus.noise.operators import (
     DISCONTINUOUS,
     EXACT,
     INSIDE,
-    RANDOM,
     UNITS,
 )
 from harness.corpus.noise.tensor_types import (
@@ -74,7 +73,17 @@ BOUND = 2.0**100
 CLIP_BY_INPUTS = 11
 """Opset from which on the bounds of Clip are inputs."""
 
+BFLOAT16_CASTS = 13
+"""Opset from which on Cast knows bfloat16."""
+
+DRAWN_BY_DROPOUT = 22
+"""Opset from which on the CPU EP (of onnxruntime 1.31) has no kernel for RandomUniformLike.
+
+It has one for Dropout, which in training doubles an element or drops it: a sign by lot, three times as slow.
+"""
+
 AMPLITUDE = "ep_harness.noise_amplitude"
+HALF, TRUE = "ep_harness.half", "ep_harness.true"
 FLOAT, DOUBLE = "tensor(float)", "tensor(double)"
 SIZES = frozenset({"Shape", "Size"})
 
@@ -91,19 +100,26 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     jumps: frozenset[str]
 
 
-def add_noise(model: "onnx.ModelProto", precision: str) -> Written:
+def add_noise(model: "onnx.ModelProto", precision: str, *, folded: bool = True) -> Written:
     """Put noise into a model in place; it has ``AMPLITUDE``, a float32 scalar, as a further input then.
 
     Args:
         model: One without functions of its own.
         precision: A key of ``UNIT_ROUNDOFF``.
+        folded: Whether what is computed of constants alone is exact, as if it had been computed before.
     """
     import onnx
 
-    writer = _Writer(precision, {domain_of(one): one.version for one in model.opset_import})
+    if not any(domain_of(one) == "" for one in model.opset_import):
+        model.opset_import.add(domain="", version=CLIP_BY_INPUTS)
+    opsets = {domain_of(one): one.version for one in model.opset_import}
+    writer = _Writer(precision, opsets, folded=folded)
     writer.graph(model.graph, _Scope(), main=True)
+    single, boolean = NUMBERS[FLOAT], onnx.TensorProto.BOOL
     for bound in sorted(writer.bounds):
-        model.graph.initializer.append(onnx.helper.make_tensor(_bound(bound), NUMBERS[FLOAT], [], [bound]))
+        model.graph.initializer.append(onnx.helper.make_tensor(_bound(bound), single, [], [bound]))
+    model.graph.initializer.append(onnx.helper.make_tensor(HALF, single, [], [0.5]))
+    model.graph.initializer.append(onnx.helper.make_tensor(TRUE, boolean, [], [True]))
     model.graph.input.append(onnx.helper.make_tensor_value_info(AMPLITUDE, NUMBERS[FLOAT], []))
     return Written(sites=writer.sites, jumps=frozenset(writer.jumps))
 
@@ -114,8 +130,10 @@ class _Scope:
     def __init__(self) -> None:
         self.types: dict[str, str] = {}
         self.sizes: dict[str, Dims] = {}
-        self.exact: set[str] = set()
-        """Constants, and what says how large something is."""
+        self.constant: set[str] = set()
+        """Weights, and what is computed of these alone: before the model runs."""
+        self.held: set[str] = set()
+        """What says how large something is."""
         self.whole: set[str] = set()
         """Floats that are whole numbers, and small."""
         self.noisy: set[str] = set()
@@ -126,9 +144,9 @@ class _Scope:
         inner = _Scope()
         inner.types = self.types | declared_types(graph)
         inner.sizes = self.sizes | declared_sizes(graph)
-        constants = {weight.name for weight in graph.initializer}
-        constants |= {sparse.values.name for sparse in graph.sparse_initializer}
-        inner.exact = self.exact | constants | _held(graph)
+        inner.constant = self.constant | {weight.name for weight in graph.initializer}
+        inner.constant |= {sparse.values.name for sparse in graph.sparse_initializer}
+        inner.held = self.held | _held(graph)
         inner.whole = self.whole | {weight.name for weight in graph.initializer if is_whole(weight)}
         inner.noisy = set(self.noisy)
         return inner
@@ -137,12 +155,17 @@ class _Scope:
         """Whether operators compute in what it is."""
         return self.types.get(name) in COMPUTED
 
+    def varies(self, name: str) -> bool:
+        """Whether it is a float that may carry noise."""
+        return self.is_float(name) and name not in self.constant and name not in self.held
+
 
 class _Writer:
     """One walk over a model, in the order of its nodes, which ONNX keeps topological."""
 
-    def __init__(self, precision: str, opsets: Mapping[str, int]) -> None:
+    def __init__(self, precision: str, opsets: Mapping[str, int], *, folded: bool) -> None:
         self.precision = precision
+        self.folded = folded
         self.opsets = opsets
         self.sites = 0
         self.jumps: set[str] = set()
@@ -160,7 +183,7 @@ class _Writer:
             scope.noisy.update(port.name for port in graph.input)
         for port in graph.input if main else ():
             kind = scope.types[port.name]
-            if scope.is_float(port.name) and port.name not in scope.exact and self.is_coarse(kind):
+            if scope.varies(port.name) and self.is_coarse(kind):
                 fresh = renamed[port.name] = f"{port.name}.ep_harness.rounded"
                 scope.types[fresh] = kind
                 scope.noisy.add(fresh)
@@ -182,21 +205,18 @@ class _Writer:
         results = [name for name in node.output if name]
         if _makes_whole(node, scope):
             scope.whole.update(results)
-        constant = not inner and node.op_type not in RANDOM and fed <= scope.exact
-        if constant or node.op_type in SIZES or (results and scope.exact.issuperset(results)):
-            scope.exact.update(results)
-            yield node
-            return
+        if self.folded and not inner and fed <= scope.constant:
+            scope.constant.update(results)
         if _jumps(node) and any(scope.is_float(name) for name in fed & scope.noisy):
             self.jumps.add(node.op_type)
         if inner or fed & scope.noisy:
             scope.noisy.update(results)
-        if inner or _is_exact(node) or scope.whole.issuperset(results):
+        floats = [name for name in results if scope.varies(name) and name not in scope.whole]
+        if inner or _is_exact(node) or not floats:
             yield node
             return
         terms = terms_of(node, [scope.sizes.get(name) for name in node.input])
         yield from self.operand(node, scope, terms)
-        floats = [name for name in results if scope.is_float(name)]
         for index, name in enumerate(node.output):
             if name in floats:
                 node.output[index] = f"{name}.ep_harness.exact"
@@ -215,7 +235,7 @@ class _Writer:
         """
         control = CONTROL_INPUTS.get(node.op_type, frozenset())
         for index, name in enumerate(node.input):
-            if not scope.is_float(name) or name in scope.exact or index in control:
+            if not scope.varies(name) or index in control:
                 continue
             kind = scope.types[name]
             if self.is_coarse(kind):
@@ -284,12 +304,8 @@ class _Writer:
             yield make_node("Cast", [narrow], [rounded], to=single)
             yield make_node("Sub", [scale, rounded], [lost])
             scale = lost
-        drawn, amplified, noise = f"{stem}.drawn", f"{stem}.amplified", f"{stem}.noise"
-        seed = float(self.seeds.randrange(1 << 24))
-        low_high = {"low": -width, "high": width}
-        yield make_node("RandomUniformLike", [wide], [drawn], dtype=single, seed=seed, **low_high)
-        yield make_node("Mul", [drawn, AMPLITUDE], [amplified])
-        yield make_node("Mul", [amplified, scale], [noise])
+        noise = f"{stem}.noise"
+        yield from self.draw(scale, noise, width)
         if kind == FLOAT:
             yield make_node("Add", [source, noise], [result])
         elif kind == DOUBLE:  # the noise is float32, the sum must not be
@@ -298,6 +314,30 @@ class _Writer:
         else:
             yield make_node("Add", [wide, noise], [f"{stem}.sum"])
             yield make_node("Cast", [f"{stem}.sum"], [result], to=NUMBERS[kind])
+
+    def draw(self, scale: str, noise: str, width: float) -> "Iterator[onnx.NodeProto]":
+        """Nodes that multiply a tensor of float32 with numbers drawn by lot, and with the amplitude.
+
+        Args:
+            scale: Name of the tensor.
+            noise: Name of the result.
+            width: Half-width of what is drawn.
+        """
+        from onnx.helper import make_node
+
+        seed = self.seeds.randrange(1 << 24)
+        drawn, amplitude = f"{noise}.drawn", f"{noise}.amplitude"
+        if self.opsets.get("", 1) < DRAWN_BY_DROPOUT:
+            uniform = {"dtype": NUMBERS[FLOAT], "low": -width, "high": width, "seed": float(seed)}
+            yield make_node("RandomUniformLike", [scale], [drawn], **uniform)
+            yield make_node("Mul", [drawn, AMPLITUDE], [amplitude])
+            yield make_node("Mul", [amplitude, scale], [noise])
+            return
+        yield make_node("Constant", [], [f"{noise}.width"], value_float=width / FOUND)
+        yield make_node("Mul", [f"{noise}.width", AMPLITUDE], [amplitude])
+        yield make_node("Dropout", [scale, HALF, TRUE], [f"{noise}.doubled"], seed=seed)
+        yield make_node("Sub", [f"{noise}.doubled", scale], [drawn])
+        yield make_node("Mul", [drawn, amplitude], [noise])
 
     def clip(self, source: str, result: str, bound: float) -> "onnx.NodeProto":
         """What noise grows with: infinity keeps its place, and so does the number that masks are made of."""
