@@ -25,7 +25,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from processes import bare, heading, progress, row, targets, timed, verdict
+from processes import PLUGIN, bare, heading, progress, row, targets, timed, verdict
 
 MATRIX = """
 schema = 1
@@ -90,7 +90,7 @@ def main() -> int:
 
 def through_pytest(matrix: Path) -> float:
     """Seconds of the harness."""
-    process = timed([*PYTEST, matrix, "--ep-out", "run"])
+    process = timed([*PYTEST, *PLUGIN, matrix, "--ep-out", "run"])
     progress(f"harness {process.seconds:.2f} s: {process.printed.strip().splitlines()[-1]}")
     return process.seconds
 

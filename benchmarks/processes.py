@@ -1,12 +1,14 @@
 """What the benchmarks share: whole processes and how long they take, targets, tables.
 
 Time is wall time from a process's start to its exit, imports and all; Python's bytecode is one of the caches
-that are warm, whatever PYTHONDONTWRITEBYTECODE and the installer of the packages think of it. Progress goes
-to stderr, and to stdout rows of Markdown, as they stand in docs/reference/benchmarks.md.
+that are warm, whatever PYTHONDONTWRITEBYTECODE and the installer of the packages think of it. pytest loads no
+plugin that is not named: what else happens to be installed takes its time with or without the harness.
+Progress goes to stderr, and to stdout rows of Markdown, as they stand in docs/reference/benchmarks.md.
 """
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -24,21 +26,26 @@ MATRIX = HERE.parent / "matrices" / "local.toml"
 MODELS = "onnx-node"
 CRASHING = {"qnn-htp": ("test_stft*",)}
 """Models that end the process of a bare loop."""
+PLUGIN = ("-p", "ep_harness")
+"""Arguments of pytest that load the harness's plugin."""
 OUTPUT_SHOWN = 2000
 UNEXPECTED = 1  # exit code of pytest and of ep-harness where the matrix was run, and a result is news
 
 
 class Timed(NamedTuple):
-    """A process's wall time, from its start to its exit, and what it printed."""
+    """A process's wall time, from its start to its exit, processor time with its children's, its output."""
 
     seconds: float
+    processor_s: float
     printed: str
 
 
 class Bare(NamedTuple):
-    """A bare loop: seconds of its whole process, and of the loop alone; models tried, run, right."""
+    """A bare loop: seconds of its whole process, on the clock and of processors, and of the loop alone on the
+    clock; models tried, run, right."""
 
     process_s: float
+    processor_s: float
     loop_s: float
     models: int
     ran: int
@@ -50,6 +57,7 @@ def timed(
 ) -> Timed:
     """Run a process in an empty folder, and end everything where its exit code is not one of these."""
     with tempfile.TemporaryDirectory() as folder:
+        before_s = _children_s()
         started = time.perf_counter()
         process = subprocess.run(
             command,
@@ -64,12 +72,18 @@ def timed(
     printed = process.stdout.decode("utf-8", "replace")
     if process.returncode not in codes:
         sys.exit(f"{printed[-OUTPUT_SHOWN:]}\nexit code {process.returncode}: {command}")
-    return Timed(took_s, printed)
+    return Timed(took_s, _children_s() - before_s, printed)
+
+
+def _children_s() -> float:
+    """Processor seconds of all processes that were waited for, theirs included."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _environment() -> dict[str, str]:
-    bytecode = {"PYTHONPYCACHEPREFIX": str(cache_root() / "bytecode")}
-    return bytecode | {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    own = {"PYTHONPYCACHEPREFIX": str(cache_root() / "bytecode"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return own | {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
 
 def targets() -> dict[str, dict[str, Any]]:
@@ -93,13 +107,25 @@ def bare(target: Mapping[str, Any], *, hold: bool) -> Bare:
     process = timed(command, env=target.get("env"))
     # Providers print, too.
     line = next(line for line in process.printed.splitlines() if line.startswith('{"loop_s"'))
-    return Bare(process.seconds, *json.loads(line).values())
+    return Bare(process.seconds, process.processor_s, *json.loads(line).values())
 
 
 def harness(target_glob: str) -> float:
     """Seconds of ``ep-harness run`` with these targets of the default matrix, over ONNX's operator tests."""
+    return _run(target_glob, "run")
+
+
+def usable(target_glob: str) -> list[str]:
+    """Names of those targets that can be used on this machine; to find out, they are run."""
+    with tempfile.TemporaryDirectory() as folder:
+        _run(target_glob, Path(folder) / "run")
+        found = json.loads((Path(folder) / "run" / "run.json").read_text(encoding="utf-8"))["targets"]
+    return [name for name, environment in found.items() if "unavailable" not in environment]
+
+
+def _run(target_glob: str, out: str | Path) -> float:
     command: list[str | Path] = [sys.executable, "-m", "harness", "run", MATRIX, "--target", target_glob]
-    command += ["--model", f"{MODELS}/*", "--out", "run", "--no-report"]
+    command += ["--model", f"{MODELS}/*", "--out", out, "--no-report"]
     return timed(command, codes=(0, UNEXPECTED)).seconds
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fake import FAKE, MODEL
-from processes import UNEXPECTED, heading, progress, row, timed, verdict
+from processes import PLUGIN, UNEXPECTED, heading, progress, row, timed, verdict
 
 MATRIX = """
 schema = 1
@@ -102,7 +102,7 @@ def measure(folder: Path, cells: int) -> dict[str, Cost]:
     progress(f"{cells}: goldens")
     run: tuple[str | Path, ...] = ("harness", "run", matrix, "--no-report", "--out")
     cost(folder, *run, folder / "warm")
-    pytest: tuple[str | Path, ...] = ("pytest", matrix, "-q", "-p", "no:cacheprovider")
+    pytest: tuple[str | Path, ...] = ("pytest", *PLUGIN, matrix, "-q", "-p", "no:cacheprovider")
     steps: dict[str, tuple[str | Path, ...]] = {
         "collect": (*pytest, "--collect-only"),
         "pytest": (*pytest, "--ep-out", folder / "pytest"),

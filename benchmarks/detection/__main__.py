@@ -34,12 +34,13 @@ def main() -> int:
     """Exit code 1 where the calibrated tolerance does not do what it should."""
     arguments = _arguments()
     started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        models = subjects(Path(folder), arguments.model or (), DRAWS)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.folder or Path(temporary)
+        models = subjects(folder, arguments.model or (), DRAWS)
         answers: dict[str, dict[str, Answer]] = {one.label: {} for one in models}
         print(f"{len(models)} models; other providers first", flush=True)
         with ThreadPoolExecutor(arguments.jobs) as threads:
-            for stranger, got in threads.map(lambda one: _ask(one, models, Path(folder)), STRANGERS):
+            for stranger, got in threads.map(lambda one: _ask(one, models, folder), STRANGERS):
                 for name, answer in got.items():
                     answers[name][stranger.name] = answer
                 values = sum(answer.values is not None for answer in got.values())
@@ -64,6 +65,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("detection.json"), help="where the results go")
     parser.add_argument("--page", type=Path, help=f"where the page goes, such as {PAGE}")
     parser.add_argument("--model", action="append", help="this model only; may be repeated")
+    parser.add_argument(
+        "--folder", type=Path, help="keeps models and the answers of other providers"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     return parser.parse_args()
 

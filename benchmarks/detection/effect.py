@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from benchmarks.detection.net import Array
+from harness.core.metrics import special_codes
 from harness.core.value import STRING, Tensor, leaves
 from harness.corpus.data_sets import NamedValues
 
@@ -59,7 +60,7 @@ def effect(golden: NamedValues, result: NamedValues, noises: Noise) -> float:
             if not np.array_equal(tensor.array, other.array):
                 return math.inf
             continue
-        if not np.array_equal(_specials(tensor.array), _specials(other.array)):
+        if not np.array_equal(special_codes(tensor.array), special_codes(other.array)):
             return math.inf
         error = math.sqrt(_power(tensor, other))
         if error:
@@ -87,7 +88,3 @@ def _power(right: Tensor, found: Tensor) -> float:
 def _mean_square(values: Array) -> float:
     finite = values[np.isfinite(values)]
     return float(np.mean(np.square(finite))) if finite.size else 0.0
-
-
-def _specials(values: Array) -> Array:
-    return np.where(np.isfinite(values), 0.0, values.astype(np.float64)).astype(str)

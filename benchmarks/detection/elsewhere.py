@@ -119,14 +119,16 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 def ask(stranger: Stranger, models: Sequence[Subject], folder: Path) -> Iterator[tuple[str, Answer]]:
     """Run models one after the other; what a process dies of costs the model that it held, and no other.
 
+    Answers that are in the folder are not asked for again.
+
     Yields:
         The label of a model, and the answer.
     """
     home = folder / stranger.name.replace(" ", "-").replace(",", "")
-    home.mkdir()
+    home.mkdir(exist_ok=True)
     asked = [one for one in models if stranger.quantizes or not one.quantized]
     jobs = {one.label: _job(one, home) for one in asked}
-    left, why_not = list(jobs), ""
+    left, why_not = [label for label, job in jobs.items() if not _is_done(job)], ""
     try:
         python = build(Runtime(packages=stranger.packages)) if stranger.packages else Path(sys.executable)
     except Exception as error:  # noqa: BLE001 - the text is the result

@@ -30,7 +30,7 @@ def page(results: Results) -> str:
     return TEMPLATE.read_text(encoding="utf-8").format(
         visible=VISIBLE,
         full=_both_rates(full),
-        deep=_sentence(sorted({row.model for row in full if row.layers})),
+        deep=_sentence(_deep(full)),
         depths="\n\n".join(_depths(full)),
         fixed=_table(("tolerance", "faults found", "healthy accused"), _rates(full, SWEEP)),
         curve=_curves(full, COMPARED),
@@ -47,6 +47,10 @@ def page(results: Results) -> str:
         minutes=results.seconds / 60,
         **results.environment,
     )
+
+
+def _deep(rows: Sequence[Row]) -> list[str]:
+    return [model for _, model in sorted({(row.layers, row.model) for row in rows if row.layers is not None})]
 
 
 def _both_rates(rows: Sequence[Row]) -> str:

@@ -38,6 +38,9 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     spread: Spread | None
 
 
+Wrong = Callable[[Array, Array, str], Array]
+"""Errors, magnitudes of the golden and its element type -> which elements are wrong."""
+
 Judge = Callable[[Pair], bool]
 """Whether a result fails."""
 
@@ -58,18 +61,20 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
 def by_table(pair: Pair) -> bool:
     """The harness's own table, which is the one of onnxruntime's C++ operator tests."""
-    return _by_harness(pair, None)
+
+    def wrong(error: Array, size: Array, dtype: str) -> Array:
+        allowed = default_tolerance(dtype, pair.precision)
+        return error > allowed.atol + allowed.rtol * size
+
+    return _any_leaf(pair, wrong, nan_equal=True)
 
 
 def by_noise(pair: Pair) -> bool:
     """The calibrated tolerance; what is no float, and what has no noise, goes by the table."""
     if pair.spread is None:
         return by_table(pair)
-    return _by_harness(pair, NoiseRule(precision=pair.precision, spreads=pair.spread, limits=DEFAULT_LIMITS))
-
-
-def _by_harness(pair: Pair, noise: NoiseRule | None) -> bool:
     table = partial(default_tolerance, precision=pair.precision)
+    noise = NoiseRule(precision=pair.precision, spreads=pair.spread, limits=DEFAULT_LIMITS)
     return compare_all(pair.golden, pair.result, table, noise=noise).verdict is not None
 
 
@@ -77,14 +82,14 @@ def fixed(rtol: float, atol: float) -> Judge:
     """numpy's ``assert_allclose``: ``|error| <= atol + rtol |golden|``, for numbers of every type."""
 
     def fails(pair: Pair) -> bool:
-        return _any_leaf(pair, lambda error, size: error > atol + rtol * size, nan_equal=True)
+        return _any_leaf(pair, lambda error, size, _dtype: error > atol + rtol * size, nan_equal=True)
 
     return fails
 
 
 def by_polygraphy(pair: Pair) -> bool:
     """An element is wrong that exceeds both 1e-5 absolute and 1e-5 relative; NaN and infinity always are."""
-    bound = lambda error, size: (error > 1e-5) & (error > 1e-5 * size)  # noqa: E731 - a name for one line
+    bound = lambda error, size, _dtype: (error > 1e-5) & (error > 1e-5 * size)  # noqa: E731 - a name for one line
     return _any_leaf(pair, bound, nan_equal=False)
 
 
@@ -100,7 +105,7 @@ def by_pytorch(pair: Pair) -> bool:
     """``torch.testing.assert_close``: by what computes; integers exactly; NaN is never equal."""
     rtol, atol = PYTORCH[pair.precision]
 
-    def wrong(error: Array, size: Array) -> Array:
+    def wrong(error: Array, size: Array, _dtype: str) -> Array:
         return error > atol + rtol * size
 
     return _any_leaf(pair, wrong, nan_equal=False, integers=True)
@@ -131,9 +136,7 @@ SWEEP = tuple(
 """Every fixed tolerance that one might choose, to see whether any could do as well."""
 
 
-def _any_leaf(
-    pair: Pair, wrong: Callable[[Array, Array], Array], *, nan_equal: bool, integers: bool = False
-) -> bool:
+def _any_leaf(pair: Pair, wrong: Wrong, *, nan_equal: bool, integers: bool = False) -> bool:
     golden, found = flat(pair.golden), flat(pair.result)
     return golden.keys() != found.keys() or any(
         _is_wrong(right, found[name], wrong, nan_equal=nan_equal, integers=integers)
@@ -144,7 +147,7 @@ def _any_leaf(
 def _is_wrong(
     golden: Tensor,
     found: Tensor,
-    wrong: Callable[[Array, Array], Array],
+    wrong: Wrong,
     *,
     nan_equal: bool,
     integers: bool,
@@ -159,4 +162,4 @@ def _is_wrong(
         if not nan_equal or not np.array_equal(left[~finite], right[~finite], equal_nan=True):
             return True
         left, right = left[finite], right[finite]
-    return bool(wrong(np.abs(right - left), np.abs(left)).any())
+    return bool(wrong(np.abs(right - left), np.abs(left), golden.dtype).any())

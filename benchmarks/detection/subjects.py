@@ -214,7 +214,7 @@ def _subject(folder: Path, draw: int, name: str, plan: Plan) -> Subject:
 
 def _write(home: Path, g: Graph, name: str) -> Case:
     data = home / "test_data_set_0"
-    data.mkdir(parents=True)
+    data.mkdir(parents=True, exist_ok=True)
     path = home / "model.onnx"
     path.write_bytes(g.model(name).SerializeToString())
     for index, (port, values) in enumerate(g.inputs.items()):

@@ -52,7 +52,8 @@ def rejudged(record: Record, allowed: Allowed) -> Record:
     * Of quantized values the largest error in steps and the largest against the tolerance are known, but not
       their sum in each element: such an output passes only where one of the two lets all of it pass.
     * A converted model is held against two answers, and the record has the frontier of one of them. What
-      passes because it is as near as the CPU EP itself (``precision_error.within``) does so under any.
+      passes because it is as near as the CPU EP itself (``precision_error.within``) does so under any
+      tolerance; limits of noise do not speak of it.
     * A run hears witnesses before it fails a cell; here there are none. What is a mismatch now may be
       ``reference_disputed`` in a run under this tolerance, and what is disputed stays so.
 
@@ -73,7 +74,7 @@ def rejudged(record: Record, allowed: Allowed) -> Record:
         raise ValueError(f"atol {tolerance.atol:g} is none of {', '.join(f'{atol:g}' for atol in ATOL_GRID)}")
     if not _decides(record) or record.placement is None:
         return record
-    computes = IN_MODEL.get(record.axes.get("precision", AS_IS), "")
+    computes = _computes(record)
     outputs = tuple(_under(output, allowed, computes) for output in record.outputs)
     again = tuple(_under(output, allowed, computes) for output in record.again)
     if outputs == record.outputs and again == record.again:
@@ -101,7 +102,7 @@ def rejudged(record: Record, allowed: Allowed) -> Record:
 
 def knows(record: Record, allowed: Allowed) -> bool:
     """Whether a record tells all that it takes to judge it again."""
-    if isinstance(allowed.tolerance, Tolerance) or not _decides(record):
+    if isinstance(allowed.tolerance, Tolerance) or not _decides(record) or _computes(record):
         return True
     return all(
         output.noise is not None or not _is_rounded(output) or output.frontier == EXACT_FRONTIER
@@ -123,6 +124,11 @@ def _decides(record: Record) -> bool:
     return record.verdict in _BY_TOLERANCE and bool(record.golden) and record.placement is not None
 
 
+def _computes(record: Record) -> str:
+    """What a converted model computes in; empty for one that was run as it came."""
+    return IN_MODEL.get(record.axes.get("precision", AS_IS), "")
+
+
 def _is_rounded(output: OutputMetrics) -> bool:
     """Whether a tolerance speaks about an output; else it has one right answer."""
     return default_tolerance(output.dtype, "float32") != EXACT
@@ -140,7 +146,7 @@ def _steps_excused(output: OutputMetrics, allowed: Allowed) -> float | None:
 
 
 def _under(output: OutputMetrics, allowed: Allowed, computes: str) -> OutputMetrics:
-    if _is_no_number(output):
+    if _is_no_number(output) or (computes and isinstance(allowed.tolerance, NoiseLimits)):
         return output
     if not _is_rounded(output):
         judged = _under_steps(output)

@@ -10,10 +10,9 @@ import importlib.metadata
 from pathlib import Path
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from harness.core.errors import one_line
+from harness.core.value import Tensor
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet, hash_data_set
@@ -22,10 +21,10 @@ from harness.corpus.facts import model_facts
 from harness.corpus.model_file import parse_model
 from harness.corpus.scenario import Inapplicable
 
-FORMAT = 1
+FORMAT = 2
 """Rises when converters are used in another way."""
 
-MODEL, REASON = "model.onnx", "does_not_apply.txt"
+MODEL, ROUNDED, REASON = "model.onnx", "rounded.onnx", "does_not_apply.txt"
 
 
 def precision_entry(case: Case, precision: str) -> Path:
@@ -52,8 +51,20 @@ def precision_case(case: Case, precision: str) -> Case | Inapplicable | None:
     if (entry / REASON).is_file():
         return Inapplicable((entry / REASON).read_text(encoding="utf-8"))
     path = entry / MODEL
-    if not path.is_file():
-        return None
+    return _with_model(case, path) if path.is_file() else None
+
+
+def rounded_case(case: Case) -> Case:
+    """A case of ``precision_case`` as the CPU EP is to compute it: with every rounding, where it makes none.
+
+    Raises:
+        ModelError: What lies in the cache is damaged.
+    """
+    path = case.model_path.with_name(ROUNDED)
+    return _with_model(case, path) if path.is_file() else case
+
+
+def _with_model(case: Case, path: Path) -> Case:
     with blame(path):
         content = path.read_bytes()
         facts = model_facts(parse_model(content))
@@ -66,18 +77,25 @@ def precision_case(case: Case, precision: str) -> Case | Inapplicable | None:
     )
 
 
-def keep_made(case: Case, precision: str, content: NDArray[np.uint8]) -> None:
+def keep_made(case: Case, precision: str, content: Tensor, rounded: Tensor | None = None) -> None:
     """Take a converted model.
 
     Args:
         case: The model as it came.
         precision: What it was converted to.
-        content: The serialized model.
+        content: The serialized model, uint8.
+        rounded: What the CPU EP is to compute in its place; None where that is the same.
 
     Raises:
         UsageError: The cache cannot be written.
     """
-    fill_once(precision_entry(case, precision), lambda folder: content.tofile(folder / MODEL))
+
+    def build(folder: Path) -> None:
+        content.array.tofile(folder / MODEL)
+        if rounded is not None:
+            rounded.array.tofile(folder / ROUNDED)
+
+    fill_once(precision_entry(case, precision), build)
 
 
 def keep_declined(case: Case, precision: str, reason: str) -> None:

@@ -8,13 +8,13 @@ from harness.core.scenario import OTHER_DATA, OTHER_FILES, PLAIN
 from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError, SettingsError
 from harness.corpus.noisy import noisy_case
-from harness.corpus.precision import precision_case
+from harness.corpus.precision import precision_case, rounded_case
 from harness.corpus.revealed import revealed_case
 from harness.corpus.scenario import Inapplicable, scenario_case
 from harness.corpus.shapes import GIVEN
 from harness.corpus.suites import Suite
 from harness.corpus.upcast import float64_case
-from harness.engine.question import ANSWER, MADE, NOISE, REVEALED, UPCAST, Question
+from harness.engine.question import ANSWER, MADE, NOISE, REVEALED, ROUNDED, UPCAST, Question
 from harness.engine.recent import Recent
 from harness.engine.references import References
 from harness.plan.plan import Plan
@@ -25,7 +25,7 @@ SHAPES = frozenset({"dynamic_shapes"})
 CASES_KEPT = 256
 """Models kept in memory at most; targets come to the same model at about the same time."""
 
-OTHER_FORMS = UPCAST | {REVEALED}
+OTHER_FORMS = UPCAST | {REVEALED, ROUNDED}
 """Kinds of questions that are about another form of the model."""
 
 NOT_MADE = Inapplicable("nobody has converted it yet")
@@ -112,6 +112,8 @@ class Cases:
             case = self._find(suite, model, precision, scenario, ANSWER)
             if not isinstance(case, Case):
                 return case
+            if form == ROUNDED:
+                return rounded_case(case)
             if form == REVEALED:
                 return revealed_case(case)
             return float64_case(case) if form in UPCAST else noisy_case(case, form.removeprefix(NOISE))

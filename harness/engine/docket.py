@@ -204,7 +204,7 @@ class Docket:
             elif outcome.content is None:
                 keep_declined(case, precision, outcome.reason)
             else:
-                keep_made(case, precision, outcome.content.array)
+                keep_made(case, precision, outcome.content, outcome.rounded)
         except UsageError as error:
             self._references.keep_unmade(case, precision, one_line(error))
             raise

@@ -92,10 +92,12 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         content: The serialized model as uint8; None where there is none.
+        rounded: What the CPU provider is to compute in its place; None where that is the same.
         reason: Why there is none.
     """
 
     content: Tensor | None = None
+    rounded: Tensor | None = None
     reason: str = ""
 
 
@@ -197,10 +199,15 @@ def from_making(result: dict[str, Any], tensors: Tensors) -> Ending:
         return from_result(result, tensors)
     if "declined" in result:
         return Made(reason=one_line(result["declined"]))
-    content = tensors.take(result["made"])
-    if not isinstance(content, Tensor) or content.dtype != "uint8" or not content.array.size:
+    content = _model(tensors.take(result["made"]))
+    rounded = _model(tensors.take(result["rounded"])) if "rounded" in result else None
+    return Made(content=content, rounded=rounded)
+
+
+def _model(value: Value) -> Tensor:
+    if not isinstance(value, Tensor) or value.dtype != "uint8" or not value.array.size:
         raise ValueError("it made no model")
-    return Made(content=content)
+    return value
 
 
 def _facts(told: Any) -> Facts:

@@ -32,6 +32,9 @@ MADE = "made"
 REVEALED = "revealed"
 """What the CPU provider's positions, such as those of ArgMax, were chosen by."""
 
+ROUNDED = "rounded"
+"""What the CPU provider makes of a converted model in which every rounding is spelled out."""
+
 NOISE = "noise:"
 """With the name of a precision behind it: runs in which every rounding is another one."""
 

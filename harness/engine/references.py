@@ -14,6 +14,7 @@ from harness.engine.question import (
     FLOAT64_EVALUATED,
     HOME,
     REVEALED,
+    ROUNDED,
     UNOPTIMIZED,
     WITNESSES,
     Question,
@@ -64,6 +65,7 @@ class References:
             ANSWER: stores.goldens,
             FLOAT64: stores.goldens,  # another model, and so another entry
             REVEALED: stores.goldens,
+            ROUNDED: stores.goldens,
             UNOPTIMIZED: stores.unoptimized,
             EVALUATED: stores.evaluated,
             FLOAT64_EVALUATED: stores.evaluated,

@@ -20,6 +20,7 @@ from harness.engine.question import (
     FLOAT64_EVALUATED,
     NOISE,
     REVEALED,
+    ROUNDED,
     UNOPTIMIZED,
     Question,
 )
@@ -60,7 +61,12 @@ class Scales:
             full = self._answered(about.for_golden(AS_IS))
             if isinstance(full, Question):
                 return full
-            evidence = msgspec.structs.replace(evidence, full=full)
+            rounded = self._answered(msgspec.structs.replace(own, kind=ROUNDED))
+            if isinstance(rounded, Question):
+                return rounded
+            evidence = msgspec.structs.replace(
+                evidence, full=full, golden=rounded if rounded.status == "ok" else golden
+            )
         rule = rule_of(self._plan, cell, case)
         judgement = judge(outcome, case, evidence, rule)
         if about.precision != AS_IS:
@@ -88,10 +94,11 @@ class Scales:
         rule: Rule,
         judgement: Judgement,
     ) -> Judgement | Question:
-        """The judgement of a converted model; the noise of the model as it came is told, and judges nobody."""
+        """A converted model: the noise of the model as it came is told, and judges nobody."""
         given = about.for_golden(AS_IS)
         model = self._cases.of(given)
-        if not is_inexact(judgement) or not isinstance(model, Case):
+        errors = (output.precision_error for output in judgement.outputs)
+        if not any(one is not None and one.error for one in errors) or not isinstance(model, Case):
             return judgement
         spread = self._spread(given, model, IN_MODEL[about.precision])
         if isinstance(spread, Question):

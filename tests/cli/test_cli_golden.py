@@ -320,9 +320,9 @@ def test_prune_removes_what_nobody_uses(write_matrix: Callable[..., Path], capsy
     code, out, _ = call(capsys, "prune", "--all")
     assert code == 0
     # The golden of one model, what two witnesses say of it, and the refusal of the other.
-    assert out.splitlines()[:-1] == [
-        f"removed        3  onnxruntime {provenance()['onnxruntime']}",
+    assert sorted(out.splitlines()[:-1]) == [
         f"removed        1  onnx.reference {onnx.__version__}",
+        f"removed        3  onnxruntime {provenance()['onnxruntime']}",
     ]
     assert call(capsys, "verify", matrix)[0] == 2
     assert as_json(capsys, "record", matrix)[1]["computed"] == 2

@@ -332,4 +332,7 @@ def test_a_converted_model_is_judged_by_what_its_precision_costs(
     was = with_output(record(mismatch_of(0.01), axes={"precision": "fp16"}), precision_error=error)
     assert rejudged(was, LOOSE).verdict is verdict
     tight = Allowed(Tolerance(rtol=0.0, atol=0.0))
+    told = with_output(was, noise=Noise(precision="float16", rms=1.0, max=5.0))
+    assert rejudged(told, LIMITS) == told
+    assert knows(was, LIMITS)
     assert rejudged(was, tight).verdict is (Verdict.PASS_PARTIAL if error.within else Verdict.MISMATCH)

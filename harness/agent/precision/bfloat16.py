@@ -12,6 +12,8 @@ import numpy as np
 
 from harness.agent.precision.narrow_nodes import narrow_nodes
 from harness.agent.precision.opset import at_least
+from harness.agent.precision.spelled_out import spelled_out
+from harness.agent.precision.tensor_types import tensor_types
 
 NOTHING = "no operator of it would compute in bfloat16"
 OPSET = 13  # the first in which ONNX's operators take bfloat16
@@ -31,22 +33,19 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 -
     model = at_least(model, OPSET)
     inferred = shape_inference.infer_shapes(model)
     opsets = {entry.domain: entry.version for entry in model.opset_import}
-    rewriting = Rewriting(model.graph, kinds(inferred.graph), opsets)
+    rewriting = Rewriting(model.graph, tensor_types(inferred.graph), opsets)
     rewriting.rewrite()
     return model
+
+
+def rounded(model: Any) -> Any:
+    """The converted model as the CPU EP can compute it; see ``spelled_out``."""
+    return spelled_out(model, NUMBER)
 
 
 def reduced_nodes(model: Any) -> int:
     """How many nodes take bfloat16."""
     return narrow_nodes(model.graph, NUMBER)
-
-
-def kinds(graph: Any) -> dict[str, int]:
-    """Name -> element type; 0 for what is no tensor. A name of unknown type is not in it."""
-    known = {tensor.name: tensor.data_type for tensor in graph.initializer}
-    for port in (*graph.input, *graph.value_info, *graph.output):
-        known[port.name] = port.type.tensor_type.elem_type
-    return known
 
 
 class Rewriting:
@@ -142,7 +141,7 @@ class Rewriting:
             fresh = self.fresh(name)
             weight = self.weights.get(name)
             if weight is not None and name not in self.fed:
-                self.graph.initializer.append(rounded(weight, fresh))
+                self.graph.initializer.append(in_bfloat16(weight, fresh))
             else:
                 self.nodes.append(helper.make_node("Cast", [name], [fresh], to=NUMBER))
             self.twins[name] = fresh
@@ -191,10 +190,10 @@ def retype(node: Any) -> None:
         if attribute.name == "to" and attribute.i == FLOAT:
             attribute.i = NUMBER
         elif attribute.name == "value" and attribute.t.data_type == FLOAT:
-            attribute.t.CopyFrom(rounded(attribute.t, attribute.t.name))
+            attribute.t.CopyFrom(in_bfloat16(attribute.t, attribute.t.name))
 
 
-def rounded(weight: Any, name: str) -> Any:
+def in_bfloat16(weight: Any, name: str) -> Any:
     """A float32 tensor in bfloat16, rounded to nearest, ties to even; NaN stays NaN.
 
     Args:

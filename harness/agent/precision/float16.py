@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.agent.precision.narrow_nodes import narrow_nodes
+from harness.agent.precision.spelled_out import spelled_out
 
 NOTHING = "no operator of it would compute in float16"
 NUMBER = 10  # TensorProto.FLOAT16
@@ -15,6 +16,11 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 -
     from onnxruntime.transformers.float16 import convert_float_to_float16
 
     return convert_float_to_float16(model, keep_io_types=True)
+
+
+def rounded(model: Any) -> Any:
+    """The converted model as the CPU EP rounds in it; see ``spelled_out``."""
+    return spelled_out(model, NUMBER)
 
 
 def reduced_nodes(model: Any) -> int:

@@ -30,7 +30,10 @@ MODULES = {
     "int8-dynamic": "int8_dynamic",
     "int4-weights": "int4_weights",
 }
-"""Precision -> the module beside this one that makes it: its ``converted``, and its ``reduced_nodes``."""
+"""Precision -> the module beside this one that makes it.
+
+Each has ``converted``, ``reduced_nodes`` and ``NOTHING``; those of floating types ``rounded``, too.
+"""
 
 LARGEST = (
     1 << 30
@@ -40,22 +43,23 @@ LARGEST = (
 def play(turn: Turn) -> None:
     """Make the model of a job at the precision that it names.
 
-    The result gets ``made``, the serialized model as a tensor of bytes; or ``declined``, the reason in one
-    line why there is no such model.
+    The result gets ``made``, the serialized model as a tensor of bytes, and ``rounded``, what the CPU EP is to
+    compute in its place, where that is another; or ``declined``, the reason in one line why there is no model.
     """
     turn.begin()
     started = time.perf_counter()
     try:
-        content = made(turn.target, turn.job["model"], turn.job["make"], turn.job["data_sets"])
+        models = made(turn.target, turn.job["model"], turn.job["make"], turn.job["data_sets"])
     except DoesNotApplyError as error:
         turn.result["declined"] = clean(error)
     else:
-        turn.result["made"] = turn.files.send(to_wire(np.frombuffer(content, np.uint8)))
+        for name, content in zip(("made", "rounded"), models):
+            turn.result[name] = turn.files.send(to_wire(np.frombuffer(content, np.uint8)))
     turn.result["timings_ms"]["make"] = elapsed_ms(started)
 
 
-def made(target: Target, path: str, precision: str, data_sets: list[Any]) -> bytes:
-    """The serialized model at a precision.
+def made(target: Target, path: str, precision: str, data_sets: list[Any]) -> list[bytes]:
+    """The serialized model at a precision, and what the CPU EP is to compute where that is another.
 
     Args:
         target: Whose onnxruntime has to load what is made.
@@ -76,9 +80,15 @@ def made(target: Target, path: str, precision: str, data_sets: list[Any]) -> byt
         raise DoesNotApplyError(module.NOTHING)
     if signature(converted) != ports:
         raise DoesNotApplyError("the converter changes its inputs or outputs")
-    content: bytes = attempted(converted.SerializeToString, "the converter's model cannot be written")
-    prove(target, content)
-    return content
+    models = [converted]
+    if hasattr(module, "rounded"):
+        models.append(attempted(lambda: module.rounded(converted), "its roundings cannot be spelled out"))
+    contents = attempted(
+        lambda: [model.SerializeToString() for model in models], "the converter's model cannot be written"
+    )
+    for content in contents:
+        prove(target, content)
+    return list(contents)
 
 
 def loaded(path: str) -> Any:
