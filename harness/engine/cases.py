@@ -110,13 +110,7 @@ class Cases:
         """One form made of a simpler one."""
         if form != ANSWER:
             case = self._find(suite, model, precision, scenario, ANSWER)
-            if not isinstance(case, Case):
-                return case
-            if form == ROUNDED:
-                return rounded_case(case)
-            if form == REVEALED:
-                return revealed_case(case)
-            return float64_case(case) if form in UPCAST else noisy_case(case, form.removeprefix(NOISE))
+            return _in_form(case, form) if isinstance(case, Case) else case
         if scenario != PLAIN:
             case = self._find(suite, model, precision, PLAIN, ANSWER)
             return self._play(suite, model, scenario, case) if isinstance(case, Case) else case
@@ -156,6 +150,15 @@ class Cases:
         if golden is None or at is None or at >= len(case.data_sets) or case.data_sets[at].name == GIVEN:
             return None
         return {case.data_sets[at].name: golden.message}
+
+
+def _in_form(case: Case, form: str) -> Found:
+    """A case as some question needs it."""
+    if form == ROUNDED:
+        return rounded_case(case)
+    if form == REVEALED:
+        return revealed_case(case)
+    return float64_case(case) if form in UPCAST else noisy_case(case, form.removeprefix(NOISE))
 
 
 def why_not(found: Untold) -> str:

@@ -97,7 +97,7 @@ def judge(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule) -> Judge
         rule: How far it may lie from that.
     """
     if isinstance(outcome, Raised):
-        return _raised(outcome, case, evidence.reference)
+        return _raised(outcome, case, evidence)
     if isinstance(outcome, Ran) and evidence.full is not None:
         return _converted(outcome, case, evidence.full, evidence, rule)
     if isinstance(outcome, Ran):
@@ -163,9 +163,11 @@ def judge_untried(outcome: Unavailable | Rejected | Died | Hung | Unfeedable | U
     return Judgement(verdict=Verdict.NO_GOLDEN, phase=Phase.RUN, reason=one_line(outcome.message))
 
 
-def _raised(outcome: Raised, case: Case, reference: Golden) -> Judgement:
-    text = f"{outcome.kind}: {outcome.message}"
-    if reference.status == "refused":
+def _raised(outcome: Raised, case: Case, evidence: Evidence) -> Judgement:
+    text, reference = f"{outcome.kind}: {outcome.message}", evidence.reference
+    # Of a converted model nothing is left to doubt: only kernels may be missing, on the CPU EP, too.
+    lacks_kernels = evidence.converted and reference.message.startswith("NotImplemented")
+    if reference.status == "refused" and not lacks_kernels:
         verdict = Verdict.INVALID_MODEL
         text = reference.message
     elif _OUT_OF_MEMORY.search(text):

@@ -50,7 +50,7 @@ class Scales:
         golden = self._references.find(own, case)
         if golden is None:
             return own
-        evidence = Evidence(golden=golden, reference=golden)
+        evidence = Evidence(golden=golden, reference=golden, converted=about.precision != AS_IS)
         if isinstance(outcome, Raised):
             # Only an error raises the question what the CPU EP of the *same* runtime says.
             reference = self._second_opinion(about, cell, case)
@@ -58,15 +58,10 @@ class Scales:
                 return reference
             evidence = msgspec.structs.replace(evidence, reference=reference)
         elif about.precision != AS_IS:
-            full = self._answered(about.for_golden(AS_IS))
-            if isinstance(full, Question):
-                return full
-            rounded = self._answered(msgspec.structs.replace(own, kind=ROUNDED))
-            if isinstance(rounded, Question):
-                return rounded
-            evidence = msgspec.structs.replace(
-                evidence, full=full, golden=rounded if rounded.status == "ok" else golden
-            )
+            goldens = self._of_converted(own, golden)
+            if isinstance(goldens, Question):
+                return goldens
+            evidence = msgspec.structs.replace(evidence, full=goldens[0], golden=goldens[1])
         rule = rule_of(self._plan, cell, case)
         judgement = judge(outcome, case, evidence, rule)
         if about.precision != AS_IS:
@@ -84,6 +79,17 @@ class Scales:
                 evidence = msgspec.structs.replace(evidence, **{name: found})
                 judgement = judge(outcome, case, evidence, rule)
         return judgement
+
+    def _of_converted(self, own: Question, golden: Golden) -> tuple[Golden, Golden] | Question:
+        """The goldens of a model as it came, and of a converted one with all its roundings, if it can be had."""
+        answers = []
+        for question in (own.for_golden(AS_IS), msgspec.structs.replace(own, kind=ROUNDED)):
+            answer = self._answered(question)
+            if isinstance(answer, Question):
+                return answer
+            answers.append(answer)
+        full, rounded = answers
+        return full, rounded if rounded.status == "ok" else golden
 
     def _with_told_noise(
         self,

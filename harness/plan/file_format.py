@@ -219,6 +219,10 @@ class NoiseTable(msgspec.Struct, kw_only=True):
     max: Annotated[
         Annotated[float, Meta(gt=0)], Meta(description="Error of any element over the noise of that element.")
     ] = DEFAULT_LIMITS.max
+    precision: Annotated[
+        Literal["float32", "float16", "bfloat16"] | UnsetType,
+        Meta(description="Whose rounding makes the noise; without it that of the cell's precision."),
+    ] = UNSET
 
 
 class ToleranceTable(SelectorTable, kw_only=True):

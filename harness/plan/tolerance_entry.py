@@ -24,6 +24,7 @@ class ToleranceEntry(msgspec.Struct, frozen=True, kw_only=True):
         atol: As ``rtol``.
         noise: Limits in multiples of the model's own rounding noise; never beside ``rtol``. Where both are
             None the built-in tolerances hold.
+        noise_precision: Whose rounding makes the noise; empty for that of what the cell computes in.
         steps: Quantization steps that an output of quantized values may be off, besides.
     """
 
@@ -31,6 +32,7 @@ class ToleranceEntry(msgspec.Struct, frozen=True, kw_only=True):
     rtol: float | None = None
     atol: float | None = None
     noise: NoiseLimits | None = None
+    noise_precision: str = ""
     steps: float = 0.0
 
     @property
@@ -73,5 +75,6 @@ def tolerance_entry(entry: dict[str, Any]) -> ToleranceEntry:
         rtol=float(entry["rtol"]) if "rtol" in entry else None,
         atol=float(entry["atol"]) if "atol" in entry else None,
         noise=NoiseLimits(rms=limits.rms, max=limits.max) if limits else None,
+        noise_precision=entry.get("noise", {}).get("precision", ""),
         steps=float(entry.get("steps", 0.0)),
     )

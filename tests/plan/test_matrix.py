@@ -67,7 +67,7 @@ atol = 2.5e-3
 
 [[tolerance]]
 target = "qnn"
-noise = { rms = 3, max = 24.5 }
+noise = { rms = 3, max = 24.5, precision = "bfloat16" }
 steps = 1
 
 [[expect]]
@@ -142,7 +142,10 @@ def test_every_key_arrives_in_its_normal_form(tmp_path: Path) -> None:
                 atol=2.5e-3,
             ),
             ToleranceEntry(
-                selector=Selector(target=("qnn",)), noise=NoiseLimits(rms=3.0, max=24.5), steps=1.0
+                selector=Selector(target=("qnn",)),
+                noise=NoiseLimits(rms=3.0, max=24.5),
+                noise_precision="bfloat16",
+                steps=1.0,
             ),
         ),
         expect=(

@@ -43,8 +43,8 @@ LARGEST = (
 def play(turn: Turn) -> None:
     """Make the model of a job at the precision that it names.
 
-    The result gets ``made``, the serialized model as a tensor of bytes, and ``rounded``, what the CPU EP is to
-    compute in its place, where that is another; or ``declined``, the reason in one line why there is no model.
+    The result gets ``made``, the serialized model as a tensor of bytes, and ``rounded``, what the CPU EP is
+    to compute in its place, where that is another; or ``declined``, the reason why there is no model.
     """
     turn.begin()
     started = time.perf_counter()

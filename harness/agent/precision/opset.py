@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 WEIGHTS_APART = 4  # the first IR version in which weights are not inputs, too, which nobody feeds
 
 

@@ -2,7 +2,8 @@
 
 The CPU EP has hardly a kernel for float16, and none for bfloat16: it computes a float16 model in float32 and
 leaves out the Casts between, so that its answer shows nothing of the precision. Casts that the model itself
-has it keeps. So here each operator is one of float32, and what it reads and makes goes through the narrow type.
+has it keeps. So here each operator is one of float32, and what it reads and makes goes through the narrow
+type.
 """
 
 from __future__ import annotations
