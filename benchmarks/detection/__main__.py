@@ -65,9 +65,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("detection.json"), help="where the results go")
     parser.add_argument("--page", type=Path, help=f"where the page goes, such as {PAGE}")
     parser.add_argument("--model", action="append", help="this model only; may be repeated")
-    parser.add_argument(
-        "--folder", type=Path, help="keeps models and the answers of other providers"
-    )
+    parser.add_argument("--folder", type=Path, help="keeps models and the answers of other providers")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     return parser.parse_args()
 

@@ -1,15 +1,18 @@
 """The CPU provider in this process, as goldens are made: one thread, no fused integer kernels."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import onnx
-import onnxruntime as ort
+import onnxruntime
 
 from benchmarks.detection.net import Array
 from harness.agent.wire import to_wire
 from harness.core.value import Tensor, from_wire
 from harness.corpus.data_sets import NamedValues
 from harness.golden.provenance import SESSION
+
+ort: Any = onnxruntime
 
 Feeds = Mapping[str, Array]
 """Name of an input -> its value."""

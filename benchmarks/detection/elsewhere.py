@@ -41,6 +41,7 @@ class Stranger(msgspec.Struct, frozen=True, kw_only=True):
         name: As in the tables.
         precision: What it computes in.
         request: What ``stranger.py`` takes.
+        slow: A GPU or an accelerator made of a processor: asked about the first draw only.
         packages: Of its environment; empty for this interpreter's.
         env: Environment variables.
         quantizes: Whether it may be asked for quantized models: most fuse them into integer kernels, which
@@ -50,6 +51,7 @@ class Stranger(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     precision: str
     request: dict[str, Any]
+    slow: bool = False
     packages: tuple[str, ...] = ()
     env: dict[str, str] = {}
     quantizes: bool = True
@@ -86,6 +88,7 @@ STRANGERS = (
     Stranger(
         name="WebGPU",
         precision="float32",
+        slow=True,
         request={"provider": "WebGpuExecutionProvider", "plugin": "onnxruntime_ep_webgpu"},
         env=WEBGPU_ENV,
         quantizes=False,
@@ -93,6 +96,7 @@ STRANGERS = (
     Stranger(
         name="QNN HTP",
         precision="float16",
+        slow=True,
         request={
             "provider": "QNNExecutionProvider",
             "plugin": "onnxruntime_qnn",
@@ -126,7 +130,11 @@ def ask(stranger: Stranger, models: Sequence[Subject], folder: Path) -> Iterator
     """
     home = folder / stranger.name.replace(" ", "-").replace(",", "")
     home.mkdir(exist_ok=True)
-    asked = [one for one in models if stranger.quantizes or not one.quantized]
+    asked = [
+        one
+        for one in models
+        if (stranger.quantizes or not one.quantized) and not (stranger.slow and one.draw)
+    ]
     jobs = {one.label: _job(one, home) for one in asked}
     left, why_not = [label for label, job in jobs.items() if not _is_done(job)], ""
     try:
@@ -150,7 +158,7 @@ def ask(stranger: Stranger, models: Sequence[Subject], folder: Path) -> Iterator
 
 def _job(subject: Subject, home: Path) -> dict[str, str]:
     inputs = home / f"{subject.label}-inputs.npz"
-    np.savez(inputs, **subject.feeds)
+    np.savez(inputs, allow_pickle=False, **subject.feeds)
     return {
         "model": str(subject.case.model_path),
         "inputs": str(inputs),

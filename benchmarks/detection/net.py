@@ -41,7 +41,9 @@ class Net:
     @property
     def opset(self) -> int:
         """Version of ONNX's own operators."""
-        return next(entry.version for entry in self._model.opset_import if entry.domain in {"", "ai.onnx"})
+        return next(
+            int(entry.version) for entry in self._model.opset_import if entry.domain in {"", "ai.onnx"}
+        )
 
     def model(self) -> onnx.ModelProto:
         """The model as it stands."""

@@ -10,6 +10,9 @@ from benchmarks.detection.net import Array, Net
 LARGEST = 65504.0
 """The largest finite float16, at which converters cut off."""
 
+LARGEST_BFLOAT16 = 2.0**127 * (2 - 2.0**-7)
+"""The largest finite bfloat16."""
+
 BFLOAT16_BITS = 8
 """Of the significand, the hidden bit included."""
 
@@ -38,5 +41,5 @@ def reduce_precision(net: Net, precision: str) -> None:
 
 def _rounded_weight(net: Net, weight: Array, precision: str) -> str:
     dtype = np.dtype(np.float16 if precision == "float16" else ml_dtypes.bfloat16)
-    largest = float(ml_dtypes.finfo(dtype).max)
+    largest = LARGEST if precision == "float16" else LARGEST_BFLOAT16
     return net.constant(weight.clip(-largest, largest).astype(dtype).astype(np.float32))

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime as ort
+import onnxruntime
 
+ort: Any = onnxruntime
 UNUSABLE = 3
 CPU = "CPUExecutionProvider"
 

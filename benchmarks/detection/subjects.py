@@ -103,9 +103,9 @@ def _plans() -> dict[str, Plan]:
         for name, opsets in ZOO.items()
     }
     for layers in DEPTHS:
-        sizes = {"width": 64, "heads": 4, "layers": layers, "vocabulary": 512}
-        plans[f"bert-{layers}"] = Plan(partial(bert.build, **sizes), (17, 22), layers)
-        plans[f"gpt-{layers}"] = Plan(partial(gpt.build, **sizes), (17, 22), layers)
+        for name, build in (("bert", bert.build), ("gpt", gpt.build)):
+            deep = partial(build, width=64, heads=4, layers=layers, vocabulary=512)
+            plans[f"{name}-{layers}"] = Plan(deep, (17, 22), layers)
         plans[f"stack-{layers}"] = Plan(partial(stack, layers=layers), (17, 22), layers)
     return plans | {"pooling": Plan(pooling, (17, 22)), "recommender": Plan(recommender, (17, 22))}
 

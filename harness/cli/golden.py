@@ -13,6 +13,7 @@ from harness.cli.doctor import tell
 from harness.cli.selection import Selection
 from harness.core.errors import Problem, UsageError, one_line, valid_names
 from harness.core.text import visible
+from harness.corpus.derived import prune_derived
 from harness.engine.ask import Told
 from harness.engine.prepare import prepare
 from harness.engine.record_goldens import Recorded, record
@@ -131,17 +132,22 @@ def verify_goldens(what: Path, where: Where, *, model: str | None, as_json: bool
 
 
 def prune(*, older_than_days: float, as_json: bool) -> int:
-    """Remove the goldens that have not been used for so many days."""
-    gone = list(prune_goldens(older_than_s=older_than_days * DAY_S))
-    nbytes = sum(one.nbytes for one in gone)
+    """Remove the goldens, and models made from others, that have not been used for so many days."""
+    older_than_s = older_than_days * DAY_S
+    gone = list(prune_goldens(older_than_s=older_than_s))
+    models = list(prune_derived(older_than_s=older_than_s))
+    removed, nbytes = len(gone) + len(models), sum(one.nbytes for one in gone) + sum(models)
     if as_json:
-        _json({"removed": len(gone), "nbytes": nbytes, "by": dict(_by_maker(gone))})
-    elif gone:
+        by = dict(_by_maker(gone))
+        _json({"removed": removed, "nbytes": nbytes, "by": by, "models": len(models)})
+    elif removed:
         _say(
             f"removed  {count:>7,}  {maker or 'what cannot be read'}"
             for maker, count in _by_maker(gone).items()
         )
-        _say([f"removed  {len(gone):>7,}  in all, {nbytes / MIB:,.1f} MiB"])
+        if models:
+            _say([f"removed  {len(models):>7,}  models made from others"])
+        _say([f"removed  {removed:>7,}  in all, {nbytes / MIB:,.1f} MiB"])
     else:
         _say(["nothing to remove"])
     return EXIT_OK

@@ -72,7 +72,9 @@ def _add_verify(commands: "Commands") -> None:
 
 
 def _add_prune(commands: "Commands") -> None:
-    prune = add_command(commands, "prune", "remove the goldens that nothing has used for 30 days")
+    prune = add_command(
+        commands, "prune", "remove goldens and models made from others that nothing has used for 30 days"
+    )
     prune.set_defaults(command=_prune)
     add_age(prune)
     prune.add_argument("--json", action="store_true", help="one JSON object")

@@ -61,7 +61,7 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
     if unknown and not any(output.noise for record in data.records for output in record.outputs):
         what = "none of its records tells the rounding noise of its model"
         raise UsageError(
-            Problem(where=str(run), what=what, hint="run the matrix with [[tolerance]] noise = {}")
+            Problem(where=str(run), what=what, hint="run the matrix again: this version keeps it")
         )
     if out is not None:
         _write(out, run, data.info, matrix, entries, after)

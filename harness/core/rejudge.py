@@ -12,7 +12,7 @@ from harness.core.precise import explains
 from harness.core.precision import AS_IS, IN_MODEL
 from harness.core.record import OutputMetrics, Record
 from harness.core.repeats import several_results
-from harness.core.spread import NoiseLimits
+from harness.core.spread import NoiseLimits, rms_limit
 from harness.core.tolerance import EXACT, Tolerance, default_tolerance
 from harness.core.verdict import Family, Verdict
 from harness.core.wording import remark
@@ -36,10 +36,12 @@ class Allowed(msgspec.Struct, frozen=True):
     Attributes:
         tolerance: Of rounded outputs: fixed, or in multiples of the model's noise.
         steps: Quantization steps that an output of quantized values may be off, besides.
+        precision: Whose rounding the noise is to be; empty for the one that the record tells of.
     """
 
     tolerance: Tolerance | NoiseLimits
     steps: float = 0.0
+    precision: str = ""
 
 
 def rejudged(record: Record, allowed: Allowed) -> Record:
@@ -105,7 +107,7 @@ def knows(record: Record, allowed: Allowed) -> bool:
     if isinstance(allowed.tolerance, Tolerance) or not _decides(record) or _computes(record):
         return True
     return all(
-        output.noise is not None or not _is_rounded(output) or output.frontier == EXACT_FRONTIER
+        _has_noise(output, allowed) or not _is_rounded(output) or output.frontier == EXACT_FRONTIER
         for output in (*record.outputs, *record.again)
         if not _is_no_number(output) and _steps_excused(output, allowed) is None
     )
@@ -134,6 +136,10 @@ def _is_rounded(output: OutputMetrics) -> bool:
     return default_tolerance(output.dtype, "float32") != EXACT
 
 
+def _has_noise(output: OutputMetrics, allowed: Allowed) -> bool:
+    return output.noise is not None and allowed.precision in {"", output.noise.precision}
+
+
 def _is_no_number(output: OutputMetrics) -> bool:
     """Whether an output was judged by something else than the distance of its values."""
     return output.details is not None and bool(output.details.ties or output.details.distribution)
@@ -151,7 +157,7 @@ def _under(output: OutputMetrics, allowed: Allowed, computes: str) -> OutputMetr
     if not _is_rounded(output):
         judged = _under_steps(output)
     elif isinstance(allowed.tolerance, NoiseLimits):
-        judged = _under_noise(output, allowed.tolerance)
+        judged = _under_noise(output, allowed.tolerance) if _has_noise(output, allowed) else output
     else:
         judged = _under_fixed(output, allowed.tolerance, computes)
     if judged.mismatched and (steps := _steps_excused(output, allowed)) is not None:
@@ -187,14 +193,15 @@ def _under_fixed(output: OutputMetrics, tolerance: Tolerance, computes: str) -> 
 
 def _under_noise(output: OutputMetrics, limits: NoiseLimits) -> OutputMetrics:
     noise = output.noise
-    if noise is None or (noise.rms_limit, noise.max_limit) == (limits.rms, limits.max):
+    of_rms = rms_limit(limits, output.elements)
+    if noise is None or (noise.rms_limit, noise.max_limit) == (of_rms, limits.max):
         return output
-    headroom = max(noise.rms / limits.rms, noise.max / limits.max)
+    headroom = max(noise.rms / of_rms, noise.max / limits.max)
     return msgspec.structs.replace(
         output,
         headroom=headroom,
         mismatched=0 if headroom <= 1.0 else 1,
-        noise=msgspec.structs.replace(noise, rms_limit=limits.rms, max_limit=limits.max),
+        noise=msgspec.structs.replace(noise, rms_limit=of_rms, max_limit=limits.max),
     )
 
 
@@ -211,7 +218,7 @@ def _excess(output: OutputMetrics) -> str:
     if noise is not None and noise.rms_limit is not None and noise.max_limit is not None:
         return (
             f"the error is {noise.rms:.3g} x the model's rounding noise at {noise.precision}, "
-            f"at most {noise.max:.3g} x (limits {noise.rms_limit:g} and {noise.max_limit:g})"
+            f"at most {noise.max:.3g} x (limits {noise.rms_limit:.3g} and {noise.max_limit:.3g})"
         )
     if not _is_rounded(output):
         return "wrong values, where only equality is right"

@@ -113,7 +113,7 @@ def noise(name: str, golden: Tensor, actual: Tensor, row: OutputMetrics, at: int
     worst = (
         f"{found.max:.3g} x{_at(golden, at)}: got {_element(actual, at)}, golden is {_element(golden, at)}"
     )
-    limits = f"limits {found.rms_limit:g} and {found.max_limit:g}"
+    limits = f"limits {found.rms_limit:.3g} and {found.max_limit:.3g}"
     hint = value_hint(golden, actual, Tolerance(rtol=row.rtol, atol=row.atol))
     return "; ".join(filter(None, (f"{whole} at {found.precision}, at most {worst} ({limits})", hint)))
 

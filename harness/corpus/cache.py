@@ -56,6 +56,20 @@ def fill_once(entry: Path, build: Callable[[Path], None]) -> Path:
     return entry
 
 
+def remove_entry(entry: Path) -> bool:
+    """Remove a folder of the cache, as a whole; whether it has gone. One that another process fills stays."""
+    import filelock
+
+    try:
+        with filelock.FileLock(entry.with_name(f"{entry.name}.lock"), timeout=0):
+            # Renamed first: an entry is there as a whole or not at all.
+            going = entry.rename(entry.with_name(f".{entry.name}.pruned"))
+            shutil.rmtree(going, ignore_errors=True)
+    except OSError:  # a lock that is taken is one, too
+        return False
+    return True
+
+
 def _fill(entry: Path, build: Callable[[Path], None]) -> None:
     prefix = f".{entry.name}."
     for orphan in entry.parent.glob(f"{prefix}*"):

@@ -5,6 +5,7 @@ Types are texts as schemas spell them: ``tensor(float)``, ``seq(tensor(int64))``
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
@@ -75,7 +76,7 @@ def formal_of(
     Raises:
         ValueError: A node has more of them than its operator.
     """
-    if not formals or (index >= len(formals) and formals[-1].option.name != "Variadic"):
+    if not formals or (index >= len(formals) and formals[-1].option != _variadic()):
         raise ValueError("a node has more inputs or outputs than its operator")
     return formals[min(index, len(formals) - 1)]
 
@@ -111,6 +112,12 @@ def output_types(
         yield name, text
 
 
+def _variadic() -> "onnx.defs.OpSchema.FormalParameterOption":
+    import onnx.defs
+
+    return onnx.defs.OpSchema.FormalParameterOption.Variadic
+
+
 def _of_bodies(node: "onnx.NodeProto", index: int, inner: Sequence[Mapping[str, str]]) -> str:
     """The type of an output of If, Loop or Scan: that of a body's output; Loop's first is its condition."""
     for body, types in zip(bodies(node), inner, strict=True):
@@ -144,7 +151,7 @@ def _of_constant(attribute: "onnx.AttributeProto") -> str:
     return f"tensor({kind})" if kind else ""
 
 
-def _related(node: "onnx.NodeProto", allowed: frozenset[str], given: Sequence[str]) -> str:
+def _related(node: "onnx.NodeProto", allowed: AbstractSet[str], given: Sequence[str]) -> str:
     """The type of an output that has something to do with that of the first input."""
     first = next(iter(given), "")
     if node.op_type in {"CastLike", "DequantizeLinear"}:

@@ -4,7 +4,9 @@ Weights, inputs and everything in between are double. What the model itself roun
 to a narrower type, and operators that ONNX does not define for doubles, which keep float32 between casts.
 """
 
+import contextlib
 import hashlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +62,8 @@ def float64_case(case: Case) -> Case | Inapplicable:
         except ModelError as error:
             return Inapplicable(f"the model has no form in float64: {error.cause}")
         fill_once(path.parent, lambda folder: _write(model, folder))
+    with contextlib.suppress(OSError):  # a cache that others own: then it is for them to prune
+        os.utime(path.parent)
     with blame(path):
         facts = model_facts(parse_model(read_model_file(path)))
     return msgspec.structs.replace(

@@ -14,6 +14,7 @@ from harness.core.cell import Cell
 from harness.core.compare import Comparison
 from harness.core.errors import one_line
 from harness.core.latency import Latency
+from harness.core.nature import Nature
 from harness.core.placed import placed
 from harness.core.record import (
     SCHEMA,
@@ -41,6 +42,7 @@ from harness.engine.natures import draws, natures_of
 from harness.engine.outcome import (
     Died,
     Hung,
+    NamedValues,
     Outcome,
     Raised,
     Ran,
@@ -206,7 +208,8 @@ def _converted(outcome: Ran, case: Case, full: Golden, evidence: Evidence, rule:
         compare = functools.partial(
             compare_precision, tolerance_for=rule.tolerance_for, precision=rule.precision
         )
-        natures = natures_of(case, full.outputs)
+        natures = _natures(case, full.outputs, evidence, rule)
+        outcome = _with_demand(outcome, rule, by_lot=draws(case, natures))
         owns = own.outputs if own.status == "ok" else None
         compared = compare(full.outputs, owns, outcome.outputs, natures=natures)
         if outcome.second is not None:
@@ -235,7 +238,7 @@ def _converted(outcome: Ran, case: Case, full: Golden, evidence: Evidence, rule:
 
 
 def _ran(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Judgement:
-    golden, revealed, tolerance_for = evidence.golden, evidence.revealed, rule.tolerance_for
+    golden, tolerance_for = evidence.golden, rule.tolerance_for
     expected = tuple(data_set.expected for data_set in case.data_sets)
     if golden.status == "ok":
         answers, judged_by = golden.outputs, "cpu"
@@ -247,13 +250,7 @@ def _ran(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Judgement:
     again: Comparison | None = None
     hearing: Hearing | None = None
     if judged_by:
-        natures = natures_of(
-            case,
-            answers,
-            revealed=revealed.outputs if revealed and revealed.status == "ok" else (),
-            steps=rule.steps,
-            exact_inputs=rule.exact_inputs,
-        )
+        natures = _natures(case, answers, evidence, rule)
         outcome = _with_demand(outcome, rule, by_lot=draws(case, natures))
         noise = noise_rule(evidence.spread, rule.noise) if isinstance(evidence.spread, Spread) else None
         compare = functools.partial(compare_sets, tolerance_for=tolerance_for, natures=natures, noise=noise)
@@ -289,6 +286,19 @@ def _ran(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Judgement:
         repeats=outcome.repeats,
         no_spread=evidence.spread if rule.noise and isinstance(evidence.spread, str) else "",
         adjudication=_of_failed(hearing, outputs) if hearing else (),
+    )
+
+
+def _natures(
+    case: Case, answers: tuple[NamedValues, ...], evidence: Evidence, rule: Rule
+) -> tuple[Mapping[str, Nature], ...]:
+    revealed = evidence.revealed
+    return natures_of(
+        case,
+        answers,
+        revealed=revealed.outputs if revealed and revealed.status == "ok" else (),
+        steps=rule.steps,
+        exact_inputs=rule.exact_inputs,
     )
 
 

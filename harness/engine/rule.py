@@ -25,6 +25,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         steps: Steps that an output of quantized values may be off beside its tolerance.
         exact_inputs: Whether the provider has to work on the inputs as they are, and may not round them.
         noise: Limits in multiples of the model's rounding noise; None where ``tolerance_for`` judges.
+        noise_precision: Whose rounding makes that noise.
         repeat: How the cell is repeated; None where it is not.
     """
 
@@ -33,6 +34,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     steps: float = 0.0
     exact_inputs: bool = True
     noise: NoiseLimits | None = None
+    noise_precision: str = "float32"
     repeat: RepeatSettings | None = None
 
 
@@ -48,9 +50,10 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
     computes = IN_MODEL.get(cell.axis("precision"), mode.computes if mode else "float32")
     precision = computing_precision(case.facts.float_types, computes)
     chosen = plan.tolerance(cell)
+    granted = chosen.noise_precision if chosen else ""
 
     def tolerance_for(dtype: str) -> Tolerance:
-        default = default_tolerance(dtype, precision)
+        default = default_tolerance(dtype, granted or precision)
         # A matrix entry speaks about rounding; what has one right answer keeps it.
         if chosen is None or chosen.fixed is None or default == EXACT:
             return default
@@ -62,5 +65,6 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
         steps=chosen.steps if chosen else 0.0,
         exact_inputs=FLOORS[computes] == "float32" and (chosen is None or chosen.fixed is None),
         noise=chosen.noise if chosen else None,
+        noise_precision=granted or precision,
         repeat=plan.repeat(cell),
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.precision import AS_IS, IN_MODEL
+from harness.core.precision import AS_IS
 from harness.core.scenario import OTHER_DATA, PLAIN
 from harness.core.spread import Spread
 from harness.corpus.case import Case
@@ -67,7 +67,7 @@ class Scales:
         if about.precision != AS_IS:
             return self._with_told_noise(about, case, outcome, evidence, rule, judgement)
         further: tuple[tuple[str, Callable[[Judgement], bool], Callable[[], object]], ...] = (
-            ("spread", is_inexact, lambda: self._spread(own, case, rule.precision)),
+            ("spread", is_inexact, lambda: self._spread(own, case, rule.noise_precision)),
             ("revealed", lambda so_far: hides_ties(so_far, case), lambda: self._revealed(own)),
             ("witnesses", needs_witnesses, lambda: self._witnesses(own)),
         )
@@ -81,7 +81,7 @@ class Scales:
         return judgement
 
     def _of_converted(self, own: Question, golden: Golden) -> tuple[Golden, Golden] | Question:
-        """The goldens of a model as it came, and of a converted one with all its roundings, if it can be had."""
+        """The golden of a model as it came, and that of the converted one with all its roundings."""
         answers = []
         for question in (own.for_golden(AS_IS), msgspec.structs.replace(own, kind=ROUNDED)):
             answer = self._answered(question)
@@ -106,7 +106,7 @@ class Scales:
         errors = (output.precision_error for output in judgement.outputs)
         if not any(one is not None and one.error for one in errors) or not isinstance(model, Case):
             return judgement
-        spread = self._spread(given, model, IN_MODEL[about.precision])
+        spread = self._spread(given, model, rule.precision)
         if isinstance(spread, Question):
             return spread
         return judge(outcome, case, msgspec.structs.replace(evidence, spread=spread), rule)

@@ -1,14 +1,13 @@
 """The goldens that the cache keeps: which there are, and how those go that nobody uses any more."""
 
 import re
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import filelock
 import msgspec
 
+from harness.corpus.cache import remove_entry
 from harness.golden.provenance import provenance
 from harness.golden.store import FORMAT, Manifest, goldens_folder, read_manifest
 
@@ -95,7 +94,7 @@ def prune_goldens(*, older_than_s: float, root: Path | None = None) -> Iterator[
         if now - one.used_at < older_than_s:
             continue
         nbytes = one.nbytes
-        if _remove(one.folder):
+        if remove_entry(one.folder):
             yield Removed(by=_maker(one.manifest) if one.manifest else "", nbytes=nbytes)
 
 
@@ -104,14 +103,3 @@ def _maker(manifest: Manifest) -> str:
     if "evaluator" in made:
         return f"{made['evaluator']} {made.get('onnx', '')}"
     return f"onnxruntime {made.get('onnxruntime', '')}"
-
-
-def _remove(entry: Path) -> bool:
-    try:
-        with filelock.FileLock(entry.with_name(f"{entry.name}.lock"), timeout=0):
-            # Renamed first: a golden is there as a whole or not at all.
-            going = entry.rename(entry.with_name(f".{entry.name}.pruned"))
-            shutil.rmtree(going, ignore_errors=True)
-    except OSError:  # a lock that is taken is one, too
-        return False
-    return True

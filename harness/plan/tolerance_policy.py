@@ -96,7 +96,7 @@ def _allowed(entry: ToleranceEntry) -> Allowed:
     tolerance = entry.noise or entry.fixed
     if tolerance is None:
         raise ValueError("an entry with steps alone is no policy")
-    return Allowed(tolerance, entry.steps)
+    return Allowed(tolerance, entry.steps, entry.noise_precision)
 
 
 def cell_of(record: Record) -> Cell:

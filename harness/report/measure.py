@@ -34,5 +34,6 @@ def _by_noise(output: OutputMetrics) -> bool:
 def _tolerance(output: OutputMetrics) -> str:
     noise = output.noise
     if noise is not None and noise.rms_limit is not None and noise.max_limit is not None:
-        return f"noise rms {brief(noise.rms_limit)}, max {brief(noise.max_limit)}"
+        limits = f"rms {brief(noise.rms_limit)}, max {brief(noise.max_limit)}"
+        return f"{limits} of {noise.precision} noise"
     return f"rtol {brief(output.rtol)}, atol {brief(output.atol)}"

@@ -10,7 +10,7 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.record import Noise, Record
-from harness.core.spread import DEFAULT_LIMITS
+from harness.core.spread import DEFAULT_LIMITS, rms_limit
 from harness.core.verdict import Family, Verdict
 from harness.report.cell import ReportCell
 from harness.report.figures import Share, Spread, spread
@@ -32,6 +32,10 @@ _REASON_CHARS = 160
 
 SCALE_DECADES = 2
 """How many powers of ten the plot reaches to either side of 1."""
+
+
+_Excess = tuple[float, Noise]
+"""The larger of an output's multiples over its default limit, and the multiples."""
 
 
 class LaneNoise(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,8 +88,8 @@ class FarCell(msgspec.Struct, frozen=True, kw_only=True):
 
 def worst_noise(record: Record) -> Noise | None:
     """Of the output that is farthest beyond the default limits; None where no output has any."""
-    found = [output.noise for output in record.outputs if output.noise is not None]
-    return max(found, key=_excess, default=None)
+    worst = _worst(record)
+    return worst[1] if worst else None
 
 
 def lane_noise(lane: Lane, records: Iterable[Record]) -> tuple[LaneNoise, ...]:
@@ -93,11 +97,11 @@ def lane_noise(lane: Lane, records: Iterable[Record]) -> tuple[LaneNoise, ...]:
 
     What the CPU computed in the provider's place does not count, nor what is exact: it has no figure.
     """
-    found: dict[str, list[Noise]] = defaultdict(list)
+    found: dict[str, list[_Excess]] = defaultdict(list)
     for record in records:
-        noise = worst_noise(record)
-        if noise is not None and _is_the_providers(record):
-            found[noise.precision].append(noise)
+        worst = _worst(record)
+        if worst and _is_the_providers(record):
+            found[worst[1].precision].append(worst)
     rows = [_row(lane, precision, its) for precision, its in found.items()]
     return tuple(sorted(rows, key=lambda row: (-row.cells, row.precision)))
 
@@ -112,16 +116,16 @@ def without_noise(records: Iterable[Record]) -> tuple[tuple[str, int], ...]:
 
 def farthest(cells: Iterable[ReportCell]) -> tuple[FarCell, ...]:
     """The cells beyond the default limits, the farthest first."""
-    by_lane: dict[Lane, list[tuple[Noise, ReportCell]]] = defaultdict(list)
+    by_lane: dict[Lane, list[tuple[_Excess, ReportCell]]] = defaultdict(list)
     for cell in cells:
-        noise = worst_noise(cell.record)
-        if noise is not None and _excess(noise) > 1 and _is_the_providers(cell.record):
-            by_lane[cell.lane].append((noise, cell))
+        worst = _worst(cell.record)
+        if worst and worst[0] > 1 and _is_the_providers(cell.record):
+            by_lane[cell.lane].append((worst, cell))
     tops = (heapq.nlargest(SHOWN_FAR_OF_A_LANE, its, key=_by_excess) for its in by_lane.values())
     top = heapq.nlargest(SHOWN_FAR, chain.from_iterable(tops), key=_by_excess)
     return tuple(
         FarCell(cell=cell.record.cell, href=cell.href, noise=noise, verdict=cell.record.verdict)
-        for noise, cell in top
+        for (_, noise), cell in top
     )
 
 
@@ -136,16 +140,23 @@ def _is_the_providers(record: Record) -> bool:
     return judged and record.placement is not None and record.placement.ep_nodes > 0
 
 
-def _excess(noise: Noise) -> float:
-    return max(noise.rms / DEFAULT_LIMITS.rms, noise.max / DEFAULT_LIMITS.max)
+def _worst(record: Record) -> _Excess | None:
+    found = [
+        (_excess(output.noise, output.elements), output.noise) for output in record.outputs if output.noise
+    ]
+    return max(found, key=lambda each: each[0], default=None)
 
 
-def _by_excess(found: tuple[Noise, ReportCell]) -> float:
-    return _excess(found[0])
+def _excess(noise: Noise, elements: int) -> float:
+    return max(noise.rms / rms_limit(DEFAULT_LIMITS, elements), noise.max / DEFAULT_LIMITS.max)
 
 
-def _row(lane: Lane, precision: str, found: list[Noise]) -> LaneNoise:
-    ratios = [noise.rms for noise in found]
+def _by_excess(found: tuple[_Excess, ReportCell]) -> float:
+    return found[0][0]
+
+
+def _row(lane: Lane, precision: str, found: list[_Excess]) -> LaneNoise:
+    ratios = [noise.rms for _, noise in found]
     summary = spread(ratios)
     if summary is None:
         raise ValueError("a row takes one figure at least")
@@ -154,7 +165,7 @@ def _row(lane: Lane, precision: str, found: list[Noise]) -> LaneNoise:
         precision=precision,
         cells=len(found),
         ratios=summary,
-        above=sum(_excess(noise) > 1 for noise in found),
+        above=sum(excess > 1 for excess, _ in found),
         below=sum(ratio < NEAR for ratio in ratios),
-        like=tuple(Counter(noise.like for noise in found if noise.like).most_common()),
+        like=tuple(Counter(noise.like for _, noise in found if noise.like).most_common()),
     )

@@ -316,7 +316,7 @@ def test_prune_removes_what_nobody_uses(write_matrix: Callable[..., Path], capsy
     matrix = write_matrix(a=MODEL, b=UNKNOWN)
     assert call(capsys, "prune")[1] == "nothing to remove\n"
     assert call(capsys, "record", matrix)[0] == 0
-    assert as_json(capsys, "prune") == (0, {"removed": 0, "nbytes": 0, "by": {}})
+    assert as_json(capsys, "prune") == (0, {"removed": 0, "nbytes": 0, "by": {}, "models": 0})
     code, out, _ = call(capsys, "prune", "--all")
     assert code == 0
     # The golden of one model, what two witnesses say of it, and the refusal of the other.

@@ -24,7 +24,7 @@ from harness.core.record import (
     Repeats,
 )
 from harness.core.rejudge import Allowed, knows, needed_rtol, rejudged
-from harness.core.spread import NoiseLimits
+from harness.core.spread import NoiseLimits, rms_limit
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import Value, tensor
 from harness.core.verdict import Verdict
@@ -186,8 +186,9 @@ def with_output(was: Record, **fields: object) -> Record:
 
 
 def noisy(rms: float, largest: float) -> Record:
+    """Of an output with so many elements that the limit of the rms is nearly the one for many."""
     noise = Noise(precision="float32", rms=rms, max=largest, like="float32")
-    return with_output(record(mismatch_of(0.01)), noise=noise)
+    return with_output(record(mismatch_of(0.01)), noise=noise, elements=10**8)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +209,9 @@ def test_limits_of_noise_judge_what_a_fixed_tolerance_has(
     assert judged.verdict is verdict
     (output,) = judged.outputs
     assert output.noise is not None
-    assert (output.noise.rms_limit, output.noise.max_limit, output.headroom) == (4.0, 32.0, headroom)
+    assert output.noise.rms_limit == rms_limit(NoiseLimits(rms=4.0, max=32.0), 10**8)
+    assert output.noise.max_limit == 32.0
+    assert output.headroom == pytest.approx(headroom, rel=1e-3)
     assert bool(output.mismatched) is (verdict is Verdict.MISMATCH)
     # And back: the frontier is what it was.
     back = rejudged(judged, Allowed(Tolerance(rtol=0.0, atol=1e-6)))
@@ -221,6 +224,21 @@ def test_what_exceeds_the_noise_is_told() -> None:
     assert rejudged(was, LIMITS).reason == (
         "y: the error is 5.25 x the model's rounding noise at float32, at most 80 x (limits 4 and 32)"
     )
+
+
+def test_few_elements_have_a_wider_limit() -> None:
+    was = with_output(noisy(5.0, 8.0), elements=4)
+    assert rejudged(was, LIMITS).verdict is Verdict.PASS_PARTIAL
+    assert rejudged(with_output(was, elements=25), LIMITS).verdict is Verdict.MISMATCH
+
+
+def test_noise_of_another_precision_is_not_known() -> None:
+    was = noisy(5.0, 8.0)
+    other = Allowed(NoiseLimits(rms=4.0, max=32.0), precision="float16")
+    same = Allowed(NoiseLimits(rms=9.0, max=32.0), precision="float32")
+    assert (knows(was, other), knows(was, same)) == (False, True)
+    assert rejudged(was, other) == was
+    assert rejudged(was, same).verdict is Verdict.PASS_PARTIAL
 
 
 def test_the_same_limits_change_nothing() -> None:

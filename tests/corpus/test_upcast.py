@@ -168,8 +168,8 @@ def test_fed_sequences_are_double(upcast: Callable[..., Case]) -> None:
     np.testing.assert_array_equal(y, np.exp(items[0]))
 
 
-def test_external_weights_come_into_the_model(upcast: Callable[..., Case], write_model: Write) -> None:
-    assert upcast
+def test_external_weights_come_into_the_model(own_cache: Path, write_model: Write) -> None:
+    assert own_cache
     path = write_model(graph="g (float[512] x) => (float[512] y) { y = Mul(x, w) }")
     model = onnx.load(path)
     weight = np.linspace(0, 1, 512, dtype=np.float32)

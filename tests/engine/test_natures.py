@@ -12,7 +12,7 @@ import onnx.parser
 import pytest
 
 from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
-from harness.core.record import OutputDetails, Placement, Record, Repeats
+from harness.core.record import OutputDetails, Placement, Record
 from harness.core.steps import Quantized
 from harness.core.ties import Chosen
 from harness.core.value import Array, Tensor, tensor
@@ -107,48 +107,45 @@ def test_a_cpu_provider_that_draws_wrong_numbers_judges_nobody(tmp_path: Path) -
     assert golden_of(right, case).disputed == ""
 
 
+REPEATED: dict[str, tuple[dict[str, Any], Verdict, str]] = {
+    "1_small_jitter": ({}, Verdict.PASS, ""),
+    "2_small_jitter": (
+        {"bit_equal": True},
+        Verdict.NONDETERMINISTIC,
+        "and the matrix asks for equal bits",
+    ),
+    "3_jitter": (
+        {},
+        Verdict.NONDETERMINISTIC,
+        "5 different results in 2 sessions of 5 runs each, up to 2 from",
+    ),
+    "4_tires": ({"runs": 10}, Verdict.NONDETERMINISTIC, "2 different results in 2 sessions of 10 runs each"),
+    "5_tires": ({"runs": 3}, Verdict.PASS, ""),
+}
+"""Model of the fake -> how it is repeated, and what comes of that."""
+
+
 @posix
-@pytest.mark.parametrize(
-    ("fault", "settings", "verdict", "reason"),
-    [
-        ("small_jitter", {}, Verdict.PASS, ""),
-        ("small_jitter", {"bit_equal": True}, Verdict.NONDETERMINISTIC, "and the matrix asks for equal bits"),
-        (
-            "jitter",
-            {},
-            Verdict.NONDETERMINISTIC,
-            "5 different results in 2 sessions of 5 runs each, up to 2 from",
-        ),
-        (
-            "tires",
-            {"runs": 10},
-            Verdict.NONDETERMINISTIC,
-            "2 different results in 2 sessions of 10 runs each",
-        ),
-        ("tires", {"runs": 3}, Verdict.PASS, ""),
-    ],
-)
 def test_repeated_runs(
     tmp_path: Path,
     run_matrix: Callable[..., list[Event]],
     write_model: Callable[..., None],
     fake_env: dict[str, str],
-    fault: str,
-    settings: dict[str, Any],
-    verdict: Verdict,
-    reason: str,
 ) -> None:
-    write_model(tmp_path / "models" / f"1_{fault}.onnx")
+    repeat = []
+    for name, (settings, _, _) in REPEATED.items():
+        write_model(tmp_path / "models" / f"{name}.onnx")
+        repeat.append({"model": f"{name}.onnx", "runs": 5, "sessions": 2, **settings})
     target = {"name": "t", "provider": "CUDAExecutionProvider", "env": fake_env}
-    repeat = {"model": "*", "runs": 5, "sessions": 2, **settings}
-    matrix = {"models": {"folders": ["models"]}, "target": [target], "repeat": [repeat]}
-    (record,) = records(run_matrix(tmp_path, matrix)).values()
-    assert record.verdict is verdict, record.reason
-    assert reason in record.reason
-    repeats = record.repeats
-    assert isinstance(repeats, Repeats)
-    assert (repeats.runs, repeats.sessions) == (repeat["runs"], 2)
-    assert bool(record.again) is (repeats.distinct > 1)
+    matrix = {"models": {"folders": ["models"]}, "target": [target], "repeat": repeat}
+    found = records(run_matrix(tmp_path, matrix))
+    for name, (settings, verdict, reason) in REPEATED.items():
+        record = found[f"{name}.onnx"]
+        assert record.verdict is verdict, record.reason
+        assert reason in record.reason
+        assert record.repeats is not None
+        assert (record.repeats.runs, record.repeats.sessions) == (settings.get("runs", 5), 2)
+        assert bool(record.again) is (record.repeats.distinct > 1)
 
 
 HALVES = np.full(4, 0.5, np.float32)

@@ -273,7 +273,7 @@ def test_a_precision_waits_for_its_model(tmp_path: Path) -> None:
     assert error.ratio == pytest.approx(1.0)
     noise = record.outputs[0].noise
     assert noise is not None, (court.asked, record)
-    assert (noise.precision, noise.rms_limit) == ("int8", None)
+    assert (noise.precision, noise.rms_limit) == ("bfloat16", None)
 
 
 @pytest.mark.parametrize(

@@ -51,11 +51,11 @@ def case(expected: Outputs = ((), ())) -> Case:
     )
 
 
-def heard(right: Outputs, found: Outputs, expected: Outputs = ((), ()), **answers: Golden) -> Hearing:
-    kinds = {kind.replace("-", "_"): kind for kind in (EVALUATED, FLOAT64, FLOAT64_EVALUATED, UNOPTIMIZED)}
+def heard(
+    right: Outputs, found: Outputs, witnesses: dict[str, Golden], expected: Outputs = ((), ())
+) -> Hearing:
     compared = compare_sets(right, found, table)
     assert compared.verdict
-    witnesses = {kinds[name]: answer for name, answer in answers.items()}
     known = functools.partial(compare_sets, tolerance_for=table, only_known=True)
     return hear(case(expected), right, found, compared, witnesses, known, table)
 
@@ -65,38 +65,36 @@ GOLDEN, FOUND = outputs(1, 2), outputs(1, 3)
 
 def test_nobody_has_anything_to_say() -> None:
     refused = Golden(status="refused", message="no kernel")
-    hearing = heard(GOLDEN, FOUND, evaluated=refused, float64=refused, unoptimized=refused)
+    hearing = heard(GOLDEN, FOUND, {EVALUATED: refused, FLOAT64: refused, UNOPTIMIZED: refused})
     assert (hearing.ruling.disputed, hearing.ruling.note, hearing.adjudications) == ("", "", ())
 
 
-@pytest.mark.parametrize("who", ["evaluated", "unoptimized"])
+@pytest.mark.parametrize("who", [EVALUATED, UNOPTIMIZED])
 def test_whoever_agrees_with_the_ep_disputes_the_golden(who: str) -> None:
-    hearing = heard(GOLDEN, FOUND, **{who: golden(1, 3)})
+    hearing = heard(GOLDEN, FOUND, {who: golden(1, 3)})
     assert hearing.ruling.disputed.startswith("the EP agrees with ")
     assert "of '1/y', by 1 at most" in hearing.ruling.disputed
 
 
 def test_expected_data_go_before_all_others() -> None:
-    hearing = heard(
-        GOLDEN, FOUND, expected=GOLDEN, evaluated=golden(1, 3), float64=golden(1, 3, dtype=np.float64)
-    )
+    hearing = heard(GOLDEN, FOUND, {EVALUATED: golden(1, 3), FLOAT64: golden(1, 3, dtype=np.float64)}, GOLDEN)
     assert hearing.ruling.disputed == ""
-    hearing = heard(GOLDEN, FOUND, expected=FOUND, evaluated=golden(1, 2))
+    hearing = heard(GOLDEN, FOUND, {EVALUATED: golden(1, 2)}, FOUND)
     assert "the EP agrees with the expected data" in hearing.ruling.disputed
 
 
 def test_expected_data_that_lack_the_failed_output_are_not_heard() -> None:
-    hearing = heard(GOLDEN, FOUND, expected=(GOLDEN[0], ()), evaluated=golden(1, 3))
+    hearing = heard(GOLDEN, FOUND, {EVALUATED: golden(1, 3)}, (GOLDEN[0], ()))
     assert "onnx.reference" in hearing.ruling.disputed
 
 
 def test_float64_is_told_for_each_output_and_by_whom() -> None:
     truth = golden(1, 3, dtype=np.float64)
-    hearing = heard(GOLDEN, FOUND, float64=truth)
+    hearing = heard(GOLDEN, FOUND, {FLOAT64: truth})
     rows = [(row.output, row.by, row.nearer) for row in hearing.adjudications]
     assert rows == [("y", "float64 on the CPU EP", "equal"), ("1/y", "float64 on the CPU EP", "ep")]
     assert "nearer to float64 on the CPU EP than the golden is" in hearing.ruling.disputed
     refused = Golden(status="refused", message="no kernel")
-    second = heard(GOLDEN, FOUND, float64=refused, float64_evaluated=golden(1, 2, dtype=np.float64))
+    second = heard(GOLDEN, FOUND, {FLOAT64: refused, FLOAT64_EVALUATED: golden(1, 2, dtype=np.float64)})
     assert [row.by for row in second.adjudications] == ["onnx.reference in float64"] * 2
     assert (second.adjudications[1].nearer, second.ruling.disputed) == ("golden", "")

@@ -115,9 +115,9 @@ def test_limits_of_noise_are_a_measure(record: MakeRecord, between: Callable[...
     passed, failed = record("a", bits=20.0), record("a", verdict=Verdict.MISMATCH, bits=8.0)
     (change,) = between([passed], [by_noise(failed, rms=4.0)]).changes
     assert change.kind is Kind.OTHER_MEASURE
-    assert change.facts == ("tolerance rtol 0.0001, atol 1e-05 -> noise rms 4, max 32",)
+    assert change.facts == ("tolerance rtol 0.0001, atol 1e-05 -> rms 4, max 32 of float32 noise",)
     (change,) = between([by_noise(passed, rms=8.0)], [by_noise(failed, rms=4.0)]).changes
-    assert change.facts == ("tolerance noise rms 8, max 32 -> noise rms 4, max 32",)
+    assert change.facts == ("tolerance rms 8, max 32 of float32 noise -> rms 4, max 32 of float32 noise",)
     # An exact result has no noise whatever judges it: what is wrong now has regressed.
     (change,) = between([record("a")], [by_noise(failed, rms=4.0)]).changes
     assert change.kind is Kind.REGRESSED

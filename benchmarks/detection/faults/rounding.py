@@ -25,4 +25,5 @@ def round_to_bits(net: Net, site: Site, value: str, bits: int) -> str:
 def round_array(values: Array, bits: int) -> Array:
     """Float32 weights to nearest with a significand of some bits, the hidden one included."""
     mantissa, exponent = np.frexp(values.astype(np.float64))
-    return np.ldexp(np.rint(np.ldexp(mantissa, bits)), exponent - bits).astype(np.float32)
+    rounded: Array = np.ldexp(np.rint(np.ldexp(mantissa, bits)), exponent - bits)
+    return rounded.astype(np.float32)

@@ -64,7 +64,7 @@ def ceil_mode_ignored(net: Net, node: onnx.NodeProto) -> bool:
         return False
     value = net.values[node.output[0]]
     kept = np.zeros(value.shape, bool)
-    kept[(..., *[slice(size - 1) for size in value.shape[2:]])] = True
+    kept[tuple(slice(size - (axis > 1)) for axis, size in enumerate(value.shape))] = True
     site = net.behind(node)
     site.write(site.op("Where", net.constant(kept), site.value, net.scalar(0)))
     return True

@@ -99,6 +99,7 @@ def loaded(path: str) -> Any:
     """
     import onnx
 
+    check_size([path])
     model = onnx.load(path, load_external_data=False)
     folder = os.path.dirname(path)
     outside = {
@@ -107,12 +108,19 @@ def loaded(path: str) -> Any:
         for entry in tensor.external_data
         if entry.key == "location"
     }
-    if sum(map(os.path.getsize, (path, *outside))) > LARGEST:
-        raise DoesNotApplyError(
-            "with its weights it takes more than the %d MiB converted here" % (LARGEST >> 20)
-        )
+    check_size([path, *outside])
     onnx.load_external_data_for_model(model, folder)
     return model
+
+
+def check_size(paths: list[str]) -> None:
+    """Refuse files that are too large together.
+
+    Raises:
+        DoesNotApplyError: They are.
+    """
+    if sum(map(os.path.getsize, paths)) > LARGEST:
+        raise DoesNotApplyError("it takes more than the %d MiB that are converted" % (LARGEST >> 20))
 
 
 def signature(model: Any) -> tuple[Any, ...]:

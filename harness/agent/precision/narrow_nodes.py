@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+IDLE = ("Cast", "Constant", "Shape", "Size")  # operators that compute nothing in the type that they read
+
 
 def narrow_nodes(graph: Any, number: int) -> int:
-    """Nodes that read a weight of a type or what a Cast has made such; Casts themselves do not count.
+    """Nodes that read a weight of a type or what a Cast has made such; those of ``IDLE`` do not count.
 
     Every region that computes in another type than the model's inputs begins with one of the two.
 
@@ -16,9 +18,7 @@ def narrow_nodes(graph: Any, number: int) -> int:
     """
     narrow = {tensor.name for tensor in graph.initializer if tensor.data_type == number}
     narrow.update(node.output[0] for node in graph.node if makes(node, number))
-    return sum(
-        node.op_type not in ("Cast", "Constant") and not narrow.isdisjoint(node.input) for node in graph.node
-    )
+    return sum(node.op_type not in IDLE and not narrow.isdisjoint(node.input) for node in graph.node)
 
 
 def makes(node: Any, number: int) -> bool:

@@ -16,6 +16,7 @@ from harness.corpus.noise.operators import (
     CLOSED,
     CONTROL_INPUTS,
     DISCONTINUOUS,
+    EVEN,
     EXACT,
     INSIDE,
     UNITS,
@@ -115,11 +116,13 @@ def add_noise(model: "onnx.ModelProto", precision: str, *, folded: bool = True) 
     opsets = {domain_of(one): one.version for one in model.opset_import}
     writer = _Writer(precision, opsets, folded=folded)
     writer.graph(model.graph, _Scope(), main=True)
-    single, boolean = NUMBERS[FLOAT], onnx.TensorProto.BOOL
+    single = NUMBERS[FLOAT]
     for bound in sorted(writer.bounds):
         model.graph.initializer.append(onnx.helper.make_tensor(_bound(bound), single, [], [bound]))
-    model.graph.initializer.append(onnx.helper.make_tensor(HALF, single, [], [0.5]))
-    model.graph.initializer.append(onnx.helper.make_tensor(TRUE, boolean, [], [True]))
+    if writer.sites and opsets[""] >= DRAWN_BY_DROPOUT:
+        model.graph.initializer.append(onnx.helper.make_tensor(HALF, single, [], [0.5]))
+        # A constant here would have the Dropout optimized away. No amplitude is NaN.
+        model.graph.node.insert(0, onnx.helper.make_node("Equal", [AMPLITUDE, AMPLITUDE], [TRUE]))
     model.graph.input.append(onnx.helper.make_tensor_value_info(AMPLITUDE, NUMBERS[FLOAT], []))
     return Written(sites=writer.sites, jumps=frozenset(writer.jumps))
 
@@ -222,8 +225,14 @@ class _Writer:
                 node.output[index] = f"{name}.ep_harness.exact"
         yield node
         for name in floats:
-            units = UNITS.get(node.op_type, 1.0)
-            yield from self.rounding(f"{name}.ep_harness.exact", name, scope.types[name], units, terms)
+            yield from self.rounding(
+                f"{name}.ep_harness.exact",
+                name,
+                scope.types[name],
+                UNITS.get(node.op_type, 1.0),
+                terms,
+                even=node.op_type in EVEN,
+            )
             scope.noisy.add(name)
 
     def operand(self, node: "onnx.NodeProto", scope: _Scope, terms: float) -> "Iterator[onnx.NodeProto]":
@@ -249,7 +258,7 @@ class _Writer:
             return
 
     def rounding(
-        self, source: str, result: str, kind: str, units: float, terms: float
+        self, source: str, result: str, kind: str, units: float, terms: float, *, even: bool = False
     ) -> "Iterator[onnx.NodeProto]":
         """Noise of a result that an operator rounds.
 
@@ -259,13 +268,14 @@ class _Writer:
             kind: Type of both.
             units: Unit roundoffs that the operator's own error may have.
             terms: How many terms have been added up.
+            even: Whether small elements of the result err like large ones.
         """
         if self.is_coarse(kind):
             width = FOUND * min(units, COARSE_UNITS)
             yield from self.noise(source, result, kind, width, CASTS[self.precision])
         else:
             width = _both(units * self.width(kind), SUMMED * COMPUTED[FLOAT] * terms**0.5)
-            yield from self.noise(source, result, kind, width)
+            yield from self.noise(source, result, kind, width, even=even)
 
     def is_coarse(self, kind: str) -> bool:
         """Whether a tensor of this type loses bits when it is rounded to the precision."""
@@ -277,7 +287,14 @@ class _Writer:
         return unit if kind == DOUBLE else max(unit, COMPUTED[kind])
 
     def noise(
-        self, source: str, result: str, kind: str, width: float, rounded_to: int = 0
+        self,
+        source: str,
+        result: str,
+        kind: str,
+        width: float,
+        rounded_to: int = 0,
+        *,
+        even: bool = False,
     ) -> "Iterator[onnx.NodeProto]":
         """Nodes that make a noisy tensor of another.
 
@@ -287,6 +304,7 @@ class _Writer:
             kind: Type of both.
             width: Half-width of the noise.
             rounded_to: Type whose rounding error the noise is in proportion to; 0: the elements themselves.
+            even: Whether the mean of all elements adds to what the noise of each is in proportion to.
         """
         from onnx.helper import make_node
 
@@ -304,6 +322,12 @@ class _Writer:
             yield make_node("Cast", [narrow], [rounded], to=single)
             yield make_node("Sub", [scale, rounded], [lost])
             scale = lost
+        if even:
+            size, mean, level = f"{stem}.size", f"{stem}.mean", f"{stem}.level"
+            yield make_node("Abs", [scale], [size])
+            yield make_node("ReduceMean", [size], [mean], keepdims=0)
+            yield make_node("Add", [size, mean], [level])
+            scale = level
         noise = f"{stem}.noise"
         yield from self.draw(scale, noise, width)
         if kind == FLOAT:

@@ -148,6 +148,10 @@ def _window(node: "onnx.NodeProto", _dims: Sequence[Dims]) -> int:
     return int(attribute(node, "size", 1))
 
 
+def _targets(_node: "onnx.NodeProto", dims: Sequence[Dims]) -> int:
+    return math.prod(_sizes(dims, 1))
+
+
 def _count(_node: "onnx.NodeProto", dims: Sequence[Dims]) -> int:
     return len(dims)
 
@@ -173,8 +177,10 @@ _COUNTS: dict[str, Count] = {
     "MatMulNBits": _nbits,
     "Mean": _count,
     "MultiHeadAttention": _last,
+    "NegativeLogLikelihoodLoss": _targets,
     "RNN": _recurrent,
     "STFT": _last,
+    "SoftmaxCrossEntropyLoss": _targets,
     "Sum": _count,
 }
 
