@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     from harness.agent.turn import Turn
 
 EVALUATOR = "onnx.reference"  # stands where a session names its providers
-LAST_MEANING = {
-    "Softmax": 13,
-    "LogSoftmax": 13,
-    "Hardmax": 13,
-}  # from this opset on; computed so for all opsets
+# Operators of which it knows the last meaning alone, and the opset that gave it to them.
+LAST_MEANING = {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "Resize": 11, "RoiAlign": 16}
+BROADCASTING = 7  # the opset from which on operators broadcast as numpy does
 RECURRENT = {"RNN", "GRU", "LSTM"}
 LENGTHS = 4  # the input of these operators with the length of each sequence
 PASSED_OVER = {"activations", "activation_alpha", "activation_beta", "clip", "input_forget"}
@@ -82,11 +80,14 @@ def gaps(model: Any) -> Iterator[str]:
     A provider with the same misunderstanding must not find a witness in it.
     """
     opset = max((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), default=0)
+    if opset < BROADCASTING:
+        yield "every opset before %d as that one" % BROADCASTING
     for node in nodes(model.graph.node, *(function.node for function in model.functions)):
         if node.domain not in ("", "ai.onnx"):
             continue
         if opset < LAST_MEANING.get(node.op_type, 0):
-            yield "%s of opset %d as that of opset 13" % (node.op_type, opset)
+            since = LAST_MEANING[node.op_type]
+            yield "%s of opset %d as that of opset %d" % (node.op_type, opset, since)
         if node.op_type in RECURRENT:
             if len(node.input) > LENGTHS and node.input[LENGTHS]:
                 yield "%s without the lengths of sequences" % node.op_type

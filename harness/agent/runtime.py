@@ -21,6 +21,8 @@ MISSING_LIBRARY = re.compile(
     r"|Library not loaded: ([^\s\"]+)"  # macOS
 )
 
+OF_INTEREST = re.compile("onnx|numpy", re.IGNORECASE)  # in the name of a distribution, and in its folder's
+
 OTHER_NUMPY = re.compile(r"compiled using NumPy 1\.x cannot be run in\s+NumPy ([\d.]+)")
 
 
@@ -49,6 +51,9 @@ def describe_packages() -> dict[str, Any]:
     packages: dict[str, str] = {}
     owners: list[str] = []
     for distribution in importlib.metadata.distributions():
+        folder = getattr(distribution, "_path", None)
+        if folder is not None and not OF_INTEREST.search(folder.name):
+            continue  # as nearly all: to read what each says of itself takes longer than onnxruntime needs
         name = distribution.metadata["Name"] or ""
         if "onnx" in name.lower() or name.lower() == "numpy":
             packages[name] = distribution.version

@@ -25,4 +25,6 @@ def sendable(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         items = [sendable(item) for item in value]
         return tuple(items) if isinstance(value, tuple) else items
+    if type(value) is str and value.isascii() and len(value) <= OUTPUT_LIMIT * 2:  # as nearly all are
+        return value
     return clean(value, limit=OUTPUT_LIMIT * 2)

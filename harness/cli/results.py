@@ -53,7 +53,10 @@ def add_result_commands(commands: "Commands") -> None:
     judge.set_defaults(command=_judge)
     judge.add_argument("run", type=Path, metavar="RUN", help="run folder; it stays as it is")
     judge.add_argument(
-        "--policy", required=True, metavar="FILE", help="[[tolerance]] entries, or a shipped one: polygraphy"
+        "--policy",
+        required=True,
+        metavar="FILE",
+        help="[[tolerance]] entries, or a shipped one: calibrated, polygraphy",
     )
     judge.add_argument("--out", type=Path, metavar="DIR", help="write the run as it would have been")
 

@@ -86,7 +86,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 def sampled(draw: Draw, actual: Tensor) -> Sample:
     """Hold a sample against its distribution; its shape and element type are right."""
     numbers = widen(actual.array, actual.dtype).astype(np.float64).reshape(-1)
-    misfit = next(_misfits(draw, numbers, _roundoff(actual.dtype)), "")
+    with np.errstate(all="ignore"):  # inputs of a model may be no probabilities at all
+        misfit = next(_misfits(draw, numbers, _roundoff(actual.dtype)), "")
     return Sample(misfit=misfit, unseen=min(1.0, _departure(max(1, numbers.size))))
 
 

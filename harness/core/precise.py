@@ -10,8 +10,8 @@ An output agrees where one of three things holds:
 * its elements are within the tolerance of the golden, and its error is no more than ``FAR`` times what the
   precision costs: a tolerance that is wide beside small values must not let anything pass;
 * the same of the CPU EP's own answer;
-* its error, and its distance from the CPU EP's own answer, are at most ``LIMIT`` times the CPU EP's error,
-  and no element is further off than ``MAX_LIMIT`` times the CPU EP's worst.
+* its error, and its distance from the CPU EP's own answer, are at most ``LIMITS`` times the CPU EP's error,
+  and no element is further off than twice that times the CPU EP's worst.
 
 Where the CPU EP's own error exceeds ``LOST``, the precision leaves nothing of the answer that could tell a
 right result from a wrong one: such an output judges nobody, unless the EP is right nevertheless.
@@ -35,11 +35,16 @@ from harness.core.verdict import Verdict
 
 NO_NATURES: Mapping[str, Nature] = {}
 
-LIMIT = 2.0
-"""What an EP's error may be, in multiples of the CPU EP's."""
+LIMITS: dict[str, float] = {"float32": 2.0, "float16": 4.0, "bfloat16": 2.0, "float8": 2.0}
+"""Computing precision -> what an EP's error may be, in multiples of the CPU EP's.
 
-MAX_LIMIT = 4.0
-"""What the error of an element may be, in multiples of the CPU EP's worst."""
+Healthy ones were at most 1.4 on quantized models of the zoo and 1.6 in float16 where the EP sums in float32;
+QNN's HTP simulator, which sums float16 in float16, at most 2.5. Integer kernels that saturate: 2.6 to 9.
+bfloat16 is summed in float32 everywhere.
+"""
+
+MAX_FACTOR = 2.0
+"""What the error of an element may be, in multiples of the CPU EP's worst, as a multiple of the limit."""
 
 FAR = 16.0
 """What the error may be where the tolerance passes: in multiples of the CPU EP's or of the unit roundoff."""
@@ -86,7 +91,7 @@ def judge_precision(
     if answers.keys() != results.keys():
         return compare_all(golden, actual, tolerance_for)
     owns = dict(own or ())
-    judge = _Judge(tolerance_for, ROUNDOFF[precision])
+    judge = _Judge(tolerance_for, precision)
     found: list[Comparison] = []
     for name, answer in golden:
         nature = natures.get(name)
@@ -112,9 +117,10 @@ def explains(error: PrecisionError, computes: str) -> bool:
 class _Judge:
     """What all outputs of a model are judged by."""
 
-    def __init__(self, tolerance_for: ToleranceFor, roundoff: float) -> None:
+    def __init__(self, tolerance_for: ToleranceFor, precision: str) -> None:
         self.tolerance_for = tolerance_for
-        self.roundoff = roundoff
+        self.roundoff = ROUNDOFF[precision]
+        self.limit = LIMITS[precision]
 
     def output(self, name: str, golden: Value, own: Value, actual: Value) -> Iterator[Comparison]:
         """The leaves of one output; the output as a whole where its form is not that of the golden."""
@@ -189,9 +195,9 @@ class _Judge:
         return (
             apart.has_own
             and not apart.special
-            and apart.error <= LIMIT * apart.own_error
-            and apart.between <= LIMIT * apart.own_error
-            and apart.max_error <= MAX_LIMIT * apart.max_own_error
+            and apart.error <= self.limit * apart.own_error
+            and apart.between <= self.limit * apart.own_error
+            and apart.max_error <= MAX_FACTOR * self.limit * apart.max_own_error
         )
 
     def _is_near(self, apart: Distances, lost: bool) -> bool:  # noqa: FBT001 - private

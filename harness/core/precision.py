@@ -34,7 +34,7 @@ CONVERSIONS: dict[str, InModel] = {
     ),
     "int8-static": InModel(
         "int8",
-        "QDQ: activations uint8 with ranges measured on the model's own inputs, weights int8, "
+        "QDQ: activations uint8 with ranges measured on the model's own inputs, weights uint8, "
         "by channel in models with convolutions",
         "`onnxruntime.quantization`: `quant_pre_process`, `get_qdq_config`, `quantize`",
     ),

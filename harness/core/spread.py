@@ -53,10 +53,26 @@ Few samples leave some elements with next to none, and an error passes from elem
 """
 
 RESOLUTION = 1 / 8
-"""Least spread of an element in unit roundoffs of its type: below that, no error can be told from none."""
+"""Least spread of an element in unit roundoffs of its type.
+
+Where every operator is exact, this is all that there is: the default limits pass an element that is off by
+two units in the last place, and none that is off by four.
+"""
+
+SMALLEST = {"float64": 2.0**-126, "float32": 2.0**-126, "float16": 2.0**-14, "bfloat16": 2.0**-126}
+"""Type -> least spread of any element: smaller numbers are subnormal, and processors may flush them to zero.
+
+Accelerators without double units compute float64 in single precision.
+"""
 
 JUMP = 4.0
 """An element that moves so many times more than its spread foretells has jumped, and may jump again."""
+
+UNLIKE = 8.0
+"""So many times the median spread is no noise of a model with jumps, but a jump.
+
+An element that has jumped may differ by as much as it did; the floor of the others comes from them alone.
+"""
 
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -204,28 +220,37 @@ def _of_data_set(
 @np.errstate(all="ignore")
 def _of_leaf(golden: Tensor, quiet: Array, noisy: list[tuple[float, Array]]) -> Floats:
     right = widen(golden.array, golden.dtype)
-    levels = sorted({amplitude for amplitude, _ in noisy})  # none where every operator is exact
-    spread = np.zeros(right.shape)
-    for level in levels:
-        deviations = [np.nan_to_num(np.abs(one - quiet)) for amplitude, one in noisy if amplitude == level]
-        rms = np.sqrt(np.mean(np.square(deviations), axis=0)) / level
-        if len(levels) > 1:
-            largest = np.max(deviations, axis=0)
-            lasting = _floored(np.maximum(spread, rms))
-            rms = np.where(largest > JUMP * level * lasting, largest, rms)
-        spread = np.maximum(spread, rms)
-    unit = FLOATS[golden.dtype]
-    least = np.finfo(np.float32).tiny if golden.dtype != "float64" else np.finfo(np.float64).tiny
-    resolution = RESOLUTION * unit * np.maximum(np.abs(np.nan_to_num(right)), least)
-    return np.maximum(_floored(spread), resolution)
+    moved: dict[float, list[Floats]] = {}
+    for amplitude, one in noisy:
+        moved.setdefault(amplitude, []).append(_deviation(one, quiet))
+    size = np.abs(np.nan_to_num(right, posinf=0.0, neginf=0.0))
+    least = np.maximum(RESOLUTION * FLOATS[golden.dtype] * size, SMALLEST[golden.dtype])
+    if not moved:  # every operator is exact
+        return least
+    levels = {level: np.sqrt(np.mean(np.square(each), axis=0)) / level for level, each in moved.items()}
+    spread: Floats = np.max([*levels.values()], axis=0)
+    if len(levels) == 1:
+        return np.maximum(np.maximum(spread, FLOOR * _root_mean_square(spread)), least)
+    plain = levels[min(levels)]
+    jumped = plain > UNLIKE * np.median(plain)
+    foretold = np.maximum(plain, FLOOR * _root_mean_square(plain[~jumped]))
+    for level, each in moved.items():
+        jumped |= np.max(each, axis=0) > JUMP * level * foretold
+    largest = np.max([np.max(each, axis=0) for each in moved.values()], axis=0)
+    calm = np.maximum(spread, FLOOR * _root_mean_square(spread[~jumped]))
+    return np.maximum(np.where(jumped, largest, calm), least)
 
 
-def _floored(spread: Floats) -> Floats:
-    if not spread.size:
-        return spread
-    scale = float(spread.max())
-    mean = scale * math.sqrt(float(np.mean(np.square(spread / scale)))) if scale else 0.0
-    return np.maximum(spread, FLOOR * mean)
+def _deviation(noisy: Array, quiet: Array) -> Floats:
+    """What noise has moved; nothing where it made NaN or infinity, for that excuses no other number."""
+    moved: Floats = np.abs(noisy - quiet)
+    moved[~np.isfinite(moved)] = 0.0
+    return np.minimum(moved, _LARGEST**0.5)
+
+
+def _root_mean_square(numbers: Floats) -> float:
+    scale = float(numbers.max(initial=0.0))
+    return scale * float(np.sqrt(np.mean(np.square(numbers / scale)))) if scale else 0.0
 
 
 def _leaves(values: NamedValues) -> list[tuple[str, Tensor]]:

@@ -58,7 +58,7 @@ def tied(chosen: Chosen, golden: Array, actual: Array, tolerance: Tolerance) -> 
         For NonZero one that is all true, or all false. None where positions and values do not fit together,
         so that nothing can be told.
     """
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(all="ignore"):
         data = widen(chosen.data.array, chosen.data.dtype)
         right, found = golden.astype(np.int64), actual.astype(np.int64)
         if chosen.op == "NonZero":
@@ -94,7 +94,8 @@ def _tied_along(
     if count > 1:  # an index that is given twice ties with itself, and stands in the place of another
         ordered = np.sort(found, axis)
         tie &= ~(np.diff(ordered, axis=axis) == 0).any(axis, keepdims=True)
-    return tie.reshape(golden.shape)
+    mask: Mask = tie.reshape(golden.shape)
+    return mask
 
 
 def _tied_in_planes(data: Array, golden: Array, actual: Array, tolerance: Tolerance) -> Mask | None:

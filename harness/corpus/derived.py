@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.corpus.cache import cache_root, remove_entry
 
 DERIVED = ("external-data", "float64", "precision", "revealed")
-"""Folders of the cache with models that can be made again at any time, from those that they were made from."""
+"""Folders of the cache with models that can be made again at any time from those that they come from."""
 
 
 def prune_derived(*, older_than_s: float) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""A case whose model draws every rounding by lot: what the CPU provider makes of it shows the model's noise."""
+"""A case whose model draws every rounding by lot, so that runs on the CPU provider show its noise."""
 
 import hashlib
 import os
@@ -15,25 +15,30 @@ from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.errors import blame
 from harness.corpus.model_file import parse_model, read_model_file
+from harness.corpus.noise.drawing import AMPLITUDE
 from harness.corpus.noise.operators import RANDOM
-from harness.corpus.noise.rewrite import AMPLITUDE, BFLOAT16_CASTS, add_noise
+from harness.corpus.noise.rewrite import BFLOAT16_CASTS, Written, add_noise
 from harness.corpus.port import Port, ValueType
 from harness.corpus.scenario import Inapplicable
 
 if TYPE_CHECKING:
     import onnx
 
-FORMAT = 4
+FORMAT = 7
 """Rises when the noise changes although no model does."""
 
 SAMPLES = 8
 """Draws at each amplitude."""
 
 SMOOTH = (16.0,)
-"""Amplitudes for models without jumps at float32: well above the rounding of float32 that is there already."""
+"""Amplitude for models without jumps at float32: well above the rounding that is there already."""
 
-JUMPING = (1.0, 4.0)
-"""Amplitudes for models with jumps: what happens does not grow with the amplitude, so 1 has to be among them."""
+JUMPING = (1.0, 8.0, 8.0)
+"""Amplitudes for models with jumps.
+
+What jumps does not move in proportion to the noise, so that 1 has to be among them. Of the elements that lie
+so near to a jump that an EP may fall to its other side, 8 draws at 1 and 16 at 8 miss one in some 10,000.
+"""
 
 COARSE = (1.0,)
 """Amplitudes at coarser precisions, whose noise is far above that of float32."""
@@ -74,6 +79,7 @@ def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
     amplitudes = msgspec.json.decode((entry / AMPLITUDES).read_bytes(), type=str | tuple[float, ...])
     if isinstance(amplitudes, str):
         return Inapplicable(amplitudes)
+    draws = (0.0, *(amplitude for amplitude in amplitudes for _ in range(SAMPLES)))
     home = case.model_path.parent
     number = ValueType(kind="tensor", dtype="float32", shape=())
     digest = hashlib.sha256(f"noise {precision} {FORMAT} {SAMPLES} {amplitudes} {case.digest}".encode())
@@ -84,12 +90,11 @@ def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
         ports=(*case.ports, Port(name=AMPLITUDE, type=number)),
         data_sets=tuple(
             DataSet(
-                name=f"{data_set.name}-noise-{amplitude:g}-{index}",
+                name=f"{data_set.name}-noise-{index}",
                 inputs=(*data_set.inputs, (AMPLITUDE, _scalar(amplitude))),
             )
             for data_set in case.data_sets
-            for amplitude in (0.0, *amplitudes)
-            for index in range(SAMPLES if amplitude else 1)
+            for index, amplitude in enumerate(draws)
         ),
         digest=digest.hexdigest(),
     )
@@ -124,10 +129,15 @@ def _build(case: Case, precision: str, folder: Path) -> None:
     (folder / MODEL).write_bytes(model.SerializeToString())
     for file in case.external:
         _beside(file, folder / file.relative_to(case.model_path.parent))
-    amplitudes = (COARSE if precision != "float32" else SMOOTH) if not written.jumps else JUMPING
-    if not written.sites:  # every operator is exact: one run without noise says so
-        amplitudes = ()
-    _say(folder, amplitudes)
+    _say(folder, _amplitudes(written, precision))
+
+
+def _amplitudes(written: Written, precision: str) -> tuple[float, ...]:
+    if not written.sites:  # every operator is exact: one run without noise shows it
+        return ()
+    if written.jumps:
+        return JUMPING
+    return SMOOTH if precision == "float32" else COARSE
 
 
 def _say(folder: Path, amplitudes: str | tuple[float, ...]) -> None:

@@ -105,7 +105,7 @@ def origins_of(model: "onnx.ModelProto") -> Origins:
         origin = graph.origin(port.name)
         if origin is not None:
             known[model_text(port.name)] = origin
-        if not isinstance(origin, DrawnBy):
+        if graph.has_chance and not isinstance(origin, DrawnBy):
             by_chance |= graph.chance_behind(port.name)
     return Origins(known=known, by_chance=tuple(sorted(by_chance)))
 
@@ -114,12 +114,15 @@ class _Graph:
     """The main graph of a model by its tensors."""
 
     def __init__(self, model: "onnx.ModelProto") -> None:
-        self.functions = {(one.domain, one.name): one for one in model.functions}
-        self.makers = {name: (node, at) for node in model.graph.node for at, name in enumerate(node.output)}
+        self.drawing = _drawing_functions(model)
+        self.makers = {
+            name: (node, at) for node in model.graph.node for at, name in enumerate(node.output) if name
+        }
         self.weights = {weight.name: weight for weight in model.graph.initializer}
         sparse = {one.values.name for one in model.graph.sparse_initializer}
         self.input_types = {port.name: port.type.tensor_type.elem_type for port in model.graph.input}
         self.inputs = self.input_types.keys() - self.weights.keys() - sparse
+        self.has_chance = bool(self.drawing) or any(map(self._draws, model.graph.node))
         self.opset = next((one.version for one in model.opset_import if one.domain in _OWN), 0)
 
     def origin(self, output: str) -> Origin | None:
@@ -157,7 +160,9 @@ class _Graph:
     def _source(self, name: str) -> "tuple[tuple[onnx.NodeProto, int] | None, bool, bool]":
         """The node behind casts and changes of shape; whether there are casts, whether there are any."""
         cast = moved = False
-        while name in self.makers:
+        seen: set[str] = set()  # a broken model may go round in circles
+        while name in self.makers and name not in seen:
+            seen.add(name)
             node, at = self.makers[name]
             own = node.domain in _OWN and len(node.input) > 0
             if not own or node.op_type not in SAME_ORDER | {"Cast"}:
@@ -228,13 +233,10 @@ class _Graph:
 
     def _draws(self, node: "onnx.NodeProto") -> set[str]:
         """Operators in a node, its bodies and its function that draw numbers."""
-        found = {node.op_type} & RANDOM_OPERATORS if node.domain in _OWN else set()
+        found = _random_in(node) | self.drawing.get((node.domain, node.op_type), set())
         if node.op_type == "Dropout" and len(node.input) > 2 and self._constant(node.input[2]) == (1.0,):  # noqa: PLR2004
             found.add("Dropout")
-        nested = [inner for body in _bodies(node) for inner in body.node]
-        function = self.functions.get((node.domain, node.op_type))
-        nested += [] if function is None else function.node
-        return found.union(*map(self._draws, nested))
+        return found.union(*(self._draws(inner) for body in _bodies(node) for inner in body.node))
 
     def _is_float(self, name: str) -> bool:
         """Whether the elements of a weight or an input are known to be floats."""
@@ -258,6 +260,37 @@ class _Graph:
 
 _OWN = frozenset({"", "ai.onnx"})
 _DROPOUT_BY_INPUT = 12
+
+
+def _drawing_functions(model: "onnx.ModelProto") -> dict[tuple[str, str], set[str]]:
+    """Functions of a model that draw numbers, or that call others which do, and by which operators."""
+    drawing: dict[tuple[str, str], set[str]] = {}
+    callers: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for one in model.functions:
+        name = (one.domain, one.name)
+        drawing[name] = set()
+        for node in _all_nodes(one.node):
+            drawing[name] |= _random_in(node)
+            callers.setdefault((node.domain, node.op_type), set()).add(name)
+    waiting = [name for name, operators in drawing.items() if operators]
+    while waiting:  # functions may stand in any order and, in a broken model, call each other in circles
+        name = waiting.pop()
+        for caller in callers.get(name, ()):
+            if not drawing[name] <= drawing[caller]:
+                drawing[caller] |= drawing[name]
+                waiting.append(caller)
+    return {name: operators for name, operators in drawing.items() if operators}
+
+
+def _random_in(node: "onnx.NodeProto") -> set[str]:
+    return {node.op_type} & RANDOM_OPERATORS if node.domain in _OWN else set()
+
+
+def _all_nodes(nodes: "Iterable[onnx.NodeProto]") -> "Iterator[onnx.NodeProto]":
+    for node in nodes:
+        yield node
+        for body in _bodies(node):
+            yield from _all_nodes(body.node)
 
 
 def _elements(proto: "onnx.TensorProto") -> int:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Rises when what is written changes although the model that it is made from does not."""
 
+LARGEST = 512 << 20
+"""Bytes of a model that is written again: it is held in memory several times."""
+
 _MODEL = "model.onnx"
 
 
@@ -37,7 +40,8 @@ def revealed_case(case: Case) -> Case | Inapplicable:
     The model is written into the cache, once.
 
     Returns:
-        ``Inapplicable`` where nothing is hidden, or where weights lie in files beside the model.
+        ``Inapplicable`` where nothing is hidden, where weights lie in files beside the model, or where the
+        model is larger than ``LARGEST``.
 
     Raises:
         ModelError: The model is broken or has gone.
@@ -48,6 +52,9 @@ def revealed_case(case: Case) -> Case | Inapplicable:
         return Inapplicable("no output is chosen by computed values that are not an output themselves")
     if case.external:
         return Inapplicable("the weights of the model lie in other files")
+    with blame(case.model_path):
+        if case.model_path.stat().st_size > LARGEST:
+            return Inapplicable(f"the model takes more than {LARGEST >> 20} MiB")
     digest = hashlib.sha256(f"revealed {FORMAT} {case.digest}".encode()).hexdigest()
     path = cache_root() / "revealed" / digest / _MODEL
     if not path.is_file():

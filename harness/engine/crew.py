@@ -28,7 +28,7 @@ ASK_AGAIN_S = 0.2
 SPARE_START_S = 30.0
 """Seconds that a spare process may take to start; beyond that it hangs, and there will be no other."""
 
-SPARE_AFTER_S = 2.0
+SPARE_AFTER_S = 5.0
 """A lane at work for so long gets a spare process: starting it costs some 0.3 s of a processor."""
 
 

@@ -174,7 +174,9 @@ def _raised(outcome: Raised, case: Case, evidence: Evidence) -> Judgement:
         text = reference.message
     elif _OUT_OF_MEMORY.search(text):
         verdict = Verdict.OUT_OF_MEMORY
-    elif outcome.phase is Phase.CREATE and (outcome.kind == "NotImplemented" or _REFUSAL.search(text)):
+    elif outcome.phase is Phase.CREATE and (
+        lacks_kernels or outcome.kind == "NotImplemented" or _REFUSAL.search(text)
+    ):
         verdict = Verdict.UNSUPPORTED
     elif reference.status == "lost":
         # Only what the CPU EP computes is an EP's fault.

@@ -3,6 +3,7 @@
 import os
 import time
 from collections import deque
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -41,8 +42,8 @@ IDLE_S = 2.0
 """Seconds that a process without work keeps its place on a device that others may wait for."""
 
 
-class Task(msgspec.Struct, kw_only=True):
-    """One model to run on one configuration.
+class Task(msgspec.Struct, kw_only=True, dict=True):
+    """One model to run on one configuration. ``dict`` lets what it is about be said only once.
 
     Attributes:
         suite: The model's suite.
@@ -68,7 +69,7 @@ class Task(msgspec.Struct, kw_only=True):
     first: Finished | None = None
     nbytes: int = 0
 
-    @property
+    @cached_property
     def about(self) -> Question:
         """Which model this is about, with which data; for a cell as a question that nobody need ask."""
         cell = self.cell or self.compared

@@ -1,7 +1,7 @@
 """The spread of a golden, kept beside it: ``spread_<precision>/`` in the folder of its entry.
 
-``spread.json`` says which arrays there are and what they were made from; each lies in a ``.npy`` file that any
-tool reads. Whatever removes the golden removes them, too.
+``spread.json`` says which arrays there are and what they were made from; each lies in a ``.npy`` file that
+any tool reads. Whatever removes the golden removes them, too.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from harness.corpus import noisy
 from harness.corpus.cache import fill_once
 from harness.golden.store import read_manifest
 
-FORMAT = 1
+FORMAT = 3
 """Rises when spreads are computed or kept in another way."""
 
 
@@ -72,7 +72,7 @@ def save_spread(entry: Path, spread: Spread, amplitudes: tuple[float, ...]) -> N
     Args:
         entry: The golden's folder.
         spread: What to keep.
-        amplitudes: What the samples of one data set were drawn at; see ``harness.corpus.noisy.amplitudes_of``.
+        amplitudes: What the samples were drawn at; see ``harness.corpus.noisy.amplitudes_of``.
 
     Raises:
         UsageError: The cache cannot be written.
@@ -109,9 +109,9 @@ def _file(number: int, index: int) -> str:
 
 def _read(home: Path, number: int, index: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     array = np.load(home / _file(number, index), allow_pickle=False)
-    if array.dtype != np.float64 or not np.all(array > 0):
-        raise ValueError("a spread is made of positive numbers")
-    return array
+    if array.dtype != np.float64 or not np.all((array > 0) & np.isfinite(array)):
+        raise ValueError("a spread is made of positive, finite numbers")
+    return np.asarray(array, np.float64)
 
 
 _MANIFEST = "spread.json"

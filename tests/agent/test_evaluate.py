@@ -1,5 +1,6 @@
 """ONNX's reference implementation as a witness, inside the agent."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import onnx
 import pytest
 from onnx import helper
 
+from harness.agent.errors import UnsupportedError
+from harness.agent.evaluate import play
 from harness.core.value import DTYPES, STRING, Map, Sequence, Tensor, Value, tensor, to_wire
 from harness.corpus.element_types import NUMBERS
 from harness.engine.outcome import Ran, from_result
@@ -97,6 +100,7 @@ def test_an_error_of_the_evaluator_is_an_error(serve: Callable[..., dict[str, An
     ("graph", "opset", "says"),
     [
         ("{ y = Softmax(x) }", 11, "Softmax of opset 11 as that of opset 13"),
+        ("{ y = Add(x, x) }", 6, "every opset before 7 as that one"),
         ("{ y, h = GRU<hidden_size = 1>(x, w, r, , lengths) }", 22, "GRU without the lengths of sequences"),
         ("{ y, h = LSTM<hidden_size = 1, clip = 1.0>(x, w, r) }", 22, "LSTM without its attribute clip"),
         (
@@ -125,3 +129,10 @@ def test_maps_are_taken(outputs_of: Run, parse: Parse) -> None:
     (result,) = outputs_of(model, {"m": Map(keys=keys, values=values)}, evaluate=True).values()
     assert isinstance(result, Tensor)
     assert sorted(result.array.ravel().tolist()) in ([0.0, 0.5, 2.0], [0.5, 2.0])
+
+
+def test_without_onnx_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    turn: Any = None  # nothing of it is looked at before
+    with pytest.raises(UnsupportedError, match="onnx cannot be imported here"):
+        play(turn)

@@ -24,7 +24,7 @@ def judge(golden: Any, actual: Any, scale: Any, granted: float = 0.0) -> Compari
 
 
 @pytest.mark.parametrize(("granted", "verdict"), [(0, Verdict.MISMATCH), (1, Verdict.MISMATCH), (2, None)])
-def test_integers_are_a_step_apart(granted: float, verdict: Verdict | None) -> None:
+def test_integers_are_a_step_apart(granted: int, verdict: Verdict | None) -> None:
     found = judge(np.array([1, -128, 127], np.int8), np.array([2, -126, 127], np.int8), 1.0, granted)
     (row,) = found.outputs
     assert found.verdict is verdict

@@ -145,10 +145,28 @@ def test_an_output_beside_a_drawn_one_is_judged_by_its_values() -> None:
 def test_a_function_that_draws_is_seen() -> None:
     model = onnx.parser.parse_model(
         '<ir_version: 9, opset_import: ["" : 20, "own" : 1]> g (float[4] x) => (float[4] y) '
-        '{ y = own.noise(x) } <domain: "own", opset_import: ["" : 20]> noise (a) => (b) '
+        '{ y = own.outer(x) } <domain: "own", opset_import: ["" : 20, "own" : 1]> outer (a) => (b) '
+        '{ b = own.noise(a) } <domain: "own", opset_import: ["" : 20]> noise (a) => (b) '
         "{ b = RandomNormalLike(a) }"
     )
     assert origins_of(model).by_chance == ("RandomNormalLike",)
+
+
+CIRCLES = [
+    "g (float[4] x) => (float[4] y) { z = Identity(y) y = Identity(z) }",
+    "g (float[4] x) => (float[4] y) { y = Add(x, y) }",
+    (
+        "g (float[4] x) => (float[4] y) { y = own.one(x) } "
+        '<domain: "own", opset_import: ["" : 20, "own" : 1]> one (a) => (b) { b = own.two(a) } '
+        '<domain: "own", opset_import: ["" : 20, "own" : 1]> two (a) => (b) { b = own.one(a) }'
+    ),
+]
+
+
+@pytest.mark.parametrize("graph", CIRCLES)
+def test_broken_models_that_go_in_circles_come_to_an_end(graph: str) -> None:
+    model = onnx.parser.parse_model('<ir_version: 9, opset_import: ["" : 20, "own" : 1]> ' + graph)
+    assert origins_of(model) == Origins()
 
 
 def load(tmp_path: Path, graph: str, monkeypatch: pytest.MonkeyPatch) -> Case:

@@ -107,6 +107,7 @@ TALK = {
     "garbage_in_run": Want(CRASH, RUN, GARBAGE),
     "garbage_in_teardown": Want(PASS, COMPARE, "", f"{AFTER}: {GARBAGE}"),
     "unreadablemessage_in_run": Want(CRASH, RUN, "it sent what cannot be read"),
+    "nomessage_in_run": Want(CRASH, RUN, "it sent what cannot be read"),
     "unreadableandgone_in_run": Want(CRASH, RUN, "it sent what cannot be read"),
     "hangup_in_run": Want(CRASH, RUN, "", "it exited early"),
     "gossip_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid value 'gossip' - at `$[0][0]`"),

@@ -103,7 +103,7 @@ def test_a_cpu_provider_that_draws_wrong_numbers_judges_nobody(tmp_path: Path) -
     )
     wrong = Ran(outputs=answer(y=np.zeros(64, np.float32)), placement=placement, timings_ms={})
     assert golden_of(wrong, case).disputed.startswith("the CPU EP itself is wrong: output 'y': this is no")
-    right = Ran(outputs=answer(y=np.float32(np.arange(64) % 2)), placement=placement, timings_ms={})
+    right = Ran(outputs=answer(y=(np.arange(64) % 2).astype(np.float32)), placement=placement, timings_ms={})
     assert golden_of(right, case).disputed == ""
 
 

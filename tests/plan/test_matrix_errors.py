@@ -19,7 +19,7 @@ exclud = []
 dimensions = { batch = -1, seq = "x" }
 
 [axes]
-precision = ["fp16"]
+precision = ["fp17"]
 graph_optimization = "all"
 execution_mode = []
 scenario = ["plain", "plain"]

@@ -10,6 +10,7 @@ import pytest
 from msgspec import inspect
 
 from harness.core.model_settings import InputSettings
+from harness.core.precision import CONVERSIONS
 from harness.core.structure import expected
 from harness.core.verdict import Verdict
 from harness.plan import file_format, scenarios
@@ -70,6 +71,12 @@ def _default(field: inspect.Field) -> str:
 def test_every_key_is_in_the_reference(table: type[msgspec.Struct]) -> None:
     page = (REFERENCE / "matrix.md").read_text(encoding="utf-8").splitlines()
     assert [row for row in rows(table) if row not in page] == []
+
+
+def test_every_conversion_is_in_the_reference() -> None:
+    page = (REFERENCE / "matrix.md").read_text(encoding="utf-8").splitlines()
+    rows = [f"| `{name}` | {one.what} | {one.by} |" for name, one in CONVERSIONS.items()]
+    assert [row for row in rows if row not in page] == []
 
 
 def test_the_example_of_the_reference_is_a_matrix() -> None:

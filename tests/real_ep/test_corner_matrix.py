@@ -18,7 +18,7 @@ MATRIX = data_root() / "matrices" / "corners.toml"
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Cell -> record, of the CPU provider and WebGPU: the quickest of those that need no other environment."""
+    """Cell -> record, of the CPU provider and WebGPU: the quickest, and in this very environment."""
     out = tmp_path_factory.mktemp("corners") / "run"
     command = [sys.executable, "-m", "harness", "run", str(MATRIX), "--target", "[cw]*", "--no-report"]
     done = subprocess.run(

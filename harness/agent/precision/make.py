@@ -126,14 +126,19 @@ def check_size(paths: list[str]) -> None:
 def signature(model: Any) -> tuple[Any, ...]:
     """Names and types of what is fed to a model and of what it gives."""
     weights = {tensor.name for tensor in model.graph.initializer}
-    fed = sorted((port.name, kind(port)) for port in model.graph.input if port.name not in weights)
-    return fed, [(port.name, kind(port)) for port in model.graph.output]
+    fed = sorted((port.name, kind(port.type)) for port in model.graph.input if port.name not in weights)
+    return fed, [(port.name, kind(port.type)) for port in model.graph.output]
 
 
-def kind(port: Any) -> Any:
-    """Element type of a tensor; of anything else its whole type."""
-    tensor = port.type.tensor_type
-    return tensor.elem_type or port.type.SerializeToString(deterministic=True)
+def kind(declared: Any) -> tuple[Any, ...]:
+    """A ``TypeProto`` without its shapes, of which converters find out more."""
+    name = declared.WhichOneof("value")
+    inner = getattr(declared, name) if name else None
+    if name in ("sequence_type", "optional_type"):
+        return (name, kind(inner.elem_type))
+    if name == "map_type":
+        return (name, inner.key_type, kind(inner.value_type))
+    return (name, getattr(inner, "elem_type", 0))
 
 
 def prove(target: Target, content: bytes) -> None:

@@ -26,12 +26,12 @@ def _chosen() -> Iterator[Corner]:
                 expected=(np.array([[index]]),),
                 attributes={"axis": 1, "select_last_index": int(which == "last")},
             )
-    for largest, index in ((1, [1, 2, 5]), (0, [3, 4, 0])):
+    for largest, taken in ((1, [1, 2, 5]), (0, [3, 4, 0])):
         yield Corner(
             name=f"topk_tie_{'largest' if largest else 'smallest'}",
             op="TopK",
             inputs=(row, ints(3)),
-            expected=(row[:, index], np.array([index])),
+            expected=(row[:, taken], np.array([taken])),
             attributes={"axis": 1, "largest": largest},
             constants=(1,),
         )

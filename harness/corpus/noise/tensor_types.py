@@ -1,4 +1,4 @@
-"""What the tensors of a graph are, as far as a model and ONNX's schemas tell: which are floats, which sizes."""
+"""What the tensors of a graph are, as far as a model and ONNX's schemas tell: types and sizes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING

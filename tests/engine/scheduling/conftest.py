@@ -84,9 +84,13 @@ class Bench:
         *targets: dict[str, Any],
         processes: int = 4,
         took_ms: dict[str, float] | None = None,
+        prepare_for: Callable[[Engine], None] = lambda _: None,
         **tables: Any,
     ) -> Iterator[Engine]:
-        """An engine at work on everything; ``took_ms`` holds durations by ``target model``."""
+        """An engine at work on everything; ``took_ms`` holds durations by ``target model``.
+
+        ``prepare_for`` is called before anything is submitted.
+        """
         folders = sorted({path.parent.name for path in self.home.glob("*/*.onnx")})
         (self.home / "m.toml").write_text(
             toml({"schema": 1, "models": {"folders": folders}, "target": list(targets), **tables}),
@@ -100,6 +104,7 @@ class Bench:
         }
         engine = Engine(plan, suites, processes, durations)
         with contextlib.closing(engine):
+            prepare_for(engine)
             engine.submit(plan.cells)
             engine.drain()
             yield engine

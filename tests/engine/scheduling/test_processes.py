@@ -12,6 +12,7 @@ from harness.engine import crew
 from harness.engine.events import Warned
 
 if TYPE_CHECKING:
+    from harness.engine.engine import Engine
     from tests.engine.scheduling.conftest import Bench
 
 PASS, CRASH = Verdict.PASS, Verdict.CRASH
@@ -110,3 +111,39 @@ def test_a_process_is_renewed_once_it_has_grown(bench: "Bench") -> None:
     assert max(last.values()) in range(20, 27), last
     assert sum(last.values()) == 40
     assert len(last) == 2
+
+
+def test_processes_that_start_before_there_are_cells_serve_the_first_ones(bench: "Bench") -> None:
+    bench.models("0_m", "1_m")
+    others = [bench.target(name, runtime={"command": "no-such-command"}) for name in ("far", "away")]
+
+    def warm_up(engine: "Engine") -> None:
+        engine.warm_up()
+        bench.wait_until(lambda: len(bench.launched) == 2 and all(spare.imported for spare in bench.launched))
+
+    with bench.engine(*others, *map(bench.target, "abc"), processes=2, prepare_for=warm_up) as engine:
+        found = bench.records(list(engine.events()))
+    assert {record.verdict for name, record in found.items() if name[0] in "abc" and name[1] == " "} == {PASS}
+    started_early = {worker.process.pid for worker in bench.launched if worker.is_spare}
+    serving = {name[0]: record.process.pid for name, record in found.items() if record.process}
+    assert {serving["a"], serving["b"]} == started_early
+    assert serving["c"] not in started_early
+
+
+@pytest.mark.parametrize("fault", ["firstdies_in_import", "firsthangs_in_import"])
+def test_one_that_does_not_start_ahead_does_no_harm(bench: "Bench", fault: str) -> None:
+    bench.models("0_m", "1_m")
+
+    def warm_up(engine: "Engine") -> None:
+        engine.warm_up()
+        bench.wait_until(lambda: len(bench.launched) == 1)
+        if "hangs" in fault:
+            bench.wait_until((bench.home / "t.process").exists)
+            bench.launched[0].deadline = time.monotonic()
+
+    target = bench.target("t", env={"FAKE_FAULT": fault})
+    with bench.engine(target, prepare_for=warm_up) as engine:
+        events = list(engine.events())
+    assert bench.verdicts(events) == {PASS: 2}
+    assert not any(isinstance(event, Warned) for event in events)
+    assert [worker.is_spare for worker in bench.launched] == [True, False]

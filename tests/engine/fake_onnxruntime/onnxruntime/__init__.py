@@ -124,14 +124,14 @@ def at_first(action: Callable[[], None], times: int = 1) -> Callable[[], None]:
     return act_at_first
 
 
-def second(action: Callable[[], None]) -> Callable[[], None]:
-    """Do something in the second process, and in no other."""
+def only_in(process: int, action: Callable[[], None]) -> Callable[[], None]:
+    """Do something in the first process, or in the second one, and in no other."""
 
-    def act_second() -> None:
-        if how_often("process") == 2:
+    def act_there() -> None:
+        if how_often("process") == process:
             action()
 
-    return act_second
+    return act_there
 
 
 def gate() -> None:
@@ -274,8 +274,10 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "cutoff": cut_off,
     "cutoffonce": at_first(cut_off),
     "segvonce": at_first(segfault),
-    "seconddies": second(lambda: os._exit(3)),
-    "secondhangs": second(hang),
+    "firstdies": only_in(1, lambda: os._exit(3)),
+    "firsthangs": only_in(1, hang),
+    "seconddies": only_in(2, lambda: os._exit(3)),
+    "secondhangs": only_in(2, hang),
     "single": only_one,
     "stuck": stuck,
     "sizeup": size_up,
@@ -291,6 +293,7 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "garbage": garbage,
     "unreadablemessage": lambda: write_frame(4, 4, b"\xff\xfe\xfd\xfc"),
     "unreadableandgone": unreadable_and_gone,
+    "nomessage": lambda: of_agent("channel").channel.send(b"hello"),
     "hangup": lambda: write_frame(5, 0),
     "gossip": say_to_harness("gossip", ...),
     "lunch": say_to_harness("phase", ..., "lunch"),

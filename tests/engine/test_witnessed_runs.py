@@ -1,0 +1,95 @@
+"""Real witnesses in a run: a bad golden fails nobody, and a bad provider finds no excuse."""
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from harness.core.record import Record
+from harness.core.value import Tensor
+from harness.core.verdict import Verdict
+from harness.corpus.case import load_case
+from harness.corpus.suites import open_folder
+from harness.engine.events import Event, Finished
+from harness.engine.question import FLOAT64, FLOAT64_EVALUATED
+from harness.engine.witnesses import TRUTHS
+from harness.golden.golden import Golden
+from harness.golden.provenance import provenance
+from harness.golden.store import GoldenStore
+
+pytestmark = [
+    pytest.mark.real_ep,
+    pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX"),
+]
+# What this one computes rests on rounding, and ONNX's reference knows it as well as float64 does.
+SOFT = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[4] x) => (float[4] y) { e = Exp(x) s = ReduceSum<keepdims = 1>(e) y = Div(e, s) }"""
+# No kernel of the CPU provider takes doubles here.
+ERF = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[4] x) => (float[4] y) { a = Sin(x) y = Erf(a) }"""
+
+
+@pytest.fixture(scope="module")
+def records(
+    tmp_path_factory: pytest.TempPathFactory,
+    write_model: Callable[..., None],
+    run_matrix: Callable[..., list[Event]],
+    fake_env: dict[str, str],
+) -> dict[str, Record]:
+    home = tmp_path_factory.mktemp("witnessed")
+    for name in ("2_zeros", "2_off_by_one", "2_wrong_shape"):
+        write_model(home / "faulty" / f"{name}.onnx")
+    for name, text in {"soft": SOFT, "erf": ERF, "right": SOFT}.items():
+        write_model(home / "sound" / f"{name}.onnx", text)
+    store, suite = GoldenStore(provenance()), open_folder(home / "sound")
+    for name in ("soft", "erf"):
+        # As a bad optimization might have it.
+        wrong = np.array([0.5, 0.4, 0.3, 0.2], np.float32)
+        case = load_case(suite, f"{name}.onnx", {})
+        store.save(case, Golden(status="ok", outputs=((("y", Tensor(dtype="float32", array=wrong)),),)))
+    matrix = {
+        "models": {"folders": ["faulty", "sound"]},
+        "target": [
+            {"name": "faulty", "provider": "CUDAExecutionProvider", "env": fake_env},
+            {"name": "sound", "provider": "CPUExecutionProvider"},
+        ],
+        "exclude": [{"target": "faulty", "suite": "sound"}, {"target": "sound", "suite": "faulty"}],
+    }
+    events = run_matrix(home, matrix)
+    found = [event.record for event in events if isinstance(event, Finished)]
+    return {record.model.removesuffix(".onnx"): record for record in found}
+
+
+@pytest.mark.parametrize(
+    ("model", "verdict", "output"),
+    [
+        ("2_zeros", Verdict.MISMATCH, "z"),
+        ("2_off_by_one", Verdict.MISMATCH, "k"),
+        ("2_wrong_shape", Verdict.SHAPE_MISMATCH, ""),
+    ],
+)
+def test_a_faulty_provider_finds_no_excuse(
+    records: dict[str, Record], model: str, verdict: Verdict, output: str
+) -> None:
+    record = records[model]
+    assert record.verdict is verdict
+    assert "agree" not in record.reason
+    told = [(row.output, row.by, row.golden, row.nearer) for row in record.adjudication]
+    assert told == ([(output, TRUTHS[FLOAT64], 0.0, "golden")] if output else [])
+
+
+@pytest.mark.parametrize(("model", "by"), [("soft", FLOAT64), ("erf", FLOAT64_EVALUATED)])
+def test_a_bad_golden_fails_nobody(records: dict[str, Record], model: str, by: str) -> None:
+    record = records[model]
+    assert record.verdict is Verdict.REFERENCE_DISPUTED
+    assert record.reason.startswith("the EP agrees with onnx.reference, the golden does not: 4 of 4 elements")
+    (row,) = record.adjudication
+    assert (row.output, row.by, row.nearer) == ("y", TRUTHS[by], "ep")
+    assert row.ep < 1e-6
+    assert row.golden > 1e-3
+
+
+def test_whoever_agrees_with_a_good_golden_asks_nobody(records: dict[str, Record]) -> None:
+    assert records["right"].verdict is Verdict.PASS
+    assert records["right"].adjudication == ()
