@@ -79,7 +79,8 @@ def gaps(model: Any) -> Iterator[str]:
 
     A provider with the same misunderstanding must not find a witness in it.
     """
-    opset = max((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), default=0)
+    imported = [one.version for one in model.opset_import if one.domain in ("", "ai.onnx")]
+    opset = max(imported, default=max(LAST_MEANING.values()))
     if opset < BROADCASTING:
         yield "every opset before %d as that one" % BROADCASTING
     for node in nodes(model.graph.node, *(function.node for function in model.functions)):

@@ -234,7 +234,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         phase: Where the cell ended.
         cause: For ``unavailable`` a ``Cause``; for ``crash`` the signal or exit code, such as ``SIGSEGV``.
         reason: One line for people.
-        again: As ``outputs``, of a second run of the first data set; empty where it gave the same bits.
+        again: As ``outputs``, of a second run of the first data set, or of the one furthest from the first of
+            several; empty where all gave the same bits.
         golden: What judged the values: ``cpu`` or, where the CPU EP has no kernel, ``expected`` (the
             suite's data).
         timings_ms: ``create``, ``first_run``, ``teardown`` in milliseconds, measured inside the agent.

@@ -1,5 +1,6 @@
 """A case whose model draws every rounding by lot, so that runs on the CPU provider show its noise."""
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -45,6 +46,9 @@ COARSE = (1.0,)
 
 OLDEST_OPSET = 7
 """Earlier operators do not broadcast by themselves."""
+
+SMALL = 1 << 20
+"""Bytes up to which a model with noise is left where it is."""
 
 MODEL, AMPLITUDES = "model.onnx", "amplitudes.json"
 
@@ -103,6 +107,14 @@ def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
 def noisy_entry(case: Case, precision: str) -> Path:
     """Where the model with noise lies; once its results are known, it is not needed any more."""
     return cache_root() / "noise" / f"{case.digest}-{precision}-v{FORMAT}"
+
+
+def discard_noisy(case: Case, precision: str) -> None:
+    """Remove a model with noise that has served its purpose, where it takes more than ``SMALL`` bytes."""
+    entry = noisy_entry(case, precision)
+    with contextlib.suppress(OSError):
+        if (entry / MODEL).stat().st_size > SMALL:
+            shutil.rmtree(entry, ignore_errors=True)
 
 
 def amplitudes_of(noisy: Case) -> tuple[float, ...]:

@@ -16,7 +16,7 @@ from harness.core.spread import spread_of
 from harness.core.verdict import Family, Phase, Verdict
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
-from harness.corpus.noisy import amplitudes_of
+from harness.corpus.noisy import amplitudes_of, discard_noisy
 from harness.corpus.precision import keep_declined, keep_made
 from harness.corpus.scenario import Inapplicable
 from harness.engine.answer import fate, golden_of, lost
@@ -217,12 +217,15 @@ class Docket:
             return
         precision = question.kind.removeprefix(NOISE)
         if answer.status != "ok":
+            if self._references.spread(case, precision) is not None:
+                return  # another run was quicker, and has removed the model with noise
             why = one_line(f"the model does not run with noise: {answer.message}")
             self._references.keep_spread(case, precision, why)
             return
         amplitudes = amplitudes_of(noisy)
         spread = spread_of(golden.outputs, answer.outputs, amplitudes, precision)
         self._references.keep_spread(case, precision, spread, amplitudes)
+        discard_noisy(case, precision)
 
     def _tell(self, task: Task, outcome: Outcome | Untold) -> None:
         """Somebody waits for the answer itself."""

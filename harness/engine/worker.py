@@ -25,12 +25,15 @@ if TYPE_CHECKING:
     from harness.engine.device import Slot
     from harness.engine.lane import Lane
 
-IN_HAND = 16
-"""Tasks that a worker holds at most: one at work, the others waiting, so that it never waits for the harness.
+REFILL_AT = 16
+"""Tasks in its hands at which a worker gets more: one is at work, and the harness has time while the others wait.
 
-ONNX's operator tests on the CPU provider and two cores: 3.4 s with 4, 3.1 s with 8, 2.9 s with 16. What is in
-hand is run before a process that leaks is replaced, so that more has its price, too."""
+ONNX's operator tests on the CPU provider and two cores: 3.4 s with 4, 3.1 s with 8, 2.9 s with 16."""
 
+IN_HAND = 24
+"""Tasks that a worker holds at most. It gets several at a time, for each time wakes a thread on either side.
+
+What is in hand is run before a process that leaks is replaced, so that more has its price, too."""
 
 BYTES_IN_HAND = 64 << 20
 """Bytes of inputs from which on a worker gets no further task, for they lie in memory until their turn."""
@@ -112,6 +115,7 @@ class Worker:
         self.stopping = False
         self.broken = False
         self.hands: deque[Task] = deque()
+        self._is_full = False
         self.result: Ending | None = None
         self.hung: Hung | None = None
         self.sessions = 0
@@ -131,7 +135,7 @@ class Worker:
             and self.ready
             and not self.stopping
             and not self.retiring
-            and len(self.hands) < IN_HAND
+            and not self._is_full
             and self.sessions + len(self.hands) < self.lane.renew_after.sessions
             and sum(map(_nbytes, self.hands)) < BYTES_IN_HAND
         )
@@ -181,6 +185,8 @@ class Worker:
 
     def rest(self) -> None:
         """Nothing is at work: the next task begins its first phase, or no limit holds."""
+        if len(self.hands) <= REFILL_AT:
+            self._is_full = False
         if self.hands:
             self.enter(Phase.CREATE)
         else:
@@ -191,6 +197,7 @@ class Worker:
     def hand(self, task: Task, job: dict[str, object]) -> None:
         """Give it a task."""
         self.hands.append(task)
+        self._is_full = len(self.hands) >= IN_HAND
         self.leaves_at = None
         if len(self.hands) == 1:
             self.enter(Phase.CREATE)
