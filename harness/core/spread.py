@@ -219,18 +219,19 @@ def _of_data_set(
 
 @np.errstate(all="ignore")
 def _of_leaf(golden: Tensor, quiet: Array, noisy: list[tuple[float, Array]]) -> Floats:
-    right = widen(golden.array, golden.dtype)
+    right = widen(golden.array, golden.dtype).reshape(-1)
     moved: dict[float, list[Floats]] = {}
     for amplitude, one in noisy:
-        moved.setdefault(amplitude, []).append(_deviation(one, quiet))
+        moved.setdefault(amplitude, []).append(_deviation(one.reshape(-1), quiet.reshape(-1)))
     size = np.abs(np.nan_to_num(right, posinf=0.0, neginf=0.0))
     least = np.maximum(RESOLUTION * FLOATS[golden.dtype] * size, SMALLEST[golden.dtype])
-    if not moved:  # every operator is exact
-        return least
+    if not moved or not right.size:  # every operator is exact
+        return least.reshape(golden.array.shape)
     levels = {level: np.sqrt(np.mean(np.square(each), axis=0)) / level for level, each in moved.items()}
     spread: Floats = np.max([*levels.values()], axis=0)
     if len(levels) == 1:
-        return np.maximum(np.maximum(spread, FLOOR * _root_mean_square(spread)), least)
+        floored = np.maximum(spread, FLOOR * _root_mean_square(spread))
+        return np.maximum(floored, least).reshape(golden.array.shape)
     plain = levels[min(levels)]
     jumped = plain > UNLIKE * np.median(plain)
     foretold = np.maximum(plain, FLOOR * _root_mean_square(plain[~jumped]))
@@ -238,14 +239,14 @@ def _of_leaf(golden: Tensor, quiet: Array, noisy: list[tuple[float, Array]]) -> 
         jumped |= np.max(each, axis=0) > JUMP * level * foretold
     largest = np.max([np.max(each, axis=0) for each in moved.values()], axis=0)
     calm = np.maximum(spread, FLOOR * _root_mean_square(spread[~jumped]))
-    return np.maximum(np.where(jumped, largest, calm), least)
+    return np.maximum(np.where(jumped, largest, calm), least).reshape(golden.array.shape)
 
 
 def _deviation(noisy: Array, quiet: Array) -> Floats:
     """What noise has moved; nothing where it made NaN or infinity, for that excuses no other number."""
     moved: Floats = np.abs(noisy - quiet)
     moved[~np.isfinite(moved)] = 0.0
-    return np.minimum(moved, _LARGEST**0.5)
+    return np.minimum(moved, 2.0**500)
 
 
 def _root_mean_square(numbers: Floats) -> float:

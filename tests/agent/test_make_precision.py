@@ -125,8 +125,8 @@ def test_bfloat16_stays_out_of_what_has_no_bfloat16(make: Make) -> None:
     onnx.checker.check_model(model, full_check=True)
     narrow = {node.op_type for node in model.graph.node if any("/bfloat16" in name for name in node.input)}
     assert narrow == {"Relu", "ArgMax", "Cast"}  # Elu has it from opset 22 on
-    wide = ReferenceEvaluator(onnx.load_from_string(model.SerializeToString())).run(None, {"x": X})
-    assert np.allclose(wide[0], -np.maximum(X, 0), rtol=2**-8)
+    outputs: Any = ReferenceEvaluator(onnx.load_from_string(model.SerializeToString())).run(None, {"x": X})
+    assert np.allclose(outputs[0], -np.maximum(X, 0), rtol=2**-8)
 
 
 def test_static_quantization_keeps_activation_functions(make: Make) -> None:

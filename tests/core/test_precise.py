@@ -40,7 +40,8 @@ def rounded(values: Floats) -> Floats:
 
 def noisy(size: float) -> Floats:
     """The golden with an error of a relative size."""
-    return (GOLDEN + size * np.linalg.norm(GOLDEN) / 1000**0.5 * RNG.standard_normal(1000)).astype(np.float32)
+    error = size * np.linalg.norm(GOLDEN) / 1000**0.5 * RNG.standard_normal(1000)
+    return GOLDEN + error.astype(np.float32)
 
 
 def error_of(comparison: Comparison) -> PrecisionError:

@@ -13,9 +13,10 @@ NUMBER = 10  # TensorProto.FLOAT16
 
 def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 - nothing is calibrated
     """The model with what its converter's own list of operators allows in float16."""
-    from onnxruntime.transformers.float16 import convert_float_to_float16
+    from onnxruntime.transformers import float16
 
-    return convert_float_to_float16(model, keep_io_types=True)
+    convert: Any = float16.convert_float_to_float16
+    return convert(model, keep_io_types=True)
 
 
 def rounded(model: Any) -> Any:

@@ -15,13 +15,14 @@ INT4, UINT4 = 22, 21  # TensorProto's numbers
 
 def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 - nothing is calibrated
     """The model with symmetric int4 weights behind DequantizeLinear, which any provider may fuse."""
-    from onnxruntime.quantization import QuantFormat, matmul_nbits_quantizer
+    from onnxruntime.quantization import matmul_nbits_quantizer
+    from onnxruntime.quantization.quant_utils import QuantFormat
 
     raised = at_least(model, OPSET)
     recipe = matmul_nbits_quantizer.DefaultWeightOnlyQuantConfig(
         block_size=BLOCK, is_symmetric=True, quant_format=QuantFormat.QDQ, op_types_to_quantize=("MatMul",)
     )
-    quantizer = matmul_nbits_quantizer.MatMulNBitsQuantizer(raised, algo_config=recipe)
+    quantizer: Any = matmul_nbits_quantizer.MatMulNBitsQuantizer(raised, algo_config=recipe)
     quantizer.process()
     made = quantizer.model.model
     made.ir_version = max(made.ir_version, IR_VERSION)

@@ -20,11 +20,12 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 -
     the CPU EP computes would depend on the machine.
     """
     import onnx
-    from onnxruntime import quantization
+    from onnxruntime.quantization.quant_utils import QuantType
+    from onnxruntime.quantization.quantize import quantize_dynamic
 
     with scratch_folder() as folder:
         path = os.path.join(folder, "made.onnx")
-        quantization.quantize_dynamic(at_least(model, OPSET), path, weight_type=quantization.QuantType.QUInt8)
+        quantize_dynamic(at_least(model, OPSET), path, weight_type=QuantType.QUInt8)
         return onnx.load(path)
 
 

@@ -27,7 +27,7 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
     the graph although its range alone would do, for it is to be computed.
     """
     import onnx
-    from onnxruntime.quantization import QuantType
+    from onnxruntime.quantization.quant_utils import QuantType
     from onnxruntime.quantization.quantize import get_qdq_config, quantize
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -42,9 +42,10 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
         # A model in memory it takes apart, and loses weights that are inputs, too.
         as_it_is = generated_bytes(model) > FOLDED_LIMIT
         quant_pre_process(given, prepared, skip_symbolic_shape=True, skip_optimization=as_it_is)
+        reader: Any = Feeds(feeds)
         recipe = get_qdq_config(
             prepared,
-            Feeds(feeds),
+            reader,
             per_channel=not operators.isdisjoint(PER_CHANNEL),
             keep_removable_activations=True,
             min_real_range=LEAST_RANGE,

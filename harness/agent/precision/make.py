@@ -133,7 +133,7 @@ def signature(model: Any) -> tuple[Any, ...]:
 def kind(declared: Any) -> tuple[Any, ...]:
     """A ``TypeProto`` without its shapes, of which converters find out more."""
     name = declared.WhichOneof("value")
-    inner = getattr(declared, name) if name else None
+    inner: Any = getattr(declared, name) if name else None
     if name in ("sequence_type", "optional_type"):
         return (name, kind(inner.elem_type))
     if name == "map_type":

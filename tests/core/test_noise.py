@@ -1,0 +1,87 @@
+"""Comparisons that know the noise of the model."""
+
+import numpy as np
+import pytest
+
+from harness.core.compare import Comparison, compare_all
+from harness.core.noise import NoiseRule
+from harness.core.spread import NoiseLimits
+from harness.core.tolerance import DEFAULTS, Tolerance
+from harness.core.value import Array, tensor
+from harness.core.verdict import Verdict
+
+GOLDEN = np.ones(100, np.float32)
+SPREAD = np.full(100, 1e-6)
+LIMITS = NoiseLimits(rms=4.0, max=32.0)
+
+
+def compared(
+    actual: Array, limits: NoiseLimits | None = LIMITS, tolerance: Tolerance = DEFAULTS["float32"]
+) -> Comparison:
+    rule = NoiseRule(precision="float32", spreads={"y": SPREAD}, limits=limits)
+    golden = (("y", tensor(GOLDEN)),)
+    return compare_all(golden, (("y", tensor(actual)),), lambda _: tolerance, noise=rule)
+
+
+def test_noise_is_told_where_a_tolerance_judges() -> None:
+    found = compared(GOLDEN + np.float32(1e-3), limits=None)
+    assert found.verdict is Verdict.MISMATCH
+    (row,) = found.outputs
+    assert row.noise is not None
+    assert row.noise.rms == pytest.approx(1e3, rel=1e-3)
+    assert row.noise.rms_limit is None
+    assert row.mismatched == 100
+
+
+def test_limits_judge_in_place_of_a_tolerance() -> None:
+    found = compared(GOLDEN + np.float32(2e-6), tolerance=Tolerance(rtol=0.0, atol=0.0))
+    assert found.verdict is None
+    (row,) = found.outputs
+    assert row.noise is not None
+    assert (row.noise.rms_limit, row.noise.max_limit) == (pytest.approx(4.4), 32.0)
+    assert row.mismatched == 0
+    assert row.headroom is not None
+    assert 0 < row.headroom < 1
+
+
+def test_one_element_far_off_fails() -> None:
+    actual = GOLDEN.copy()
+    actual[42] += np.float32(35e-6)
+    found = compared(actual)
+    assert found.verdict is Verdict.MISMATCH
+    assert "at (42,)" in found.message
+    assert "(limits 4.4 and 32)" in found.message
+    (row,) = found.outputs
+    assert row.mismatched == 1
+    assert row.headroom == pytest.approx(35 / 32, rel=0.02)
+
+
+def test_all_elements_somewhat_off_fail() -> None:
+    found = compared(GOLDEN + np.float32(6e-6))
+    assert found.verdict is Verdict.MISMATCH
+    (row,) = found.outputs
+    assert row.mismatched == 1
+    assert row.headroom is not None
+    assert row.headroom > 1
+
+
+def test_equal_bits_have_no_noise() -> None:
+    (row,) = compared(GOLDEN.copy()).outputs
+    assert row.noise is None
+    assert row.headroom == 0.0
+
+
+def test_nan_fails_before_noise_is_looked_at() -> None:
+    actual = GOLDEN.copy()
+    actual[0] = np.nan
+    found = compared(actual)
+    assert found.verdict is Verdict.NAN_MISMATCH
+    assert found.outputs[0].noise is None
+
+
+def test_an_output_without_a_spread_is_left_to_the_tolerance() -> None:
+    rule = NoiseRule(precision="float32", spreads={}, limits=LIMITS)
+    golden, actual = (("y", tensor(GOLDEN)),), (("y", tensor(GOLDEN + np.float32(1e-3))),)
+    found = compare_all(golden, actual, lambda _: DEFAULTS["float32"], noise=rule)
+    assert found.verdict is Verdict.MISMATCH
+    assert found.outputs[0].noise is None

@@ -1,0 +1,189 @@
+"""The noise of a model from its samples, and errors as multiples of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.core.spread import (
+    DEFAULT_LIMITS,
+    Floats,
+    NamedValues,
+    behaves_like,
+    beyond,
+    noise_of,
+    rms_limit,
+    spread_of,
+)
+from harness.core.value import Array, Sequence, Tensor, tensor
+
+SAMPLES = 8
+
+
+def named(array: Array) -> NamedValues:
+    return (("y", tensor(array)),)
+
+
+def drawn(golden: Array, sigma: Array | float, levels: tuple[float, ...], seed: int = 0) -> list[NamedValues]:
+    rng = np.random.default_rng(seed)
+    noise = [level * sigma * rng.standard_normal(golden.shape) for level in levels for _ in range(SAMPLES)]
+    return [named(golden), *(named((golden + one).astype(golden.dtype)) for one in noise)]
+
+
+def amplitudes(*levels: float) -> tuple[float, ...]:
+    return (0.0, *(level for level in levels for _ in range(SAMPLES)))
+
+
+def spread(golden: Array, samples: list[NamedValues], *levels: float) -> Floats:
+    return spread_of([named(golden)], samples, amplitudes(*levels), "float32").outputs[0]["y"]
+
+
+def test_spread_is_the_noise_at_amplitude_one() -> None:
+    golden = np.ones((50, 40))
+    found = spread(golden, drawn(golden, 1e-3, (16.0,)), 16.0)
+    assert found.shape == golden.shape
+    assert np.sqrt(np.mean(found**2)) == pytest.approx(1e-3, rel=0.1)
+    assert found.min() >= 0.45e-3
+
+
+def test_healthy_noise_is_near_one_and_a_fault_far_off() -> None:
+    golden = np.linspace(1, 2, 5000)
+    found = spread(golden, drawn(golden, 1e-6, (16.0,)), 16.0)
+    healthy = golden + 1e-6 * np.random.default_rng(7).standard_normal(golden.shape)
+    rms, largest = noise_of(tensor(golden), tensor(healthy), found)
+    assert rms == pytest.approx(1, rel=0.2)
+    assert largest < 12
+    faulty = healthy.copy()
+    faulty[17] += 1e-4
+    rms, largest = noise_of(tensor(golden), tensor(faulty), found)
+    assert rms < DEFAULT_LIMITS.rms
+    assert largest > DEFAULT_LIMITS.max
+    assert beyond(tensor(golden), tensor(faulty), found, DEFAULT_LIMITS.max) == (1, 17)
+
+
+def test_each_data_set_has_its_own_spread() -> None:
+    one, two = np.ones(100), np.full(100, 2.0)
+    samples = [*drawn(one, 1e-3, (16.0,)), *drawn(two, 1e-5, (16.0,))]
+    levels = amplitudes(16.0)
+    found = spread_of([named(one), named(two)], samples, (*levels, *levels), "float32")
+    assert found.precision == "float32"
+    assert found.nbytes == 2 * 100 * 8
+    assert found.outputs[0]["y"].mean() == pytest.approx(1e-3, rel=0.3)
+    assert found.outputs[1]["y"].mean() == pytest.approx(1e-5, rel=0.3)
+
+
+def test_exact_results_pass_two_units_in_the_last_place_and_no_four() -> None:
+    golden = np.float32(1) + np.arange(200, dtype=np.float32) / 256
+    found = spread_of([named(golden)], [named(golden)], (0.0,), "float32").outputs[0]["y"]
+    one = np.spacing(golden)
+    for steps, passes in ((2, True), (4, False)):
+        off = golden.copy()
+        off[5] += steps * one[5]
+        assert (noise_of(tensor(golden), tensor(off), found)[1] <= DEFAULT_LIMITS.max) is passes
+    everywhere = golden + one
+    assert noise_of(tensor(golden), tensor(everywhere), found)[0] > rms_limit(DEFAULT_LIMITS, golden.size)
+
+
+def test_subnormal_numbers_may_be_flushed() -> None:
+    golden = np.full(10, 1e-40, np.float32)
+    found = spread_of([named(golden)], [named(golden)], (0.0,), "float32").outputs[0]["y"]
+    rms, largest = noise_of(tensor(golden), tensor(np.zeros(10, np.float32)), found)
+    assert rms < 1
+    assert largest < 1
+
+
+def test_an_element_that_jumps_may_jump_again_and_no_other_may() -> None:
+    golden = np.zeros(1000)
+    samples = drawn(golden, 0.0, (1.0, 8.0))
+    jumping = golden.copy()
+    jumping[3] = 1.0
+    samples[-1] = named(jumping)  # once, and not at amplitude 1
+    found = spread(golden, samples, 1.0, 8.0)
+    assert noise_of(tensor(golden), tensor(jumping), found)[1] == pytest.approx(1)
+    elsewhere = golden.copy()
+    elsewhere[4] = 1.0
+    assert noise_of(tensor(golden), tensor(elsewhere), found)[1] > 1e6
+
+
+def test_jumps_do_not_widen_what_is_smooth() -> None:
+    golden = np.ones(1000)
+    samples = drawn(golden, 1e-6, (1.0, 8.0))
+    for index in range(1, len(samples)):
+        value = samples[index][0][1]
+        assert isinstance(value, Tensor)
+        value.array[:20] += 100.0 * (index % 2)
+    found = spread(golden, samples, 1.0, 8.0)
+    assert found[:20].min() > 50
+    assert found[20:].max() < 1e-5
+
+
+def test_noise_that_overflows_excuses_nothing() -> None:
+    golden = np.ones(100, np.float32)
+    samples = drawn(golden, 1e-6, (16.0,))
+    for _, value in (one[0] for one in samples[1:]):
+        assert isinstance(value, Tensor)
+        value.array[0], value.array[1] = np.inf, np.nan
+    found = spread(golden, samples, 16.0)
+    assert np.isfinite(found).all()
+    assert found[:2].max() < 1e-5
+
+
+def test_nan_and_infinity_of_the_golden_do_no_harm() -> None:
+    golden = np.array([1.0, np.nan, np.inf, -np.inf], np.float32)
+    found = spread(golden, drawn(golden, 1e-6, (16.0,)), 16.0)
+    assert np.isfinite(found).all()
+    assert (found > 0).all()
+    assert noise_of(tensor(golden), tensor(golden.copy()), found) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("golden", [np.array(2.0), np.zeros((0, 3))])
+@pytest.mark.parametrize("levels", [(16.0,), (1.0, 8.0), ()])
+def test_scalars_and_empty_outputs(golden: Array, levels: tuple[float, ...]) -> None:
+    found = spread(golden, drawn(golden, 1e-6, levels), *levels)
+    assert found.shape == golden.shape
+    assert noise_of(tensor(golden), tensor(golden), found) == (0.0, 0.0)
+
+
+def test_only_floats_that_keep_their_shape_have_a_spread() -> None:
+    items = Sequence(items=(tensor(np.ones(2)), tensor(np.ones(3))))
+    golden: NamedValues = (("index", tensor(np.ones(3, np.int64))), ("list", items), ("z", None))
+    shorter = Sequence(items=(tensor(np.ones(2)), tensor(np.ones(2))))
+    samples: list[NamedValues] = [golden, (*golden[:1], ("list", shorter), ("z", None))]
+    assert list(spread_of([golden], samples, (0.0, 16.0), "float32").outputs[0]) == ["list[0]"]
+
+
+def test_figures_are_finite_whatever_the_error() -> None:
+    golden, actual = np.array([1e308, 1.0]), np.array([-1e308, 1.0])
+    assert all(np.isfinite(noise_of(tensor(golden), tensor(actual), np.full(2, 1e-300))))
+
+
+def test_few_elements_are_granted_more() -> None:
+    assert rms_limit(DEFAULT_LIMITS, 1) == 2 * DEFAULT_LIMITS.rms
+    assert rms_limit(DEFAULT_LIMITS, 10**6) == pytest.approx(DEFAULT_LIMITS.rms, rel=1e-2)
+    assert rms_limit(DEFAULT_LIMITS, 0) == rms_limit(DEFAULT_LIMITS, 1)
+
+
+@pytest.mark.parametrize(
+    ("rms", "precision", "like"),
+    [
+        (0.0, "float32", "exact"),
+        (1.3, "float32", "float32"),
+        (2.0**13, "float32", "float16"),
+        (2.0**16, "float32", "bfloat16"),
+        (1e-4, "bfloat16", "float32"),
+        (0.8, "float16", "float16"),
+    ],
+)
+def test_the_nearest_precision(rms: float, precision: str, like: str) -> None:
+    assert behaves_like(rms, precision) == like
+
+
+@given(st.integers(0, 2**32), st.floats(1e-6, 1e6))
+def test_multiples_do_not_depend_on_the_unit(seed: int, unit: float) -> None:
+    rng = np.random.default_rng(seed)
+    golden = rng.standard_normal(50)
+    found = spread(golden, drawn(golden, 1e-3, (16.0,), seed), 16.0)
+    actual = golden + 1e-3 * rng.standard_normal(50)
+    plain = noise_of(tensor(golden), tensor(actual), found)
+    scaled = noise_of(tensor(unit * golden), tensor(unit * actual), unit * found)
+    assert scaled == pytest.approx(plain, rel=1e-6)
