@@ -3,7 +3,7 @@
 Time is wall time from a process's start to its exit, imports and all; Python's bytecode is one of the caches
 that are warm, whatever PYTHONDONTWRITEBYTECODE and the installer of the packages think of it. pytest loads no
 plugin that is not named: what else happens to be installed takes its time with or without the harness.
-Progress goes to stderr, and to stdout rows of Markdown, as they stand in docs/reference/benchmarks.md.
+Progress goes to stderr, and to stdout rows of Markdown, as they stand in docs/reference/benchmarks.md. POSIX.
 """
 
 import json

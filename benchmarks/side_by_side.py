@@ -7,7 +7,7 @@ session held open meanwhile: the faster way, see providers.py. Rounds take turns
 Where one of the four cannot be used, the others are measured. What can be won is bounded by the longest of
 them, and by the processors: a provider that uses several by itself leaves nothing for the others. So the rows
 below the sum say what the longest takes on its own, and how long the processors would take for the processes
-of all the loops if they were never idle. No arrangement of the same work is faster than the greater of the two.
+of all the loops if they were never idle. No arrangement of the same work is faster than the greater of these.
 
 Exit code 1: more than 0.65 x the sum of the loops.
 """

@@ -267,7 +267,12 @@ def _row(movement: Movement) -> Iterator[str]:
 def _cross_checks(checks: Checks) -> Iterator[str]:
     yield from table(checks)
     for by, models in differing(checks).items():
-        yield from _list(f"{by} differs", [Told(model=model, message=message) for model, message in models])
+        yield f"  {by} differs: {len(models):,}"
+        for model, message in models[:LISTED]:
+            yield f"      {one_line(model, WIDTH - 6)}"
+            yield from _wrapped(message, 8)
+        if len(models) > LISTED:
+            yield f"      and {len(models) - LISTED:,} more; --json has them all"
 
 
 def _list(heading: str, told: Sequence[Told]) -> Iterator[str]:

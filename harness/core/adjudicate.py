@@ -4,7 +4,7 @@ A golden is what one implementation computed, and may be the worse of the two. B
 find an excuse, so whatever is not plain leaves the verdict as it is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Seq
 from typing import Literal
 
@@ -117,19 +117,16 @@ def rule(compared: Comparison, witnesses: Seq[Witness], adjudications: Seq[Adjud
             continue  # it does not speak about these outputs
         right = [not golden[name].mismatched for name in failed]
         same = [name in ep and not ep[name].mismatched for name in failed]
+        far = apart(golden[name] for name in failed)
         if all(right):
             if not witness.is_golden_again and not all(same):
                 return Ruling(note=_odd(odd))
         elif all(same):
-            return Ruling(
-                disputed=f"the EP agrees with {witness.name}, the golden does not: {_apart(failed, golden)}"
-            )
+            return Ruling(disputed=f"the EP agrees with {witness.name}, the golden does not: {far}")
         elif not witness.is_golden_again:
             odd.append(witness.name)
         elif not any(right) and not any(_dwarfs(row, golden, ep) for row in failed.values()):
-            return Ruling(
-                disputed=f"the golden is uncertain, {witness.name} differs: {_apart(failed, golden)}"
-            )
+            return Ruling(disputed=f"the golden is uncertain, {witness.name} differs: {far}")
     nearer = {row.output: row for row in adjudications if row.nearer == "ep"}
     if compared.verdict is Verdict.MISMATCH and failed and failed.keys() <= nearer.keys():
         worst = max((nearer[name] for name in failed), key=lambda row: row.golden)
@@ -140,12 +137,15 @@ def rule(compared: Comparison, witnesses: Seq[Witness], adjudications: Seq[Adjud
     return Ruling(note=_odd(odd))
 
 
-def _apart(failed: Mapping[str, OutputMetrics], golden: Mapping[str, OutputMetrics]) -> str:
-    """How far the golden lies from a witness in the first output in which it does."""
-    row = next(golden[name] for name in failed if golden[name].mismatched)
+def apart(rows: Iterable[OutputMetrics]) -> str:
+    """How far two answers lie apart in the first output in which they do, without saying who is right."""
+    row = next((row for row in rows if row.mismatched), None)
+    if row is None:
+        return ""
     if row.elements == 0:
         return f"output {row.name!r} has another shape or type"
-    far = "" if row.max_abs is None else f", by {row.max_abs:.3g} at most"
+    # Without a frontier there is NaN or infinity on one side, and the rest is beside the point.
+    far = f", by {row.max_abs:.3g} at most" if row.frontier and row.max_abs is not None else ""
     return f"{row.mismatched:,} of {row.elements:,} elements of {row.name!r}{far}"
 
 

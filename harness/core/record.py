@@ -108,8 +108,8 @@ class PrecisionError(msgspec.Struct, frozen=True, kw_only=True):
         error: Of the EP.
         cpu_error: Of the CPU EP with the same model; null where it cannot run it.
         ratio: ``error / cpu_error``; null where the latter is 0 or null.
-        within: Whether the EP's error is within the limits on the CPU EP's, whatever a tolerance says; see
-            ``harness.core.precise``.
+        within: Whether the EP's answer is near the CPU EP's own, or its error within limits on the CPU EP's:
+            whatever a tolerance says of its distance from the golden; see ``harness.core.precise``.
     """
 
     error: float

@@ -54,8 +54,8 @@ def rejudged(record: Record, allowed: Allowed) -> Record:
     * Of quantized values the largest error in steps and the largest against the tolerance are known, but not
       their sum in each element: such an output passes only where one of the two lets all of it pass.
     * A converted model is held against two answers, and the record has the frontier of one of them. What
-      passes because it is as near as the CPU EP itself (``precision_error.within``) does so under any
-      tolerance; limits of noise do not speak of it.
+      passes by the other (``precision_error.within``) does so under any tolerance, and what does not passes
+      by it under none; limits of noise do not speak of it.
     * A run hears witnesses before it fails a cell; here there are none. What is a mismatch now may be
       ``reference_disputed`` in a run under this tolerance, and what is disputed stays so.
 

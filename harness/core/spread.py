@@ -65,8 +65,12 @@ SMALLEST = {"float64": 2.0**-126, "float32": 2.0**-126, "float16": 2.0**-14, "bf
 Accelerators without double units compute float64 in single precision.
 """
 
-JUMP = 4.0
-"""An element that moves so many times more than its spread foretells has jumped, and may jump again."""
+JUMP = 8.0
+"""An element that moves so many times more than its spread foretells has jumped, and may jump again.
+
+One that jumps by less needs no such rule: 16 draws at amplitude 8, of which one jumps, give it a spread of a
+32nd of the jump, which the limit for single elements passes.
+"""
 
 UNLIKE = 8.0
 """So many times the median spread is no noise of a model with jumps, but a jump.
@@ -78,6 +82,9 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 PRECISIONS = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """What an error may behave like -> unit roundoff. TF32 rounds like float16, and int8 like bfloat16."""
+
+BEYOND = 16.0
+"""An error so many times the noise of the coarsest precision is like none of them."""
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,10 +148,12 @@ def noise_of(golden: Tensor, actual: Tensor, spread: Floats) -> tuple[float, flo
         Root mean square of the error over that of the spread, and the largest error over spread.
     """
     error_sq = spread_sq = worst = 0.0
-    for _, error, noise in _errors(golden, actual, spread):
-        error_sq += float(np.dot(error, error))
-        spread_sq += float(np.dot(noise, noise))
-        worst = max(worst, float((error / noise).max()))
+    scale = float(spread.max(initial=0.0))  # keeps the squares of the spread within float64
+    with np.errstate(all="ignore"):
+        for _, error, noise in _errors(golden, actual, spread):
+            error_sq += float(np.sum(np.square(error / scale)))
+            spread_sq += float(np.sum(np.square(noise / scale)))
+            worst = max(worst, float((error / noise).max()))
     return min(math.sqrt(error_sq / spread_sq) if spread_sq else 0.0, _LARGEST), min(worst, _LARGEST)
 
 
@@ -156,7 +165,8 @@ def beyond(golden: Tensor, actual: Tensor, spread: Floats, limit: float) -> tupl
     """
     count, worst, at = 0, -1.0, 0
     for places, error, noise in _errors(golden, actual, spread):
-        ratio = error / noise
+        with np.errstate(all="ignore"):
+            ratio = error / noise
         count += int(np.count_nonzero(ratio > limit))
         largest = int(ratio.argmax())
         if ratio[largest] > worst:
@@ -174,11 +184,14 @@ def behaves_like(rms: float, precision: str) -> str:
         precision: Whose spread.
 
     Returns:
-        A key of ``PRECISIONS``; ``exact`` where there is no error.
+        A key of ``PRECISIONS``; ``exact`` where there is no error, ``none`` where it is far beyond the noise
+        of the coarsest.
     """
     if rms == 0.0:
         return "exact"
-    error = math.log2(rms) + math.log2(PRECISIONS.get(precision, PRECISIONS["bfloat16"]))
+    if rms * PRECISIONS[precision] > BEYOND * max(PRECISIONS.values()):
+        return "none"
+    error = math.log2(rms) + math.log2(PRECISIONS[precision])
     return min(PRECISIONS, key=lambda name: abs(error - math.log2(PRECISIONS[name])))
 
 
@@ -226,12 +239,12 @@ def _of_leaf(golden: Tensor, quiet: Array, noisy: list[tuple[float, Array]]) -> 
     size = np.abs(np.nan_to_num(right, posinf=0.0, neginf=0.0))
     least = np.maximum(RESOLUTION * FLOATS[golden.dtype] * size, SMALLEST[golden.dtype])
     if not moved or not right.size:  # every operator is exact
-        return least.reshape(golden.array.shape)
+        return _shaped(least, golden)
     levels = {level: np.sqrt(np.mean(np.square(each), axis=0)) / level for level, each in moved.items()}
     spread: Floats = np.max([*levels.values()], axis=0)
     if len(levels) == 1:
         floored = np.maximum(spread, FLOOR * _root_mean_square(spread))
-        return np.maximum(floored, least).reshape(golden.array.shape)
+        return _shaped(np.maximum(floored, least), golden)
     plain = levels[min(levels)]
     jumped = plain > UNLIKE * np.median(plain)
     foretold = np.maximum(plain, FLOOR * _root_mean_square(plain[~jumped]))
@@ -239,7 +252,11 @@ def _of_leaf(golden: Tensor, quiet: Array, noisy: list[tuple[float, Array]]) -> 
         jumped |= np.max(each, axis=0) > JUMP * level * foretold
     largest = np.max([np.max(each, axis=0) for each in moved.values()], axis=0)
     calm = np.maximum(spread, FLOOR * _root_mean_square(spread[~jumped]))
-    return np.maximum(np.where(jumped, largest, calm), least).reshape(golden.array.shape)
+    return _shaped(np.maximum(np.where(jumped, largest, calm), least), golden)
+
+
+def _shaped(numbers: Array, golden: Tensor) -> Floats:
+    return numbers.astype(np.float64).reshape(golden.array.shape)
 
 
 def _deviation(noisy: Array, quiet: Array) -> Floats:

@@ -3,7 +3,7 @@
 Names and strings come from models and execution providers: they are shown as ``repr`` shows them, cut short.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as Seq
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from harness.core.hints import value_hint
 from harness.core.metrics import Measured, special_codes, widen
 from harness.core.record import OutputMetrics
-from harness.core.tolerance import Tolerance
+from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import Map, Sequence, Tensor, Value
 
 NAME_LIMIT = 60
@@ -81,6 +81,8 @@ def special_values(name: str, golden: Tensor, actual: Tensor, measured: Measured
 def values(name: str, golden: Tensor, actual: Tensor, measured: Measured, tolerance: Tolerance) -> str:
     """How many values are outside the tolerance, the greatest differences, where, and what was allowed."""
     clauses = [f"{output(name)}: {share(measured.mismatched, golden.array.size)} differ"]
+    if tolerance == EXACT:
+        return "; ".join([*clauses, *_inequality(golden, actual, measured)])
     if measured.max_abs is not None and measured.max_abs_at is not None:
         clauses.append(
             f"greatest absolute difference {measured.max_abs:.3g}{_at(golden, measured.max_abs_at)} "
@@ -94,6 +96,17 @@ def values(name: str, golden: Tensor, actual: Tensor, measured: Measured, tolera
     else:
         clauses.append(f"tolerance rtol {tolerance.rtol:g}, atol {tolerance.atol:g}")
     return "; ".join(filter(None, [*clauses, value_hint(golden, actual, tolerance)]))
+
+
+def _inequality(golden: Tensor, actual: Tensor, measured: Measured) -> Iterator[str]:
+    """The greatest difference of values that have to be equal, with both sides, and what explains it."""
+    at = measured.max_abs_at
+    if measured.max_abs is not None and at is not None:
+        sides = f"got {_element(actual, at)}, golden is {_element(golden, at)}"
+        furthest = f"the greatest difference is {measured.max_abs:.3g}{_at(golden, at)}"
+        yield f"they have to be equal, {furthest}: {sides}"
+    if hint := value_hint(golden, actual, EXACT):
+        yield hint
 
 
 def noise(name: str, golden: Tensor, actual: Tensor, row: OutputMetrics, at: int) -> str:
@@ -152,6 +165,8 @@ def _at(value: Tensor, index: int) -> str:
 
 def _element(value: Tensor, index: int) -> str:
     element = value.array.flat[index]
+    if value.dtype.startswith(("int", "uint", "bool")):
+        return str(int(element))
     return f"{complex(element) if value.dtype.startswith('complex') else float(element):.6g}"
 
 

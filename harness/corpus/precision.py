@@ -21,7 +21,7 @@ from harness.corpus.facts import model_facts
 from harness.corpus.model_file import parse_model
 from harness.corpus.scenario import Inapplicable
 
-FORMAT = 1
+FORMAT = 2
 """Rises when converters are used in another way."""
 
 MODEL, ROUNDED, REASON = "model.onnx", "rounded.onnx", "does_not_apply.txt"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from harness.core.adjudicate import apart
 from harness.core.errors import one_line
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
 from harness.corpus.case import Case
@@ -97,5 +98,5 @@ def _held_against(
     finite = [headroom for headroom in headrooms if headroom is not None]
     worst = max(finite, default=0.0) if len(finite) == len(headrooms) else None
     if compared.verdict:
-        return CrossCheck(by=by, result="differs", headroom=worst, message=one_line(compared.message))
+        return CrossCheck(by=by, result="differs", headroom=worst, message=one_line(apart(compared.outputs)))
     return CrossCheck(by=by, result="agrees" if worst else "same", headroom=worst)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harness.engine.lane import Lane
 
 REFILL_AT = 16
-"""Tasks in its hands at which a worker gets more: one is at work, and the harness has time while the others wait.
+"""Tasks in hand at which a worker gets more: one is at work, and the harness has time while the others wait.
 
 ONNX's operator tests on the CPU provider and two cores: 3.4 s with 4, 3.1 s with 8, 2.9 s with 16."""
 

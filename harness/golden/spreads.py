@@ -48,6 +48,8 @@ def load_spread(entry: Path, precision: str) -> Spread | None:
         precision: Whose rounding.
     """
     home = _home(entry, precision)
+    if not home.is_dir():
+        return None
     try:
         manifest = _manifests.decode((home / _MANIFEST).read_bytes())
         if (manifest.format, manifest.noise_format, manifest.samples) == _CURRENT:
@@ -58,8 +60,6 @@ def load_spread(entry: Path, precision: str) -> Spread | None:
                     for number, leaves in enumerate(manifest.leaves)
                 ),
             )
-    except FileNotFoundError:
-        return None
     except (OSError, ValueError, EOFError, msgspec.MsgspecError):
         pass
     shutil.rmtree(home, ignore_errors=True)

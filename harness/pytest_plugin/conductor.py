@@ -135,7 +135,7 @@ def marked(item: CellItem) -> bool:
     while node is not None:
         if node.own_markers:
             return True
-        node = node.parent  # type: ignore[assignment]  # of an item or a collector it is a collector
+        node = node.parent
     return False
 
 

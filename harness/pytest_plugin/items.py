@@ -27,8 +27,7 @@ class MatrixFile(pytest.File):
         except UsageError as error:
             raise self.CollectError(str(error)) from None
         if not self.config.option.collectonly:
-            # They start while items are collected and sorted.
-            matrices_of(self.config).for_items(self.path).warm_up()
+            matrices_of(self.config).warm_up(self.path)
         for cell in self.plan.cells:
             # Given as text, the node id is read as --lf reads it from its cache, with the brackets apart.
             name = cell.id

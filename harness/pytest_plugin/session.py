@@ -156,6 +156,11 @@ class Matrices:
             )
         return self._item_runs[path]
 
+    def warm_up(self, path: Path) -> None:
+        """Start processes while items are still collected; of several matrices for the first alone."""
+        if not self._item_runs:
+            self.for_items(path).warm_up()
+
     def for_tests(self, path: Path) -> EngineRun:
         """The engine that serves tests written in Python, which get the outputs too."""
         if path not in self._test_runs:

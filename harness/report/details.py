@@ -10,6 +10,7 @@ from harness.core.record import OutputMetrics, Record
 from harness.core.verdict import Family, Verdict
 from harness.report.cell import ReportCell
 from harness.report.command import command_of
+from harness.report.drift import is_within
 from harness.report.evidence import evidence, noise_words
 from harness.report.figures import brief, multiple, plural
 from harness.report.flaky import SHOWN_RETRIES
@@ -227,7 +228,8 @@ def _allowed(output: OutputMetrics) -> str:
     noise = output.noise
     if noise is not None and noise.rms_limit is not None and noise.max_limit is not None:
         return f"{multiple(noise.rms_limit)} its noise, {multiple(noise.max_limit)} in one element"
-    return f"{brief(output.atol)} + {brief(output.rtol)} · |golden|"
+    tolerance = f"{brief(output.atol)} + {brief(output.rtol)} · |golden|"
+    return f"{tolerance}, or as the CPU EP does it" if is_within(output.precision_error) else tolerance
 
 
 def _output(output: OutputMetrics) -> OutputRow:

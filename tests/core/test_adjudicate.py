@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.adjudicate import Named, Witness, adjudicate, rule
+from harness.core.adjudicate import Named, Witness, adjudicate, apart, rule
 from harness.core.compare import compare_all
 from harness.core.record import Adjudication
 from harness.core.tolerance import Tolerance, default_tolerance
@@ -234,3 +234,16 @@ def test_no_planted_fault_is_excused(name: str, noises: list[float], seed: int) 
     )
     for heard in (witnesses, witnesses[1:], ()):
         assert trial.ruling(*heard)[0] == ""
+
+
+@pytest.mark.parametrize(
+    ("says", "golden", "words"),
+    [
+        ([1.0, 2.0], [1.0, 2.5], "1 of 2 elements of 'y', by 0.5 at most"),
+        ([1.0, 2.0], [1.0, np.inf], "1 of 2 elements of 'y'"),
+        ([1.0, 2.0], [1.0], "output 'y' has another shape or type"),
+        ([1.0, 2.0], [1.0, 2.0], ""),
+    ],
+)
+def test_how_far_two_answers_lie_apart(says: Any, golden: Any, words: str) -> None:
+    assert apart(compare_all(one(says), one(golden), table).outputs) == words

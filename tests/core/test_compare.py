@@ -119,8 +119,8 @@ def test_values_that_differ_are_counted_and_placed() -> None:
 def test_a_scalar_has_no_place() -> None:
     found = judge(tensor(np.array(0, np.int64)), tensor(np.array(3, np.int64)))
     assert found.message == (
-        "output 'y': 1 of 1 elements (100.0%) differ; greatest absolute difference 3 (allowed 0); "
-        "tolerance rtol 0, atol 0"
+        "output 'y': 1 of 1 elements (100.0%) differ; "
+        "they have to be equal, the greatest difference is 3: got 3, golden is 0"
     )
 
 

@@ -41,7 +41,8 @@ def rounded(values: Floats) -> Floats:
 def noisy(size: float) -> Floats:
     """The golden with an error of a relative size."""
     error = size * np.linalg.norm(GOLDEN) / 1000**0.5 * RNG.standard_normal(1000)
-    return GOLDEN + error.astype(np.float32)
+    spoilt: Floats = GOLDEN + error.astype(np.float32)
+    return spoilt
 
 
 def error_of(comparison: Comparison) -> PrecisionError:

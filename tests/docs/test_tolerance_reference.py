@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.precise import FAR, LIMITS, LOST, MAX_FACTOR
 from harness.core.spread import DEFAULT_LIMITS
 from harness.core.tolerance import DEFAULTS, EXACT, FLOORS, Tolerance, default_tolerance
 from harness.core.value import DTYPES
@@ -53,6 +54,16 @@ def test_the_limits_of_noise_are_those_of_the_code() -> None:
     assert (
         f"`noise = {{ rms = {DEFAULT_LIMITS.rms:g}, max = {DEFAULT_LIMITS.max:g} }}` are the defaults" in PAGE
     )
+
+
+def test_the_limits_of_converted_models_are_those_of_the_code() -> None:
+    page = " ".join(PAGE.split())
+    assert f"its error is no more than {FAR:g} times what the precision costs" in page
+    others = {limit for precision, limit in LIMITS.items() if precision != "float16"}
+    assert (others, MAX_FACTOR, LOST) == ({2.0}, 2.0, 0.5)
+    assert f"at most 2 times the CPU provider's error, at float16 {LIMITS['float16']:g} times" in page
+    assert "off by more than twice that times the CPU provider's worst" in page
+    assert "Where the CPU provider itself is off by more than half" in page
 
 
 def test_shipped_policies_are_what_the_page_says() -> None:

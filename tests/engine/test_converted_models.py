@@ -1,6 +1,8 @@
 """The precisions on the model's side, in runs on the CPU provider."""
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -96,3 +98,33 @@ def test_what_does_not_apply_is_declared(records: dict[tuple[str, str], Record])
 def test_an_invalid_model_is_invalid_at_every_precision(records: dict[tuple[str, str], Record]) -> None:
     for precision in PRECISIONS:
         assert records["unknown", precision].verdict is Verdict.INVALID_MODEL
+
+
+@pytest.mark.skipif(os.name != "posix", reason="expects the name of a signal")
+def test_a_converter_that_crashes_costs_nobody_but_its_cell(
+    run_matrix: Callable[..., list[Event]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(CRASHES, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    (tmp_path / "models").mkdir()
+    text = '<ir_version: 8, opset_import: ["" : 17]> agraph (float[4, 8] x) => (float[4, 8] y) { y = Neg(x) }'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "models" / "neg.onnx")
+    target = {"name": "cpu", "provider": "CPUExecutionProvider"}
+    axes = {"precision": ["fp32", "fp16", "int8-static"]}
+    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "axes": axes, "target": [target]})
+    found = {event.record.axes["precision"]: event.record for event in events if isinstance(event, Finished)}
+    assert {name: record.verdict for name, record in found.items()} == {
+        "fp32": Verdict.PASS,
+        "fp16": Verdict.DECLARED,
+        "int8-static": Verdict.PASS,
+    }
+    assert found["fp16"].reason == "fp16 does not apply: the converter crashed: SIGABRT"
+
+
+CRASHES = """
+import os, sys, types
+crashing = types.ModuleType("onnxruntime.transformers.float16")
+crashing.convert_float_to_float16 = lambda *_, **__: os.abort()
+sys.modules[crashing.__name__] = crashing
+"""

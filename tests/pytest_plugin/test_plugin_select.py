@@ -50,3 +50,28 @@ def test_from_another_folder(project: Path, run: Run) -> None:
     done = run(below, "--co", "-q", "-p", "no:xdist", "../m.toml")
     assert done.lines[-1].startswith("11 tests collected"), done.out
     assert "m.toml::models/abs.onnx[cpu]" in done.lines
+
+
+AHEAD = """
+import time
+from harness.pytest_plugin.session import matrices_of
+
+def pytest_collection_finish(session):
+    engines = [run._engine for run in matrices_of(session.config)._item_runs.values()]
+    deadline = time.monotonic() + 30
+    while engines and not engines[0]._crew.workers and time.monotonic() < deadline:
+        time.sleep(0.01)
+    print("processes before the first item:", [len(engine._crew.workers) > 0 for engine in engines])
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "started"), [(["--collect-only"], []), (["-k", "abs and cpu", "-p", "no:xdist"], [True])]
+)
+def test_processes_start_while_items_are_collected_to_be_run(
+    project: Path, run: Run, arguments: list[str], started: list[bool]
+) -> None:
+    (project / "conftest.py").write_text(AHEAD, encoding="utf-8")
+    ran = run(project, "m.toml", "-s", *arguments)
+    assert f"processes before the first item: {started}" in ran.out, ran
+    assert ran.code == 0

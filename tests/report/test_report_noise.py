@@ -9,7 +9,9 @@ from harness.core.record import Adjudication, Noise, OutputDetails, PrecisionErr
 from harness.core.spread import DEFAULT_LIMITS
 from harness.core.verdict import Verdict
 from harness.report.conversion import lane_conversion
+from harness.report.drift import most_headroom
 from harness.report.evidence import evidence, noise_words
+from harness.report.headroom import lane_headroom
 from harness.report.lane import Lane
 from harness.report.merge import MergedRun
 from harness.report.noise import SHOWN_FAR_OF_A_LANE, SHOWN_REASONS, lane_noise, on_log_scale, worst_noise
@@ -191,6 +193,14 @@ def test_what_a_verdict_rests_on(
     record: MakeRecord, fields: dict[str, object], told: Sequence[tuple[str, str]]
 ) -> None:
     assert list(evidence(record("a", **fields))) == told
+
+
+def test_an_error_like_that_of_the_cpu_is_no_share_of_a_tolerance(record: MakeRecord) -> None:
+    within = PrecisionError(error=2e-3, cpu_error=2e-3, ratio=1.0, within=True)
+    one = with_output(record("a", bits=9.0), headroom=12.0, precision_error=within)
+    assert most_headroom(one) is None
+    assert most_headroom(with_output(one, precision_error=None)) == 12.0
+    assert lane_headroom(LANE, [one]).cells == 0
 
 
 def test_the_three_numbers_in_words(record: MakeRecord) -> None:
