@@ -44,7 +44,6 @@ def page(results: Results) -> str:
         absent=_table(("way", "models", "why"), _absent(results)),
         model_count=len({model.model for model in results.models}),
         models=_models(results),
-        minutes=results.seconds / 60,
         **results.environment,
     )
 

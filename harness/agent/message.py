@@ -60,9 +60,8 @@ def unpack(content: Any) -> Any:
         behind = HEAD_BYTES + int.from_bytes(content[:HEAD_BYTES], "little")
         text = content[HEAD_BYTES:behind].decode()
         message = json.loads(text, object_hook=resolve)
-        if (
-            "\\ud" in text.lower()
-        ):  # half a character, perhaps, which whoever writes it down would stumble over
+        if "\\ud" in text.lower():
+            # Half a character, perhaps, at which whoever writes it down would stumble.
             json.dumps(message, default=repr, ensure_ascii=False).encode()
     except (TypeError, RecursionError) as error:
         raise ValueError("no message: %s" % type(error).__name__) from error

@@ -161,6 +161,10 @@ def _misfits_continuous(numbers: Floats, cumulated: Floats, slack: float) -> Ite
     few = values < some.size / 2 if some.size * slack < 1 / 16 else values == 1
     if count >= FEW and few:
         yield f"it holds {values} different numbers among {some.size}"
+    # The chance that n numbers all lie above, or below, where a share of them belongs.
+    for what, missed in (("small", cumulated[0]), ("large", 1 - cumulated[-1])):
+        if count * math.log1p(-min(max(float(missed) - slack, 0.0), 1 - 1e-16)) < math.log(FALSE_ALARM):
+            yield f"no number is among the {missed:.0%} that are this {what}"
     ranks = np.arange(1, count + 1) / count
     gap = float(np.maximum(ranks - cumulated, cumulated - ranks + 1 / count).max())
     limit = _departure(count) + slack

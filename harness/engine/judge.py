@@ -359,12 +359,19 @@ def _wrong(outcome: Ran, compared: Comparison, again: Comparison | None) -> tupl
         nowhere = "no node ran on the EP; " if not outcome.placement.ep_nodes else ""
         return compared.verdict, nowhere + compared.message
     repeats = outcome.repeats
+    if again is not None and again.verdict is not None and _only_drawn(again):
+        return again.verdict, f"in another run {again.message}"
     if again is not None and again.verdict is not None:
         which = "a second run of the same session differs" if repeats is None else several_results(repeats)
         return Verdict.NONDETERMINISTIC, f"{which}: {again.message}"
     if repeats is not None and repeats.bit_equal and repeats.distinct > 1:
         return Verdict.NONDETERMINISTIC, f"{several_results(repeats)}, and the matrix asks for equal bits"
     return None
+
+
+def _only_drawn(again: Comparison) -> bool:
+    """Whether all that is wrong are numbers drawn by lot, which are others each time, and no less wrong."""
+    return all(row.details and row.details.distribution for row in again.outputs if row.mismatched)
 
 
 def record_of(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from harness.core.errors import one_line
 from harness.core.record import Adjudication, Noise, OutputMetrics, PrecisionError, Record
-from harness.report.figures import brief, multiple, plural, ratio
+from harness.report.figures import alike, brief, multiple, plural, ratio
 
 _SHOWN = 4
 _CHARS = 600
@@ -41,7 +41,7 @@ def noise_words(noise: Noise | None) -> str:
     """``1.23 × float32, 7.5 × in one element; like tf32``; empty where there is none."""  # noqa: RUF002
     if noise is None:
         return ""
-    like = f"; like {noise.like}" if noise.like and noise.like != noise.precision else ""
+    like = f"; like {alike(noise.like)}" if noise.like and noise.like != noise.precision else ""
     words = f"{multiple(noise.rms)} {noise.precision}, {multiple(noise.max)} in one element{like}"
     return one_line(words, _CHARS)
 

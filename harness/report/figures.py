@@ -75,6 +75,11 @@ def ratio(value: float) -> str:
     return f"{value:,.0f}" if 1e3 <= value < 1e6 else brief(value)  # noqa: PLR2004
 
 
+def alike(like: str) -> str:
+    """The precision that an error is like, in words: ``none`` is beyond the noise of any."""
+    return "no precision" if like == "none" else like
+
+
 def multiple(value: float) -> str:
     """``1.23 ×``, ``3,012 ×``."""  # noqa: RUF002
     return f"{ratio(value)} ×"  # noqa: RUF001

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from harness.core.spread import DEFAULT_LIMITS
-from harness.report.figures import brief, multiple, plural, ratio
+from harness.report.figures import alike, brief, multiple, plural, ratio
 from harness.report.groups import Groups
 from harness.report.markdown_text import code, table
 from harness.report.rows import TargetRow
@@ -90,7 +90,7 @@ def _noise(report: Report) -> Iterator[str]:
         (
             code(row.lane.label),
             code(row.precision),
-            ", ".join(f"{code(name)} {count:,}" for name, count in row.like[:SHOWN_LIKE]),
+            ", ".join(f"{code(alike(name))} {count:,}" for name, count in row.like[:SHOWN_LIKE]),
             multiple(row.ratios.median),
             f"{ratio(row.ratios.q1)} to {ratio(row.ratios.q3)}",
             row.above_share.text,

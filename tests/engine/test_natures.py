@@ -15,6 +15,7 @@ from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
 from harness.core.record import OutputDetails, Placement, Record
 from harness.core.steps import Quantized
 from harness.core.ties import Chosen
+from harness.core.tolerance import default_tolerance
 from harness.core.value import Array, Tensor, tensor
 from harness.core.verdict import Verdict
 from harness.corpus.case import Case, load_case
@@ -22,8 +23,12 @@ from harness.corpus.protos import tensor_proto
 from harness.corpus.suites import open_folder
 from harness.engine.answer import golden_of
 from harness.engine.events import Event, Finished
+from harness.engine.evidence import Evidence
+from harness.engine.judge import judge
 from harness.engine.natures import draws, natures_of
 from harness.engine.outcome import NamedValues, Ran
+from harness.engine.rule import Rule
+from harness.golden.golden import Golden
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]>\n'
 CHOSEN = (
@@ -105,6 +110,29 @@ def test_a_cpu_provider_that_draws_wrong_numbers_judges_nobody(tmp_path: Path) -
     assert golden_of(wrong, case).disputed.startswith("the CPU EP itself is wrong: output 'y': this is no")
     right = Ran(outputs=answer(y=(np.arange(64) % 2).astype(np.float32)), placement=placement, timings_ms={})
     assert golden_of(right, case).disputed == ""
+
+
+def test_numbers_that_are_wrong_in_another_run_only_are_wrong(tmp_path: Path) -> None:
+    case = load(
+        tmp_path, "g (float[64] x) => (float[64] y) { y = RandomUniformLike(x) }", np.zeros(64, np.float32)
+    )
+    right, wrong = np.random.default_rng(0).random(64, np.float32), np.full(64, 0.5, np.float32)
+    placement = Placement(
+        ep_nodes=1,
+        cpu_nodes=0,
+        ep_ops={"RandomUniformLike": 1},
+        cpu_ops={},
+        partitions=1,
+        source="assignment",
+    )
+    ran = Ran(outputs=answer(y=right), second=answer(y=wrong)[0], placement=placement, timings_ms={})
+    golden = Golden(status="ok", outputs=answer(y=right))
+    rule = Rule(tolerance_for=lambda dtype: default_tolerance(dtype, "float32"))
+    found = judge(ran, case, Evidence(golden=golden, reference=golden), rule)
+    assert found.verdict is Verdict.MISMATCH
+    assert found.reason.startswith(
+        "in another run output 'y': this is no sample of its distribution (uniform)"
+    )
 
 
 REPEATED: dict[str, tuple[dict[str, Any], Verdict, str]] = {

@@ -233,6 +233,7 @@ def test_noise_in_words() -> None:
     assert noise_words(None) == ""
     assert noise_words(noise(1.234)) == "1.23 × float32, 6.17 × in one element"  # noqa: RUF001
     assert noise_words(noise(6e4, like="bfloat16")).endswith("; like bfloat16")
+    assert noise_words(noise(6e9, like="none")).endswith("; like no precision")
 
 
 def test_pages_say_it_and_older_records_leave_it_out(

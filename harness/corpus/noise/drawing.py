@@ -131,8 +131,10 @@ class Drawing:
         seed = self._seeds.randrange(1 << 24)
         drawn, amplitude = f"{noise}.drawn", f"{noise}.amplitude"
         if self.opset < DRAWN_BY_DROPOUT:
-            uniform = {"dtype": NUMBERS[FLOAT], "low": -width, "high": width, "seed": float(seed)}
-            yield make_node("RandomUniformLike", [scale], [drawn], **uniform)
+            one = NUMBERS[FLOAT]
+            yield make_node(
+                "RandomUniformLike", [scale], [drawn], dtype=one, low=-width, high=width, seed=float(seed)
+            )
             yield make_node("Mul", [drawn, AMPLITUDE], [amplitude])
             yield make_node("Mul", [amplitude, scale], [noise])
             return

@@ -13,6 +13,9 @@ Dims = tuple[int | None, ...] | None
 UNKNOWN = 64
 """Terms where the sizes do not tell: the middle, on a logarithmic scale, of 1 and 4096."""
 
+MOST = 1 << 40
+"""More terms than any machine adds up."""
+
 LANES = 16
 """Partial sums in which reductions add up side by side: a vector of float32 in AVX-512, half a warp of a GPU.
 
@@ -40,9 +43,9 @@ def terms_of(node: "onnx.NodeProto", dims: Sequence[Dims]) -> float:
 
 def _known(count: "Count", node: "onnx.NodeProto", dims: Sequence[Dims]) -> int:
     try:
-        return max(1, count(node, dims))
-    except (IndexError, TypeError):  # no such input, no such axis, or a size that is not known
-        return UNKNOWN
+        return min(max(1, count(node, dims)), MOST)
+    except (ArithmeticError, IndexError, TypeError, ValueError):
+        return UNKNOWN  # no such input, no such axis, or a size that is not known
 
 
 Count = Callable[["onnx.NodeProto", Sequence[Dims]], int]
@@ -73,7 +76,7 @@ def _matmul(_node: "onnx.NodeProto", dims: Sequence[Dims]) -> int:
 
 def _gemm(node: "onnx.NodeProto", dims: Sequence[Dims]) -> int:
     right = dims[1]
-    return right[1 if attribute(node, "transB", 0) else 0]  # type: ignore[index, return-value]
+    return right[bool(attribute(node, "transB", 0))]  # type: ignore[index, return-value]
 
 
 def _conv(_node: "onnx.NodeProto", dims: Sequence[Dims]) -> int:
@@ -82,8 +85,8 @@ def _conv(_node: "onnx.NodeProto", dims: Sequence[Dims]) -> int:
 
 def _conv_transpose(node: "onnx.NodeProto", dims: Sequence[Dims]) -> int:
     weight = _sizes(dims, 1)
-    strides = math.prod(attribute(node, "strides", (1,)))
-    return weight[0] // attribute(node, "group", 1) * max(1, math.prod(weight[2:]) // max(1, strides))
+    strides = int(math.prod(attribute(node, "strides", (1,))))
+    return weight[0] // int(attribute(node, "group", 1)) * max(1, math.prod(weight[2:]) // max(1, strides))
 
 
 def _einsum(node: "onnx.NodeProto", dims: Sequence[Dims]) -> int:
@@ -114,7 +117,7 @@ def _last(_node: "onnx.NodeProto", dims: Sequence[Dims]) -> int:
 
 
 def _axis(node: "onnx.NodeProto", dims: Sequence[Dims]) -> int:
-    return _sizes(dims, 0)[attribute(node, "axis", -1)]
+    return _sizes(dims, 0)[int(attribute(node, "axis", -1))]
 
 
 def _scale(_node: "onnx.NodeProto", dims: Sequence[Dims]) -> int:
@@ -141,7 +144,7 @@ def _axes(node: "onnx.NodeProto", dims: Sequence[Dims]) -> int:
 
 
 def _kernel(node: "onnx.NodeProto", _dims: Sequence[Dims]) -> int:
-    return math.prod(attribute(node, "kernel_shape", (1,)))
+    return int(math.prod(attribute(node, "kernel_shape", (1,))))
 
 
 def _window(node: "onnx.NodeProto", _dims: Sequence[Dims]) -> int:

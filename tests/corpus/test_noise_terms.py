@@ -1,0 +1,102 @@
+"""How many terms sums have, which sizes results have, and which weights are whole numbers."""
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from harness.corpus.noise.operators import CLOSED, CONTROL_INPUTS, DISCONTINUOUS, EVEN, EXACT, INSIDE, RANDOM
+from harness.corpus.noise.sizes import size_of
+from harness.corpus.noise.terms import LANES, UNKNOWN, Dims, terms_of
+from harness.corpus.noise.whole import is_whole
+
+NODE = tuple[str, tuple[Dims, ...], dict[str, Any]]
+
+
+def a_node(op: str, dims: tuple[Dims, ...], attributes: dict[str, Any]) -> onnx.NodeProto:
+    return helper.make_node(op, [f"in{index}" for index in range(len(dims))], ["out"], **attributes)
+
+
+@pytest.mark.parametrize(
+    ("node", "terms"),
+    [
+        (("MatMul", ((2, 768), (768, 8)), {}), 768),
+        (("MatMul", (None, (768, 8)), {}), 768),
+        (("MatMul", ((2, None), (None, 8)), {}), UNKNOWN),
+        (("MatMul", ((5,), (5,)), {}), 5),
+        (("Gemm", (None, (8, 300)), {"transB": 1}), 300),
+        (("Gemm", (None, (300, 8)), {}), 300),
+        (("Conv", (None, (32, 16, 3, 3)), {}), 144),
+        (("ConvTranspose", (None, (16, 8, 4, 4)), {"strides": [2, 2]}), 64),
+        (("Einsum", ((2, 3, 4), (2, 4, 5)), {"equation": "bij,bjk->bik"}), 4),
+        (("LSTM", (None, (1, 40, 10), (1, 40, 12)), {}), 22),
+        (("Softmax", ((4, 64),), {}), 64 / LANES),
+        (("LayerNormalization", (None, (768,)), {}), 768 / LANES),
+        (("GlobalAveragePool", ((1, 8, 7, 7),), {}), 49 / LANES),
+        (("AveragePool", (None,), {"kernel_shape": [3, 3]}), 9 / LANES),
+        (("ReduceMean", ((2, 3, 16),), {"axes": [1, 2]}), 48 / LANES),
+        (("Relu", ((2, 3),), {}), 0),
+    ],
+)
+def test_terms(node: NODE, terms: float) -> None:
+    _, dims, _ = node
+    assert terms_of(a_node(*node), dims) == terms
+
+
+@pytest.mark.parametrize("dims", [(), (None,), ((2,),), ((), ())])
+@pytest.mark.parametrize("op", ["MatMul", "Conv", "Gemm", "Einsum", "Softmax", "GRU", "LayerNormalization"])
+def test_broken_nodes_do_no_harm(op: str, dims: tuple[Dims, ...]) -> None:
+    assert terms_of(a_node(op, dims, {}), dims) > 0
+
+
+@pytest.mark.parametrize(
+    ("node", "size"),
+    [
+        (("Tanh", ((2, None),), {}), (2, None)),
+        (("Add", ((8,), (2, 3, 8)), {}), (2, 3, 8)),
+        (("Transpose", ((2, 3, 4),), {}), (4, 3, 2)),
+        (("Transpose", ((2, 3, 4),), {"perm": [1, 0, 2]}), (3, 2, 4)),
+        (("Transpose", ((2, 3, 4),), {"perm": [1, 0, 9]}), None),
+        (("MatMul", ((2, 3, 4), (4, 5)), {}), (2, 3, 5)),
+        (("MatMul", ((), ()), {}), None),
+        (("Reshape", ((2, 3), (1,)), {}), None),
+        (("Add", (None, (2,)), {}), None),
+        (("Constant", (), {}), None),
+    ],
+)
+def test_sizes(node: NODE, size: Dims) -> None:
+    _, dims, _ = node
+    assert size_of(a_node(*node), dims) == size
+
+
+@pytest.mark.parametrize(
+    ("numbers", "whole"),
+    [
+        (np.array([1.0, 0.0, -256.0], np.float32), True),
+        (np.array(0.5, np.float32), False),
+        (np.array(257.0, np.float32), False),
+        (np.array([np.inf], np.float32), False),
+        (np.array([np.nan], np.float32), False),
+        (np.zeros(65, np.float32), False),
+        (np.array([1], np.int64), False),
+    ],
+)
+def test_whole_numbers(numbers: np.ndarray[Any, Any], *, whole: bool) -> None:
+    assert is_whole(numpy_helper.from_array(numbers, "w")) is whole
+
+
+def test_tables_name_operators_of_onnx() -> None:
+    known = {schema.name for schema in onnx.defs.get_all_schemas_with_history()}
+    contributed = {
+        "GroupQueryAttention",
+        "MultiHeadAttention",
+        "SimplifiedLayerNormalization",
+        "SkipLayerNormalization",
+        "SkipSimplifiedLayerNormalization",
+    }
+    named = EXACT | DISCONTINUOUS | INSIDE | EVEN | CLOSED | RANDOM | CONTROL_INPUTS.keys()
+    # Operators of onnx 1.23; an older one lacks the newest.
+    assert len(named - known - contributed) <= 5
+    assert not EXACT & (EVEN | INSIDE)

@@ -1,0 +1,269 @@
+"""Models with noise: where it goes, where it must not, and what the CPU EP makes of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from harness.core.spread import NamedValues, Spread, noise_of, spread_of
+from harness.core.value import Array, Tensor, tensor
+from harness.corpus.case import Case, load_case
+from harness.corpus.noise.drawing import AMPLITUDE
+from harness.corpus.noisy import JUMPING, MODEL, SAMPLES, SMOOTH, amplitudes_of, noisy_case, noisy_entry
+from harness.corpus.scenario import Inapplicable
+from harness.corpus.suites import open_folder
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+Write = Callable[..., Path]
+MLP = """
+agraph (float[4,64] x) => (float[4,8] y)
+{ m = MatMul(x, w) r = Relu(m) t = Tanh(r) y = MatMul(t, v) }
+"""
+
+
+def a_case(folder: Path) -> Case:
+    return load_case(open_folder(folder), "one.onnx", {})
+
+
+def saved(write_model: Write, graph: str, opset: int = 17, **weights: Array) -> Path:
+    """A model in ONNX's text form with these weights."""
+    path: Path = write_model(graph=graph)
+    model = onnx.load(path)
+    model.opset_import[0].version = opset
+    for name, numbers in weights.items():
+        model.graph.initializer.append(numpy_helper.from_array(numbers, name))
+    onnx.save(model, path)
+    return path
+
+
+def case_of(write_model: Write, graph: str, opset: int = 17, **weights: Array) -> Case:
+    return a_case(saved(write_model, graph, opset, **weights).parent)
+
+
+def made(case: Case, precision: str = "float32") -> tuple[Case, onnx.ModelProto]:
+    noisy = noisy_case(case, precision)
+    assert isinstance(noisy, Case)
+    return noisy, onnx.load(noisy.model_path, load_external_data=False)
+
+
+def sites(model: onnx.ModelProto) -> list[str]:
+    """Operators whose results get noise, and ``Op:operand`` where an operand does."""
+    makers = {name: node.op_type for node in model.graph.node for name in node.output}
+    readers = {name: node for node in model.graph.node for name in node.input}
+    found = []
+    for node in model.graph.node:
+        if node.op_type == "Add" and node.input[1].endswith(".noise"):
+            operand = ".operand." in node.output[0]
+            op = readers[node.output[0]].op_type if operand else makers[node.input[0]]
+            found.append(f"{op}:operand" if operand else op)
+    return found
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def normal(*shape: int) -> Array:
+    return rng().standard_normal(shape).astype(np.float32)
+
+
+def test_what_rounds_gets_noise_and_what_copies_does_not(write_model: Write) -> None:
+    _, model = made(case_of(write_model, MLP, w=normal(64, 32), v=normal(32, 8)))
+    assert sites(model) == ["MatMul:operand", "MatMul", "Tanh", "MatMul:operand", "MatMul"]
+
+
+def test_samples_of_a_smooth_model(write_model: Write) -> None:
+    case = case_of(write_model, MLP, w=normal(64, 32), v=normal(32, 8))
+    noisy, _ = made(case)
+    assert amplitudes_of(noisy) == (0.0, *(SMOOTH[0],) * SAMPLES)
+    assert noisy.ports[-1].name == AMPLITUDE
+    assert noisy.outputs == case.outputs
+    assert noisy.digest != case.digest
+    assert noisy.digest != made(case, "float16")[0].digest
+    assert noisy_entry(case, "float32") == noisy.model_path.parent
+
+
+def test_samples_of_a_model_with_jumps(write_model: Write) -> None:
+    graph = "agraph (float[N] x) => (float[N] y) { e = Exp(x) y = Round(e) }"
+    noisy, _ = made(case_of(write_model, graph))
+    assert amplitudes_of(noisy) == (0.0, *(level for level in JUMPING for _ in range(SAMPLES)))
+
+
+def test_a_model_of_exact_operators_runs_once_without_noise(write_model: Write) -> None:
+    noisy, model = made(case_of(write_model, "agraph (float[N] x) => (float[N] y) { y = Relu(x) }"))
+    assert sites(model) == []
+    assert amplitudes_of(noisy) == (0.0,)
+
+
+def test_constants_carry_noise_only_where_there_is_nothing_else(write_model: Write) -> None:
+    graph = "agraph (float[4] x) => (float[4] y) { e = Exp(w) y = Add(x, e) }"
+    assert sites(made(case_of(write_model, graph, w=normal(4)))[1]) == ["Add"]
+    alone = "agraph () => (float[4] y) { y = Exp(w) }"
+    assert "Exp" in sites(made(case_of(write_model, alone, w=normal(4)))[1])
+
+
+def test_what_sizes_come_from_stays_exact(write_model: Write) -> None:
+    graph = """
+    agraph (float[2,6] x, float[1] share) => (float[N,3] y) <float[1] six = {6.0}>
+    { c = Mul(share, six) i = Cast<to = 7>(c) three = Constant<value_ints = [3]>()
+      s = Concat<axis = 0>(i, three) e = Exp(x) y = Reshape(e, s) }
+    """
+    assert sites(made(case_of(write_model, graph))[1]) == ["Exp:operand", "Exp"]
+
+
+def test_whole_numbers_stay_exact(write_model: Write) -> None:
+    graph = """
+    agraph (int64[4] mask, float[4] x) => (float[4] y) <float one = {1.0}, float least = {-3.4028235e38}>
+    { f = Cast<to = 1>(mask) n = Sub(one, f) p = Mul(n, least) y = Add(x, p) }
+    """
+    assert sites(made(case_of(write_model, graph))[1]) == ["Mul", "Add"]
+
+
+def test_bodies_carry_noise_too(write_model: Write) -> None:
+    graph = """
+    agraph (float[4] x, bool c) => (float[4] y) {
+      y = If(c) <then_branch = t () => (float[4] a) { a = Exp(x) },
+                 else_branch = e () => (float[4] b) { b = Neg(x) }>
+    }
+    """
+    _, model = made(case_of(write_model, graph))
+    body = next(one.g for one in model.graph.node[0].attribute if one.name == "then_branch")
+    assert [node.op_type for node in body.node].count("RandomUniformLike") == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ("agraph (float[N] x) => (float[N] y) { y = RandomUniformLike(x) }", "random numbers"),
+        ("opset 6", "opset before 7"),
+        ("functions", "functions of its own"),
+    ],
+)
+def test_models_without_noise(write_model: Write, model: str, why: str) -> None:
+    path: Path = write_model(graph=model if "=>" in model else MLP)
+    proto = onnx.load(path)
+    if model == "opset 6":
+        proto.opset_import[0].version = 6
+    elif model == "functions":
+        imports = [helper.make_opsetid("", 17)]
+        node = helper.make_node("Exp", ["a"], ["b"])
+        proto.functions.append(helper.make_function("own", "Twice", ["a"], ["b"], [node], imports))
+    onnx.save(proto, path)
+    found = noisy_case(a_case(path.parent), "float32")
+    assert isinstance(found, Inapplicable)
+    assert why in found.reason
+    assert noisy_case(a_case(path.parent), "float32") == found
+
+
+@pytest.mark.real_ep
+def test_external_data_lies_beside_the_model(write_model: Write) -> None:
+    path = saved(write_model, MLP, w=normal(64, 32), v=normal(32, 8))
+    model = onnx.load(path)
+    onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    case = a_case(path.parent)
+    noisy, _ = made(case)
+    assert [file.name for file in noisy.external] == ["weights.bin"]
+    assert noisy.external[0].read_bytes() == path.with_name("weights.bin").read_bytes()
+    assert np.allclose(values(run(noisy)[0]), values(run(case)[0]), rtol=0, atol=1e-3)
+
+
+def run(case: Case, model: onnx.ModelProto | None = None) -> list[NamedValues]:
+    """The outputs of every data set on the CPU EP of this environment."""
+    ort: Any = pytest.importorskip("onnxruntime")
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    source = str(case.model_path) if model is None else model.SerializeToString()
+    session = ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    found: list[NamedValues] = []
+    for data_set in case.data_sets:
+        feeds = {name: value.array for name, value in data_set.inputs if isinstance(value, Tensor)}
+        found.append(tuple(zip(case.outputs, map(tensor, session.run(None, feeds)), strict=True)))
+    return found
+
+
+def spread_at(case: Case, precision: str) -> tuple[NamedValues, Spread]:
+    golden = run(case)
+    noisy, _ = made(case, precision)
+    return golden[0], spread_of(golden, run(noisy), amplitudes_of(noisy), precision)
+
+
+@pytest.mark.real_ep
+@pytest.mark.parametrize("opset", [10, 17, 22])
+def test_float64_lies_one_noise_away(write_model: Write, opset: int) -> None:
+    weights = [normal(64, 32), normal(32, 8)]
+    case = case_of(write_model, MLP, opset, w=weights[0], v=weights[1])
+    golden, spread = spread_at(case, "float32")
+    hidden = np.tanh(np.maximum(values(case.data_sets[0].inputs).astype(np.float64) @ weights[0], 0))
+    rms, largest = noise_of(tensor(values(golden)), tensor(hidden @ weights[1]), spread.outputs[0]["y"])
+    assert 0.1 < rms < 2
+    assert largest < 8
+
+
+@pytest.mark.real_ep
+@pytest.mark.parametrize(("precision", "to"), [("float16", 10), ("bfloat16", 16)])
+def test_a_model_that_rounds_every_result_lies_one_noise_away(
+    write_model: Write, precision: str, to: int
+) -> None:
+    case = case_of(write_model, MLP, w=normal(64, 32), v=normal(32, 8))
+    golden, spread = spread_at(case, precision)
+    rounded = run(case, rounding(onnx.load(case.model_path), to))[0]
+    rms, largest = noise_of(tensor(values(golden)), tensor(values(rounded)), spread.outputs[0]["y"])
+    assert 0.2 < rms < 2
+    assert largest < 12
+
+
+def rounding(model: onnx.ModelProto, to: int) -> onnx.ModelProto:
+    """The model with inputs, weights and every result rounded to a narrower type."""
+    names = [port.name for port in model.graph.input] + [weight.name for weight in model.graph.initializer]
+    renamed = {name: f"{name}.rounded" for name in names}
+    nodes = [cast for name in names for cast in casts(name, renamed[name], to)]
+    for node in model.graph.node:
+        for index, name in enumerate(node.input):
+            node.input[index] = renamed.get(name, name)
+        result = node.output[0]
+        node.output[0] = f"{result}.exact"
+        nodes += [node, *casts(node.output[0], result, to)]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return model
+
+
+def casts(source: str, result: str, to: int) -> list[onnx.NodeProto]:
+    narrow = f"{result}.narrow"
+    there = helper.make_node("Cast", [source], [narrow], to=to)
+    return [there, helper.make_node("Cast", [narrow], [result], to=TensorProto.FLOAT)]
+
+
+@pytest.mark.real_ep
+def test_masks_of_infinity_stay_what_they_are(write_model: Write) -> None:
+    graph = """
+    agraph (float[4,4] x, bool[4,4] keep) => (float[4,4] y)
+    { m = Where(keep, x, least) e = Exp(x) y = Add(m, e) }
+    """
+    case = case_of(write_model, graph, least=np.array(-np.inf, np.float32))
+    noisy, _ = made(case)
+    golden, *samples = run(noisy)
+    assert (mask := np.isinf(values(golden))).any()
+    assert not mask.all()
+    for sample in samples:
+        assert (np.isinf(values(sample)) == mask).all()
+        assert not np.isnan(values(sample)).any()
+
+
+def values(outputs: NamedValues) -> Array:
+    value = outputs[0][1]
+    assert isinstance(value, Tensor)
+    return value.array
+
+
+def test_the_model_is_written_once(write_model: Write) -> None:
+    case = case_of(write_model, MLP, w=normal(64, 32), v=normal(32, 8))
+    path = made(case)[0].model_path
+    assert path.name == MODEL
+    before = path.stat().st_mtime_ns
+    assert made(case)[0].model_path.stat().st_mtime_ns == before

@@ -1,0 +1,104 @@
+"""Spreads beside their goldens: what goes in comes out, and goes when the golden goes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harness.golden.spreads
+from harness.core.spread import Floats, Spread
+from harness.core.value import tensor
+from harness.corpus.case import Case
+from harness.corpus.port import ValueType
+from harness.golden.golden import Golden
+from harness.golden.kept import prune_goldens
+from harness.golden.spreads import load_spread, save_spread
+from harness.golden.store import GoldenStore
+from tests.golden.conftest import a_case
+
+AMPLITUDES = (0.0, 16.0, 16.0)
+
+
+@pytest.fixture
+def model() -> Case:
+    return a_case((ValueType(kind="tensor"),))
+
+
+@pytest.fixture
+def entry(tmp_path: Path, model: Case) -> Path:
+    """The folder of a golden."""
+    store = GoldenStore({"onnxruntime": "1.31.1"}, tmp_path)
+    store.save(model, Golden(status="ok", outputs=((("out/0", tensor(np.ones(3, np.float32))),),)))
+    return store.entry(model)
+
+
+def spread() -> Spread:
+    arrays: tuple[dict[str, Floats], ...] = (
+        {"out/0": np.array([1e-7, 2e-7, 3e-300]), "out/1[0]": np.full((2, 0), 1.0)},
+        {"out/0": np.array(0.5)},
+    )
+    return Spread(precision="float32", outputs=arrays)
+
+
+def test_a_spread_comes_back(entry: Path) -> None:
+    save_spread(entry, spread(), AMPLITUDES)
+    found = load_spread(entry, "float32")
+    assert found is not None
+    assert found.precision == "float32"
+    for left, right in zip(found.outputs, spread().outputs, strict=True):
+        assert left.keys() == right.keys()
+        for leaf, array in right.items():
+            assert left[leaf].shape == array.shape
+            assert (left[leaf] == array).all()
+    assert load_spread(entry, "float16") is None
+
+
+def test_its_parameters_stand_beside_it(entry: Path) -> None:
+    save_spread(entry, spread(), AMPLITUDES)
+    text = (entry / "spread_float32" / "spread.json").read_text(encoding="utf-8")
+    assert '"amplitudes": [\n    16.0\n  ]' in text
+
+
+def test_one_that_is_there_stays(entry: Path) -> None:
+    save_spread(entry, spread(), AMPLITUDES)
+    save_spread(entry, Spread(precision="float32", outputs=()), AMPLITUDES)
+    found = load_spread(entry, "float32")
+    assert found is not None
+    assert len(found.outputs) == 2
+
+
+@pytest.mark.parametrize("damage", ["torn", "zero", "nan", "infinite", "gone", "manifest", "pickle"])
+def test_a_damaged_spread_counts_as_none(entry: Path, damage: str) -> None:
+    save_spread(entry, spread(), AMPLITUDES)
+    home = entry / "spread_float32"
+    file = home / "test_data_set_0-output_0.npy"
+    if damage == "torn":
+        file.write_bytes(file.read_bytes()[:-1])
+    elif damage == "gone":
+        file.unlink()
+    elif damage == "manifest":
+        (home / "spread.json").write_text("{", encoding="utf-8")
+    elif damage == "pickle":
+        np.save(file, np.array([object()]), allow_pickle=True)
+    else:
+        np.save(file, np.array([{"zero": 0.0, "nan": np.nan, "infinite": np.inf}[damage], 1.0, 1.0]))
+    assert load_spread(entry, "float32") is None
+    save_spread(entry, spread(), AMPLITUDES)
+    assert load_spread(entry, "float32") is not None
+
+
+def test_another_method_makes_it_anew(entry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_spread(entry, spread(), AMPLITUDES)
+    monkeypatch.setattr(harness.golden.spreads, "_CURRENT", (0, 0, 0))
+    assert load_spread(entry, "float32") is None
+
+
+def test_no_spread_without_a_golden(tmp_path: Path) -> None:
+    save_spread(tmp_path / "nothing", spread(), AMPLITUDES)
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_it_goes_with_its_golden(entry: Path, tmp_path: Path) -> None:
+    save_spread(entry, spread(), AMPLITUDES)
+    assert len(list(prune_goldens(older_than_s=-3600, root=tmp_path))) == 1
+    assert load_spread(entry, "float32") is None
