@@ -93,8 +93,8 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         precision: Whose rounding makes it.
         outputs: For each data set: leaf, named as ``harness.core.value.leaves`` names it -> spread, an array
-            of float64 of the leaf's shape, in the unit of the output. Leaves without one are not floats, or
-            changed their shape under noise.
+            of float64 of the leaf's shape, in the unit of the output. Leaves without one are not floats,
+            changed their shape under noise, or come out otherwise without it.
     """
 
     precision: str
@@ -226,8 +226,16 @@ def _of_data_set(
             for amplitude, one in zip(amplitudes, values, strict=True)
             if one is not None and amplitude
         ]
-        found[name] = _of_leaf(right, widen(quiet[name].array, quiet[name].dtype), noisy)
+        spread = _of_leaf(right, widen(quiet[name].array, quiet[name].dtype), noisy)
+        if _is_same(right, quiet[name], spread):
+            found[name] = spread
     return found
+
+
+def _is_same(golden: Tensor, quiet: Tensor, spread: Floats) -> bool:
+    """Whether the model with noise computes what the model does while the noise is off; else it tells nothing."""
+    rms, largest = noise_of(golden, quiet, spread)
+    return rms <= rms_limit(DEFAULT_LIMITS, golden.array.size) and largest <= DEFAULT_LIMITS.max
 
 
 @np.errstate(all="ignore")

@@ -16,7 +16,7 @@ from harness.corpus import noisy
 from harness.corpus.cache import fill_once
 from harness.golden.store import read_manifest
 
-FORMAT = 3
+FORMAT = 4
 """Rises when spreads are computed or kept in another way."""
 
 

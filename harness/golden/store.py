@@ -26,7 +26,7 @@ from harness.corpus.protos import decode, encode
 from harness.corpus.shelf import LARGEST, open_shelf
 from harness.golden.golden import Golden, NamedValues
 
-FORMAT = 2
+FORMAT = 3
 """Rises when entries change in meaning although nothing that they depend on does."""
 
 

@@ -152,6 +152,13 @@ def test_only_floats_that_keep_their_shape_have_a_spread() -> None:
     assert list(spread_of([golden], samples, (0.0, 16.0), "float32").outputs[0]) == ["list[0]"]
 
 
+def test_a_model_that_computes_something_else_without_noise_tells_nothing() -> None:
+    golden = np.ones(100)
+    samples = drawn(golden, 1e-6, (16.0,))
+    samples[0] = named(golden + 1e-4)
+    assert spread_of([named(golden)], samples, amplitudes(16.0), "float32").outputs == ({},)
+
+
 def test_figures_are_finite_whatever_the_error() -> None:
     golden, actual = np.array([1e300, 1.0]), np.array([-1e300, 1.0])
     assert all(np.isfinite(noise_of(tensor(golden), tensor(actual), np.full(2, 1e-300))))
