@@ -38,6 +38,7 @@ def page(results: Results) -> str:
         equal=sum(model.equal for model in results.models),
         ways=_ways(rows),
         doubtful=_doubtful(rows),
+        missed=_missed(full),
         kind_count=len({row.fault for row in full if row.fault}),
         kinds=_kinds(full),
         unseen=_table(("fault", "sites"), _unseen(results)),
@@ -94,11 +95,28 @@ def _ways(rows: Sequence[Row]) -> str:
         if healthy(row) and row.ratios is not None:
             ways[row.precision, row.way].append(row)
     lines = []
-    for (precision, way), results in ways.items():
+    order = (FULL, *REDUCED)
+    for (precision, way), results in sorted(ways.items(), key=lambda item: order.index(item[0][0])):
         rms, largest = ([row.ratios[part] for row in results if row.ratios] for part in (0, 1))
         figures = (f"{statistics.median(rms):.2f}", f"{max(rms):.2f}", f"{max(largest):.1f}")
         lines.append((precision, way, str(len(results)), *figures))
     return _table(("precision", "way", "results", "median rms", "largest rms", "largest element"), lines)
+
+
+def _missed(rows: Sequence[Row]) -> str:
+    """Visible faults that the calibrated tolerance passes."""
+    lines = [
+        (
+            row.model,
+            row.fault or "",
+            row.way,
+            f"{row.effect or 0:.0f} x",
+            *map("{:.1f}".format, row.ratios or ()),
+        )
+        for row in rows
+        if visible(row) and CALIBRATED not in row.failed
+    ]
+    return _table(("model", "fault", "node", "effect", "rms", "largest element"), lines)
 
 
 def _doubtful(rows: Sequence[Row]) -> str:

@@ -233,7 +233,7 @@ def _of_data_set(
 
 
 def _is_same(golden: Tensor, quiet: Tensor, spread: Floats) -> bool:
-    """Whether the model with noise computes what the model does while the noise is off; else it tells nothing."""
+    """Whether the model with noise, that being off, computes what the model itself does."""
     rms, largest = noise_of(golden, quiet, spread)
     return rms <= rms_limit(DEFAULT_LIMITS, golden.array.size) and largest <= DEFAULT_LIMITS.max
 

@@ -25,15 +25,14 @@ if TYPE_CHECKING:
     from harness.engine.device import Slot
     from harness.engine.lane import Lane
 
-REFILL_AT = 16
-"""Tasks in hand at which a worker gets more: one is at work, and the harness has time while the others wait.
+REFILL_AT = 12
+"""Tasks in hand at which a worker gets more: the harness has time while they wait."""
 
-ONNX's operator tests on the CPU provider and two cores: 3.4 s with 4, 3.1 s with 8, 2.9 s with 16."""
-
-IN_HAND = 24
+IN_HAND = 16
 """Tasks that a worker holds at most. It gets several at a time, for each time wakes a thread on either side.
 
-What is in hand is run before a process that leaks is replaced, so that more has its price, too."""
+ONNX's operator tests on the CPU provider and two cores: 3.4 s with 4, 3.1 s with 8, 2.9 s with 16. What is in
+hand is run before a process that leaks is replaced, so that more has its price, too."""
 
 BYTES_IN_HAND = 64 << 20
 """Bytes of inputs from which on a worker gets no further task, for they lie in memory until their turn."""
