@@ -26,7 +26,6 @@ from harness.engine.events import Answered, Event, Finished, Warned
 from harness.engine.judge import (
     Judgement,
     judge_untried,
-    record_of,
     with_shapes,
 )
 from harness.engine.outcome import Ending, Made, Outcome, Raised, Ran, Rejected, Unavailable
@@ -36,6 +35,7 @@ from harness.engine.question import (
     NOISE,
     Question,
 )
+from harness.engine.recorded import record_of
 from harness.engine.references import References
 from harness.engine.scales import Scales
 from harness.engine.worker import Task

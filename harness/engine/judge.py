@@ -5,26 +5,21 @@ Pure: what the target did, what the CPU provider did, and the tolerance come in;
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
 from harness.core import wording
-from harness.core.cell import Cell
 from harness.core.compare import Comparison
 from harness.core.errors import one_line
 from harness.core.latency import Latency
 from harness.core.nature import Nature
 from harness.core.placed import placed
 from harness.core.record import (
-    SCHEMA,
     Adjudication,
-    ModelContent,
     OptionEffect,
     OutputMetrics,
     Placement,
-    ProcessState,
-    Record,
     Repeats,
 )
 from harness.core.repeats import several_results
@@ -32,7 +27,6 @@ from harness.core.scenario import Facts
 from harness.core.spread import Spread
 from harness.core.verdict import Family, Phase, Verdict
 from harness.corpus.case import Case
-from harness.corpus.port import ValueType
 from harness.corpus.revealed import hidden
 from harness.engine.compare_precision import compare_precision
 from harness.engine.compare_sets import compare_sets, noise_rule, with_told_noise
@@ -54,7 +48,6 @@ from harness.engine.outcome import (
 from harness.engine.rule import Rule, ToleranceFor
 from harness.engine.witnesses import Hearing, hear
 from harness.golden.golden import Golden
-from harness.plan.plan import Plan, is_expected
 
 WRONG_VALUES = frozenset(
     {Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH, Verdict.NAN_MISMATCH, Verdict.MISMATCH}
@@ -372,68 +365,3 @@ def _wrong(outcome: Ran, compared: Comparison, again: Comparison | None) -> tupl
 def _only_drawn(again: Comparison) -> bool:
     """Whether all that is wrong are numbers drawn by lot, which are others each time, and no less wrong."""
     return all(row.details and row.details.distribution for row in again.outputs if row.mismatched)
-
-
-def record_of(
-    plan: Plan,
-    cell: Cell,
-    judgement: Judgement,
-    *,
-    started: str,
-    attempt: int,
-    process: ProcessState | None = None,
-    case: Case | None = None,
-) -> Record:
-    """Complete a judgement to a record: whose it is, and whether the matrix expects it."""
-    expectation = plan.expectation(cell)
-    family = judgement.verdict.family
-    expected = is_expected(expectation, judgement.verdict)
-    reason = judgement.reason
-    if expectation is not None and not expected:
-        wanted = " or ".join(expectation.verdicts)
-        reason = one_line(f"expected {wanted} ({expectation.reason}); got: {reason or family}")
-    return Record(
-        schema=SCHEMA,
-        cell=cell.id,
-        suite=cell.suite,
-        model=cell.model,
-        target=cell.target,
-        provider=plan.target(cell.target).provider[0],
-        axes=dict(cell.axes),
-        verdict=judgement.verdict,
-        family=family,
-        expected=expected,
-        phase=judgement.phase,
-        cause=judgement.cause,
-        reason=reason,
-        placement=judgement.placement,
-        outputs=judgement.outputs,
-        again=judgement.again,
-        golden=judgement.golden,
-        timings_ms=judgement.timings_ms,
-        effect=judgement.effect,
-        latency=judgement.latency,
-        scenario=judgement.scenario,
-        repeats=judgement.repeats,
-        no_spread=judgement.no_spread,
-        adjudication=judgement.adjudication,
-        started=started,
-        attempt=attempt,
-        process=process,
-        content=None if case is None else _content(case),
-    )
-
-
-def _content(case: Case) -> ModelContent:
-    return ModelContent(
-        opsets=case.facts.opsets,
-        ops=case.facts.op_types,
-        types=tuple(sorted({dtype for port in case.ports for dtype in _dtypes(port.type)})),
-    )
-
-
-def _dtypes(declared: ValueType | None) -> Iterator[str]:
-    while declared is not None:
-        if declared.dtype:
-            yield declared.dtype
-        declared = declared.item

@@ -19,7 +19,7 @@ from harness.corpus.origins import Origins
 from harness.corpus.port import Port, ValueType
 from harness.engine.answer import golden_of
 from harness.engine.evidence import Evidence
-from harness.engine.judge import Judgement, judge, record_of
+from harness.engine.judge import Judgement, judge
 from harness.engine.outcome import (
     Died,
     Hung,
@@ -31,6 +31,7 @@ from harness.engine.outcome import (
     Unavailable,
     Unfeedable,
 )
+from harness.engine.recorded import record_of
 from harness.engine.rule import Rule, rule_of
 from harness.golden.golden import Golden
 from harness.plan.expand import expand
