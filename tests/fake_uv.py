@@ -21,9 +21,14 @@ def main(log: str, command: str, *arguments: str) -> int:
     with Path(log).open("a", encoding="utf-8") as file:
         file.write(f"{' '.join([command, *arguments])}\n")
     if command == "venv":
-        python = Path(arguments[-1], "bin", "python")
-        python.parent.mkdir(parents=True)
-        python.symlink_to(sys.executable)
+        venv, own = Path(arguments[-1]), Path(sys.executable)
+        (venv / "bin").mkdir(parents=True)
+        (venv / "bin" / "python").symlink_to(own)
+        # It finds what the tests' own environment has, numpy above all; the base interpreter may have nothing.
+        (venv / "pyvenv.cfg").write_text(f"home = {own.resolve().parent}\n", encoding="utf-8")
+        packages = Path("lib", f"python{sys.version_info[0]}.{sys.version_info[1]}", "site-packages")
+        (venv / packages).mkdir(parents=True)
+        (venv / packages / "tests.pth").write_text(f"{own.parents[1] / packages}\n", encoding="utf-8")
     elif arguments[0] == "freeze":
         sys.stdout.write("onnxruntime==1.0\nnumpy==2.0\n")
     else:

@@ -397,8 +397,8 @@ def test_the_drawer_shows_everything_recorded_as_text(browser: Browser, site: Pa
     assert {"noise rms", "noise max", "noise like"} <= set(browser.value(heads))
     assert f"--model onnx-node/{model}" in text
     # The address leads to the open cell, and forgets it when it is closed.
+    browser.until("location.href.includes('cell=onnx-node')")
     address = browser.value("location.href")
-    assert "cell=onnx-node" in address
     browser.press("Escape")
     browser.until("!location.hash")
     browser.open(address)
