@@ -24,7 +24,7 @@ def main(log: str, command: str, *arguments: str) -> int:
         venv, own = Path(arguments[-1]), Path(sys.executable)
         (venv / "bin").mkdir(parents=True)
         (venv / "bin" / "python").symlink_to(own)
-        # It finds what the tests' own environment has, numpy above all; the base interpreter may have nothing.
+        # It finds what the tests' own environment has, numpy above all; the base interpreter may lack it.
         (venv / "pyvenv.cfg").write_text(f"home = {own.resolve().parent}\n", encoding="utf-8")
         packages = Path("lib", f"python{sys.version_info[0]}.{sys.version_info[1]}", "site-packages")
         (venv / packages).mkdir(parents=True)
