@@ -1,6 +1,6 @@
 """The same model computed in another way, as other execution providers do: none of this is a fault."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -24,21 +24,26 @@ def _inner(net: Net, node: onnx.NodeProto) -> int:
     return net.values[left].shape[-1] if fits and net.values[right].ndim > 1 < net.values[left].ndim else 0
 
 
+def partial_products(net: Net, site: Site, node: onnx.NodeProto, count: int) -> Iterator[str]:
+    """The matrix product of a node as so many products, which add up to it, each over a part of the sums."""
+    edges = np.linspace(0, net.values[node.input[0]].shape[-1], count + 1).astype(int)
+    for start, stop in pairwise(edges.tolist()):
+        at = [net.constant([edge], np.int64) for edge in (start, stop)]
+        factors = [
+            site.op("Slice", name, *at, net.constant([axis], np.int64))
+            for name, axis in zip(node.input, (-1, -2), strict=True)
+        ]
+        yield site.op("MatMul", *factors)
+
+
 def split_sums(net: Net, node: onnx.NodeProto) -> None:
     """Matrix products as four partial sums, as kernels with split K."""
     inner = _inner(net, node)
     if inner < PARTS:
         return
     site = net.before(node)
-    edges = np.linspace(0, inner, PARTS + 1).astype(int)
     total = ""
-    for start, stop in pairwise(edges.tolist()):
-        at = [net.constant([edge], np.int64) for edge in (start, stop)]
-        parts = [
-            site.op("Slice", name, *at, net.constant([axis], np.int64))
-            for name, axis in zip(node.input, (-1, -2), strict=True)
-        ]
-        part = site.op("MatMul", *parts)
+    for part in partial_products(net, site, node, PARTS):
         total = site.op("Add", total, part) if total else part
     site.replace(total)
 

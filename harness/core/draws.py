@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.core.metrics import widen
+from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.core.value import Array, Tensor
 
 FALSE_ALARM = 1e-7
@@ -249,6 +250,4 @@ def _departure(count: int, alarm: float = FALSE_ALARM) -> float:
 
 
 def _roundoff(dtype: str) -> float:
-    return {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}.get(
-        dtype, 0.0
-    )
+    return UNIT_ROUNDOFF.get(dtype, 0.0)

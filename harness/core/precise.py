@@ -29,7 +29,7 @@ from harness.core.distances import Distances, distances
 from harness.core.draws import Draw
 from harness.core.nature import Nature
 from harness.core.record import PrecisionError
-from harness.core.tolerance import EXACT, FLOORS, Tolerance
+from harness.core.tolerance import EXACT, FLOORS, UNIT_ROUNDOFF, Tolerance
 from harness.core.value import Tensor, Value, leaves
 from harness.core.verdict import Verdict
 
@@ -52,17 +52,6 @@ FAR = 16.0
 LOST = 0.5
 """Relative error from which on an answer is lost."""
 
-ROUNDOFF: dict[str, float] = {
-    "float32": 2.0**-24,
-    "float16": 2.0**-11,
-    "bfloat16": 2.0**-8,
-    "float8": 2.0**-4,
-}
-"""Computing precision -> relative error of one rounding.
-
-Integers stand with the float whose rounding is as coarse: see ``harness.core.tolerance.FLOORS``.
-"""
-
 
 def judge_precision(
     golden: Seq[tuple[str, Value]],
@@ -79,7 +68,7 @@ def judge_precision(
         own: What it makes of the converted one; None where it has no kernels for that.
         actual: What the EP made of the converted one.
         tolerance_for: Element type of an output -> tolerance at the precision.
-        precision: What computes: a key of ``ROUNDOFF``, usually from ``computing_precision``.
+        precision: What computes: a key of ``UNIT_ROUNDOFF``, usually from ``computing_precision``.
         natures: Of outputs that are more than numbers, by name; what is drawn by lot is judged as such.
 
     Returns:
@@ -109,7 +98,7 @@ def explains(error: PrecisionError, computes: str) -> bool:
         computes: What the model was converted to compute in: a key of ``FLOORS``.
     """
     cpu_error = error.cpu_error or 0.0
-    explained = FAR * max(ROUNDOFF[FLOORS[computes]], 0.0 if cpu_error > LOST else cpu_error)
+    explained = FAR * max(UNIT_ROUNDOFF[FLOORS[computes]], 0.0 if cpu_error > LOST else cpu_error)
     return error.error <= min(LOST, explained)
 
 
@@ -118,7 +107,7 @@ class _Judge:
 
     def __init__(self, tolerance_for: ToleranceFor, precision: str) -> None:
         self.tolerance_for = tolerance_for
-        self.roundoff = ROUNDOFF[precision]
+        self.roundoff = UNIT_ROUNDOFF[precision]
         self.limit = LIMITS[precision]
 
     def output(self, name: str, golden: Value, own: Value, actual: Value) -> Iterator[Comparison]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.core.metrics import BLOCK, widen
+from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.core.value import Array, Tensor, Value, leaves
 
 Floats = NDArray[np.float64]
@@ -43,9 +44,6 @@ def rms_limit(limits: NoiseLimits, elements: int) -> float:
     return limits.rms * (1 + 1 / math.sqrt(max(1, elements)))
 
 
-FLOATS = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
-"""Element types that have a spread -> unit roundoff."""
-
 FLOOR = 0.5
 """Least spread of an element as a part of the root mean square over its tensor.
 
@@ -60,9 +58,10 @@ two units in the last place, and none that is off by four.
 """
 
 SMALLEST = {"float64": 2.0**-126, "float32": 2.0**-126, "float16": 2.0**-14, "bfloat16": 2.0**-126}
-"""Type -> least spread of any element: smaller numbers are subnormal, and processors may flush them to zero.
+"""Element type that has a spread -> least spread of any element.
 
-Accelerators without double units compute float64 in single precision.
+Smaller numbers are subnormal, and processors may flush them to zero. Accelerators without double units compute
+float64 in single precision.
 """
 
 JUMP = 8.0
@@ -80,8 +79,11 @@ An element that has jumped may differ by as much as it did; the floor of the oth
 
 _LARGEST = float(np.finfo(np.float64).max)
 
-PRECISIONS = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
-"""What an error may behave like -> unit roundoff. TF32 rounds like float16, and int8 like bfloat16."""
+PRECISIONS = {name: UNIT_ROUNDOFF[name] for name in ("float32", "float16", "bfloat16")}
+"""Precision whose noise can be drawn, and that an error may behave like -> unit roundoff.
+
+TF32 rounds like float16, and int8 like bfloat16.
+"""
 
 BEYOND = 16.0
 """An error so many times the noise of the coarsest precision is like none of them."""
@@ -216,7 +218,7 @@ def _of_data_set(
     drawn = [dict(_leaves(sample)) for sample in samples]
     quiet = next(values for values, amplitude in zip(drawn, amplitudes, strict=True) if not amplitude)
     for name, right in _leaves(golden):
-        if right.dtype not in FLOATS:
+        if right.dtype not in SMALLEST:
             continue
         values = [one.get(name) for one in drawn]
         if any(one is None or one.array.shape != right.array.shape for one in values):
@@ -245,7 +247,7 @@ def _of_leaf(golden: Tensor, quiet: Array, noisy: list[tuple[float, Array]]) -> 
     for amplitude, one in noisy:
         moved.setdefault(amplitude, []).append(_deviation(one.reshape(-1), quiet.reshape(-1)))
     size = np.abs(np.nan_to_num(right, posinf=0.0, neginf=0.0))
-    least = np.maximum(RESOLUTION * FLOATS[golden.dtype] * size, SMALLEST[golden.dtype])
+    least = np.maximum(RESOLUTION * UNIT_ROUNDOFF[golden.dtype] * size, SMALLEST[golden.dtype])
     if not moved or not right.size:  # every operator is exact
         return _shaped(least, golden)
     levels = {level: np.sqrt(np.mean(np.square(each), axis=0)) / level for level, each in moved.items()}

@@ -41,6 +41,18 @@ in single precision. ``delivered_bits`` shows what was really computed. float8 h
 16, the ratio of the unit roundoffs (2^-4 for E4M3, 2^-8): nobody publishes any.
 """
 
+UNIT_ROUNDOFF: dict[str, float] = {
+    "float64": 2.0**-53,
+    "float32": 2.0**-24,
+    "float16": 2.0**-11,
+    "bfloat16": 2.0**-8,
+    "float8": 2.0**-4,
+}
+"""Computing precision -> largest relative error of one rounding to nearest.
+
+That is half of the distance from 1 to the next number. float8 is E4M3, the finer of its two common types.
+"""
+
 FLOORS: dict[str, str] = {
     "as_model": "float32",
     "float32": "float32",

@@ -61,7 +61,7 @@ def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
 
     Args:
         case: As it is run plainly.
-        precision: A key of ``UNIT_ROUNDOFF``: whose roundings are to be drawn.
+        precision: A key of ``PRECISIONS`` in ``harness.core.spread``: whose roundings are to be drawn.
 
     Raises:
         ModelError: The model is broken, or has gone.

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from harness.core.compare import Comparison, ToleranceFor
 from harness.core.nature import Nature
 from harness.core.precise import judge_precision
-from harness.core.value import Value
+from harness.engine.compare_sets import by_name, flat
 from harness.engine.outcome import NamedValues
 
 
@@ -24,20 +24,14 @@ def compare_precision(
         own: The same of the converted model; None where the CPU provider cannot run that.
         results: For each data set what is to be judged.
         tolerance_for: Element type of an output -> tolerance at the precision.
-        precision: What computes: a key of ``harness.core.precise.ROUNDOFF``.
+        precision: What computes: a key of ``harness.core.tolerance.UNIT_ROUNDOFF``.
         natures: For each data set those of its outputs by name.
     """
-    special = {
-        _prefix(index) + name: nature for index, one in enumerate(natures) for name, nature in one.items()
-    }
     return judge_precision(
-        _flat(golden), None if own is None else _flat(own), _flat(results), tolerance_for, precision, special
+        flat(golden),
+        None if own is None else flat(own),
+        flat(results),
+        tolerance_for,
+        precision,
+        by_name(natures),
     )
-
-
-def _flat(sets: Sequence[NamedValues]) -> list[tuple[str, Value]]:
-    return [(_prefix(index) + name, value) for index, one in enumerate(sets) for name, value in one]
-
-
-def _prefix(index: int) -> str:
-    return f"{index}/" if index else ""

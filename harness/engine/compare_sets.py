@@ -1,6 +1,7 @@
 """Compare the outputs of several data sets as one."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -11,6 +12,23 @@ from harness.core.spread import NoiseLimits, Spread
 from harness.core.tolerance import Tolerance
 from harness.core.value import Value, leaves
 from harness.engine.outcome import NamedValues
+
+T = TypeVar("T")
+
+
+def numbered(data_set: int, name: str) -> str:
+    """The name of an output among those of all data sets; in the first it stays what it is."""
+    return f"{data_set}/{name}" if data_set else name
+
+
+def flat(sets: Sequence[NamedValues]) -> list[tuple[str, Value]]:
+    """The outputs of all data sets in one list."""
+    return [(numbered(index, name), value) for index, outputs in enumerate(sets) for name, value in outputs]
+
+
+def by_name(sets: Sequence[Mapping[str, T]]) -> dict[str, T]:
+    """What is known of outputs, for all data sets in one mapping."""
+    return {numbered(index, name): known for index, one in enumerate(sets) for name, known in one.items()}
 
 
 def compare_sets(
@@ -32,19 +50,14 @@ def compare_sets(
         noise: The noise of the model, as ``noise_rule`` makes it; None where it is not known.
         only_known: Pass over results for which there is no answer.
     """
-    wanted: list[tuple[str, Value]] = []
-    found: list[tuple[str, Value]] = []
-    for index, (answer, result) in enumerate(zip(answers, results, strict=True)):
-        prefix = f"{index}/" if index else ""
-        known = {name for name, _ in answer}
-        wanted += [(prefix + name, value) for name, value in answer]
-        found += [(prefix + name, value) for name, value in result if name in known or not only_known]
-    special = {
-        (f"{index}/" if index else "") + name: nature
-        for index, of_set in enumerate(natures)
-        for name, nature in of_set.items()
-    }
-    return compare_all(wanted, found, tolerance_for, special, noise)
+    found = results
+    if only_known:
+        known = [{name for name, _ in answer} for answer in answers]
+        found = [
+            tuple((name, value) for name, value in result if name in names)
+            for result, names in zip(results, known, strict=True)
+        ]
+    return compare_all(flat(answers), flat(found), tolerance_for, by_name(natures), noise)
 
 
 def noise_rule(spread: Spread, limits: NoiseLimits | None) -> NoiseRule:
@@ -54,12 +67,7 @@ def noise_rule(spread: Spread, limits: NoiseLimits | None) -> NoiseRule:
         spread: The noise.
         limits: What judges; None where it is only told.
     """
-    spreads = {
-        (f"{index}/" if index else "") + leaf: array
-        for index, outputs in enumerate(spread.outputs)
-        for leaf, array in outputs.items()
-    }
-    return NoiseRule(precision=spread.precision, spreads=spreads, limits=limits)
+    return NoiseRule(precision=spread.precision, spreads=by_name(spread.outputs), limits=limits)
 
 
 def with_told_noise(
@@ -78,12 +86,7 @@ def with_told_noise(
     """
     rule = noise_rule(spread, None)
     right, found = (
-        {
-            (f"{index}/" if index else "") + leaf: part
-            for index, outputs in enumerate(sets)
-            for name, value in outputs
-            for leaf, part in leaves(name, value)
-        }
+        {leaf: part for name, value in flat(sets) for leaf, part in leaves(name, value)}
         for sets in (answers, results)
     )
     rows = []

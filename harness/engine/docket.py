@@ -42,6 +42,8 @@ from harness.engine.worker import Task
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
 
+NOT_ASKED = "a model for whoever has not asked for one; the listener reads none"
+
 
 class Docket:
     """Keeps every task from its submission to its record.
@@ -110,9 +112,10 @@ class Docket:
         if task.cell is None or (about.precision == AS_IS and about.scenario not in SHAPES):
             return None
         given = about.for_golden(AS_IS)
+        plain = msgspec.structs.replace(given, scenario=PLAIN)
         # Shapes that the CPU provider refuses are left out, and a model that it refuses is not converted.
-        if about.precision != AS_IS and not self._is_answered(msgspec.structs.replace(given, scenario=PLAIN)):
-            return msgspec.structs.replace(given, scenario=PLAIN)
+        if about.precision != AS_IS and not self._is_answered(plain):
+            return plain
         if about.scenario in SHAPES and not self._is_answered(given):
             return given
         return (
@@ -130,7 +133,7 @@ class Docket:
             self._answer(task.question, task, outcome)
             return
         if isinstance(outcome, Made):
-            raise TypeError("only the maker's answers are models")
+            raise TypeError(NOT_ASKED)
         if task.wanted:
             self._tell(task, outcome)
             return
@@ -183,7 +186,7 @@ class Docket:
             self._take_made(question, case, outcome)
             return
         if isinstance(outcome, Made):
-            return
+            raise TypeError(NOT_ASKED)
         answer = lost(outcome) if isinstance(outcome, Untold) else golden_of(outcome, case)
         if question.kind.startswith(NOISE):
             self._take_noise(question, case, answer)

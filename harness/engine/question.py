@@ -44,7 +44,6 @@ UPCAST = frozenset({FLOAT64, FLOAT64_EVALUATED})
 BY_REFERENCE = frozenset({EVALUATED, FLOAT64_EVALUATED})
 """Kinds that ``onnx.reference`` answers."""
 
-
 WITNESSES = frozenset({UNOPTIMIZED, EVALUATED, FLOAT64, FLOAT64_EVALUATED})
 """Kinds whose answers speak for or against a golden."""
 

@@ -7,9 +7,8 @@ import msgspec
 from harness.core.cell import Cell
 from harness.core.precision import AS_IS
 from harness.core.scenario import OTHER_DATA, PLAIN
-from harness.core.spread import Spread
+from harness.core.spread import PRECISIONS, Spread
 from harness.corpus.case import Case
-from harness.corpus.noise.rewrite import UNIT_ROUNDOFF
 from harness.engine.cases import Cases, why_not
 from harness.engine.evidence import Evidence
 from harness.engine.judge import Judgement, hides_ties, is_inexact, judge, needs_witnesses
@@ -132,7 +131,7 @@ class Scales:
         spread = self._references.spread(case, precision)
         if spread is not None:
             return spread
-        if precision not in UNIT_ROUNDOFF:
+        if precision not in PRECISIONS:
             return f"the noise of {precision} is not known"
         question = msgspec.structs.replace(own, kind=NOISE + precision)
         noisy = self._cases.of(question)

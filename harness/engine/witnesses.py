@@ -7,8 +7,8 @@ import msgspec
 from harness.core.adjudicate import Ruling, Witness, adjudicate, rule
 from harness.core.compare import Comparison, ToleranceFor
 from harness.core.record import Adjudication
-from harness.core.value import Value
 from harness.corpus.case import Case
+from harness.engine.compare_sets import flat
 from harness.engine.outcome import NamedValues
 from harness.engine.question import EVALUATED, FLOAT64, FLOAT64_EVALUATED, UNOPTIMIZED
 from harness.golden.golden import Golden
@@ -64,7 +64,7 @@ def hear(
     for kind, by in TRUTHS.items():
         truth = witnesses.get(kind)
         if not adjudications and truth is not None and truth.outputs:
-            adjudications = adjudicate(_flat(truth.outputs), _flat(golden), _flat(results), tolerance_for, by)
+            adjudications = adjudicate(flat(truth.outputs), flat(golden), flat(results), tolerance_for, by)
     return Hearing(ruling=rule(compared, heard, adjudications), adjudications=adjudications)
 
 
@@ -89,12 +89,3 @@ def _witnesses(
                 ep=compare(outputs, results),
                 is_golden_again=is_golden_again,
             )
-
-
-def _flat(sets: Sequence[NamedValues]) -> list[tuple[str, Value]]:
-    """The outputs of all data sets, named as ``compare_sets`` names them."""
-    return [
-        (f"{index}/{name}" if index else name, value)
-        for index, outputs in enumerate(sets)
-        for name, value in outputs
-    ]

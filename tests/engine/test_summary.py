@@ -2,12 +2,14 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from rich.console import Console
 
 from harness.cli.progress import Progress
+from harness.core.cell import Cell
 from harness.core.record import SCHEMA, Noise, OutputMetrics, Record
 from harness.core.verdict import Family, Verdict
 from harness.engine.summary import WIDTH, flaky_line, latency_line, noise_line, table
@@ -30,6 +32,20 @@ def plan() -> Plan:
     return expand(matrix_from(tables, Path("m.toml")), {"m": MODELS})
 
 
+def record(cell: Cell, verdict: Verdict, **fields: Any) -> Record:
+    return Record(
+        schema=SCHEMA,
+        cell=cell.id,
+        suite=cell.suite,
+        model=cell.model,
+        target=cell.target,
+        provider="p",
+        verdict=verdict,
+        family=verdict.family,
+        **fields,
+    )
+
+
 @pytest.fixture
 def tally(plan: Plan) -> Tally:
     """Everything is right on ``cpu``; on ``npu`` two models fail, the first passes when tried again."""
@@ -37,20 +53,7 @@ def tally(plan: Plan) -> Tally:
     for cell in plan.cells:
         retries = RETRIES[cell.model] if cell.target == "npu" else ()
         verdict = Verdict.MISMATCH if retries else Verdict.PASS
-        tally.add(
-            Record(
-                schema=SCHEMA,
-                cell=cell.id,
-                suite=cell.suite,
-                model=cell.model,
-                target=cell.target,
-                provider="p",
-                verdict=verdict,
-                family=verdict.family,
-                expected=not retries,
-                retries=retries,
-            )
-        )
+        tally.add(record(cell, verdict, expected=not retries, retries=retries))
     return tally
 
 
@@ -93,21 +96,8 @@ def test_the_line_counts_cells_judged_by_noise(plan: Plan) -> None:
     outputs = {"a.onnx": limited, "b.onnx": noise, "c.onnx": None}
     for cell in plan.cells:
         row_of = OutputMetrics(name="y", dtype="float32", shape=(), noise=outputs[cell.model])
-        tally.add(
-            Record(
-                schema=SCHEMA,
-                cell=cell.id,
-                suite=cell.suite,
-                model=cell.model,
-                target=cell.target,
-                provider="p",
-                verdict=Verdict.PASS,
-                family=Family.PASSED,
-                expected=True,
-                outputs=(row_of,),
-                no_spread="no float output" if cell.model == "c.onnx" else "",
-            )
-        )
+        no_spread = "no float output" if cell.model == "c.onnx" else ""
+        tally.add(record(cell, Verdict.PASS, expected=True, outputs=(row_of,), no_spread=no_spread))
     assert noise_line(tally.rows()) == "2 cells judged by rounding noise, 2 had none"
     assert noise_line(tally.rows()[:1]) == "1 cell judged by rounding noise, 1 had none"
 

@@ -1,12 +1,11 @@
 """Arithmetic that is coarser than float32, in one place or everywhere."""
 
-from itertools import pairwise
-
 import numpy as np
 import onnx
 
 from benchmarks.detection.faults.fault import fault
 from benchmarks.detection.faults.rounding import round_array, round_to_bits
+from benchmarks.detection.healthy import partial_products
 from benchmarks.detection.net import Net
 
 PRODUCTS = ("MatMul", "Gemm", "Conv", "ConvTranspose")
@@ -114,15 +113,8 @@ def float16_accumulation(net: Net, node: onnx.NodeProto) -> bool:
     if inner < SLICES or net.values[right].ndim < 2:
         return False
     site = net.before(node)
-    edges = np.linspace(0, inner, SLICES + 1).astype(int)
     total = ""
-    for start, stop in pairwise(edges.tolist()):
-        at = [net.constant([edge], np.int64) for edge in (start, stop)]
-        parts = [
-            site.op("Slice", name, *at, net.constant([axis], np.int64))
-            for name, axis in ((left, -1), (right, -2))
-        ]
-        part = site.op("MatMul", *parts)
+    for part in partial_products(net, site, node, SLICES):
         total = site.op("Add", total, part) if total else part
         total = site.op("Cast", site.op("Cast", total, to=FLOAT16), to=FLOAT)
     site.replace(total)

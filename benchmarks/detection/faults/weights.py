@@ -81,22 +81,21 @@ def last_tile_off(net: Net, node: onnx.NodeProto) -> bool:
 @fault(*PRODUCTS)
 def bit_flipped(net: Net, node: onnx.NodeProto) -> bool:
     """One bit of one number of a weight is flipped: the highest of its fraction."""
-    weight = _weight(net, node)
-    if weight is None:
-        return False
-    weight = np.ascontiguousarray(weight)
-    weight.view(np.uint32).reshape(-1)[net.random.integers(weight.size)] ^= np.uint32(1 << 22)
-    return _write(net, node, weight)
+    return _flip(net, node, 22)
 
 
 @fault(*PRODUCTS)
 def low_bit_flipped(net: Net, node: onnx.NodeProto) -> bool:
     """One bit of one number of a weight is flipped: the ninth of its fraction."""
+    return _flip(net, node, 14)
+
+
+def _flip(net: Net, node: onnx.NodeProto, bit: int) -> bool:
     weight = _weight(net, node)
     if weight is None:
         return False
     weight = np.ascontiguousarray(weight)
-    weight.view(np.uint32).reshape(-1)[net.random.integers(weight.size)] ^= np.uint32(1 << 14)
+    weight.view(np.uint32).reshape(-1)[net.random.integers(weight.size)] ^= np.uint32(1 << bit)
     return _write(net, node, weight)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from harness.core.spread import PRECISIONS
 from harness.corpus.noise.drawing import (
     BOUND,
     BOUNDS,
@@ -38,13 +39,6 @@ from harness.corpus.schema_types import bodies, domain_of
 
 if TYPE_CHECKING:
     import onnx
-
-UNIT_ROUNDOFF: dict[str, float] = {
-    "float32": 2.0**-24,
-    "float16": 2.0**-11,
-    "bfloat16": 2.0**-8,
-}
-"""Precision -> largest relative error of one rounding."""
 
 CASTS = {"float16": 10, "bfloat16": 16}
 """Precisions that a Cast rounds to -> ``TensorProto.DataType``."""
@@ -84,7 +78,7 @@ def add_noise(model: "onnx.ModelProto", precision: str, *, folded: bool = True) 
 
     Args:
         model: One without functions of its own.
-        precision: A key of ``UNIT_ROUNDOFF``.
+        precision: A key of ``PRECISIONS`` in ``harness.core.spread``.
         folded: Whether what is computed of constants alone is exact, as if it had been computed before.
     """
     if not any(domain_of(one) == "" for one in model.opset_import):
@@ -222,7 +216,7 @@ class _Writer:
 
     def width(self, kind: str) -> float:
         """Half-width of the noise of one rounding; a type narrower than the precision rounds like itself."""
-        unit = UNIT_ROUNDOFF[self.precision]
+        unit = PRECISIONS[self.precision]
         return unit if kind == DOUBLE else max(unit, COMPUTED[kind])
 
 

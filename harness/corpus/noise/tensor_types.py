@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.corpus.noise.terms import Dims
 from harness.corpus.schema_types import domain_of, output_types, tensor_text, type_text
 
@@ -10,10 +11,10 @@ if TYPE_CHECKING:
     import onnx
 
 COMPUTED: dict[str, float] = {
-    "tensor(float)": 2.0**-24,
-    "tensor(float16)": 2.0**-11,
-    "tensor(double)": 2.0**-53,
-    "tensor(bfloat16)": 2.0**-8,
+    "tensor(float)": UNIT_ROUNDOFF["float32"],
+    "tensor(float16)": UNIT_ROUNDOFF["float16"],
+    "tensor(double)": UNIT_ROUNDOFF["float64"],
+    "tensor(bfloat16)": UNIT_ROUNDOFF["bfloat16"],
 }
 """Types that operators compute in -> unit roundoff."""
 
