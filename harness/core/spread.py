@@ -60,8 +60,8 @@ two units in the last place, and none that is off by four.
 SMALLEST = {"float64": 2.0**-126, "float32": 2.0**-126, "float16": 2.0**-14, "bfloat16": 2.0**-126}
 """Element type that has a spread -> least spread of any element.
 
-Smaller numbers are subnormal, and processors may flush them to zero. Accelerators without double units compute
-float64 in single precision.
+Smaller numbers are subnormal, and processors may flush them to zero. Accelerators without double units
+compute float64 in single precision.
 """
 
 JUMP = 8.0
