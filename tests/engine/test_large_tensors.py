@@ -31,7 +31,14 @@ PROCESSES = 8
 """At any time, at most: the target's, the CPU provider's, a spare one, and those that are just dying."""
 
 FILES = 4 * (1 + 3)
-"""Of one process, at most: for each task in hand an input or three outputs, or both for a moment."""
+"""Of one process: for each task in hand an input or three outputs, or both for a moment.
+
+That of the CPU provider has more (30 were seen) when it is asked for noise, nine data sets at once; others
+have less meanwhile.
+"""
+
+LARGEST_BYTES = 2 * TENSOR_BYTES
+"""A wrong result makes the harness ask for the model in float64."""
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")
 
@@ -95,7 +102,7 @@ def test_each_fault_has_its_verdict_and_leaves_no_file(
         # What crashed processes had in hand is not among them.
         assert sum(path.is_dir() for path in memory.glob("*/*")) <= PROCESSES
         assert len(now) <= PROCESSES * FILES
-        assert all(size <= TENSOR_BYTES for size in sizes(now))
+        assert all(size <= LARGEST_BYTES for size in sizes(now))
     assert seen
     assert list(memory.iterdir()) == []
     found = verdicts(events)
