@@ -2,14 +2,14 @@
 
 import gc
 from collections import Counter
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import pluggy
 import pytest
 
 from harness.core.cell import Cell
+from harness.pytest_plugin.brief import Brevity
 from harness.pytest_plugin.items import CellItem
 from harness.pytest_plugin.ledger import Ledger, enclose
 from harness.pytest_plugin.scheduler import SHARE, Shares, share
@@ -29,12 +29,6 @@ def register(config: pytest.Config, matrices: tuple[Path, ...]) -> None:
         register(Shares(), "ep_harness_shares")
 
 
-INDIFFERENT = frozenset(
-    {"_pytest", "_hypothesis_pytestplugin", "harness", "pytest_benchmark", "pytest_cov", "syrupy", "xdist"}
-)
-"""Packages whose hooks have nothing to do where an item is no Python function and a phase is empty."""
-
-
 class Conductor:
     """Runs ahead of the items, in the process that runs them.
 
@@ -49,14 +43,11 @@ class Conductor:
         self._matrices = matrices
         self._ahead: dict[Path, list[Cell]] = {}
         self._left: Counter[Path] = Counter()
-        self._briefly = self._phases_matter = False
+        self._brevity: Brevity | None = None
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what this process is going to be asked for, as far as it can know."""
-        self._briefly = self._may_be_brief()
-        self._phases_matter = self._config.getoption("xmlpath", None) is not None or not self._indifferent(
-            self._config.hook.pytest_runtest_logreport.get_hookimpls()
-        )
+        self._brevity = Brevity(self._config, self._complete)
         if self._input is None:
             mine = session.items
         elif SHARE in self._input:
@@ -74,37 +65,50 @@ class Conductor:
                     self._ahead.setdefault(item.path, []).append(item.cell)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """Submit everything with the first item; where that is not known, this item and the next."""
-        if not isinstance(item, CellItem):
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Go from item to item as pytest does, but without what it wraps around each of them."""
+        stopped = session.testsfailed and not self._config.option.continue_on_collection_errors
+        if (
+            stopped
+            or self._config.option.collectonly
+            or not (self._brevity and self._brevity.spares_protocol)
+        ):
             return None
-        same_file = isinstance(nextitem, CellItem) and nextitem.path == item.path
-        if item.path in self._ahead:
-            self._matrices.for_items(item.path).submit(self._ahead.pop(item.path))
-        elif not self._left[item.path]:
-            on_demand = (
-                [item.cell, nextitem.cell] if isinstance(nextitem, CellItem) and same_file else [item.cell]
-            )
-            self._matrices.for_items(item.path).submit(on_demand)
-        # The last one of a file leaves pytest's stack of collectors as the next item wants to find it.
-        if not (self._briefly and same_file) or marked(item):
-            return None
-        run_briefly(item, all_phases=self._phases_matter)
+        for item, nextitem in zip(session.items, [*session.items[1:], None], strict=True):
+            if not self._run_briefly(item, nextitem):
+                self._config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+            if session.shouldstop:
+                raise session.Interrupted(session.shouldstop)
         return True
 
-    def _may_be_brief(self) -> bool:
-        """Whether nobody but pytest itself looks at the phases of an item, or runs it in its own way."""
-        hooks, option = self._config.hook, self._config.option
-        phases = (hooks.pytest_runtest_setup, hooks.pytest_runtest_call, hooks.pytest_runtest_teardown)
-        implementations = [impl for hook in phases for impl in hook.get_hookimpls()]
-        # Those around the whole protocol are around the brief one, too.
-        ways = hooks.pytest_runtest_protocol.get_hookimpls()
-        implementations += [impl for impl in ways if not (impl.wrapper or impl.hookwrapper)]
-        wants_to_see = option.usepdb or getattr(option, "setupshow", False)
-        return self._indifferent(implementations) and not wants_to_see
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        """Run a cell without its phases, where that is all the same to everybody."""
+        return self._run_briefly(item, nextitem) or None
 
-    def _indifferent(self, implementations: "Iterable[pluggy.HookImpl]") -> bool:
-        return {impl.function.__module__.partition(".")[0] for impl in implementations} <= INDIFFERENT
+    def _run_briefly(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        """Submit everything with the first item, and run this one if it can be done briefly."""
+        if not isinstance(item, CellItem):
+            return False
+        path = item.path
+        run = self._matrices.for_items(path)
+        same_file = isinstance(nextitem, CellItem) and nextitem.path == path
+        # Where it is not known what else this process will be asked for, that is this item and the next.
+        if path in self._ahead:
+            run.submit(self._ahead.pop(path))
+        elif not self._left[path]:
+            run.submit(
+                [item.cell, nextitem.cell] if isinstance(nextitem, CellItem) and same_file else [item.cell]
+            )
+        # The last one of a file leaves pytest's stack of collectors as the next item wants to find it; and
+        # it takes pytest's own way to have a warning shown, or made an error.
+        brevity = self._brevity
+        if brevity is None or not (brevity.spares_phases and same_file) or run.has_warnings or marked(item):
+            return False
+        brevity.run(item)
+        return True
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -112,21 +116,26 @@ class Conductor:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Let the record travel in the report, whichever process will write it."""
         report = yield
-        if call.when == "call" and isinstance(item, CellItem) and item.finished is not None:
-            record = item.finished.record
-            if record.timings_ms:
-                # What the cell took, and not how long somebody waited for it here.
-                report.duration = sum(record.timings_ms.values()) / 1000
-            if report.skipped and isinstance(report.longrepr, tuple):
-                # Not the line of this package that says so.
-                report.longrepr = (str(item.path), 1, report.longrepr[2])
-            if item.news is not None:
-                enclose(report, item.path, item.news, travels=self._input is not None)
-            item.finished, item.news = None, None
-            self._left[item.path] -= 1
-            if self._left[item.path] == 0:
-                self._matrices.done_with(item.path)
+        if call.when == "call" and isinstance(item, CellItem):
+            self._complete(item, report)
         return report
+
+    def _complete(self, item: CellItem, report: pytest.TestReport) -> None:
+        if item.finished is None:
+            return
+        record = item.finished.record
+        if record.timings_ms:
+            # What the cell took, and not how long somebody waited for it here.
+            report.duration = sum(record.timings_ms.values()) / 1000
+        if report.skipped and isinstance(report.longrepr, tuple):
+            # Not the line of this package that says so.
+            report.longrepr = (str(item.path), 1, report.longrepr[2])
+        if item.news is not None:
+            enclose(report, item.path, item.news, travels=self._input is not None)
+        item.finished, item.news = None, None
+        self._left[item.path] -= 1
+        if self._left[item.path] == 0:
+            self._matrices.done_with(item.path)
 
 
 def marked(item: CellItem) -> bool:
@@ -137,44 +146,3 @@ def marked(item: CellItem) -> bool:
             return True
         node = node.parent
     return False
-
-
-def run_briefly(item: CellItem, *, all_phases: bool) -> None:
-    """Report an item as pytest does, without going through phases in which a cell has nothing to do.
-
-    The engine has set the cell up and torn it down. pytest's way through these phases, with its capturing
-    and its stack of collectors, would take longer than many a cell.
-
-    Args:
-        item: A cell whose result is there or on its way.
-        all_phases: Report setup and teardown, too: there is somebody who reads these reports.
-    """
-    # It has no marks, and the names of its collectors would be copied into its report, and kept.
-    item.keywords = {}
-    hook = item.ihook
-    location = item.location
-    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=location)
-    if all_phases:
-        hook.pytest_runtest_logreport(report=_nothing_to_do(item, "setup"))
-    call = pytest.CallInfo.from_call(
-        item.runtest, when="call", reraise=(pytest.exit.Exception, KeyboardInterrupt)
-    )
-    report = hook.pytest_runtest_makereport(item=item, call=call)
-    hook.pytest_runtest_logreport(report=report)
-    if report.failed and call.excinfo is not None:
-        hook.pytest_exception_interact(node=item, call=call, report=report)
-    if all_phases:
-        hook.pytest_runtest_logreport(report=_nothing_to_do(item, "teardown"))
-    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=location)
-
-
-def _nothing_to_do(item: CellItem, when: Literal["setup", "teardown"]) -> pytest.TestReport:
-    return pytest.TestReport(
-        nodeid=item.nodeid,
-        location=item.location,
-        keywords={},
-        outcome="passed",
-        longrepr=None,
-        when=when,
-        user_properties=item.user_properties,
-    )

@@ -51,18 +51,26 @@ class CellItem(pytest.Item):
         self.news: News | None = None
 
     def runtest(self) -> None:
+        """Wait for the cell's record, warn of what has come up meanwhile, and end as the record says."""
+        outcome = self._wait()
+        matrices_of(self.config).for_items(self.path).give_warnings()
+        settle(outcome)
+
+    def end(self) -> None:
         """Wait for the cell's record, and end as it says."""
+        settle(self._wait())
+
+    def _wait(self) -> Outcome:
         run = matrices_of(self.config).for_items(self.path)
         self.finished = run.take(self.cell)
         self.news = run.take_news()
-        run.give_warnings()
         record = self.finished.record
         self.user_properties.append(("verdict", record.verdict.value))
         plan = self.getparent(MatrixFile).plan  # type: ignore[union-attr]  # items have no other parent
         outcome = outcome_of(record, self.cell, plan)
         if outcome.kind == "failed" and self.finished.printed:
             self.add_report_section("call", "output of the process", self.finished.printed)
-        settle(outcome)
+        return outcome
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """A cell has no line of its own: the matrix file stands for it."""

@@ -96,6 +96,11 @@ class EngineRun:
         elif isinstance(event, Warned):
             self._warnings.append(event.message)
 
+    @property
+    def has_warnings(self) -> bool:
+        """Whether something has come up that is to be warned of."""
+        return bool(self._warnings)
+
     def give_warnings(self) -> None:
         """Warn of what has come up, now that nothing else is under way: warnings may be errors.
 

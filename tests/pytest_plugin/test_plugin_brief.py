@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from harness.core.record import decode_record
-from harness.pytest_plugin.conductor import Conductor
+from harness.pytest_plugin.brief import Brevity
 
 Run = Callable[..., Any]
 
@@ -230,27 +230,36 @@ def implementation(module: str, *, wrapper: bool = False) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("hook", "foreign", "options", "briefly"),
+    ("hook", "foreign", "options", "spares"),
     [
-        ("pytest_runtest_setup", None, {}, True),
-        ("pytest_runtest_setup", implementation("tests.conftest"), {}, False),
-        ("pytest_runtest_call", implementation("pytest_timer.plugin", wrapper=True), {}, False),
-        ("pytest_runtest_teardown", implementation("pytest_cov.plugin"), {}, True),
-        ("pytest_runtest_protocol", implementation("pytest_rerunfailures"), {}, False),
-        ("pytest_runtest_protocol", implementation("pytest_timeout", wrapper=True), {}, True),
-        ("pytest_runtest_setup", None, {"usepdb": True}, False),
-        ("pytest_runtest_setup", None, {"setupshow": True}, False),
+        ("runtest_setup", None, {}, "everything"),
+        ("runtest_setup", implementation("tests.conftest"), {}, "nothing"),
+        ("runtest_call", implementation("pytest_timer.plugin", wrapper=True), {}, "nothing"),
+        ("runtest_teardown", implementation("pytest_cov.plugin"), {}, "everything"),
+        ("runtest_protocol", implementation("pytest_rerunfailures"), {}, "nothing"),
+        ("runtest_protocol", implementation("pytest_timeout", wrapper=True), {}, "phases"),
+        ("runtestloop", implementation("xdist.remote"), {}, "phases"),
+        ("runtest_setup", None, {"usepdb": True}, "nothing"),
+        ("runtest_setup", None, {"setupshow": True}, "nothing"),
+        ("runtest_setup", None, {"faulthandler_timeout": "5"}, "phases"),
     ],
 )
 def test_the_brief_way_is_taken_where_nobody_else_looks(
-    hook: str, foreign: Any, options: dict[str, bool], *, briefly: bool
+    hook: str, foreign: Any, options: dict[str, Any], spares: str
 ) -> None:
     hooks = {}
-    for name in ("setup", "call", "teardown", "protocol"):
+    own = ("setup", "call", "teardown", "protocol", "makereport", "logreport")
+    for name in ("runtestloop", *(f"runtest_{phase}" for phase in own)):
         known = [implementation("_pytest.runner"), implementation("harness.pytest_plugin.conductor")]
-        if foreign is not None and hook == f"pytest_runtest_{name}":
+        if foreign is not None and hook == name:
             known.append(foreign)
-        hooks[f"pytest_runtest_{name}"] = SimpleNamespace(get_hookimpls=lambda known=known: known)
-    option = SimpleNamespace(**{"usepdb": False, **options})
-    config = cast("pytest.Config", SimpleNamespace(hook=SimpleNamespace(**hooks), option=option))
-    assert Conductor(config, cast("Any", None))._may_be_brief() is briefly
+        hooks[f"pytest_{name}"] = SimpleNamespace(get_hookimpls=lambda known=known: known)
+    config = SimpleNamespace(
+        hook=SimpleNamespace(**hooks),
+        option=SimpleNamespace(**{"usepdb": False, **options}),
+        getini=lambda name: options.get(name, ""),
+        getoption=options.get,
+    )
+    brevity = Brevity(cast("pytest.Config", config), lambda *_: None)
+    assert brevity.spares_phases is (spares != "nothing")
+    assert brevity.spares_protocol is (spares == "everything")
