@@ -20,9 +20,11 @@ from typing import Any, NamedTuple
 
 from harness.corpus.cache import cache_root
 from harness.corpus.suites import open_suite
+from harness.engine.job import interpreter
+from harness.plan.target import Runtime
 
 HERE = Path(__file__).resolve().parent
-MATRIX = HERE.parent / "matrices" / "local.toml"
+LOCAL = HERE.parent / "matrices" / "local.toml"
 MODELS = "onnx-node"
 CRASHING = {"qnn-htp": ("test_stft*",)}
 """Models that end the process of a bare loop."""
@@ -86,17 +88,18 @@ def _environment() -> dict[str, str]:
     return own | {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
 
-def targets() -> dict[str, dict[str, Any]]:
-    """The targets of the default matrix, as it has them, by name."""
-    with MATRIX.open("rb") as file:
+def targets(matrix: Path = LOCAL) -> dict[str, dict[str, Any]]:
+    """The targets of a matrix, as it has them, by name."""
+    with matrix.open("rb") as file:
         return {table["name"]: table for table in tomllib.load(file)["target"]}
 
 
 def bare(target: Mapping[str, Any], *, hold: bool) -> Bare:
     """Run the bare loop of a target over ONNX's operator tests; see bare_loop.py."""
     folder = open_suite(MODELS).root
+    runtime = target.get("runtime", {})
     command: list[str | Path] = [
-        sys.executable,
+        *interpreter(Runtime(**runtime | {"packages": tuple(runtime.get("packages", ()))})),
         HERE / "bare_loop.py",
         folder,
         json.dumps(target),
@@ -110,21 +113,21 @@ def bare(target: Mapping[str, Any], *, hold: bool) -> Bare:
     return Bare(process.seconds, process.processor_s, *json.loads(line).values())
 
 
-def harness(target_glob: str) -> float:
-    """Seconds of ``ep-harness run`` with these targets of the default matrix, over ONNX's operator tests."""
-    return _run(target_glob, "run")
+def harness(target_glob: str, matrix: Path = LOCAL) -> float:
+    """Seconds of ``ep-harness run`` with these targets of a matrix, over ONNX's operator tests."""
+    return _run(matrix, target_glob, "run")
 
 
-def usable(target_glob: str) -> list[str]:
-    """Names of those targets that can be used on this machine; to find out, they are run."""
+def usable(matrix: Path) -> list[str]:
+    """Names of those targets of a matrix that can be used on this machine; to find out, they are run."""
     with tempfile.TemporaryDirectory() as folder:
-        _run(target_glob, Path(folder) / "run")
+        _run(matrix, "*", Path(folder) / "run")
         found = json.loads((Path(folder) / "run" / "run.json").read_text(encoding="utf-8"))["targets"]
     return [name for name, environment in found.items() if "unavailable" not in environment]
 
 
-def _run(target_glob: str, out: str | Path) -> float:
-    command: list[str | Path] = [sys.executable, "-m", "harness", "run", MATRIX, "--target", target_glob]
+def _run(matrix: Path, target_glob: str, out: str | Path) -> float:
+    command: list[str | Path] = [sys.executable, "-m", "harness", "run", matrix, "--target", target_glob]
     command += ["--model", f"{MODELS}/*", "--out", out, "--no-report"]
     return timed(command, codes=(0, UNEXPECTED)).seconds
 

@@ -1,6 +1,6 @@
 """Four execution providers in one run of the harness, against the sum of their bare loops.
 
-The harness is one ``ep-harness run`` of the CPU, OpenVINO, QNN and WebGPU targets of local.toml over ONNX's
+The harness is one ``ep-harness run`` of side_by_side.toml, the CPU, OpenVINO, QNN and WebGPU over ONNX's
 operator tests, the whole process, without the report. A bare loop (bare_loop.py) is timed alone, with a
 session held open meanwhile: the faster way, see providers.py. Rounds take turns; medians are printed.
 
@@ -16,21 +16,21 @@ import os
 import sys
 from statistics import median
 
-from processes import bare, harness, heading, progress, row, targets, usable, verdict
+from processes import HERE, bare, harness, heading, progress, row, targets, usable, verdict
 
-FOUR = "*[!2]"  # of OpenVINO's two the one as an application gets it, and not openvino-f32
+FOUR = HERE / "side_by_side.toml"
 MOST_TIMES_SUM = 0.65
 
 
 def main(rounds: int = 3) -> int:
     """Measure and print; 1 where the figure is not what it should be."""
     names = usable(FOUR)  # which fills the caches, too
-    chosen = [table for name, table in targets().items() if name in names]
+    chosen = [table for name, table in targets(FOUR).items() if name in names]
     together: list[float] = []
     loops: dict[str, list[float]] = {table["name"]: [] for table in chosen}
     processor_s: dict[str, list[float]] = {table["name"]: [] for table in chosen}
     for _ in range(rounds):
-        together.append(harness(FOUR))
+        together.append(harness("*", FOUR))
         progress(f"together {together[-1]:.2f} s")
         for table in chosen:
             loop = bare(table, hold=True)

@@ -103,15 +103,18 @@ def measure(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Measured:
     return sums.result()
 
 
-# A signalling NaN makes casts and predicates of some types warn; it is a NaN like any other here.
-@np.errstate(invalid="ignore")
 def any_finite(value: Tensor) -> bool:
     """Whether a numeric tensor holds an element that is neither NaN nor infinite; False where it is empty."""
-    if _is_integer(value.dtype):
+    if _is_integer(value.dtype) or not value.array.size:
         return value.array.size > 0
-    flat = value.array.reshape(-1)
     # Nearly always the first element answers.
-    return bool(flat.size and np.isfinite(flat[0])) or bool(np.isfinite(flat).any())
+    return _some_finite(value.array.flat[0]) or _some_finite(value.array)
+
+
+# A signalling NaN makes casts and predicates of some types warn; it is a NaN like any other here.
+@np.errstate(invalid="ignore")
+def _some_finite(numbers: Any) -> bool:
+    return bool(np.isfinite(numbers).any())
 
 
 @np.errstate(invalid="ignore")

@@ -28,6 +28,9 @@ CASES_KEPT = 256
 OTHER_FORMS = UPCAST | {REVEALED, ROUNDED}
 """Kinds of questions that are about another form of the model."""
 
+OTHER_MODELS = OTHER_DATA | OTHER_FILES
+"""Scenarios for which a model, or its data, is another one."""
+
 NOT_MADE = Inapplicable("nobody has converted it yet")
 """What there is of a model in a precision until somebody makes it."""
 
@@ -37,7 +40,8 @@ Found = Case | ModelError | Inapplicable
 Untold = ModelError | Inapplicable
 """Why there is no model."""
 
-_Key = tuple[str, str, str, str, str]
+_Key = tuple[str, ...]
+"""Suite, model, precision, scenario, form."""
 
 
 class Cases:
@@ -62,9 +66,9 @@ class Cases:
 
     def of(self, question: Question) -> Found:
         """The model that a question is about; that of a cell is what its question ``ANSWER`` is about."""
-        scenario = question.scenario if question.scenario in OTHER_DATA | OTHER_FILES else PLAIN
         if question.kind == MADE:
             return self._find(question.suite, question.model, AS_IS, PLAIN, ANSWER)
+        scenario = question.scenario if question.scenario in OTHER_MODELS else PLAIN
         form = question.kind if question.kind in OTHER_FORMS or question.kind.startswith(NOISE) else ANSWER
         return self._find(question.suite, question.model, question.precision, scenario, form)
 
@@ -93,17 +97,15 @@ class Cases:
         return isinstance(case, Case) and self._refused_shape(case, question.scenario) is not None
 
     def _find(self, *key: str) -> Found:
-        suite, model, precision, scenario, form = key
-        full: _Key = (suite, model, precision, scenario, form)
-        case = self._kept.get(full)
+        case = self._kept.get(key)
         if case is None:
             try:
-                case = self._load(*full)
+                case = self._load(*key)
             except ModelError as error:
                 case = error
                 if isinstance(error, SettingsError):  # somebody's slip, which costs a model that may be good
                     self._warn(str(error))
-            self._kept.put(full, case, case.nbytes if isinstance(case, Case) else 0)
+            self._kept.put(key, case, case.nbytes if isinstance(case, Case) else 0)
         return case
 
     def _load(self, suite: str, model: str, precision: str, scenario: str, form: str) -> Found:

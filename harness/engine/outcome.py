@@ -212,6 +212,8 @@ def _model(value: Value) -> Tensor:
 
 def _facts(told: Any) -> Facts:
     """What an agent tells about a scenario, within bounds; numbers that JSON lacks as text."""
+    if told == {}:
+        return {}
     facts = msgspec.convert(told, Facts)
     return {one_line(name, 60): _bounded(fact) for name, fact in list(facts.items())[:FACTS_LIMIT]}
 

@@ -24,6 +24,7 @@ from harness.golden.golden import Golden
 from harness.golden.provenance import evaluator_provenance, provenance
 from harness.golden.spreads import load_spread, save_spread
 from harness.golden.store import GoldenStore
+from harness.plan.target import Runtime
 
 KEPT = 512
 """Goldens kept in memory at most, and noises of models; the store has the others."""
@@ -72,7 +73,7 @@ class References:
         }
         self._goldens: Recent[tuple[int, str], Golden] = Recent(KEPT)
         # What no store can give back: lost answers, and those of other runtimes and in scenarios.
-        self._others: dict[tuple[str, str, str, str], Golden] = {}
+        self._others: dict[tuple[Runtime, str, str, str], Golden] = {}
         self._spreads: Recent[tuple[str, str], Spread] = Recent(KEPT)
         self._noiseless: dict[tuple[str, str], str] = {}
         self._unmade: dict[tuple[str, str], str] = {}
@@ -164,5 +165,5 @@ def _is_stored(question: Question) -> bool:
     return question.runtime == HOME and question.session == PLAIN
 
 
-def _other(question: Question, case: Case) -> tuple[str, str, str, str]:
-    return (repr(question.runtime), case.digest, question.session, question.kind)
+def _other(question: Question, case: Case) -> tuple[Runtime, str, str, str]:
+    return (question.runtime, case.digest, question.session, question.kind)
