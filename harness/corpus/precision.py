@@ -7,24 +7,26 @@ Converting takes onnxruntime, and converters crash and hang: a process that may 
 import functools
 import hashlib
 import importlib.metadata
+import json
 from pathlib import Path
 
 import msgspec
 
 from harness.core.errors import one_line
 from harness.core.value import Tensor
-from harness.corpus.cache import cache_root, fill_once
+from harness.corpus.cache import cache_root, fill_once, remove_entry
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet, hash_data_set
-from harness.corpus.errors import blame
+from harness.corpus.errors import ModelError, blame
 from harness.corpus.facts import model_facts
 from harness.corpus.model_file import parse_model
 from harness.corpus.scenario import Inapplicable
 
-FORMAT = 2
+FORMAT = 3
 """Rises when converters are used in another way."""
 
-MODEL, ROUNDED, REASON = "model.onnx", "rounded.onnx", "does_not_apply.txt"
+MODEL, ROUNDED, DIGESTS = "model.onnx", "rounded.onnx", "sha256.json"
+REASON, FAILED = "does_not_apply.txt", "failed.txt"
 
 
 def precision_entry(case: Case, precision: str) -> Path:
@@ -42,16 +44,22 @@ def precision_case(case: Case, precision: str) -> Case | Inapplicable | None:
 
     Returns:
         The same inputs for another model, without expected outputs; why there is no such model; or None
-        where nobody has tried to make it.
+        where nobody has tried to make it, or what was made is damaged, which is removed.
 
     Raises:
-        ModelError: What lies in the cache is damaged.
+        ModelError: It is damaged, and cannot be removed.
     """
     entry = precision_entry(case, precision)
     if (entry / REASON).is_file():
         return Inapplicable((entry / REASON).read_text(encoding="utf-8"))
     path = entry / MODEL
-    return _with_model(case, path) if path.is_file() else None
+    if not entry.is_dir():
+        return None
+    if _is_intact(entry):
+        return _with_model(case, path)
+    if not remove_entry(entry):
+        raise ModelError(path, "damaged, and in use by another process")
+    return None
 
 
 def rounded_case(case: Case) -> Case:
@@ -62,6 +70,18 @@ def rounded_case(case: Case) -> Case:
     """
     path = case.model_path.with_name(ROUNDED)
     return _with_model(case, path) if path.is_file() else case
+
+
+def _is_intact(entry: Path) -> bool:
+    """Whether a converted model is what was written; a power cut may leave zeros in its place."""
+    try:
+        digests = json.loads((entry / DIGESTS).read_bytes())
+        return MODEL in digests and all(
+            hashlib.sha256((entry / name).read_bytes()).hexdigest() == digest
+            for name, digest in digests.items()
+        )
+    except (OSError, ValueError, TypeError, AttributeError):
+        return False
 
 
 def _with_model(case: Case, path: Path) -> Case:
@@ -91,9 +111,11 @@ def keep_made(case: Case, precision: str, content: Tensor, rounded: Tensor | Non
     """
 
     def build(folder: Path) -> None:
-        content.array.tofile(folder / MODEL)
-        if rounded is not None:
-            rounded.array.tofile(folder / ROUNDED)
+        contents = {MODEL: content} | ({ROUNDED: rounded} if rounded is not None else {})
+        for name, tensor in contents.items():
+            tensor.array.tofile(folder / name)
+        digests = {name: hashlib.sha256(tensor.array.data).hexdigest() for name, tensor in contents.items()}
+        _write(folder / DIGESTS, json.dumps(digests))
 
     fill_once(precision_entry(case, precision), build)
 
@@ -106,6 +128,23 @@ def keep_declined(case: Case, precision: str, reason: str) -> None:
     """
     text = one_line(f"{precision} does not apply: {reason}")
     fill_once(precision_entry(case, precision), lambda folder: _write(folder / REASON, text))
+
+
+def keep_failed(case: Case, precision: str, reason: str) -> None:
+    """Take that a converter died or hung.
+
+    Once may be the machine's fault. What has failed in an earlier run, too, is not tried again, until another
+    release of a converter.
+
+    Raises:
+        UsageError: The cache cannot be written.
+    """
+    entry = precision_entry(case, precision)
+    earlier = entry.with_name(f"{entry.name}-{FAILED.removesuffix('.txt')}")
+    if earlier.is_dir():
+        keep_declined(case, precision, f"{reason}, and failed in an earlier run, too")
+    else:
+        fill_once(earlier, lambda folder: _write(folder / FAILED, one_line(reason)))
 
 
 def _write(path: Path, text: str) -> None:

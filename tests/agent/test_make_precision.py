@@ -13,7 +13,8 @@ import pytest
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from harness.agent.precision.make import MODULES
+from harness.agent.precision.generated_weights import generated_bytes
+from harness.agent.precision.make import MODULES, attempted
 from harness.core.precision import CONVERSIONS
 from harness.core.value import Tensor, from_wire, tensor
 
@@ -149,6 +150,32 @@ def test_static_quantization_goes_by_channel_where_there_are_convolutions(make: 
     assert all(not weight.dims for weight in per_tensor.graph.initializer if "scale" in weight.name)
 
 
+def test_small_probabilities_are_not_quantized_to_zero(
+    make: Make, outputs_of: Callable[..., dict[str, Any]]
+) -> None:
+    """The quantizer's own range of Softmax is 0 to 1, of which 1/1000 is less than half a step."""
+    text = """agraph (float[2, 32] x) => (float[2, 1000] y)
+        <float zero = {0}, int64[1] axes = {1}, int64[2] shape = {2, 1000}> {
+        z = Mul(x, zero) s = ReduceSum<keepdims = 1>(z, axes) l = Expand(s, shape) y = Softmax(l) }"""
+    answer = outputs_of(made(make(text, "int8-static")).SerializeToString(), {"x": tensor(X)})["y"].array
+    assert np.allclose(answer, 1e-3, rtol=1e-2, atol=0)
+
+
+def test_weights_that_a_model_generates_are_weights(
+    make: Make, outputs_of: Callable[..., dict[str, Any]]
+) -> None:
+    text = """agraph (float[2, 32] x) => (float[2, 8] y) <int64[2] shape = {8, 32}, int64[1] bias = {8}> {
+        w = ConstantOfShape<value = float[1] {0.5}>(shape) b = ConstantOfShape(bias)
+        y = Gemm<transB = 1>(x, w, b) }"""
+    given = onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 9]>' + text)
+    assert generated_bytes(given) == 4 * (8 * 32 + 8)
+    model = made(make(text, "int8-dynamic", opset=9))
+    assert ops(model)["MatMulInteger"] == 1
+    assert not ops(model)["ConstantOfShape"]
+    answer = outputs_of(model.SerializeToString(), {"x": tensor(X)})["y"].array
+    assert np.allclose(answer, np.repeat(X.sum(1, keepdims=True) / 2, 8, axis=1), atol=0.1)
+
+
 def test_dynamic_quantization_computes_in_integers(make: Make) -> None:
     model = made(make(MLP, "int8-dynamic", {"w": (32, 8), "v": (8, 4)}))
     assert ops(model)["MatMulInteger"] == 2
@@ -202,6 +229,23 @@ def test_a_converted_model_is_loaded_before_anybody_runs_it(make: Make) -> None:
     found = make("agraph (float[2, 32] x) => (float[2, 32] y) { a = Relu(x) y = Nonsense(a) }", "fp16")
     assert isinstance(found, str)
     assert found.startswith("onnxruntime does not load what the converter makes: ")
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), MemoryError(), RuntimeError("std::bad_alloc")]
+)
+def test_what_the_machine_is_short_of_is_no_answer(error: Exception) -> None:
+    def work() -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        attempted(work, "the converter fails")
+
+
+def test_weights_to_generate_are_too_large_as_others_are(make: Make) -> None:
+    text = """agraph (float[2, 32] x) => (float[2, 4194304] y) <int64[2] shape = {128, 4194304}> {
+        w = ConstantOfShape(shape) a = Concat<axis = 1>(x, x, x, x) y = MatMul(a, w) }"""
+    assert make(text, "int8-dynamic") == "it takes more than the 1024 MiB that are converted"
 
 
 def test_a_model_that_is_too_large_is_left_alone(

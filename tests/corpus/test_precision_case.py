@@ -7,12 +7,14 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
+from filelock import FileLock
 
 from harness.core.value import Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError
 from harness.corpus.precision import (
     keep_declined,
+    keep_failed,
     keep_made,
     precision_case,
     precision_entry,
@@ -82,14 +84,42 @@ def test_why_there_is_none_is_kept(case: Case) -> None:
     assert isinstance(precision_case(case, "int8-dynamic"), Inapplicable)
 
 
+def test_a_failure_is_kept_once_it_is_one_again(case: Case) -> None:
+    keep_failed(case, "fp16", "the converter crashed: SIGSEGV")
+    assert precision_case(case, "fp16") is None
+    keep_failed(case, "bf16", "the converter crashed: SIGSEGV")
+    assert precision_case(case, "bf16") is None
+    keep_failed(case, "fp16", "the converter crashed: SIGABRT")
+    assert precision_case(case, "fp16") == Inapplicable(
+        "fp16 does not apply: the converter crashed: SIGABRT, and failed in an earlier run, too"
+    )
+
+
 def test_another_converter_makes_another_model(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = precision_entry(case, "fp16")
     monkeypatch.setattr("harness.corpus.precision._converters", lambda: "newer")
     assert precision_entry(case, "fp16") != entry
 
 
-def test_a_damaged_model_costs_its_cell(case: Case) -> None:
+@pytest.mark.parametrize("name", ["model.onnx", "rounded.onnx", "sha256.json"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\0" * 99, model("Neg").array.tobytes(), b'{"model.onnx": ""}', None]
+)
+def test_a_damaged_model_is_made_again(case: Case, name: str, content: bytes | None) -> None:
+    keep_made(case, "fp16", model("Abs"), model("Relu"))
+    path = precision_entry(case, "fp16") / name
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+    assert precision_case(case, "fp16") is None
+    keep_made(case, "fp16", model("Abs"), model("Relu"))
+    assert rounded_case(made(case, "fp16")).facts.op_types == {"Relu": 1}
+
+
+def test_a_damaged_model_that_cannot_be_removed_is_told(case: Case) -> None:
     keep_made(case, "fp16", model("Abs"))
-    (precision_entry(case, "fp16") / "model.onnx").write_bytes(b"nonsense")
-    with pytest.raises(ModelError):
+    entry = precision_entry(case, "fp16")
+    (entry / "model.onnx").write_bytes(b"nonsense")
+    with FileLock(f"{entry}.lock"), pytest.raises(ModelError, match="in use by another process"):
         precision_case(case, "fp16")

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from harness.agent.errors import DoesNotApplyError
+from harness.agent.precision.generated_weights import generated_bytes, with_weights
 from harness.agent.precision.opset import at_least
+from harness.agent.precision.size import LARGEST, TOO_LARGE
 from harness.agent.system import scratch_folder
 
 NOTHING = "it has no operator with constant weights that dynamic quantization takes"
@@ -23,9 +26,12 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 -
     from onnxruntime.quantization.quant_utils import QuantType
     from onnxruntime.quantization.quantize import quantize_dynamic
 
+    if generated_bytes(model) > LARGEST:
+        raise DoesNotApplyError(TOO_LARGE)
     with scratch_folder() as folder:
         path = os.path.join(folder, "made.onnx")
-        quantize_dynamic(at_least(model, OPSET), path, weight_type=QuantType.QUInt8)
+        raised = with_weights(at_least(model, OPSET))
+        quantize_dynamic(raised, path, weight_type=QuantType.QUInt8)
         return onnx.load(path)
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import math
+import importlib
 import os
 from typing import Any
 
+import numpy as np
+
 from harness.agent.errors import DoesNotApplyError
+from harness.agent.precision.generated_weights import generated_bytes
 from harness.agent.precision.opset import at_least
 from harness.agent.system import scratch_folder
+from harness.agent.target import CPU
 
 NOTHING = "no operator of it would be quantized"
 OPSET = 13  # the first in which QuantizeLinear has an axis
 LEAST_RANGE = 1e-4  # of an activation, so that one that is constant has a scale; what QNN's own recipe takes
 QUANTIZED = {"QuantizeLinear", "DequantizeLinear"}  # once more, and onnxruntime's quantizer may never end
 PER_CHANNEL = ("Conv", "ConvTranspose")  # operators whose weights every integer runtime takes by channel
+ROOM = 2.0  # above what was measured: the CPU EP's QLinearSoftmax (1.31.1) gives 0 for what exceeds the range
 FOLDED_LIMIT = 128 << 20  # bytes of weights up to which a model that generates them is optimized first
 
 
@@ -50,21 +55,42 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
             keep_removable_activations=True,
             min_real_range=LEAST_RANGE,
             weight_type=QuantType.QUInt8,
+            tensor_quant_overrides=of_softmax(prepared, feeds),
         )
         quantize(prepared, path, recipe)
         return onnx.load(path)
 
 
-def generated_bytes(model: Any) -> int:
-    """What the weights take, once they are folded, that a model makes with ConstantOfShape, float32 each."""
-    from onnx import numpy_helper
+def of_softmax(path: str, feeds: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Ranges of what Softmax gives, for a quantizer that takes 0 to 1 whatever was measured.
 
-    shapes = {tensor.name: tensor for tensor in model.graph.initializer}
-    return sum(
-        4 * math.prod(numpy_helper.to_array(shapes[node.input[0]]).tolist())
-        for node in model.graph.node
-        if node.op_type == "ConstantOfShape" and node.input[0] in shapes
-    )
+    A step of that is 1/255, and a probability below half of it becomes 0: a classifier that finds all of a
+    thousand classes equally likely, as ONNX's light models do, would lose its whole answer. So a range ends
+    at ``ROOM`` times the largest probability, and at 1.
+
+    Args:
+        path: The model that is to be quantized.
+        feeds: Its inputs.
+    """
+    import onnx
+
+    model = onnx.load(path)
+    names = [node.output[0] for node in model.graph.node if node.op_type == "Softmax"]
+    if not names:
+        return {}
+    told = {port.name for port in model.graph.output}
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in told)
+    ort: Any = importlib.import_module("onnxruntime")
+    settings = ort.SessionOptions()
+    settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL  # they are made already
+    session = ort.InferenceSession(model.SerializeToString(), settings, providers=[CPU])
+    given = zip(*(session.run(names, feed) for feed in feeds))
+    largest = {name: max(np.max(one, initial=0.0) for one in of_all) for name, of_all in zip(names, given)}
+    return {
+        name: [{"rmin": np.float32(0), "rmax": np.float32(min(1.0, ROOM * most))}]
+        for name, most in largest.items()
+        if np.isfinite(most)
+    }
 
 
 def reduced_nodes(model: Any) -> int:

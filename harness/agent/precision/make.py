@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.agent.errors import DoesNotApplyError
+from harness.agent.precision.size import LARGEST, TOO_LARGE
 from harness.agent.system import elapsed_ms
 from harness.agent.target import CPU, Target
 from harness.agent.text import clean
@@ -35,9 +37,11 @@ MODULES = {
 Each has ``converted``, ``reduced_nodes`` and ``NOTHING``; those of floating types ``rounded``, too.
 """
 
-LARGEST = (
-    1 << 30
-)  # bytes of a model with its weights; converters hold several copies, and messages end at 2 GiB
+OF_MACHINE = re.compile(
+    r"bad_alloc|bad allocation|[Oo]ut of memory|[Cc]annot allocate memory|Failed to allocate memory"
+    r"|No space left|not enough space|[Dd]isk quota|Too many open files"
+)
+"""What a library says when the machine is short of something."""
 
 
 def play(turn: Turn) -> None:
@@ -120,7 +124,7 @@ def check_size(paths: list[str]) -> None:
         DoesNotApplyError: They are.
     """
     if sum(map(os.path.getsize, paths)) > LARGEST:
-        raise DoesNotApplyError("it takes more than the %d MiB that are converted" % (LARGEST >> 20))
+        raise DoesNotApplyError(TOO_LARGE)
 
 
 def signature(model: Any) -> tuple[Any, ...]:
@@ -156,6 +160,8 @@ def prove(target: Target, content: bytes) -> None:
     except MemoryError:
         raise
     except Exception as error:
+        if OF_MACHINE.search(str(error)):
+            raise
         if type(error).__name__ != "NotImplemented":
             raise DoesNotApplyError(
                 "onnxruntime does not load what the converter makes: %s" % one_line(error)
@@ -166,13 +172,16 @@ def attempted(work: Callable[[], Any], what: str) -> Any:
     """The result of a converter's work.
 
     Raises:
-        DoesNotApplyError: The converter raised whatever it did; running out of memory is no answer.
+        DoesNotApplyError: The converter raised whatever it did.
+        Exception: What the machine is to blame for, such as a full disk; it is no answer.
     """
     try:
         return work()
-    except (DoesNotApplyError, MemoryError):
+    except (DoesNotApplyError, MemoryError, OSError):
         raise
     except Exception as error:
+        if OF_MACHINE.search(str(error)):
+            raise
         raise DoesNotApplyError("%s: %s: %s" % (what, type(error).__name__, one_line(error))) from error
 
 
