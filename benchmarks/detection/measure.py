@@ -16,7 +16,7 @@ from benchmarks.detection.elsewhere import STRANGERS, Answer
 from benchmarks.detection.faults import FAULTS, Fault
 from benchmarks.detection.healthy import REWRITES, rewritten
 from benchmarks.detection.net import Net
-from benchmarks.detection.policies import POLICIES, SWEEP, Pair, Spread
+from benchmarks.detection.policies import LIMITS, POLICIES, SWEEP, Pair, Spread
 from benchmarks.detection.reduced import reduce_precision
 from benchmarks.detection.rows import Measured, Row
 from benchmarks.detection.subjects import Subject
@@ -206,7 +206,7 @@ class Bench:
             way=way,
             effect=size if math.isfinite(size) else None,
             ratios=_ratios(pair),
-            failed=tuple(policy.name for policy in (*POLICIES, *SWEEP) if policy.fails(pair)),
+            failed=tuple(policy.name for policy in (*POLICIES, *SWEEP, *LIMITS) if policy.fails(pair)),
         )
 
 

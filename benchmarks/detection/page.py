@@ -7,9 +7,9 @@ from pathlib import Path
 
 from benchmarks.detection.faults import FAULTS
 from benchmarks.detection.measure import FULL, VISIBLE
-from benchmarks.detection.policies import CALIBRATED, POLICIES, SWEEP, TABLE, Policy
+from benchmarks.detection.policies import CALIBRATED, LIMITS, POLICIES, SWEEP, TABLE, Policy
 from benchmarks.detection.rows import Results, Row
-from benchmarks.detection.tally import accused, curve, found, healthy, visible
+from benchmarks.detection.tally import BANDS, accused, bands, curve, found, healthy, seen_from, visible
 
 TEMPLATE = Path(__file__).with_name("page.md")
 """The words of the page."""
@@ -33,6 +33,7 @@ def page(results: Results) -> str:
         deep=_sentence(_deep(full)),
         depths="\n\n".join(_depths(full)),
         fixed=_table(("tolerance", "faults found", "healthy accused"), _rates(full, SWEEP)),
+        limits=_banded(full, (POLICIES[0], *LIMITS)),
         curve=_curves(full, COMPARED),
         coarse="\n\n".join(part for precision in REDUCED for part in _coarse(rows, precision)),
         equal=sum(model.equal for model in results.models),
@@ -68,10 +69,23 @@ def _rates(rows: Sequence[Row], policies: Iterable[Policy]) -> list[tuple[str, s
 
 
 def _depths(rows: Sequence[Row]) -> Iterator[str]:
-    for layers in sorted({row.layers for row in rows if row.layers is not None}):
-        deep = [row for row in rows if row.layers == layers]
+    deep = [row for row in rows if row.layers is not None]
+    harmless = [policy for policy in SWEEP if not accused(deep, policy.name).count]
+    for layers in sorted({row.layers for row in deep if row.layers is not None}):
         yield f"### {layers} {'layer' if layers == 1 else 'layers'}"
-        yield _table(("policy", "faults found", "healthy accused"), _rates(deep, POLICIES))
+        yield _banded([row for row in deep if row.layers == layers], (*POLICIES, *harmless[-1:]))
+
+
+def _banded(rows: Sequence[Row], policies: Iterable[Policy]) -> str:
+    """What policies find of the faults near the noise, and what they accuse."""
+    lines = []
+    for policy in policies:
+        rates = [str(rate) for _, rate in bands(rows, policy.name, BANDS)]
+        least = seen_from(rows, policy.name)
+        sure = "-" if least is None else f"{least:.1f} x"
+        lines.append((policy.name, str(accused(rows, policy.name)), sure, *rates))
+    names = [name for name, _ in bands(rows, CALIBRATED, BANDS)]
+    return _table(("policy", "healthy accused", "finds 99 % from", *names), lines)
 
 
 def _curves(rows: Sequence[Row], policies: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from benchmarks.detection.effect import flat
 from benchmarks.detection.net import Array
 from harness.core.compare import compare_all
 from harness.core.noise import NoiseRule
-from harness.core.spread import DEFAULT_LIMITS, Floats
+from harness.core.spread import DEFAULT_LIMITS, Floats, NoiseLimits
 from harness.core.tolerance import DEFAULTS, default_tolerance
 from harness.core.value import STRING, Tensor
 from harness.corpus.data_sets import NamedValues
@@ -69,12 +69,12 @@ def by_table(pair: Pair) -> bool:
     return _any_leaf(pair, wrong, nan_equal=True)
 
 
-def by_noise(pair: Pair) -> bool:
+def by_noise(pair: Pair, limits: NoiseLimits = DEFAULT_LIMITS) -> bool:
     """The calibrated tolerance; what is no float, and what has no noise, goes by the table."""
     if pair.spread is None:
         return by_table(pair)
     table = partial(default_tolerance, precision=pair.precision)
-    noise = NoiseRule(precision=pair.precision, spreads=pair.spread, limits=DEFAULT_LIMITS)
+    noise = NoiseRule(precision=pair.precision, spreads=pair.spread, limits=limits)
     return compare_all(pair.golden, pair.result, table, noise=noise).verdict is not None
 
 
@@ -134,6 +134,12 @@ SWEEP = tuple(
     for bound in (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7)
 )
 """Every fixed tolerance that one might choose, to see whether any could do as well."""
+
+LIMITS = tuple(
+    Policy(name=f"{CALIBRATED}, rms {rms:g}", what="", fails=partial(by_noise, limits=NoiseLimits(rms=rms)))
+    for rms in (2.0, 2.5, 4.0)
+)
+"""The calibrated tolerance with other limits of the root mean square, to see what its own one costs."""
 
 
 def _any_leaf(pair: Pair, wrong: Wrong, *, nan_equal: bool, integers: bool = False) -> bool:

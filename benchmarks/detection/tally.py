@@ -9,8 +9,14 @@ import msgspec
 from benchmarks.detection.measure import VISIBLE
 from benchmarks.detection.rows import Row
 
-BINS = (0.25, 1.0, 4.0, 16.0, 64.0, 256.0, 1024.0)
+BINS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0, 1024.0)
 """Edges of the classes of effects, in multiples of the noise."""
+
+BANDS = BINS[2:7]
+"""The same, where policies differ: below, nothing can be told from rounding; above, most are found."""
+
+SURE = 0.99
+"""Share of the faults from some effect on that has to be found for these to be seen."""
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -51,14 +57,34 @@ def accused(rows: Iterable[Row], policy: str) -> Rate:
 def curve(rows: Iterable[Row], policy: str) -> list[tuple[str, Rate]]:
     """How many faults fail, by the size of their effect."""
     planted = [row for row in rows if row.fault is not None]
-    classes = []
-    for low, high in pairwise((0.0, *BINS, math.inf)):
-        inside = [row for row in planted if row.effect is not None and low <= row.effect < high]
-        name = f"{low:g} or more" if high == math.inf else f"{low:g} to {high:g}"
-        classes.append((name, _rate(inside, policy)))
     structural = [row for row in planted if row.effect is None]
-    classes.append(("shape, integer, NaN or infinity", _rate(structural, policy)))
-    return classes
+    return [
+        *bands(planted, policy, (0.0, *BINS, math.inf)),
+        ("shape, integer, NaN or infinity", _rate(structural, policy)),
+    ]
+
+
+def bands(rows: Iterable[Row], policy: str, edges: Sequence[float]) -> list[tuple[str, Rate]]:
+    """How many faults fail whose effect lies between neighbouring edges."""
+    planted = [row for row in rows if row.fault is not None and row.effect is not None]
+    return [
+        (
+            f"{low:g} or more" if high == math.inf else f"{low:g} to {high:g}",
+            _rate([row for row in planted if low <= (row.effect or 0.0) < high], policy),
+        )
+        for low, high in pairwise(edges)
+    ]
+
+
+def seen_from(rows: Iterable[Row], policy: str) -> float | None:
+    """The least effect from which on a policy finds nearly all faults; None where there is none."""
+    planted = [row for row in rows if row.fault is not None and row.effect is not None]
+    least, count = None, 0
+    for total, row in enumerate(sorted(planted, key=lambda row: row.effect or 0.0, reverse=True), 1):
+        count += policy in row.failed
+        if count >= SURE * total:
+            least = row.effect
+    return least
 
 
 def _rate(rows: Sequence[Row], policy: str) -> Rate:

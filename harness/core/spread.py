@@ -6,6 +6,7 @@ precision shows; a fault lies far above.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -18,6 +19,8 @@ from harness.core.value import Array, Tensor, Value, leaves
 
 Floats = NDArray[np.float64]
 NamedValues = tuple[tuple[str, Value], ...]
+Draws = list[tuple[float, Array]]
+"""Amplitude and result of each."""
 
 
 class NoiseLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +31,7 @@ class NoiseLimits(msgspec.Struct, frozen=True, kw_only=True):
         max: Of the largest error of an element over the spread of that element.
     """
 
-    rms: float = 4.0
+    rms: float = 3.0
     max: float = 32.0
 
 
@@ -77,6 +80,16 @@ UNLIKE = 8.0
 An element that has jumped may differ by as much as it did; the floor of the others comes from them alone.
 """
 
+PROBES = 2
+"""Draws at amplitude 1 beside amplified ones in a model without jumps: those that count where they bend."""
+
+LINEAR = 1 / 4
+"""Part of an output's size up to which it moves in proportion to noise.
+
+Beyond, the response bends: the sine of a large angle moves by 1 at most, whatever the noise, and a 16th of
+that is no measure of noise at amplitude 1.
+"""
+
 _LARGEST = float(np.finfo(np.float64).max)
 
 PRECISIONS = {name: UNIT_ROUNDOFF[name] for name in ("float32", "float16", "bfloat16")}
@@ -96,7 +109,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
         precision: Whose rounding makes it.
         outputs: For each data set: leaf, named as ``harness.core.value.leaves`` names it -> spread, an array
             of float64 of the leaf's shape, in the unit of the output. Leaves without one are not floats,
-            changed their shape under noise, or come out otherwise without it.
+            change their shape under noise, are lost in it, or come out otherwise without it.
     """
 
     precision: str
@@ -220,18 +233,57 @@ def _of_data_set(
     for name, right in _leaves(golden):
         if right.dtype not in SMALLEST:
             continue
-        values = [one.get(name) for one in drawn]
-        if any(one is None or one.array.shape != right.array.shape for one in values):
-            continue
-        noisy = [
-            (amplitude, widen(one.array, one.dtype))
-            for amplitude, one in zip(amplitudes, values, strict=True)
-            if one is not None and amplitude
+        values = [(amplitude, one.get(name)) for amplitude, one in zip(amplitudes, drawn, strict=True)]
+        alike = [
+            (amplitude, one)
+            for amplitude, one in values
+            if one is not None and one.array.shape == right.array.shape
         ]
-        spread = _of_leaf(right, widen(quiet[name].array, quiet[name].dtype), noisy)
+        if not _keeps_shape(amplitudes, [amplitude for amplitude, _ in alike]):
+            continue
+        silent = widen(quiet[name].array, quiet[name].dtype)
+        noisy = _measurable(
+            silent, [(amplitude, widen(one.array, one.dtype)) for amplitude, one in alike if amplitude]
+        )
+        if noisy is None:
+            continue
+        spread = _of_leaf(right, silent, noisy)
         if _is_same(right, quiet[name], spread):
             found[name] = spread
     return found
+
+
+def _keeps_shape(drawn: Sequence[float], alike: Sequence[float]) -> bool:
+    """Whether noise leaves an output its shape: in all draws as it is, and in half of those where amplified.
+
+    Args:
+        drawn: The amplitude of each draw.
+        alike: Those of the draws that have the golden's shape.
+    """
+    total, kept = Counter(drawn), Counter(alike)
+    plain = {0.0, min((amplitude for amplitude in drawn if amplitude), default=0.0)}
+    return all(
+        kept[amplitude] * (1 if amplitude in plain else 2) >= count for amplitude, count in total.items()
+    )
+
+
+def _measurable(quiet: Array, noisy: Draws) -> Draws | None:
+    """The draws that tell the noise of an output; None where it is as good as lost in noise."""
+    probes = [one for one in noisy if one[0] == 1]
+    if not probes or len(probes) > PROBES:
+        return noisy
+    amplified = [one for one in noisy if one[0] != 1]
+    if _is_within(LINEAR, quiet, amplified):
+        return amplified
+    return probes if _is_within(1.0, quiet, probes) else None
+
+
+@np.errstate(all="ignore")
+def _is_within(part: float, quiet: Array, noisy: Draws) -> bool:
+    """Whether no draw moves an output by more than some part of its size."""
+    size = _root_mean_square(np.abs(np.where(np.isfinite(quiet), quiet, 0.0)))
+    moved = [_root_mean_square(_deviation(one.reshape(-1), quiet.reshape(-1))) for _, one in noisy]
+    return max(moved) <= part * size or not any(moved)
 
 
 def _is_same(golden: Tensor, quiet: Tensor, spread: Floats) -> bool:
@@ -241,7 +293,7 @@ def _is_same(golden: Tensor, quiet: Tensor, spread: Floats) -> bool:
 
 
 @np.errstate(all="ignore")
-def _of_leaf(golden: Tensor, quiet: Array, noisy: list[tuple[float, Array]]) -> Floats:
+def _of_leaf(golden: Tensor, quiet: Array, noisy: Draws) -> Floats:
     right = widen(golden.array, golden.dtype).reshape(-1)
     moved: dict[float, list[Floats]] = {}
     for amplitude, one in noisy:

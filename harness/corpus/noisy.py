@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from harness.core.spread import PROBES
 from harness.core.value import Tensor
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.case import Case
@@ -17,6 +18,7 @@ from harness.corpus.data_sets import DataSet
 from harness.corpus.errors import blame
 from harness.corpus.model_file import parse_model, read_model_file
 from harness.corpus.noise.drawing import AMPLITUDE
+from harness.corpus.noise.flat import NotFlatError, flattened
 from harness.corpus.noise.operators import RANDOM
 from harness.corpus.noise.rewrite import BFLOAT16_CASTS, Written, add_noise
 from harness.corpus.port import Port, ValueType
@@ -25,7 +27,7 @@ from harness.corpus.scenario import Inapplicable
 if TYPE_CHECKING:
     import onnx
 
-FORMAT = 7
+FORMAT = 9
 """Rises when the noise changes although no model does."""
 
 SAMPLES = 8
@@ -43,9 +45,6 @@ so near to a jump that an EP may fall to its other side, 8 draws at 1 and 16 at 
 
 COARSE = (1.0,)
 """Amplitudes at coarser precisions, whose noise is far above that of float32."""
-
-OLDEST_OPSET = 7
-"""Earlier operators do not broadcast by themselves."""
 
 SMALL = 1 << 20
 """Bytes up to which a model with noise is left where it is."""
@@ -69,8 +68,6 @@ def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
     """
     if drawn := sorted(RANDOM & case.facts.op_types.keys()):
         return Inapplicable(f"the model draws random numbers: {', '.join(drawn)}")
-    if case.facts.opsets.get("ai.onnx", OLDEST_OPSET) < OLDEST_OPSET:
-        return Inapplicable(f"the model is of an opset before {OLDEST_OPSET}")
     if precision == "bfloat16" and case.facts.opsets.get("ai.onnx", BFLOAT16_CASTS) < BFLOAT16_CASTS:
         return Inapplicable(f"the model is of an opset before {BFLOAT16_CASTS}, which has no bfloat16")
     entry = noisy_entry(case, precision)
@@ -84,6 +81,8 @@ def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
     if isinstance(amplitudes, str):
         return Inapplicable(amplitudes)
     draws = (0.0, *(amplitude for amplitude in amplitudes for _ in range(SAMPLES)))
+    if amplitudes == SMOOTH:
+        draws = (*draws, *(1.0,) * PROBES)
     home = case.model_path.parent
     number = ValueType(kind="tensor", dtype="float32", shape=())
     digest = hashlib.sha256(f"noise {precision} {FORMAT} {SAMPLES} {amplitudes} {case.digest}".encode())
@@ -128,14 +127,15 @@ def _scalar(number: float) -> Tensor:
 
 
 def _build(case: Case, precision: str, folder: Path) -> None:
-    model = parse_model(read_model_file(case.model_path))
-    if model.functions:
-        _say(folder, "the model has functions of its own")
+    try:
+        model = flattened(parse_model(read_model_file(case.model_path)))
+    except NotFlatError as error:
+        _say(folder, str(error))
         return
     _set_sizes(model, case)
     written = add_noise(model, precision)
     if not written.sites:  # a model of constants alone, unless every operator is exact
-        model = parse_model(read_model_file(case.model_path))
+        model = flattened(parse_model(read_model_file(case.model_path)))
         written = add_noise(model, precision, folded=False)
     _forget_sizes(model)
     (folder / MODEL).write_bytes(model.SerializeToString())

@@ -39,12 +39,26 @@ class ChosenFrom(msgspec.Struct, frozen=True, kw_only=True, tag="chosen"):
         data: Name of what it chose from.
         computed: Whether that is computed, and no input of the graph.
         axis: Along which it chose.
+        unordered: Whether it is a TopK that need not sort.
     """
 
     op: ChoosingOp
     data: str
     computed: bool
     axis: int = -1
+    unordered: bool = False
+
+
+class UnorderedWith(msgspec.Struct, frozen=True, kw_only=True, tag="unordered"):
+    """The values of a TopK that need not sort.
+
+    Attributes:
+        axis: Along which it chose.
+        positions: Graph output with the positions of these values; empty where none has them.
+    """
+
+    axis: int = -1
+    positions: str = ""
 
 
 class QuantizedWith(msgspec.Struct, frozen=True, kw_only=True, tag="quantized"):
@@ -80,7 +94,7 @@ class DrawnBy(msgspec.Struct, frozen=True, kw_only=True, tag="drawn"):
     mask: bool = False
 
 
-Origin = ChosenFrom | QuantizedWith | DrawnBy
+Origin = ChosenFrom | UnorderedWith | QuantizedWith | DrawnBy
 
 
 class Origins(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +132,7 @@ class _Graph:
         self.makers = {
             name: (node, at) for node in model.graph.node for at, name in enumerate(node.output) if name
         }
+        self.outputs = [port.name for port in model.graph.output]
         self.weights = {weight.name: weight for weight in model.graph.initializer}
         sparse = {one.values.name for one in model.graph.sparse_initializer}
         self.input_types = {port.name: port.type.tensor_type.elem_type for port in model.graph.input}
@@ -133,7 +148,7 @@ class _Graph:
         node, at = made
         op = node.op_type
         if op in _CHOOSING and node.domain in _OWN:
-            return self._chosen(node, at)
+            return self._chosen(node, at, moved=moved)
         if op == "DequantizeLinear":
             return self._quantized(node, moved=moved)
         if (op in QUANTIZING and at != 1) or op.startswith(QUANTIZED_OPERATOR):
@@ -172,12 +187,15 @@ class _Graph:
             name = node.input[0]
         return None, cast, moved
 
-    def _chosen(self, node: "onnx.NodeProto", at: int) -> ChosenFrom | None:
-        if at != (node.op_type in {"TopK", "MaxPool"}):
-            return None
+    def _chosen(self, node: "onnx.NodeProto", at: int, *, moved: bool) -> ChosenFrom | UnorderedWith | None:
         attributes = _numbers(node)
+        axis = int(attributes.get("axis", -1 if node.op_type == "TopK" else 0))
         unordered = node.op_type == "TopK" and attributes.get("sorted", 1) == 0
-        if unordered or attributes.get("storage_order"):
+        if unordered and moved:
+            return None  # the axis is no longer where it was
+        if unordered and at == 0:
+            return UnorderedWith(axis=axis, positions=self._positions_of(node))
+        if at != (node.op_type in {"TopK", "MaxPool"}) or attributes.get("storage_order"):
             return None
         data = node.input[1 if node.op_type == "NonMaxSuppression" else 0]
         if data not in self.inputs and data not in self.makers:
@@ -186,8 +204,17 @@ class _Graph:
             op=node.op_type,  # type: ignore[arg-type]  # one of _CHOOSING
             data=model_text(data),
             computed=data not in self.inputs,
-            axis=int(attributes.get("axis", -1 if node.op_type == "TopK" else 0)),
+            axis=axis,
+            unordered=unordered,
         )
+
+    def _positions_of(self, node: "onnx.NodeProto") -> str:
+        """The graph output with the positions of a TopK as they are; empty where there is none."""
+        for name in self.outputs:
+            made, _, moved = self._source(name)
+            if made is not None and made[0] is node and made[1] == 1 and not moved:
+                return model_text(name)
+        return ""
 
     def _quantized(self, node: "onnx.NodeProto", *, moved: bool) -> QuantizedWith | None:
         attributes = _numbers(node)

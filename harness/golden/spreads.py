@@ -5,18 +5,20 @@ any tool reads. Whatever removes the golden removes them, too.
 """
 
 import contextlib
+import hashlib
+import io
 import shutil
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from harness.core.spread import Spread
+from harness.core.spread import Floats, Spread
 from harness.corpus import noisy
 from harness.corpus.cache import fill_once
-from harness.golden.store import read_manifest
+from harness.golden.store import read_intact, read_manifest
 
-FORMAT = 4
+FORMAT = 6
 """Rises when spreads are computed or kept in another way."""
 
 
@@ -29,7 +31,8 @@ class SpreadManifest(msgspec.Struct, frozen=True, kw_only=True):
         precision: Whose rounding makes the noise.
         samples: Runs at each amplitude.
         amplitudes: By what the noise was multiplied.
-        leaves: For each data set the leaves of outputs that have a spread, in the order of their files.
+        leaves: For each data set the leaves of outputs that have a spread, in the order of their files, and
+            the SHA-256 of these.
     """
 
     format: int
@@ -37,7 +40,7 @@ class SpreadManifest(msgspec.Struct, frozen=True, kw_only=True):
     precision: str
     samples: int
     amplitudes: tuple[float, ...]
-    leaves: tuple[tuple[str, ...], ...]
+    leaves: tuple[dict[str, str], ...]
 
 
 def load_spread(entry: Path, precision: str) -> Spread | None:
@@ -56,7 +59,10 @@ def load_spread(entry: Path, precision: str) -> Spread | None:
             return Spread(
                 precision=precision,
                 outputs=tuple(
-                    {leaf: _read(home, number, index) for index, leaf in enumerate(leaves)}
+                    {
+                        leaf: _read(home / _file(number, index), digest)
+                        for index, (leaf, digest) in enumerate(leaves.items())
+                    }
                     for number, leaves in enumerate(manifest.leaves)
                 ),
             )
@@ -79,20 +85,22 @@ def save_spread(entry: Path, spread: Spread, amplitudes: tuple[float, ...]) -> N
     """
     if read_manifest(entry) is None:
         return
-    manifest = SpreadManifest(
-        format=FORMAT,
-        noise_format=noisy.FORMAT,
-        precision=spread.precision,
-        samples=noisy.SAMPLES,
-        amplitudes=tuple(sorted({amplitude for amplitude in amplitudes if amplitude})),
-        leaves=tuple(tuple(outputs) for outputs in spread.outputs),
-    )
 
     def build(folder: Path) -> None:
-        for number, outputs in enumerate(spread.outputs):
-            for index, array in enumerate(outputs.values()):
-                with (folder / _file(number, index)).open("wb") as file:
-                    np.save(file, array, allow_pickle=False)
+        manifest = SpreadManifest(
+            format=FORMAT,
+            noise_format=noisy.FORMAT,
+            precision=spread.precision,
+            samples=noisy.SAMPLES,
+            amplitudes=tuple(sorted({amplitude for amplitude in amplitudes if amplitude})),
+            leaves=tuple(
+                {
+                    leaf: _write(folder / _file(number, index), array)
+                    for index, (leaf, array) in enumerate(outputs.items())
+                }
+                for number, outputs in enumerate(spread.outputs)
+            ),
+        )
         (folder / _MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
 
     with contextlib.suppress(FileNotFoundError):  # the golden has just been pruned
@@ -107,11 +115,15 @@ def _file(number: int, index: int) -> str:
     return f"test_data_set_{number}-output_{index}.npy"
 
 
-def _read(home: Path, number: int, index: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    array = np.load(home / _file(number, index), allow_pickle=False)
-    if array.dtype != np.float64 or not np.all((array > 0) & np.isfinite(array)):
-        raise ValueError("a spread is made of positive, finite numbers")
-    return np.asarray(array, np.float64)
+def _write(file: Path, array: Floats) -> str:
+    content = io.BytesIO()
+    np.save(content, array, allow_pickle=False)
+    file.write_bytes(content.getvalue())
+    return hashlib.sha256(content.getvalue()).hexdigest()
+
+
+def _read(file: Path, digest: str) -> Floats:
+    return np.asarray(np.load(io.BytesIO(read_intact(file, digest)), allow_pickle=False), np.float64)
 
 
 _MANIFEST = "spread.json"

@@ -26,19 +26,24 @@ from harness.corpus.protos import decode, encode
 from harness.corpus.shelf import LARGEST, open_shelf
 from harness.golden.golden import Golden, NamedValues
 
-FORMAT = 3
+FORMAT = 4
 """Rises when entries change in meaning although nothing that they depend on does."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """``manifest.json`` of an entry: the golden without its tensors."""
+    """``manifest.json`` of an entry: the golden without its tensors.
+
+    Attributes:
+        files: For each data set the SHA-256 of its outputs' files, in the order of ``outputs``. A loss of
+            power may leave files of the right length that hold zeros.
+    """
 
     format: int
     status: Literal["ok", "refused"]
     message: str
     disputed: str
     outputs: tuple[str, ...]
-    data_sets: int
+    files: tuple[tuple[str, ...], ...]
     case: str
     provenance: dict[str, str]
     data_set: int | None = None
@@ -55,6 +60,19 @@ def read_manifest(entry: Path) -> Manifest | None:
         return _manifests.decode((entry / _MANIFEST).read_bytes())
     except (OSError, ValueError, msgspec.MsgspecError):
         return None
+
+
+def read_intact(file: Path, digest: str) -> bytes:
+    """The content of a file that has a SHA-256.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is not what it was.
+    """
+    content = file.read_bytes()
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise ValueError(f"{file} has another SHA-256")
+    return content
 
 
 class GoldenStore:
@@ -100,23 +118,25 @@ class GoldenStore:
         Raises:
             UsageError: The cache cannot be written.
         """
-        if golden.status == "lost":
+        status = golden.status
+        if status == "lost":
             return
-        manifest = Manifest(
-            format=FORMAT,
-            status=golden.status,
-            message=golden.message,
-            disputed=golden.disputed,
-            outputs=case.outputs,
-            data_sets=len(golden.outputs),
-            case=case.digest,
-            provenance=self._provenance,
-            data_set=golden.data_set,
-        )
 
         def build(folder: Path) -> None:
-            for index, outputs in enumerate(golden.outputs):
-                _write_outputs(folder / f"test_data_set_{index}", outputs, case)
+            manifest = Manifest(
+                format=FORMAT,
+                status=status,
+                message=golden.message,
+                disputed=golden.disputed,
+                outputs=case.outputs,
+                files=tuple(
+                    _write_outputs(folder / f"test_data_set_{index}", outputs, case)
+                    for index, outputs in enumerate(golden.outputs)
+                ),
+                case=case.digest,
+                provenance=self._provenance,
+                data_set=golden.data_set,
+            )
             (folder / _MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
 
         with contextlib.suppress(TypeError, KeyError):
@@ -126,11 +146,11 @@ class GoldenStore:
         try:
             manifest = _manifests.decode((entry / _MANIFEST).read_bytes())
             outputs = tuple(
-                _read_outputs(entry / f"test_data_set_{index}", manifest.outputs, case)
-                for index in range(manifest.data_sets)
+                _read_outputs(entry / f"test_data_set_{index}", digests, case)
+                for index, digests in enumerate(manifest.files)
             )
         except (OSError, ValueError, msgspec.MsgspecError, DecodeError):
-            # Not there, or torn by a full disk or a power loss: what cannot be read is computed again.
+            # Not there, or damaged by a full disk or a power loss: what cannot be read is computed again.
             shutil.rmtree(entry, ignore_errors=True)
             return None
         return Golden(
@@ -154,17 +174,22 @@ class GoldenStore:
         return self._root / key[:2] / key
 
 
-def _write_outputs(folder: Path, outputs: NamedValues, case: Case) -> None:
+def _write_outputs(folder: Path, outputs: NamedValues, case: Case) -> tuple[str, ...]:
     folder.mkdir()
     values = dict(outputs)
+    digests = []
     for index, (name, declared) in enumerate(zip(case.outputs, case.output_types, strict=True)):
-        (folder / f"output_{index}.pb").write_bytes(encode(values[name], declared))
+        content = encode(values[name], declared)
+        (folder / f"output_{index}.pb").write_bytes(content)
+        digests.append(hashlib.sha256(content).hexdigest())
+    return tuple(digests)
 
 
-def _read_outputs(folder: Path, names: tuple[str, ...], case: Case) -> NamedValues:
+def _read_outputs(folder: Path, digests: tuple[str, ...], case: Case) -> NamedValues:
+    declared = zip(case.outputs, case.output_types, digests, strict=True)
     return tuple(
-        (name, decode((folder / f"output_{index}.pb").read_bytes(), declared))
-        for index, (name, declared) in enumerate(zip(names, case.output_types, strict=True))
+        (name, decode(read_intact(folder / f"output_{index}.pb", digest), kind))
+        for index, (name, kind, digest) in enumerate(declared)
     )
 
 

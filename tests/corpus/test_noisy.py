@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.core.spread import NamedValues, Spread, noise_of, spread_of
+from harness.core.spread import PROBES, NamedValues, Spread, noise_of, spread_of
 from harness.core.value import Array, Tensor, tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.noise.drawing import AMPLITUDE
@@ -80,7 +80,7 @@ def test_what_rounds_gets_noise_and_what_copies_does_not(write_model: Write) -> 
 def test_samples_of_a_smooth_model(write_model: Write) -> None:
     case = case_of(write_model, MLP, w=normal(64, 32), v=normal(32, 8))
     noisy, _ = made(case)
-    assert amplitudes_of(noisy) == (0.0, *(SMOOTH[0],) * SAMPLES)
+    assert amplitudes_of(noisy) == (0.0, *(SMOOTH[0],) * SAMPLES, *(1.0,) * PROBES)
     assert noisy.ports[-1].name == AMPLITUDE
     assert noisy.outputs == case.outputs
     assert noisy.digest != case.digest
@@ -136,24 +136,85 @@ def test_bodies_carry_noise_too(write_model: Write) -> None:
     assert [node.op_type for node in body.node].count("RandomUniformLike") == 2
 
 
+def test_a_product_that_only_circular_functions_read_is_exact(write_model: Write) -> None:
+    graph = """
+    agraph (float[4,1] step, float[1,4] rates) => (float[4,8] y)
+    { angles = MatMul(step, rates) both = Concat<axis = 1>(angles, angles) y = Sin(both) }
+    """
+    assert sites(made(case_of(write_model, graph))[1]) == ["Sin"]
+    assert rounded(made(case_of(write_model, graph), "bfloat16")[1]) >= {"MatMul", "Sin"}
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "agraph (float[4] x, float[4] z) => (float[4] y) { a = Mul(x, z) s = Sin(a) y = Add(s, a) }",
+        "agraph (float[4] x, float[4] z) => (float[4] y, float[4] a) { a = Mul(x, z) y = Sin(a) }",
+        "agraph (float[4] x, float[4] z) => (float[4] y) { e = Exp(x) a = Mul(e, z) y = Sin(a) }",
+        "agraph (float[4] x, float[4] z) => (float[4] y) { a = Mul(x, z) y = Exp(a) }",
+        "agraph (float[4,2] x, float[2,4] z) => (float[4,4] y) { a = MatMul(x, z) y = Sin(a) }",
+        """agraph (float[4] x, float[4] z, bool c) => (float[4] y) {
+          a = Mul(x, z) s = Sin(a)
+          y = If(c) <then_branch = t () => (float[4] p) { p = Exp(a) },
+                     else_branch = e () => (float[4] q) { q = Neg(s) }>
+        }""",
+    ],
+)
+def test_other_products_are_rounded(write_model: Write, graph: str) -> None:
+    assert {"Mul", "MatMul"} & rounded(made(case_of(write_model, graph))[1])
+
+
+def rounded(model: onnx.ModelProto) -> set[str]:
+    """Operators whose results get noise."""
+    exact = ".ep_harness.exact"
+    return {node.op_type for node in model.graph.node for name in node.output if name.endswith(exact)}
+
+
+def with_function(write_model: Write, opset: int) -> Path:
+    path: Path = write_model(graph="agraph (float[4] x) => (float[4] y) { t = Neg(x) y = own.Tilt(t) }")
+    model = onnx.load(path)
+    nodes = [helper.make_node("Exp", ["a"], ["e"]), helper.make_node("Tanh", ["e"], ["b"])]
+    imports = [helper.make_opsetid("", opset)]
+    model.functions.append(helper.make_function("own", "Tilt", ["a"], ["b"], nodes, imports))
+    model.opset_import.add(domain="own", version=1)
+    onnx.save(model, path)
+    return path
+
+
+@pytest.mark.real_ep
+def test_noise_goes_into_functions(write_model: Write) -> None:
+    path = with_function(write_model, onnx.load(write_model(graph=MLP)).opset_import[0].version)
+    case = a_case(path.parent)
+    noisy, model = made(case)
+    assert not model.functions
+    assert sites(model) == ["Exp:operand", "Exp", "Tanh"]
+    assert np.allclose(values(run(noisy)[0]), values(run(case)[0]), rtol=1e-6, atol=0)
+
+
+def test_an_opset_before_7_is_raised_where_it_means_the_same(write_model: Write) -> None:
+    _, model = made(case_of(write_model, MLP, 6, w=normal(64, 32), v=normal(32, 8)))
+    assert model.opset_import[0].version == 7
+
+
 @pytest.mark.parametrize(
     ("model", "why"),
     [
         ("agraph (float[N] x) => (float[N] y) { y = RandomUniformLike(x) }", "random numbers"),
-        ("opset 6", "opset before 7"),
-        ("functions", "functions of its own"),
+        (
+            "agraph (float[4] x) => (float[4] y) { e = Exp(x) y = Add(e, x) }",
+            "opset before 7, which changed Add",
+        ),
+        ("functions", "functions of another opset"),
     ],
 )
 def test_models_without_noise(write_model: Write, model: str, why: str) -> None:
-    path: Path = write_model(graph=model if "=>" in model else MLP)
-    proto = onnx.load(path)
-    if model == "opset 6":
-        proto.opset_import[0].version = 6
-    elif model == "functions":
-        imports = [helper.make_opsetid("", 17)]
-        node = helper.make_node("Exp", ["a"], ["b"])
-        proto.functions.append(helper.make_function("own", "Twice", ["a"], ["b"], [node], imports))
-    onnx.save(proto, path)
+    if model == "functions":
+        path = with_function(write_model, 11)
+    else:
+        path = write_model(graph=model)
+        proto = onnx.load(path)
+        proto.opset_import[0].version = 6 if "Add" in model else 17
+        onnx.save(proto, path)
     found = noisy_case(a_case(path.parent), "float32")
     assert isinstance(found, Inapplicable)
     assert why in found.reason

@@ -10,7 +10,15 @@ import pytest
 from harness.core.value import tensor
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case, load_case
-from harness.corpus.origins import ChosenFrom, DrawnBy, Origin, Origins, QuantizedWith, origins_of
+from harness.corpus.origins import (
+    ChosenFrom,
+    DrawnBy,
+    Origin,
+    Origins,
+    QuantizedWith,
+    UnorderedWith,
+    origins_of,
+)
 from harness.corpus.protos import tensor_proto
 from harness.corpus.revealed import hidden, revealed_case
 from harness.corpus.scenario import Inapplicable
@@ -40,6 +48,14 @@ def read(graph: str) -> Origins:
         (
             "g (float[2,3] x) => (int64[2,1] y) <int64[1] k = {1}> { v, y = TopK(x, k) }",
             ChosenFrom(op="TopK", data="x", computed=False, axis=-1),
+        ),
+        (
+            "g (float[2,3] x) => (int64[2,1] y) <int64[1] k = {1}> { v, y = TopK<sorted=0>(x, k) }",
+            ChosenFrom(op="TopK", data="x", computed=False, axis=-1, unordered=True),
+        ),
+        (
+            "g (float[2,3] x) => (float[2,1] y) <int64[1] k = {1}> { y, i = TopK<axis=1, sorted=0>(x, k) }",
+            UnorderedWith(axis=1),
         ),
         (
             "g (float[1,4,4] b, float[1,2,4] s) => (int64[N,3] y) { y = NonMaxSuppression(b, s) }",
@@ -97,7 +113,10 @@ def test_outputs_whose_values_are_more_than_numbers(graph: str, origin: Origin) 
     [
         "g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }",
         "g (float[2,3] x) => (float[2,1] y) <int64[1] k = {1}> { y, i = TopK(x, k) }",
-        "g (float[2,3] x) => (int64[2,1] y) <int64[1] k = {1}> { v, y = TopK<sorted=0>(x, k) }",
+        (
+            "g (float[2,3] x) => (int64[2] y) <int64[1] k = {1}, int64[1] a = {1}> "
+            "{ v, i = TopK<sorted=0>(x, k) y = Squeeze(i, a) }"
+        ),
         "g (float[2,3] x) => (int64[2,1] y) { k = ArgMax<axis=1>(x) y = Add(k, k) }",
         "g () => (int64[1] y) <float[3] w = {1, 2, 3}> { y = ArgMax<axis=0>(w) }",
         "g (float[4] x) => (float y) { z, y, p = DynamicQuantizeLinear(x) }",

@@ -1,6 +1,7 @@
 """The golden cache: what goes in comes out, and nothing else does."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import ml_dtypes
@@ -11,9 +12,9 @@ import pytest
 import harness.golden.store
 from harness.core.errors import UsageError
 from harness.core.value import DTYPES, Map, Sequence, Tensor, Value, tensor, to_wire
-from harness.corpus.case import Case, DataSet
-from harness.corpus.facts import ModelFacts
+from harness.corpus.case import Case
 from harness.corpus.port import ValueType
+from harness.corpus.protos import encode
 from harness.corpus.shelf import FILE_NAME, LARGEST, open_shelf
 from harness.golden.golden import Golden, NamedValues
 from harness.golden.provenance import provenance
@@ -23,28 +24,6 @@ TENSOR = ValueType(kind="tensor")
 STRINGS = tensor(np.array(["", "ä€😀", "a\nb"], dtype=object))
 FLOATS = tensor(np.array([1.5, -0.0, np.nan, np.inf], np.float32))
 PROVENANCE = {"onnxruntime": "1.31.1", "machine": "x86_64"}
-
-
-def case(digest: str = "d", *declared: ValueType) -> Case:
-    facts = ModelFacts(
-        ir_version=9,
-        opsets={},
-        nodes=0,
-        op_types={},
-        float_types=frozenset(),
-        shape_only_ops=frozenset(),
-    )
-    return Case(
-        model_path=Path("m.onnx"),
-        ports=(),
-        outputs=tuple(f"out/{index}" for index in range(len(declared))),
-        output_types=declared,
-        data_sets=(DataSet(name="generated", inputs=()),),
-        rtol=0.0,
-        atol=0.0,
-        digest=digest,
-        facts=facts,
-    )
 
 
 def golden(model: Case, *values: Value) -> Golden:
@@ -65,11 +44,11 @@ def tensors() -> dict[str, Tensor]:
 
 
 @pytest.mark.parametrize("name", tensors())
-def test_every_element_type_comes_back(store: GoldenStore, name: str) -> None:
-    model, value = case("d", TENSOR), tensors()[name]
-    store.save(model, golden(model, value))
+def test_every_element_type_comes_back(store: GoldenStore, name: str, one_case: Case) -> None:
+    value = tensors()[name]
+    store.save(one_case, golden(one_case, value))
     for _ in ("from its files", "from the shelf"):
-        loaded = store.load(model)
+        loaded = store.load(one_case)
         assert loaded is not None
         ((_, back),) = loaded.outputs[0]
         assert to_wire(back) == to_wire(value)
@@ -96,8 +75,10 @@ def test_every_element_type_comes_back(store: GoldenStore, name: str) -> None:
         ),
     ],
 )
-def test_every_container_comes_back(store: GoldenStore, declared: ValueType, value: Value) -> None:
-    model = case("d", declared, TENSOR)
+def test_every_container_comes_back(
+    store: GoldenStore, declared: ValueType, value: Value, make_case: Callable[..., Case]
+) -> None:
+    model = make_case((declared, TENSOR))
     store.save(model, golden(model, value, FLOATS))
     for _ in ("from its files", "from the shelf"):
         loaded = store.load(model)
@@ -108,12 +89,11 @@ def test_every_container_comes_back(store: GoldenStore, declared: ValueType, val
         assert to_wire(beside) == to_wire(FLOATS)
 
 
-def test_all_data_sets_and_the_rest_of_a_golden_come_back(store: GoldenStore) -> None:
-    model = case("d", TENSOR)
-    outputs = tuple(((model.outputs[0], tensor(np.array([n]))),) for n in range(12))
+def test_all_data_sets_and_the_rest_of_a_golden_come_back(store: GoldenStore, one_case: Case) -> None:
+    outputs = tuple(((one_case.outputs[0], tensor(np.array([n]))),) for n in range(12))
     saved = Golden(status="ok", outputs=outputs, disputed="random")
-    store.save(model, saved)
-    loaded = store.load(model)
+    store.save(one_case, saved)
+    loaded = store.load(one_case)
     assert loaded is not None
     assert [to_wire(data_set[0][1]) for data_set in loaded.outputs] == [
         to_wire(data_set[0][1]) for data_set in outputs
@@ -122,46 +102,50 @@ def test_all_data_sets_and_the_rest_of_a_golden_come_back(store: GoldenStore) ->
     assert loaded.provenance == PROVENANCE
 
 
-def test_a_refusal_is_an_answer_and_a_loss_is_none(store: GoldenStore) -> None:
-    model = case("d", TENSOR)
-    store.save(model, Golden(status="lost", message="it crashed"))
-    assert store.load(model) is None
-    store.save(model, Golden(status="refused", message="no kernel for Foo"))
-    loaded = store.load(model)
+def test_a_refusal_is_an_answer_and_a_loss_is_none(store: GoldenStore, one_case: Case) -> None:
+    store.save(one_case, Golden(status="lost", message="it crashed"))
+    assert store.load(one_case) is None
+    store.save(one_case, Golden(status="refused", message="no kernel for Foo"))
+    loaded = store.load(one_case)
     assert loaded is not None
     assert (loaded.status, loaded.message, loaded.outputs) == ("refused", "no kernel for Foo", ())
 
 
-def test_another_model_or_provenance_is_another_entry(store: GoldenStore, tmp_path: Path) -> None:
-    model = case("d", TENSOR)
-    store.save(model, golden(model, FLOATS))
-    assert store.load(case("e", TENSOR)) is None
+def test_another_model_or_provenance_is_another_entry(
+    store: GoldenStore, tmp_path: Path, one_case: Case
+) -> None:
+    store.save(one_case, golden(one_case, FLOATS))
+    assert store.load(msgspec.structs.replace(one_case, digest="e")) is None
     for key in PROVENANCE:
-        assert GoldenStore({**PROVENANCE, key: "other"}, tmp_path).load(model) is None
-    assert GoldenStore(dict(reversed(PROVENANCE.items())), tmp_path).load(model) is not None
+        assert GoldenStore({**PROVENANCE, key: "other"}, tmp_path).load(one_case) is None
+    assert GoldenStore(dict(reversed(PROVENANCE.items())), tmp_path).load(one_case) is not None
 
 
 @pytest.mark.parametrize("shelved", [False, True])
-@pytest.mark.parametrize("damage", ["cut", "gone", "manifest", "format"])
+@pytest.mark.parametrize("damage", ["cut", "gone", "zeros", "manifest", "format"])
 def test_a_damaged_entry_counts_as_none_and_can_be_written_anew(
-    store: GoldenStore, tmp_path: Path, damage: str, *, shelved: bool
+    store: GoldenStore, tmp_path: Path, damage: str, one_case: Case, *, shelved: bool
 ) -> None:
-    model = case("d", TENSOR)
-    store.save(model, golden(model, FLOATS))
-    assert not shelved or store.load(model) is not None
+    store.save(one_case, golden(one_case, FLOATS))
+    assert not shelved or store.load(one_case) is not None
     (manifest,) = tmp_path.rglob("manifest.json")
     (values,) = tmp_path.rglob("output_0.pb")
     if damage == "cut":
         values.write_bytes(values.read_bytes()[:-3])
     elif damage == "gone":
         values.unlink()
+    elif damage == "zeros":  # a golden of zeros is the answer of a provider that computes nothing
+        zeros = tensor(np.zeros(FLOATS.array.shape, np.float32))
+        content = encode(zeros, TENSOR)
+        assert len(content) == len(values.read_bytes())
+        values.write_bytes(content)
     elif damage == "manifest":
         manifest.write_bytes(manifest.read_bytes()[:20])
     else:
         manifest.write_bytes(b'{"format": "x"}')
-    assert store.load(model) is None
-    store.save(model, golden(model, FLOATS))
-    assert store.load(model) is not None
+    assert store.load(one_case) is None
+    store.save(one_case, golden(one_case, FLOATS))
+    assert store.load(one_case) is not None
 
 
 @pytest.fixture
@@ -178,13 +162,14 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return found
 
 
-def test_a_golden_is_read_from_its_files_once(store: GoldenStore, tmp_path: Path, reads: list[Path]) -> None:
-    model = case("d", TENSOR)
-    store.save(model, golden(model, FLOATS))
+def test_a_golden_is_read_from_its_files_once(
+    store: GoldenStore, tmp_path: Path, reads: list[Path], one_case: Case
+) -> None:
+    store.save(one_case, golden(one_case, FLOATS))
     assert reads == []
-    first = store.load(model)
+    first = store.load(one_case)
     assert len(reads) == 1
-    later = GoldenStore(PROVENANCE, tmp_path).load(model)
+    later = GoldenStore(PROVENANCE, tmp_path).load(one_case)
     assert len(reads) == 1
     assert first is not None
     assert later is not None
@@ -192,26 +177,25 @@ def test_a_golden_is_read_from_its_files_once(store: GoldenStore, tmp_path: Path
     assert msgspec.structs.replace(first, outputs=()) == msgspec.structs.replace(later, outputs=())
 
 
-def test_a_refusal_comes_from_the_shelf_too(store: GoldenStore) -> None:
-    model = case("d", TENSOR)
+def test_a_refusal_comes_from_the_shelf_too(store: GoldenStore, one_case: Case) -> None:
     saved = Golden(status="refused", message="no kernel", disputed="random", provenance=PROVENANCE)
-    store.save(model, saved)
-    assert store.load(model) == store.load(model) == saved
+    store.save(one_case, saved)
+    assert store.load(one_case) == store.load(one_case) == saved
 
 
-def test_large_goldens_are_read_each_time(store: GoldenStore, reads: list[Path]) -> None:
-    model = case("d", TENSOR)
-    store.save(model, golden(model, tensor(np.zeros(LARGEST, np.int8))))
+def test_large_goldens_are_read_each_time(store: GoldenStore, reads: list[Path], one_case: Case) -> None:
+    store.save(one_case, golden(one_case, tensor(np.zeros(LARGEST, np.int8))))
     for _ in range(2):
-        assert store.load(model) is not None
+        assert store.load(one_case) is not None
     assert len(reads) == 2
 
 
 @pytest.mark.parametrize("what", ["manifest.json", "the entry", "everything"])
-def test_a_golden_that_is_deleted_by_hand_is_gone(store: GoldenStore, tmp_path: Path, what: str) -> None:
-    model = case("d", TENSOR)
-    store.save(model, golden(model, FLOATS))
-    assert store.load(model) is not None
+def test_a_golden_that_is_deleted_by_hand_is_gone(
+    store: GoldenStore, tmp_path: Path, what: str, one_case: Case
+) -> None:
+    store.save(one_case, golden(one_case, FLOATS))
+    assert store.load(one_case) is not None
     (manifest,) = tmp_path.rglob("manifest.json")
     if what == "manifest.json":
         manifest.unlink()
@@ -219,38 +203,40 @@ def test_a_golden_that_is_deleted_by_hand_is_gone(store: GoldenStore, tmp_path: 
         shutil.rmtree(manifest.parent)
     else:
         shutil.rmtree(tmp_path)
-    assert store.load(model) is None
-    store.save(model, golden(model, STRINGS))
-    loaded = store.load(model)
+    assert store.load(one_case) is None
+    store.save(one_case, golden(one_case, STRINGS))
+    loaded = store.load(one_case)
     assert loaded is not None
     assert to_wire(loaded.outputs[0][0][1]) == to_wire(STRINGS)
 
 
-def test_a_damaged_shelf_is_no_golden_lost(store: GoldenStore, tmp_path: Path, reads: list[Path]) -> None:
-    model = case("d", TENSOR)
-    store.save(model, golden(model, FLOATS))
-    store.load(model)
+def test_a_damaged_shelf_is_no_golden_lost(
+    store: GoldenStore, tmp_path: Path, reads: list[Path], one_case: Case
+) -> None:
+    store.save(one_case, golden(one_case, FLOATS))
+    store.load(one_case)
     for number, damage in enumerate((b"", b"garbage" * 1000), 2):
         (tmp_path / FILE_NAME).write_bytes(damage)
         for ending in ("-wal", "-shm"):
             (tmp_path / f"{FILE_NAME}{ending}").unlink(missing_ok=True)
         open_shelf.cache_clear()
-        assert GoldenStore(PROVENANCE, tmp_path).load(model) is not None
+        assert GoldenStore(PROVENANCE, tmp_path).load(one_case) is not None
         assert len(reads) == number
 
 
-def test_values_of_another_kind_than_declared_are_not_kept(store: GoldenStore, tmp_path: Path) -> None:
-    model = case("d", ValueType(kind="sequence", item=TENSOR))
+def test_values_of_another_kind_than_declared_are_not_kept(
+    store: GoldenStore, tmp_path: Path, make_case: Callable[..., Case]
+) -> None:
+    model = make_case((ValueType(kind="sequence", item=TENSOR),))
     store.save(model, golden(model, FLOATS))
     assert store.load(model) is None
     assert not list(tmp_path.rglob("output_0.pb"))
 
 
-def test_a_store_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_written_says_so(tmp_path: Path, one_case: Case) -> None:
     (tmp_path / "file").touch()
-    model = case("d", TENSOR)
     with pytest.raises(UsageError, match="cannot be filled"):
-        GoldenStore(PROVENANCE, tmp_path / "file").save(model, golden(model, FLOATS))
+        GoldenStore(PROVENANCE, tmp_path / "file").save(one_case, golden(one_case, FLOATS))
 
 
 def test_provenance_names_the_runtime_and_the_processor() -> None:

@@ -67,7 +67,7 @@ def test_one_that_is_there_stays(entry: Path) -> None:
     assert len(found.outputs) == 2
 
 
-@pytest.mark.parametrize("damage", ["torn", "zero", "nan", "infinite", "gone", "manifest", "pickle"])
+@pytest.mark.parametrize("damage", ["torn", "values", "shape", "gone", "manifest", "pickle"])
 def test_a_damaged_spread_counts_as_none(entry: Path, damage: str) -> None:
     save_spread(entry, spread(), AMPLITUDES)
     home = entry / "spread_float32"
@@ -81,7 +81,7 @@ def test_a_damaged_spread_counts_as_none(entry: Path, damage: str) -> None:
     elif damage == "pickle":
         np.save(file, np.array([object()]), allow_pickle=True)
     else:
-        np.save(file, np.array([{"zero": 0.0, "nan": np.nan, "infinite": np.inf}[damage], 1.0, 1.0]))
+        np.save(file, np.ones(3 if damage == "values" else 4))
     assert load_spread(entry, "float32") is None
     save_spread(entry, spread(), AMPLITUDES)
     assert load_spread(entry, "float32") is not None

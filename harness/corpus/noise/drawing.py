@@ -31,7 +31,7 @@ CLIP_BY_INPUTS = 11
 DRAWN_BY_DROPOUT = 22
 """Opset from which on the CPU EP (of onnxruntime 1.31) has no kernel for RandomUniformLike.
 
-It has one for Dropout, which in training doubles an element or drops it: a sign by lot, three times as slow.
+It has one for Dropout, which in training doubles an element or drops it: a sign by lot, about as fast.
 """
 
 

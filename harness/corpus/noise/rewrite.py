@@ -77,7 +77,7 @@ def add_noise(model: "onnx.ModelProto", precision: str, *, folded: bool = True) 
     """Put noise into a model in place; it has ``AMPLITUDE``, a float32 scalar, as a further input then.
 
     Args:
-        model: One without functions of its own.
+        model: As ``harness.corpus.noise.flat`` leaves it.
         precision: A key of ``PRECISIONS`` in ``harness.core.spread``.
         folded: Whether what is computed of constants alone is exact, as if it had been computed before.
     """
@@ -140,6 +140,9 @@ class _Writer:
             yield node
             return
         terms = terms_of(node, dims)
+        if self.is_angle(node, scope, terms):
+            yield node
+            return
         yield from self.operand(node, scope, terms)
         for index, name in enumerate(node.output):
             if name in floats:
@@ -209,6 +212,21 @@ class _Writer:
         else:
             width = _both(units * self.width(kind), SUMMED * COMPUTED[FLOAT] * terms**0.5)
             yield from self.drawing.noise(source, result, kind, width, even=even)
+
+    def is_angle(self, node: "onnx.NodeProto", scope: Scope, terms: float) -> bool:
+        """Whether a node multiplies exact numbers, and circular functions alone read the products.
+
+        Every implementation rounds a product to nearest, so all have the same one: what tells them apart is
+        the rounding of what they fuse it with, and nothing can be fused into the argument of a sine. Noise on
+        an angle of 1,000, as in the embedding of a time or a position, would hide all else.
+        """
+        return (
+            node.op_type in {"Mul", "MatMul"}
+            and terms <= 1
+            and not scope.noisy.intersection(node.input)
+            and not scope.not_angles.intersection(node.output)
+            and not self.is_coarse(scope.types[node.output[0]])
+        )
 
     def is_coarse(self, kind: str) -> bool:
         """Whether a tensor of this type loses bits when it is rounded to the precision."""

@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from harness.corpus.noise.operators import CONTROL_INPUTS
+from harness.corpus.noise.operators import CIRCULAR, CONTROL_INPUTS, COPIES
 from harness.corpus.noise.tensor_types import COMPUTED, declared_sizes, declared_types
 from harness.corpus.noise.terms import Dims
 from harness.corpus.noise.whole import is_whole
+from harness.corpus.schema_types import bodies, domain_of
 
 if TYPE_CHECKING:
     import onnx
@@ -28,6 +29,8 @@ class Scope:
         """Floats that are whole numbers, and small."""
         self.noisy: set[str] = set()
         """What carries noise."""
+        self.not_angles: set[str] = set()
+        """What is read by others than circular functions."""
 
     def within(self, graph: "onnx.GraphProto") -> "Scope":
         """The scope of a graph that sees this one."""
@@ -39,6 +42,7 @@ class Scope:
         inner.held = self.held | _held(graph)
         inner.whole = self.whole | {weight.name for weight in graph.initializer if is_whole(weight)}
         inner.noisy = set(self.noisy)
+        inner.not_angles = _not_angles(graph)
         return inner
 
     def is_float(self, name: str) -> bool:
@@ -59,3 +63,17 @@ def _held(graph: "onnx.GraphProto") -> set[str]:
         if node.op_type not in SIZES and held.intersection(node.output):
             held.update(node.input)
     return held - {""}
+
+
+def _not_angles(graph: "onnx.GraphProto") -> set[str]:
+    """Tensors that somebody reads who is no circular function, and does not only hand them on to one."""
+    read = {port.name for port in graph.output}
+    for node in reversed(graph.node):
+        for body in bodies(node):
+            read |= _not_angles(body) | {name for inner in body.node for name in inner.input}
+        plain = not domain_of(node)
+        if plain and node.op_type in CIRCULAR:
+            continue
+        if not plain or node.op_type not in COPIES or read.intersection(node.output):
+            read.update(node.input)
+    return read
