@@ -1,5 +1,6 @@
 """`ep-harness advise`: the fastest configuration that passes, for one model on this machine."""
 
+import math
 import sys
 import textwrap
 import time
@@ -12,6 +13,7 @@ from harness.cli.check import Request
 from harness.cli.doctor import tell
 from harness.cli.targets import wanted_matrix
 from harness.core.errors import Problem, UsageError, one_line
+from harness.core.exit_code import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.record import Record
 from harness.core.text import visible
 from harness.core.verdict import Verdict
@@ -21,7 +23,6 @@ from harness.engine.advise import Advice, Tried, advise
 from harness.engine.job import CPU
 from harness.engine.session_code import session_code
 from harness.engine.summary import WIDTH
-from harness.engine.tally import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 
@@ -46,7 +47,7 @@ def advise_on(model: str, where: str | None, request: Request, *, budget_s: floa
         UsageError: An argument is wrong, or the model cannot be read.
     """
     until = time.monotonic() + budget_s
-    if budget_s <= 0:
+    if not 0 < budget_s < math.inf:
         raise UsageError(Problem(where="--budget", what=f"got {budget_s:g}", hint="valid: seconds above 0"))
     suite = open_model(model)
     matrix = _with_cpu(wanted_matrix(where, request))

@@ -19,9 +19,11 @@ def add_command(commands: "Commands", name: str, summary: str, *, after: str = "
         summary: One line, without a full stop; at most 66 characters, so that it stays one at 80 columns.
         after: What stands below its arguments, such as the meaning of its exit codes.
     """
-    return commands.add_parser(
+    command = commands.add_parser(
         name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=after or None
     )
+    command.register("action", None, _Once)
+    return command
 
 
 def add_age(command: argparse.ArgumentParser) -> None:
@@ -29,6 +31,22 @@ def add_age(command: argparse.ArgumentParser) -> None:
     which = command.add_mutually_exclusive_group()
     which.add_argument("--older-than", type=_days, default=30.0, metavar="DAYS", help="other than 30 days")
     which.add_argument("--all", action="store_const", const=0.0, dest="older_than", help="remove every one")
+
+
+class _Once(argparse.Action):
+    """Takes one value; of several, argparse would keep the last without a word."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002 - argparse's signature
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Keep the value, unless there is one."""
+        if option_string and getattr(namespace, self.dest) is not self.default:
+            raise argparse.ArgumentError(self, "given twice, and takes one value")
+        setattr(namespace, self.dest, values)
 
 
 def _days(text: str) -> float:

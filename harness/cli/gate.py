@@ -8,7 +8,7 @@ import msgspec
 
 from harness.cli.diff import compared
 from harness.cli.policy import Policy, flake_teller, load_policy
-from harness.engine.tally import EXIT_OK, EXIT_UNEXPECTED
+from harness.core.exit_code import EXIT_OK, EXIT_UNEXPECTED
 from harness.report.diff import Diff
 from harness.report.gate import Judgement, judge
 from harness.report.gate_text import gate_github, gate_lines

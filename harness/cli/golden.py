@@ -12,13 +12,13 @@ from harness.cli.cross_checks import Checks, differing, table
 from harness.cli.doctor import tell
 from harness.cli.selection import Selection
 from harness.core.errors import Problem, UsageError, one_line, valid_names
+from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.text import visible
 from harness.corpus.derived import prune_derived
 from harness.engine.ask import Told
 from harness.engine.prepare import prepare
 from harness.engine.record_goldens import Recorded, record
 from harness.engine.summary import WIDTH
-from harness.engine.tally import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED
 from harness.engine.verify_goldens import Check, Outcome, Verified, verify_kept, verify_recording
 from harness.golden.kept import Removed, prune_goldens
 from harness.golden.movement import Movement

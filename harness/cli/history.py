@@ -61,12 +61,12 @@ def _lines(found: Trends) -> Iterator[str]:
     for series in found.series:
         yield ""
         yield f"{plain(series.label)}  ({plain(series.matrix)})"
-        yield f"    {'first cell (UTC)':<21}{'passed, of the tried':<31}{'bits':>6}{'error':>7}{'p50':>10}"
+        yield f"    {'first cell (UTC)':<21}{'passed, of the tried':<28} {'bits':>5} {'error':>8} {'p50':>10}"
         for point in series.points[-SHOWN:]:
             share = Share(point.passed + point.passed_in_part, point.tried, not point.run.complete)
             p50 = "–" if point.median_p50_ms is None else f"{brief(point.median_p50_ms)} ms"  # noqa: RUF001
             bits, used = brief(point.median_bits), brief(point.headroom_high)
-            yield f"    {point.run.first:<21}{share.text:<31}{bits:>6}{used:>7}{p50:>10}"
+            yield f"    {point.run.first:<21}{share.text:<28} {bits:>5} {used:>8} {p50:>10}"
             if point.not_run:
                 yield f"        INCOMPLETE: {point.not_run:,} of {point.cells:,} not run"
             yield from (f"        environment: {plain(change, 60)}" for change in point.changed)
@@ -101,13 +101,13 @@ def _cell_lines(cell: str, by_matrix: dict[str, tuple[CellPoint, ...]]) -> Itera
     yield plain(cell)
     for matrix, points in by_matrix.items():
         yield f"    {plain(matrix)}"
-        yield f"    {'first cell (UTC)':<22}{'verdict':<20}{'error':>8}{'bits':>8}{'p50':>12}"
+        yield f"    {'first cell (UTC)':<22}{'verdict':<20} {'error':>8} {'bits':>7} {'p50':>11}"
         for point in points:
             p50 = "–" if point.p50_ms is None else f"{brief(point.p50_ms)} ms"  # noqa: RUF001
             verdict = point.verdict.value + ("" if point.expected else " !")
             yield (
                 f"    {point.run.first:<22}{verdict:<20}"
-                f"{brief(point.headroom):>8}{brief(point.bits):>8}{p50:>12}"
+                f" {brief(point.headroom):>8} {brief(point.bits):>7} {p50:>11}"
             )
 
 

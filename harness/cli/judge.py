@@ -10,12 +10,11 @@ from pathlib import Path
 import msgspec
 
 from harness.core.errors import Problem, UsageError
+from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.record import Record, RunInfo, encode_record
-from harness.core.rejudge import knows, rejudged
-from harness.core.verdict import Verdict
+from harness.core.rejudge import UNHEARD, keeps_ties, knows, rejudged
 from harness.data_files import data_root
 from harness.engine.run_folder import PLAN, RECORDS
-from harness.engine.tally import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan, is_expected
 from harness.plan.tolerance_entry import ToleranceEntry
@@ -49,11 +48,12 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
     matrix = _matrix(data.info, run)
     plan = Plan(matrix=matrix, cells=())
     after: list[Record] = []
-    unknown = 0
+    unknown = tied = 0
     for record in data.records:
         allowed = rule(record)
         judged = record if allowed is None else rejudged(record, allowed)
         unknown += allowed is not None and not knows(record, allowed)
+        tied += allowed is not None and keeps_ties(record)
         if judged.verdict is not record.verdict:
             expected = is_expected(plan.expectation(cell_of(judged)), judged.verdict)
             judged = msgspec.structs.replace(judged, expected=expected)
@@ -65,7 +65,7 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
         )
     if out is not None:
         _write(out, run, data.info, matrix, entries, after)
-    _tell(data.records, after, unknown, out)
+    _tell(data.records, after, unknown, tied, out)
     if not data.info.complete:
         return EXIT_INCOMPLETE
     return EXIT_OK if all(record.expected for record in after) else EXIT_UNEXPECTED
@@ -115,7 +115,9 @@ def _write(
         raise UsageError(Problem(where=str(out), what=f"cannot be written: {error.strerror}")) from error
 
 
-def _tell(before: Sequence[Record], after: Sequence[Record], unknown: int, out: Path | None) -> None:
+def _tell(
+    before: Sequence[Record], after: Sequence[Record], unknown: int, tied: int, out: Path | None
+) -> None:
     changed = [(old, new) for old, new in zip(before, after, strict=True) if old.verdict is not new.verdict]
     lines = [f"{len(after):,} records judged again; {len(changed):,} have another verdict"]
     turns = Counter((old.verdict.value, new.verdict.value) for old, new in changed)
@@ -124,12 +126,14 @@ def _tell(before: Sequence[Record], after: Sequence[Record], unknown: int, out: 
         lines += [f"{old.cell}", f"    {old.verdict.value} -> {new.verdict.value}: {new.reason}"]
     if len(changed) > _SHOWN:
         lines.append(f"and {len(changed) - _SHOWN:,} more" + ("" if out else ": --out DIR, then diff"))
-    if any(new.verdict is Verdict.MISMATCH for _, new in changed):
-        lines.append("a run hears witnesses before it fails a cell: it may call some of these disputed")
+    if unheard := sum(new.reason.endswith(UNHEARD) for _, new in changed):
+        lines.append(f"of {unheard:,} of these {UNHEARD}: a run under this policy may call some disputed")
     if unknown:
         lines.append(
             f"{unknown:,} with outputs whose rounding noise is not on record: these keep their judgement"
         )
+    if tied:
+        lines.append(f"{tied:,} with positions that tie by the run's own tolerance: these stay right")
     unexpected = sum(not record.expected for record in after)
     lines.append(f"{unexpected:,} unexpected" if unexpected else "every verdict is as the matrix expects")
     if out is not None:

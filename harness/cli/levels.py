@@ -12,13 +12,13 @@ from harness.cli.check import Request
 from harness.cli.doctor import tell
 from harness.cli.targets import wanted_matrix
 from harness.core.errors import one_line
+from harness.core.exit_code import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.levels import KINDS, Change, Levels, Share, Step, TargetShares
 from harness.core.text import visible
 from harness.corpus.one_model import open_model
 from harness.engine.job import CPU
 from harness.engine.levels import examine_levels
 from harness.engine.summary import WIDTH
-from harness.engine.tally import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED
 from harness.report.levels import write_levels_page
 
 SHORT = {"disabled": "disab.", "extended": "ext."}

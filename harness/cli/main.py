@@ -11,8 +11,8 @@ from harness.cli.commands import add_age, add_command
 from harness.cli.golden_arguments import add_golden_commands
 from harness.cli.results import add_result_commands
 from harness.core.errors import HarnessError
+from harness.core.exit_code import EXIT_INTERRUPTED, EXIT_USAGE
 from harness.core.text import visible
-from harness.engine.tally import EXIT_INTERRUPTED, EXIT_USAGE
 
 if TYPE_CHECKING:
     from harness.cli.check import Request

@@ -6,14 +6,16 @@ from pathlib import Path, PurePath
 
 from harness.cli.progress import Progress, progress
 from harness.cli.selection import Selection
+from harness.core.exit_code import EXIT_INTERRUPTED
 from harness.core.record import Record
 from harness.engine.artifacts import keep_artifacts
 from harness.engine.durations import Durations
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
 from harness.engine.prepare import prepare
+from harness.engine.resume import check_same_models
 from harness.engine.run_folder import RunFolder
-from harness.engine.tally import EXIT_INTERRUPTED, Tally
+from harness.engine.tally import Tally
 from harness.report import render
 from harness.report.read import read_run
 
@@ -33,7 +35,7 @@ def run(
 
     Raises:
         UsageError: The matrix is wrong, a glob matches nothing, the run to resume is of another matrix or
-            environment, or the run folder cannot be written.
+            environment or of models that have changed, or the run folder cannot be written.
     """
     plan, suites = prepare(matrix)
     plan = selection.of(plan)
@@ -46,6 +48,7 @@ def run(
         before = read_run(resume)
         done = before.records
         folder = RunFolder.reopen(resume, plan, before.info, len(done))
+        check_same_models(done, plan, suites, str(resume))
     for record in done:
         tally.add(record)
     interrupted = False

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from harness.core.exit_code import EXIT_USAGE
 from harness.core.text import visible
 from harness.engine.environments import Kept, build, is_built, kept, prune
-from harness.engine.tally import EXIT_USAGE
 from harness.engine.uv import InstallError
 from harness.plan.matrix import load_matrix
 from harness.plan.target import Runtime, is_path

@@ -4,15 +4,16 @@ A golden is what one implementation computed, and may be the worse of the two. B
 find an excuse, so whatever is not plain leaves the verdict as it is.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from collections.abc import Sequence as Seq
 from typing import Literal
 
 import msgspec
 
 from harness.core.compare import Comparison, ToleranceFor
+from harness.core.lost import LOST, relative_error
 from harness.core.metrics import Measured, measure
-from harness.core.record import Adjudication, OutputMetrics
+from harness.core.record import Adjudication, Apart, OutputMetrics, Witness
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import STRING, Tensor, Value, leaves
 from harness.core.verdict import Verdict
@@ -33,33 +34,64 @@ Named = Seq[tuple[str, Value]]
 Nearer = Literal["golden", "ep", "equal"]
 
 
-class Witness(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody else makes of the model; golden and EP are held against it as EP and golden were.
-
-    Attributes:
-        name: Who, for people.
-        golden: The golden held against it.
-        ep: The EP's result held against it.
-        is_golden_again: Whether it is the golden's own implementation, made to compute in another way: no
-            second opinion, but it shows how certain the golden is.
-    """
-
-    name: str
-    golden: Comparison
-    ep: Comparison
-    is_golden_again: bool = False
-
-
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a verdict that rests on a golden.
 
     Attributes:
         disputed: Why the golden judges nobody here; empty where the verdict stands.
+        far: By how much the golden differs from the witness that disputes it; empty where none does.
         note: What is odd nevertheless; may be empty.
     """
 
     disputed: str = ""
+    far: str = ""
     note: str = ""
+
+
+def of_failed(adjudication: Seq[Adjudication], outputs: Iterable[OutputMetrics]) -> tuple[Adjudication, ...]:
+    """What is told of the outputs that fail."""
+    failed = {output.name for output in outputs if output.mismatched}
+    return tuple(row for row in adjudication if row.output in failed)
+
+
+def rows_apart(comparison: Comparison, outputs: Collection[str]) -> tuple[Apart, ...]:
+    """The rows of some outputs, as far as a record keeps them of a witness."""
+    return tuple(
+        Apart(
+            name=row.name,
+            dtype=row.dtype,
+            elements=row.elements,
+            max_abs=row.max_abs,
+            delivered_bits=row.delivered_bits,
+            mismatched=row.mismatched,
+            rtol=row.rtol,
+            atol=row.atol,
+            headroom=row.headroom,
+            frontier=row.frontier,
+            noise=row.noise,
+            details=row.details,
+        )
+        for row in comparison.outputs
+        if row.name in outputs
+    )
+
+
+def dwarfed(doubt: Comparison, *errors: Comparison) -> tuple[str, ...]:
+    """Outputs in which the EP's error is beyond what the golden's uncertainty explains.
+
+    An error without bounds is beyond it; where the uncertainty has none, nothing is.
+
+    Args:
+        doubt: The golden held against what its own implementation makes of the model in another way.
+        errors: The EP's result held against each of the two, in the same unit of errors.
+    """
+    limits = {row.name: DWARFS * row.headroom for row in doubt.outputs if row.headroom is not None}
+    headrooms = [{row.name: row.headroom for row in error.outputs} for error in errors]
+    return tuple(
+        name
+        for name, limit in limits.items()
+        if all((error := of.get(name)) is None or error >= limit for of in headrooms)
+    )
 
 
 def adjudicate(
@@ -101,6 +133,8 @@ def rule(compared: Comparison, witnesses: Seq[Witness], adjudications: Seq[Adjud
     2. The golden's own implementation, computing in another way, disagrees with the golden in all of them, by
        more than a tenth of what the EP is off: disputed, for the golden is uncertain.
     3. Only values are wrong, and float64 is nearer to the EP in all of them: disputed.
+    4. Only values are wrong, and more than half of the golden itself is lost against float64 in all of them,
+       by more than a tenth of what the EP is off: disputed, for it is no answer.
 
     A witness who agrees with the golden in all of them, and not with the EP, ends it: the verdict stands.
 
@@ -112,7 +146,7 @@ def rule(compared: Comparison, witnesses: Seq[Witness], adjudications: Seq[Adjud
     failed = {row.name: row for row in compared.outputs if row.mismatched}
     odd: list[str] = []
     for witness in witnesses:
-        golden, ep = _rows(witness.golden), _rows(witness.ep)
+        golden, ep = ({row.name: row for row in rows} for rows in (witness.golden, witness.ep))
         if not failed or not failed.keys() <= golden.keys():
             continue  # it does not speak about these outputs
         right = [not golden[name].mismatched for name in failed]
@@ -122,18 +156,15 @@ def rule(compared: Comparison, witnesses: Seq[Witness], adjudications: Seq[Adjud
             if not witness.is_golden_again and not all(same):
                 return Ruling(note=_odd(odd))
         elif all(same):
-            return Ruling(disputed=f"the EP agrees with {witness.name}, the golden does not: {far}")
+            return Ruling(disputed=f"the EP agrees with {witness.name}, the golden does not", far=far)
         elif not witness.is_golden_again:
             odd.append(witness.name)
-        elif not any(right) and not any(_dwarfs(row, golden, ep) for row in failed.values()):
-            return Ruling(disputed=f"the golden is uncertain, {witness.name} differs: {far}")
-    nearer = {row.output: row for row in adjudications if row.nearer == "ep"}
-    if compared.verdict is Verdict.MISMATCH and failed and failed.keys() <= nearer.keys():
-        worst = max((nearer[name] for name in failed), key=lambda row: row.golden)
-        return Ruling(
-            disputed=f"output {worst.output!r} of the EP is nearer to {worst.by} than the golden is: "
-            f"relative error {worst.ep:.2g} against {worst.golden:.2g}"
-        )
+        elif not any(right) and not failed.keys() & set(witness.dwarfed):
+            return Ruling(disputed=f"the golden is uncertain, {witness.name} differs", far=far)
+    if compared.verdict is Verdict.MISMATCH and failed:
+        told = of_failed(adjudications, compared.outputs)
+        if len(told) == len(failed) and (disputed := _by_float64(told)):
+            return Ruling(disputed=disputed)
     return Ruling(note=_odd(odd))
 
 
@@ -149,27 +180,23 @@ def apart(rows: Iterable[OutputMetrics]) -> str:
     return f"{row.mismatched:,} of {row.elements:,} elements of {row.name!r}{far}"
 
 
+def _by_float64(failed: Seq[Adjudication]) -> str:
+    """Why float64 disputes the golden, by what it says of the outputs that failed; empty if it does not."""
+    worst = max(failed, key=lambda row: row.golden)
+    errors = f"relative error {worst.ep:.2g} against {worst.golden:.2g}"
+    if all(row.nearer == "ep" for row in failed):
+        return f"output {worst.output!r} of the EP is nearer to {worst.by} than the golden is: {errors}"
+    if all(row.golden > LOST and row.ep < DWARFS * row.golden for row in failed):
+        return f"output {worst.output!r} of the golden is as far from {worst.by} as the EP's is: {errors}"
+    return ""
+
+
 def _odd(witnesses: Seq[str]) -> str:
     return f"{' and '.join(witnesses)} agree{'s' * (len(witnesses) == 1)} with neither" if witnesses else ""
 
 
 def _leaves(outputs: Named) -> dict[str, Tensor | None]:
     return {leaf: part for name, value in outputs for leaf, part in leaves(name, value)}
-
-
-def _rows(comparison: Comparison) -> Mapping[str, OutputMetrics]:
-    return {row.name: row for row in comparison.outputs}
-
-
-def _dwarfs(
-    failed: OutputMetrics, golden: Mapping[str, OutputMetrics], ep: Mapping[str, OutputMetrics]
-) -> bool:
-    """Whether the EP's error is beyond what the golden's uncertainty explains; an error without bounds is."""
-    doubt = golden[failed.name].headroom
-    if doubt is None:
-        return False
-    other = ep[failed.name].headroom if failed.name in ep else None
-    return all(error is None or error >= DWARFS * doubt for error in (failed.headroom, other))
 
 
 def _of_output(
@@ -203,7 +230,7 @@ def _distance(measured: Measured) -> float | None:
     if measured.max_abs == 0.0:
         return 0.0
     bits = measured.delivered_bits
-    return None if bits is None else float(2.0**-bits)
+    return None if bits is None else relative_error(bits)
 
 
 def _nearer(of_golden: Measured, of_ep: Measured, golden: float, ep: float, tolerance: Tolerance) -> Nearer:

@@ -10,6 +10,7 @@ import numpy as np
 from harness.core import wording
 from harness.core.draws import Draw, name_of
 from harness.core.hints import shape_hint
+from harness.core.lost import is_lost, is_noise
 from harness.core.metrics import EXACT_FRONTIER, any_finite, measure
 from harness.core.nature import Nature, drawn_row, with_steps, with_ties
 from harness.core.noise import NoiseRule, with_noise
@@ -18,6 +19,7 @@ from harness.core.rows import empty_row, equal_row, measured_row, whole_row
 from harness.core.steps import Quantized
 from harness.core.ties import Chosen
 from harness.core.tolerance import EXACT, Tolerance
+from harness.core.unordered import in_order_of
 from harness.core.value import STRING, Map, Sequence, Tensor, Value
 from harness.core.verdict import Verdict
 
@@ -30,7 +32,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         verdict: None where the result agrees; else one of ``shape_mismatch``, ``dtype_mismatch``,
-            ``nan_mismatch``, ``mismatch``: the first in the table of verdicts that any output deserves.
+            ``nan_mismatch``, ``mismatch``: the first in the table of verdicts that any output deserves; or
+            ``no_golden`` where nothing is wrong for certain, but an output judges nobody.
         message: One line for people about the output that earned the verdict; empty where all agree.
         outputs: Every output, good or bad, in the order of the golden. Those with ``mismatched`` > 0 are bad.
     """
@@ -52,6 +55,8 @@ def compare_all(
 ) -> Comparison:
     """Compare all outputs of a model by name; their order does not matter.
 
+    Outputs whose elements may stand in any order are brought into that of the golden.
+
     An output that is missing, or that the golden does not have, is a ``shape_mismatch``.
 
     Args:
@@ -61,7 +66,7 @@ def compare_all(
         natures: Of outputs that are more than numbers, by name.
         noise: The noise of the model, where that is known.
     """
-    results = dict(actual)
+    results = in_order_of(dict(golden), dict(actual), natures) if natures else dict(actual)
     wanted = {name for name, _ in golden}
     missing = [name for name, _ in golden if name not in results]
     unexpected = [name for name in results if name not in wanted]
@@ -210,7 +215,16 @@ def _compare_numbers(
         measured = msgspec.structs.replace(measured, mismatched=row.mismatched)
         message = wording.values(name, golden, actual, measured, tolerance)
         return _wrong(Verdict.MISMATCH, "; ".join(filter(None, (message, note))), row)
-    return _agreed(row)
+    excused = isinstance(nature, Chosen) or (isinstance(nature, Quantized) and nature.granted)
+    return _lost(row) if tolerance != EXACT and is_lost(row) and not excused else _agreed(row)
+
+
+def _lost(row: OutputMetrics) -> Comparison:
+    """What is passed, and yet is no answer; see ``harness.core.lost``."""
+    if is_noise(row):
+        return _wrong(Verdict.NO_GOLDEN, wording.only_noise(row), row)
+    row = msgspec.structs.replace(row, mismatched=max(1, row.elements))
+    return _wrong(Verdict.MISMATCH, wording.lost(row), row)
 
 
 def _compare_lists(
@@ -282,7 +296,7 @@ def _worst(found: Seq[Comparison], noun: str) -> Comparison:
     bad = [(comparison.verdict, comparison.message) for comparison in found if comparison.verdict]
     if not bad:
         return Comparison(verdict=None, message="", outputs=rows)
-    verdict, message = min(bad, key=lambda pair: _RANK[pair[0]])
+    verdict, message = min(bad, key=lambda pair: (pair[0] is Verdict.NO_GOLDEN, _RANK[pair[0]]))
     return Comparison(
         verdict=verdict, message=f"{message} ({len(bad)} of {len(found)} {noun} are wrong)", outputs=rows
     )

@@ -8,9 +8,10 @@ from harness.core.record import OutputDetails, OutputMetrics
 from harness.core.steps import Quantized, in_steps
 from harness.core.ties import Chosen, tied
 from harness.core.tolerance import Tolerance
+from harness.core.unordered import Unordered
 from harness.core.value import Tensor
 
-Nature = Chosen | Quantized | Draw
+Nature = Chosen | Unordered | Quantized | Draw
 """Decides how an output is judged, where its type and a tolerance do not tell all."""
 
 

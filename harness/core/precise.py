@@ -17,6 +17,7 @@ Where the CPU EP's own error exceeds ``LOST``, the precision leaves nothing of t
 right result from a wrong one: such an output judges nobody, unless the EP is right nevertheless.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Seq
 
@@ -27,9 +28,11 @@ from harness.core import wording
 from harness.core.compare import Comparison, ToleranceFor, compare, compare_all
 from harness.core.distances import Distances, distances
 from harness.core.draws import Draw
+from harness.core.lost import LOST
 from harness.core.nature import Nature
 from harness.core.record import PrecisionError
-from harness.core.tolerance import EXACT, FLOORS, UNIT_ROUNDOFF, Tolerance
+from harness.core.tolerance import EXACT, FLOORS, UNIT_ROUNDOFF, default_tolerance
+from harness.core.unordered import in_order_of
 from harness.core.value import Tensor, Value, leaves
 from harness.core.verdict import Verdict
 
@@ -49,8 +52,8 @@ MAX_FACTOR = 2.0
 FAR = 16.0
 """What the error may be where the tolerance passes: in multiples of the CPU EP's or of the unit roundoff."""
 
-LOST = 0.5
-"""Relative error from which on an answer is lost."""
+FLOATING = ("float", "bfloat", "complex")
+"""How the names of element types begin that have the three numbers."""
 
 
 def judge_precision(
@@ -72,19 +75,22 @@ def judge_precision(
         natures: Of outputs that are more than numbers, by name; what is drawn by lot is judged as such.
 
     Returns:
-        As ``compare_all`` gives it, with ``precision_error`` in the rows of floating outputs; the verdict may
-        be ``no_golden`` as well. A row shows the distance from the golden, also where another answer decides.
+        As ``compare_all`` gives it, with ``precision_error`` in the rows of all floating outputs; the verdict
+        may be ``no_golden`` as well. A row shows the distance from the golden, also where another answer
+        decides.
     """
     answers, results = dict(golden), dict(actual)
     if answers.keys() != results.keys():
-        return compare_all(golden, actual, tolerance_for)
-    owns = dict(own or ())
+        direct = compare_all(golden, actual, tolerance_for)
+        return _unmeasured(direct, "there are other outputs than asked for")
+    results, owns = (in_order_of(answers, of, natures) for of in (results, dict(own or ())))
     judge = _Judge(tolerance_for, precision)
     found: list[Comparison] = []
     for name, answer in golden:
         nature = natures.get(name)
         if isinstance(nature, Draw):
-            found.append(compare(name, answer, results[name], tolerance_for, nature))
+            drawn = compare(name, answer, results[name], tolerance_for, nature)
+            found.append(_unmeasured(drawn, "it is drawn by lot"))
         else:
             found += judge.output(name, answer, owns.get(name), results[name])
     return _folded(found)
@@ -97,6 +103,8 @@ def explains(error: PrecisionError, computes: str) -> bool:
         error: Of an output that is held against the golden of the model as it came.
         computes: What the model was converted to compute in: a key of ``FLOORS``.
     """
+    if error.error is None:
+        return True  # there is nothing to be relative to: the tolerance alone says it
     cpu_error = error.cpu_error or 0.0
     explained = FAR * max(UNIT_ROUNDOFF[FLOORS[computes]], 0.0 if cpu_error > LOST else cpu_error)
     return error.error <= min(LOST, explained)
@@ -115,13 +123,14 @@ class _Judge:
         parts, results, owns = (dict(leaves(name, value)) for value in (golden, actual, own))
         same_form = _form(owns) == _form(parts)
         if _form(parts) != _form(results):
-            yield self.other_form(name, golden, own, actual, own_differs=not same_form)
+            apart = self.other_form(name, golden, own, actual, own_differs=not same_form)
+            yield _unmeasured(apart, "it has another shape or type than the golden")
             return
         for leaf, tensor in parts.items():
             result, other = results[leaf], owns[leaf] if same_form else None
             if tensor is None or result is None or not tensor.array.size:
-                yield compare(leaf, tensor, result, self.tolerance_for)
-            elif self.tolerance_for(tensor.dtype) == EXACT:
+                yield _unmeasured(compare(leaf, tensor, result, self.tolerance_for), "it has no elements")
+            elif default_tolerance(tensor.dtype, "float32") == EXACT:
                 yield self.exact(leaf, tensor, other, result)
             else:
                 yield self.floats(leaf, tensor, other, result)
@@ -143,6 +152,8 @@ class _Judge:
     def exact(self, name: str, golden: Tensor, own: Tensor | None, actual: Tensor) -> Comparison:
         """What has one right answer: each element is that of the golden or of the CPU EP's own answer."""
         direct = compare(name, golden, actual, self.tolerance_for)
+        if golden.dtype.startswith(FLOATING):
+            direct = _with_error(direct, _precision_error(distances(golden, own, actual)))
         if direct.verdict is None or own is None:
             return direct
         either = (actual.array == golden.array) | (actual.array == own.array)
@@ -157,28 +168,29 @@ class _Judge:
         direct = compare(name, golden, actual, self.tolerance_for)
         apart = distances(golden, own, actual)
         lost = apart.own_special or apart.own_error > LOST * apart.golden
-        within = not lost and self._within(apart)
-        if not within and own is not None:
+        within = in_limits = not lost and self._in_limits(apart)
+        frontier: tuple[tuple[float, float], ...] = ()
+        if not in_limits and own is not None and self._is_near_own(apart, lost):
             consent = compare(name, own, actual, self.tolerance_for)
-            within = consent.verdict is None and self._is_near_own(
-                apart, lost, self.tolerance_for(golden.dtype)
-            )
-        direct = _with_error(direct, _precision_error(apart, own is not None, within))
+            within, frontier = consent.verdict is None, consent.outputs[0].frontier
+        error = msgspec.structs.replace(
+            _precision_error(apart), within=within, in_limits=in_limits, own_frontier=frontier, lost=lost
+        )
+        direct = _with_error(direct, error)
         if direct.verdict is None and self._is_near(apart, lost):
             return direct
         if within:
             return _agreed(direct)
+        direct = _failed(direct)
         if lost:
             return _lost(direct, name, _what_is_lost(apart))
         told = _told(apart, own is not None)
         if direct.verdict is not None:
             return msgspec.structs.replace(direct, message=f"{direct.message}; {told}")
-        (row,) = direct.outputs
-        row = msgspec.structs.replace(row, mismatched=max(1, row.elements))
         message = f"{wording.output(name)}: {told}; the tolerance is wider than the values"
-        return Comparison(verdict=Verdict.MISMATCH, message=message, outputs=(row,))
+        return msgspec.structs.replace(direct, verdict=Verdict.MISMATCH, message=message)
 
-    def _within(self, apart: Distances) -> bool:
+    def _in_limits(self, apart: Distances) -> bool:
         """Whether the EP is about as far off as the CPU EP, and on its side."""
         return (
             apart.has_own
@@ -195,12 +207,12 @@ class _Judge:
         explained = FAR * max(self.roundoff, 0.0 if lost else apart.own_error / apart.golden)
         return apart.error <= min(LOST, explained) * apart.golden
 
-    def _is_near_own(self, apart: Distances, lost: bool, tolerance: Tolerance) -> bool:  # noqa: FBT001 - private
+    def _is_near_own(self, apart: Distances, lost: bool) -> bool:  # noqa: FBT001 - private
         """The same of the distance from the CPU EP's own answer; of a lost one only what is all but equal."""
         if apart.own == 0.0:
-            return not lost
+            return not lost and apart.between == 0.0
         if lost:
-            return apart.between <= tolerance.rtol * apart.own
+            return apart.between <= self.roundoff * apart.own
         explained = FAR * max(self.roundoff, apart.own_error / apart.own)
         return apart.between <= min(LOST, explained) * apart.own
 
@@ -213,21 +225,48 @@ def _equal(one: Tensor, other: Tensor) -> bool:
     return bool(np.array_equal(one.array, other.array))
 
 
-def _precision_error(apart: Distances, has_own: bool, within: bool) -> PrecisionError | None:  # noqa: FBT001 - private
-    """The three numbers; None where the golden is all zero, for they are relative to it."""
-    if apart.golden == 0.0 or not np.isfinite(apart.error):
-        return None
-    error, cpu_error = apart.error / apart.golden, apart.own_error / apart.golden
-    known = has_own and bool(np.isfinite(cpu_error))
-    return PrecisionError(
-        error=error,
-        cpu_error=cpu_error if known else None,
-        ratio=error / cpu_error if known and cpu_error > 0 else None,
-        within=within,
+def _precision_error(apart: Distances) -> PrecisionError:
+    """The three numbers, or why one of them is missing."""
+    error = None if apart.special else _quotient(apart.error, apart.golden)
+    cpu_error = ratio = None
+    if apart.has_own and not apart.own_special:
+        cpu_error = _quotient(apart.own_error, apart.golden)
+        if not apart.special:
+            # As good as the CPU EP is who loses nothing, as the CPU EP does.
+            ratio = _quotient(apart.error, apart.own_error) if apart.error or apart.own_error else 1.0
+    reasons = (
+        ("it has NaN or infinity in other places than the golden", apart.special),
+        ("the CPU EP has no answer of its own", not apart.has_own),
+        ("the CPU EP itself has NaN or infinity in other places than the golden", apart.own_special),
+        ("the golden is all 0", apart.golden == 0.0),
+        ("the CPU EP loses nothing", apart.own_error == 0.0),
+        ("a number is too large", True),
     )
+    complete = error is not None and cpu_error is not None and ratio is not None
+    unknown = "" if complete else next(reason for reason, applies in reasons if applies)
+    return PrecisionError(error=error, cpu_error=cpu_error, ratio=ratio, unknown=unknown)
 
 
-def _with_error(comparison: Comparison, error: PrecisionError | None) -> Comparison:
+def _quotient(distance: float, unit: float) -> float | None:
+    """A distance in a unit; None where it has no finite value. Nothing is 0 in every unit."""
+    if distance == 0.0:
+        return 0.0
+    quotient = distance / unit if unit else math.inf
+    return quotient if math.isfinite(quotient) else None
+
+
+def _unmeasured(comparison: Comparison, why: str) -> Comparison:
+    """Floating outputs that say why they have none of the three numbers."""
+    rows = tuple(
+        msgspec.structs.replace(row, precision_error=PrecisionError(unknown=why))
+        if row.dtype.startswith(FLOATING)
+        else row
+        for row in comparison.outputs
+    )
+    return msgspec.structs.replace(comparison, outputs=rows)
+
+
+def _with_error(comparison: Comparison, error: PrecisionError) -> Comparison:
     rows = tuple(msgspec.structs.replace(row, precision_error=error) for row in comparison.outputs)
     return msgspec.structs.replace(comparison, outputs=rows)
 
@@ -235,6 +274,15 @@ def _with_error(comparison: Comparison, error: PrecisionError | None) -> Compari
 def _agreed(comparison: Comparison) -> Comparison:
     rows = tuple(msgspec.structs.replace(row, mismatched=0) for row in comparison.outputs)
     return Comparison(verdict=None, message="", outputs=rows)
+
+
+def _failed(comparison: Comparison) -> Comparison:
+    """All elements of an output that a tolerance passes, and the precision does not."""
+    rows = tuple(
+        msgspec.structs.replace(row, mismatched=row.mismatched or max(1, row.elements))
+        for row in comparison.outputs
+    )
+    return msgspec.structs.replace(comparison, outputs=rows)
 
 
 def _lost(comparison: Comparison, name: str, why: str) -> Comparison:

@@ -99,23 +99,33 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     like: str = ""
 
 
-class PrecisionError(msgspec.Struct, frozen=True, kw_only=True):
+class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a model of reduced precision loses: on the EP, and on the CPU EP.
 
-    Errors are ``norm(out - golden) / norm(golden)`` against the golden of the float32 model.
+    Errors are ``norm(out - golden) / norm(golden)`` against the golden of the float32 model; 0 where nothing
+    differs, whatever the norm of the golden.
 
     Attributes:
         error: Of the EP.
-        cpu_error: Of the CPU EP with the same model; null where it cannot run it.
-        ratio: ``error / cpu_error``; null where the latter is 0 or null.
+        cpu_error: Of the CPU EP with the same model.
+        ratio: ``norm(out - golden) / norm(cpu_out - golden)``; 1 where both are 0.
+        unknown: Why one of these numbers is missing; empty where all three are there.
         within: Whether the EP's answer is near the CPU EP's own, or its error within limits on the CPU EP's:
             whatever a tolerance says of its distance from the golden; see ``harness.core.precise``.
+        in_limits: The latter alone, which holds under any tolerance.
+        own_frontier: As ``frontier``, of the distance from the CPU EP's own answer; empty where ``in_limits``
+            says enough, or the answer is further from it than the precision explains.
+        lost: Whether the precision takes so much on the CPU EP that an output that fails judges nobody.
     """
 
-    error: float
+    error: float | None = None
     cpu_error: float | None = None
     ratio: float | None = None
+    unknown: str = ""
     within: bool = False
+    in_limits: bool = False
+    own_frontier: tuple[tuple[float, float], ...] = ()
+    lost: bool = False
 
 
 class Adjudication(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,6 +233,49 @@ class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
     details: OutputDetails | None = None
 
 
+class Apart(OutputMetrics, frozen=True, kw_only=True, omit_defaults=True):
+    """How far two answers lie apart in one output, as far as it takes to judge that again.
+
+    Only ``name``, ``dtype``, ``elements``, ``max_abs``, ``delivered_bits``, ``mismatched``, the tolerance,
+    ``headroom``, ``frontier``, ``noise`` and ``details`` are told; a field with nothing to say is left out.
+    """
+
+    shape: tuple[int, ...] = ()
+
+
+class Witness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What somebody else makes of the model; golden and EP are held against it as EP and golden were.
+
+    Attributes:
+        name: Who, for people.
+        golden: How far the golden lies from it, of every output in which EP and golden differ at all.
+        ep: The same of the EP's result.
+        is_golden_again: Whether it is the golden's own implementation, made to compute in another way: no
+            second opinion, but it shows how certain the golden is.
+        dwarfed: Of such a one, outputs in which the EP is off by far more than the golden is uncertain.
+    """
+
+    name: str
+    golden: tuple[Apart, ...] = ()
+    ep: tuple[Apart, ...] = ()
+    is_golden_again: bool = False
+    dwarfed: tuple[str, ...] = ()
+
+
+class Hearing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was said of a golden and a result that differs from it: enough to decide again who is right.
+
+    Attributes:
+        verdict: What the cell would be by its golden alone.
+        witnesses: By their rank, the most trustworthy first; those who have no answer are left out.
+        adjudication: As the record's, of every output that can be adjudicated.
+    """
+
+    verdict: Verdict
+    witnesses: tuple[Witness, ...] = ()
+    adjudication: tuple[Adjudication, ...] = ()
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is known about one cell once it ended.
 
@@ -249,8 +302,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         process: What it ran in; null where nothing ran, or the process did not outlive the cell.
         artifacts: Folder of a failing cell below the run folder, relative, with forward slashes.
         content: What the model is made of; null where it cannot be read, or nothing was tried.
+        model_digest: SHA-256 over the model as it came, its external data and its test data; empty where it
+            cannot be read, or nothing was tried.
         no_spread: Why the noise of the model is not known although it was to judge; empty otherwise.
         adjudication: Whether golden or EP is nearer to a more precise answer, where they disagree.
+        hearing: What witnesses say, where the result fails its golden, or a usual tolerance would fail it.
         repeats: What further runs and sessions gave, where the matrix asks for them.
     """
 
@@ -281,8 +337,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     process: ProcessState | None = None
     artifacts: str = ""
     content: ModelContent | None = None
+    model_digest: str = ""
     no_spread: str = ""
     adjudication: tuple[Adjudication, ...] = ()
+    hearing: Hearing | None = None
     repeats: Repeats | None = None
 
     @property

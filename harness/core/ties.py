@@ -31,12 +31,14 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
         data: What it chose from, as the CPU provider has it: scores for NonMaxSuppression.
         axis: Along which ArgMax, ArgMin and TopK choose.
         exact: Whether the values are as the provider got them, so that no rounding excuses another choice.
+        unordered: Whether a TopK may give them in any order.
     """
 
     op: ChoosingOp
     data: Tensor
     axis: int = -1
     exact: bool = False
+    unordered: bool = False
 
     @property
     def excuses(self) -> bool:

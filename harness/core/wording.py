@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.core.hints import value_hint
+from harness.core.lost import relative_error
 from harness.core.metrics import Measured, special_codes, widen
 from harness.core.record import OutputMetrics
 from harness.core.tolerance import EXACT, Tolerance
@@ -129,6 +130,22 @@ def noise(name: str, golden: Tensor, actual: Tensor, row: OutputMetrics, at: int
     limits = f"limits {found.rms_limit:.3g} and {found.max_limit:.3g}"
     hint = value_hint(golden, actual, Tolerance(rtol=row.rtol, atol=row.atol))
     return "; ".join(filter(None, (f"{whole} at {found.precision}, at most {worst} ({limits})", hint)))
+
+
+def lost(row: OutputMetrics) -> str:
+    """That an output is no answer, although each element is within the tolerance."""
+    error = relative_error(row.delivered_bits or 0.0)
+    return f"{output(row.name)}: relative error {error:.2g}; the tolerance is wider than the values"
+
+
+def only_noise(row: OutputMetrics) -> str:
+    """That nothing can be told of an output, for rounding alone does as much to it."""
+    error = relative_error(row.delivered_bits or 0.0)
+    multiple = row.noise.rms if row.noise else 0.0
+    return (
+        f"{output(row.name)} judges nobody: relative error {error:.2g}, "
+        f"which is {multiple:.3g} x the model's own rounding noise"
+    )
 
 
 def remark(row: OutputMetrics) -> str:

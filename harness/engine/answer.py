@@ -6,11 +6,12 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
+from harness.core.verdict import Verdict
 from harness.corpus.case import Case
 from harness.engine.cases import Untold, why_not
 from harness.engine.compare_sets import compare_sets
 from harness.engine.essence import essence
-from harness.engine.judge import at_data_set
+from harness.engine.judge import at_data_set, judge_untried
 from harness.engine.natures import natures_of
 from harness.engine.outcome import (
     Died,
@@ -24,6 +25,15 @@ from harness.engine.outcome import (
     Unsupported,
 )
 from harness.golden.golden import Golden
+
+OF_PROGRAM = frozenset(
+    {
+        *("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL"),  # SIGBUS is a full disk, too
+        *("0xC0000005", "0xC000001D", "0xC0000094", "0xC00000FD", "0xC0000374", "0xC0000409"),
+    }
+)
+"""Ends of a process by its own fault: signals, and codes of Windows for access violation, illegal
+instruction, division by zero, stack overflow, heap corruption, and fail-fast, which is its abort."""
 
 UNREPEATABLE = "the CPU EP itself gives another result each time"
 """Why a golden is disputed whose values lie apart, run for run."""
@@ -68,6 +78,16 @@ def fate(outcome: Outcome) -> str:
             return f"found no end of phase {outcome.phase} within {outcome.limit_s:g} s"
         case Unavailable() | Rejected():
             return f"is not there: {outcome.reason}"
+
+
+def is_of_program(outcome: Outcome) -> bool:
+    """Whether what became of somebody may be the fault of the program that ran, and not of the machine.
+
+    A process that is killed from outside, or finds no memory or no room on a disk, says nothing about it.
+    """
+    if isinstance(outcome, Died):
+        return judge_untried(outcome).verdict is Verdict.CRASH and outcome.cause in OF_PROGRAM
+    return isinstance(outcome, Hung)
 
 
 def _dispute(outcome: Outcome, case: Case) -> str:

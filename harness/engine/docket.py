@@ -17,9 +17,9 @@ from harness.core.verdict import Family, Phase, Verdict
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
 from harness.corpus.noisy import amplitudes_of, discard_noisy
-from harness.corpus.precision import keep_declined, keep_made
+from harness.corpus.precision import keep_declined, keep_failed, keep_made
 from harness.corpus.scenario import Inapplicable
-from harness.engine.answer import fate, golden_of, lost
+from harness.engine.answer import fate, golden_of, is_of_program, lost
 from harness.engine.cases import SHAPES, Cases, Found, Untold, why_not
 from harness.engine.effects import Baseline, Effects, can_tell, with_effect
 from harness.engine.events import Answered, Event, Finished, Warned
@@ -205,6 +205,8 @@ class Docket:
                     lost(outcome).message if isinstance(outcome, Untold) else f"the converter {fate(outcome)}"
                 )
                 self._references.keep_unmade(case, precision, one_line(f"{precision} does not apply: {what}"))
+                if not isinstance(outcome, Untold) and is_of_program(outcome):
+                    keep_failed(case, precision, what)
             elif outcome.content is None:
                 keep_declined(case, precision, outcome.reason)
             else:
@@ -292,6 +294,7 @@ class Docket:
 
     def _finish(self, task: Task, cell: Cell, judgement: Judgement, outcome: Outcome | None) -> None:
         case = self._shown(task, judgement.verdict.family)
+        given = self._cases.of(msgspec.structs.replace(task.about, kind=MADE)) if case else None
         record = record_of(
             self._plan,
             cell,
@@ -300,6 +303,7 @@ class Docket:
             attempt=task.attempt,
             process=getattr(outcome, "process", None),
             case=case,
+            given=given if isinstance(given, Case) else None,
         )
         if task.first is None:
             finished = Finished(

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from harness.core import wording
+from harness.core.adjudicate import Ruling, of_failed
 from harness.core.compare import Comparison
 from harness.core.errors import one_line
 from harness.core.latency import Latency
@@ -17,14 +18,17 @@ from harness.core.nature import Nature
 from harness.core.placed import placed
 from harness.core.record import (
     Adjudication,
+    Hearing,
     OptionEffect,
     OutputMetrics,
     Placement,
     Repeats,
 )
+from harness.core.rejudge import WRONG_VALUES, is_in_doubt
 from harness.core.repeats import several_results
 from harness.core.scenario import Facts
 from harness.core.spread import Spread
+from harness.core.tolerance import default_tolerance
 from harness.core.verdict import Family, Phase, Verdict
 from harness.corpus.case import Case
 from harness.corpus.revealed import hidden
@@ -46,13 +50,8 @@ from harness.engine.outcome import (
     Unsupported,
 )
 from harness.engine.rule import Rule, ToleranceFor
-from harness.engine.witnesses import Hearing, hear
+from harness.engine.witnesses import hear
 from harness.golden.golden import Golden
-
-WRONG_VALUES = frozenset(
-    {Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH, Verdict.NAN_MISMATCH, Verdict.MISMATCH}
-)
-"""Verdicts that rest on a golden alone."""
 
 _OUT_OF_MEMORY = re.compile(
     r"\bMemoryError\b|bad_alloc|bad allocation|out of memory|Failed to allocate memory|MemoryAllocation\b",
@@ -80,6 +79,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     repeats: Repeats | None = None
     no_spread: str = ""
     adjudication: tuple[Adjudication, ...] = ()
+    hearing: Hearing | None = None
 
 
 def judge(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule) -> Judgement:
@@ -115,7 +115,23 @@ def hides_ties(judgement: Judgement, case: Case) -> bool:
 
 
 def needs_witnesses(judgement: Judgement) -> bool:
-    """Whether a golden is about to fail a provider: others are heard before it does."""
+    """Whether a golden is about to fail a provider: others are heard before it does.
+
+    So they are where it would do so under a usual tolerance, by which the run may be judged again.
+    """
+    if judgement.golden != "cpu" or judgement.verdict is Verdict.REFERENCE_DISPUTED:
+        return False
+    return fails(judgement) or any(map(is_in_doubt, judgement.outputs))
+
+
+def loses(judgement: Judgement) -> bool:
+    """Whether a converted model differs from what it was made of: the noise of that is worth telling."""
+    errors = (output.precision_error for output in judgement.outputs)
+    return any(error is not None and error.error for error in errors)
+
+
+def fails(judgement: Judgement) -> bool:
+    """Whether a golden fails a provider."""
     return judgement.golden == "cpu" and judgement.verdict in WRONG_VALUES
 
 
@@ -197,6 +213,7 @@ def _converted(outcome: Ran, case: Case, full: Golden, evidence: Evidence, rule:
     """Judge the outputs of a model that was converted to another precision; see ``harness.core.precise``."""
     own = evidence.golden
     compared = again = None
+    adjudication: tuple[Adjudication, ...] = ()
     if full.status != "ok":
         verdict, reason = Verdict.NO_GOLDEN, f"the CPU EP gives no golden: {full.message}"
     else:
@@ -217,6 +234,14 @@ def _converted(outcome: Ran, case: Case, full: Golden, evidence: Evidence, rule:
             if disputed
             else _wrong(outcome, compared, again) or placed(outcome.placement, converted=True)
         )
+        if evidence.witnesses and verdict in WRONG_VALUES:
+            known = functools.partial(
+                compare_sets, tolerance_for=rule.tolerance_for, natures=natures, only_known=True
+            )
+            unit = functools.partial(default_tolerance, precision=rule.precision)
+            heard = hear(case, full.outputs, outcome.outputs, compared, evidence.witnesses, known, unit)
+            adjudication = of_failed(heard.adjudication, compared.outputs)
+            verdict, reason = _under(heard.ruling, verdict, reason)
     return Judgement(
         verdict=verdict,
         phase=Phase.COMPARE,
@@ -229,6 +254,7 @@ def _converted(outcome: Ran, case: Case, full: Golden, evidence: Evidence, rule:
         latency=outcome.latency if verdict.family is Family.PASSED else None,
         scenario=outcome.scenario,
         repeats=outcome.repeats,
+        adjudication=adjudication,
     )
 
 
@@ -244,6 +270,7 @@ def _ran(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Judgement:
     placement = _with_shape_ops(outcome.placement, case)
     again: Comparison | None = None
     hearing: Hearing | None = None
+    adjudication: tuple[Adjudication, ...] = ()
     if judged_by:
         natures = _natures(case, answers, evidence, rule)
         outcome = _with_demand(outcome, rule, by_lot=draws(case, natures))
@@ -252,17 +279,19 @@ def _ran(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Judgement:
         compared = compare(answers, outcome.outputs)
         if outcome.second is not None:
             again = compare(answers[:1], (outcome.second,), natures=natures[:1])
-        if compared.verdict and evidence.witnesses and not golden.disputed:
-            known = functools.partial(compare, only_known=True)
-            hearing = hear(case, answers, outcome.outputs, compared, evidence.witnesses, known, tolerance_for)
         verdict, reason = (
             _excused(outcome, case, golden, compared, tolerance_for)
-            or _outvoted(hearing)
             or _wrong(outcome, compared, again)
             or _right(placement, compared)
         )
-        if hearing and verdict is compared.verdict:
-            reason = "; ".join(filter(None, (reason, hearing.ruling.note)))
+        if evidence.witnesses and not golden.disputed:
+            known = functools.partial(compare, only_known=True)
+            unit = functools.partial(default_tolerance, precision=rule.precision)
+            heard = hear(case, answers, outcome.outputs, compared, evidence.witnesses, known, unit)
+            hearing = Hearing(verdict=verdict, witnesses=heard.witnesses, adjudication=heard.adjudication)
+            if compared.verdict:
+                adjudication = of_failed(heard.adjudication, compared.outputs)
+                verdict, reason = _under(heard.ruling, verdict, reason)
         outputs = compared.outputs
     else:
         verdict, reason, outputs = Verdict.NO_GOLDEN, f"the CPU EP gives no golden: {golden.message}", ()
@@ -280,7 +309,8 @@ def _ran(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Judgement:
         scenario=outcome.scenario,
         repeats=outcome.repeats,
         no_spread=evidence.spread if rule.noise and isinstance(evidence.spread, str) else "",
-        adjudication=_of_failed(hearing, outputs) if hearing else (),
+        adjudication=adjudication,
+        hearing=hearing,
     )
 
 
@@ -305,16 +335,11 @@ def _with_demand(outcome: Ran, rule: Rule, *, by_lot: bool) -> Ran:
     return msgspec.structs.replace(outcome, repeats=repeats)
 
 
-def _outvoted(hearing: Hearing | None) -> tuple[Verdict, str] | None:
-    """Witnesses spoke against the golden, which fails nobody then."""
-    if hearing is None or not hearing.ruling.disputed:
-        return None
-    return Verdict.REFERENCE_DISPUTED, hearing.ruling.disputed
-
-
-def _of_failed(hearing: Hearing, outputs: tuple[OutputMetrics, ...]) -> tuple[Adjudication, ...]:
-    failed = {output.name for output in outputs if output.mismatched}
-    return tuple(row for row in hearing.adjudications if row.output in failed)
+def _under(ruling: Ruling, verdict: Verdict, reason: str) -> tuple[Verdict, str]:
+    """A verdict against a result once the witnesses are heard: a golden that they dispute fails nobody."""
+    if ruling.disputed:
+        return Verdict.REFERENCE_DISPUTED, ": ".join(filter(None, (ruling.disputed, ruling.far)))
+    return verdict, "; ".join(filter(None, (reason, ruling.note)))
 
 
 def _right(placement: Placement, compared: Comparison) -> tuple[Verdict, str]:

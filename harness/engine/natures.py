@@ -8,9 +8,11 @@ from harness.core.draws import Bernoulli, Draw, Dropped, Multinomial, Normal, Un
 from harness.core.nature import Nature
 from harness.core.steps import Quantized
 from harness.core.ties import Chosen
+from harness.core.unordered import Unordered
 from harness.core.value import Array, Tensor, Value
 from harness.corpus.case import Case
-from harness.corpus.origins import ChosenFrom, DrawnBy, QuantizedWith
+from harness.corpus.origins import ChosenFrom, DrawnBy, QuantizedWith, UnorderedWith
+from harness.engine.compare_sets import numbered
 from harness.engine.outcome import NamedValues
 
 
@@ -47,6 +49,9 @@ def natures_of(
                     nature = _quantized(origin, known.get(name), inputs, steps)
                 case DrawnBy():
                     nature = _drawn(origin, inputs)
+                case UnorderedWith():
+                    positions = origin.positions and numbered(index, origin.positions)
+                    nature = Unordered(axis=origin.axis, positions=positions)
             if nature is not None:
                 natures[name] = nature
         found.append(natures)
@@ -64,7 +69,7 @@ def _chosen(origin: ChosenFrom, known: Mapping[str, Value], *, exact_inputs: boo
     if not isinstance(data, Tensor):
         return None
     exact = exact_inputs and not origin.computed
-    return Chosen(op=origin.op, data=data, axis=origin.axis, exact=exact)
+    return Chosen(op=origin.op, data=data, axis=origin.axis, exact=exact, unordered=origin.unordered)
 
 
 def _quantized(

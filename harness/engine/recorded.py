@@ -20,8 +20,20 @@ def record_of(
     attempt: int,
     process: ProcessState | None = None,
     case: Case | None = None,
+    given: Case | None = None,
 ) -> Record:
-    """Complete a judgement to a record: whose it is, and whether the matrix expects it."""
+    """Complete a judgement to a record: whose it is, and whether the matrix expects it.
+
+    Args:
+        plan: Where the cell is from.
+        cell: The cell.
+        judgement: Its verdict.
+        started: UTC time, ISO 8601.
+        attempt: As in the record.
+        process: What it ran in.
+        case: The model as it was run, where it is to be shown.
+        given: The model as it came.
+    """
     expectation = plan.expectation(cell)
     family = judgement.verdict.family
     expected = is_expected(expectation, judgement.verdict)
@@ -54,10 +66,12 @@ def record_of(
         repeats=judgement.repeats,
         no_spread=judgement.no_spread,
         adjudication=judgement.adjudication,
+        hearing=judgement.hearing,
         started=started,
         attempt=attempt,
         process=process,
         content=None if case is None else _content(case),
+        model_digest="" if given is None else given.digest,
     )
 
 

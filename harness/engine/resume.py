@@ -1,12 +1,15 @@
 """What may have changed between a run that was broken off and its continuation."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from harness.core.errors import Problem, UsageError, one_line
-from harness.core.record import RunInfo
+from harness.core.record import Record, RunInfo
+from harness.corpus.case import load_case
+from harness.corpus.errors import ModelError
+from harness.corpus.suites import Suite
 from harness.plan.plan import Plan
 
 SHOWN = 4
@@ -32,6 +35,36 @@ def check_same_plan(info: RunInfo, plan: Plan, where: str) -> None:
             "a suite or folder has changed, or --target and --model are not what they were"
         )
         raise UsageError(Problem(where=where, what=what, hint="begin a new run with --out"))
+
+
+def check_same_models(records: Iterable[Record], plan: Plan, suites: Mapping[str, Suite], where: str) -> None:
+    """Refuse to continue a run whose records are about models that are not what they were.
+
+    Args:
+        records: What the run has so far.
+        plan: The plan as it is now.
+        suites: Suite name -> suite.
+        where: The run.
+
+    Raises:
+        UsageError: A file of a model or of its test data has changed, and of which model.
+    """
+    known = {(record.suite, record.model): record.model_digest for record in records if record.model_digest}
+    changed = [
+        f"{suite}/{model}"
+        for (suite, model), digest in known.items()
+        if _digest(suites[suite], model, plan) != digest
+    ]
+    if changed:
+        raise UsageError(_refusal(where, "models or their data have changed since this run began", changed))
+
+
+def _digest(suite: Suite, model: str, plan: Plan) -> str:
+    settings = plan.model_settings(suite.name, model)
+    try:
+        return load_case(suite, model, plan.matrix.models.dimensions, settings=settings).digest
+    except ModelError:
+        return ""
 
 
 def check_same_environment(target: str, then: Mapping[str, Any], now: Mapping[str, Any], where: str) -> None:

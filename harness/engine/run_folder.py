@@ -18,6 +18,8 @@ RECORDS = "records.jsonl"
 PLAN = "plan.txt"
 """The ids of the planned cells, so that a report can name those without a record."""
 
+_GO_ON = "records written so far are kept; free some space, then go on: --resume"
+
 
 class RunFolder:
     """An open run folder. Records are on the disk when ``add`` returns, whatever dies then.
@@ -67,7 +69,7 @@ class RunFolder:
                     hint="choose another folder, or go on with it: --resume",
                 )
             )
-        with _writing(path):
+        with _writing(path, hint="choose another folder"):
             path.mkdir(parents=True, exist_ok=True)
         return cls(path, plan)
 
@@ -165,8 +167,9 @@ def _mend(records: Path) -> None:
 class _writing:  # noqa: N801 - reads as a statement: with _writing(path)
     """Turns what the system says about a folder into one line for people."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, hint: str = _GO_ON) -> None:
         self._path = path
+        self._hint = hint
 
     def __enter__(self) -> None:
         return None
@@ -177,6 +180,6 @@ class _writing:  # noqa: N801 - reads as a statement: with _writing(path)
                 Problem(
                     where=str(self._path),
                     what=f"the run folder cannot be written: {one_line(error.strerror or error)}",
-                    hint="records written so far are kept; free some space, then go on: --resume",
+                    hint=self._hint,
                 )
             ) from error

@@ -11,7 +11,15 @@ from harness.core.spread import PRECISIONS, Spread
 from harness.corpus.case import Case
 from harness.engine.cases import Cases, why_not
 from harness.engine.evidence import Evidence
-from harness.engine.judge import Judgement, hides_ties, is_inexact, judge, needs_witnesses
+from harness.engine.judge import (
+    Judgement,
+    fails,
+    hides_ties,
+    is_inexact,
+    judge,
+    loses,
+    needs_witnesses,
+)
 from harness.engine.outcome import Raised, Ran
 from harness.engine.question import (
     EVALUATED,
@@ -24,7 +32,7 @@ from harness.engine.question import (
     Question,
 )
 from harness.engine.references import References
-from harness.engine.rule import Rule, rule_of
+from harness.engine.rule import rule_of
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
 
@@ -63,13 +71,18 @@ class Scales:
             evidence = msgspec.structs.replace(evidence, full=goldens[0], golden=goldens[1])
         rule = rule_of(self._plan, cell, case)
         judgement = judge(outcome, case, evidence, rule)
-        if about.precision != AS_IS:
-            return self._with_told_noise(about, case, outcome, evidence, rule, judgement)
         further: tuple[tuple[str, Callable[[Judgement], bool], Callable[[], object]], ...] = (
             ("spread", is_inexact, lambda: self._spread(own, case, rule.noise_precision)),
             ("revealed", lambda so_far: hides_ties(so_far, case), lambda: self._revealed(own)),
             ("witnesses", needs_witnesses, lambda: self._witnesses(own)),
         )
+        if about.precision != AS_IS:
+            # The golden is that of the model as it came. Its noise is told, and judges nobody.
+            given = about.for_golden(AS_IS)
+            further = (
+                ("spread", loses, lambda: self._told_noise(given, rule.precision)),
+                ("witnesses", fails, lambda: self._witnesses(given)),
+            )
         for name, is_needed, find in further:
             if is_needed(judgement):
                 found = find()
@@ -90,25 +103,10 @@ class Scales:
         full, rounded = answers
         return full, rounded if rounded.status == "ok" else golden
 
-    def _with_told_noise(
-        self,
-        about: Question,
-        case: Case,
-        outcome: Ran | Raised,
-        evidence: Evidence,
-        rule: Rule,
-        judgement: Judgement,
-    ) -> Judgement | Question:
-        """A converted model: the noise of the model as it came is told, and judges nobody."""
-        given = about.for_golden(AS_IS)
+    def _told_noise(self, given: Question, precision: str) -> Spread | str | Question:
+        """The noise of a model as it came, or why it is not known."""
         model = self._cases.of(given)
-        errors = (output.precision_error for output in judgement.outputs)
-        if not any(one is not None and one.error for one in errors) or not isinstance(model, Case):
-            return judgement
-        spread = self._spread(given, model, rule.precision)
-        if isinstance(spread, Question):
-            return spread
-        return judge(outcome, case, msgspec.structs.replace(evidence, spread=spread), rule)
+        return self._spread(given, model, precision) if isinstance(model, Case) else why_not(model)
 
     def _second_opinion(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
         """What the CPU EP of a target's own runtime makes of a model; a refusal in the scenario counts."""

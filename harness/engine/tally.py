@@ -4,15 +4,10 @@ from collections import Counter
 
 import msgspec
 
+from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.plan.plan import Plan
-
-EXIT_OK = 0
-EXIT_UNEXPECTED = 1
-EXIT_USAGE = 2
-EXIT_INCOMPLETE = 3
-EXIT_INTERRUPTED = 130
 
 
 class TargetRow(msgspec.Struct, frozen=True, kw_only=True):

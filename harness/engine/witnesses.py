@@ -1,14 +1,16 @@
-"""The witnesses of a golden that somebody failed against, and what they say."""
+"""The witnesses of a golden that somebody differs from, and what they say."""
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from harness.core.adjudicate import Ruling, Witness, adjudicate, rule
+from harness.core.adjudicate import Ruling, adjudicate, dwarfed, rows_apart, rule
 from harness.core.compare import Comparison, ToleranceFor
-from harness.core.record import Adjudication
+from harness.core.metrics import EXACT_FRONTIER
+from harness.core.record import Adjudication, Witness
 from harness.corpus.case import Case
-from harness.engine.compare_sets import flat
+from harness.engine.compare_sets import compare_sets, flat
 from harness.engine.outcome import NamedValues
 from harness.engine.question import EVALUATED, FLOAT64, FLOAT64_EVALUATED, UNOPTIMIZED
 from harness.golden.golden import Golden
@@ -27,16 +29,18 @@ Compare = Callable[[Sequence[NamedValues], Sequence[NamedValues]], Comparison]
 Results to which there is no answer are passed over."""
 
 
-class Hearing(msgspec.Struct, frozen=True, kw_only=True):
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
     """What came of hearing the witnesses.
 
     Attributes:
         ruling: Whether the golden stands.
-        adjudications: How far golden and EP lie from float64; of every output, those that agree too.
+        witnesses: Who spoke.
+        adjudication: How far golden and EP lie from float64; of every output, those that agree too.
     """
 
     ruling: Ruling
-    adjudications: tuple[Adjudication, ...]
+    witnesses: tuple[Witness, ...]
+    adjudication: tuple[Adjudication, ...]
 
 
 def hear(
@@ -46,9 +50,9 @@ def hear(
     compared: Comparison,
     witnesses: Mapping[str, Golden],
     compare: Compare,
-    tolerance_for: ToleranceFor,
-) -> Hearing:
-    """Hear everybody about a result that fails against its golden.
+    unit: ToleranceFor,
+) -> Heard:
+    """Hear everybody about a result that differs from its golden.
 
     Args:
         case: The model, with the suite's expected outputs.
@@ -57,35 +61,45 @@ def hear(
         compared: How these compare.
         witnesses: Kind of question -> its answer; those without values have nothing to say.
         compare: The rule that judged.
-        tolerance_for: Element type -> tolerance: the unit of errors against float64.
+        unit: Element type -> the unit of errors that are weighed against each other. It is no matter of the
+            rule, so that what is said here holds under any.
     """
-    heard = tuple(_witnesses(case, golden, results, witnesses, compare))
-    adjudications: tuple[Adjudication, ...] = ()
+    heard = tuple(_witnesses(case, golden, results, compared, witnesses, compare, unit))
+    adjudication: tuple[Adjudication, ...] = ()
     for kind, by in TRUTHS.items():
         truth = witnesses.get(kind)
-        if not adjudications and truth is not None and truth.outputs:
-            adjudications = adjudicate(flat(truth.outputs), flat(golden), flat(results), tolerance_for, by)
-    return Hearing(ruling=rule(compared, heard, adjudications), adjudications=adjudications)
+        if not adjudication and truth is not None and truth.outputs:
+            adjudication = adjudicate(flat(truth.outputs), flat(golden), flat(results), unit, by)
+    return Heard(ruling=rule(compared, heard, adjudication), witnesses=heard, adjudication=adjudication)
 
 
 def _witnesses(
     case: Case,
     golden: Sequence[NamedValues],
     results: Sequence[NamedValues],
+    compared: Comparison,
     witnesses: Mapping[str, Golden],
     compare: Compare,
+    unit: ToleranceFor,
 ) -> Iterator[Witness]:
     """By their rank: what the makers of the model expect comes first."""
+    differ = {row.name for row in compared.outputs if row.mismatched or row.frontier != EXACT_FRONTIER}
     expected = tuple(data_set.expected for data_set in case.data_sets)
     answers = [(EXPECTED, expected, False)]
     for kind, name in NAMES.items():
         if kind in witnesses:
             answers.append((name, witnesses[kind].outputs, kind == UNOPTIMIZED))
+    in_units = functools.partial(compare_sets, tolerance_for=unit, only_known=True)
     for name, outputs, is_golden_again in answers:
         if any(outputs):
             yield Witness(
                 name=name,
-                golden=compare(outputs, golden),
-                ep=compare(outputs, results),
+                golden=rows_apart(compare(outputs, golden), differ),
+                ep=rows_apart(compare(outputs, results), differ),
                 is_golden_again=is_golden_again,
+                dwarfed=dwarfed(
+                    in_units(outputs, golden), in_units(golden, results), in_units(outputs, results)
+                )
+                if is_golden_again
+                else (),
             )

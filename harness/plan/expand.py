@@ -1,5 +1,6 @@
 """From a matrix to its plan: the ordered product of targets, models and axes, less what is excluded."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
@@ -11,8 +12,11 @@ from harness.plan.matrix import Matrix, has_latency
 from harness.plan.plan import Plan
 from harness.plan.repeat_entry import has_repeat
 from harness.plan.selector import SelectorIndex, model_matcher
-from harness.plan.target import is_fixed
+from harness.plan.target import Target, is_fixed
 from harness.plan.unmatched import unmatched_entries, unmatched_model_globs
+
+MOST_CELLS = 1_000_000
+"""A plan of more is a slip with the axes. Some hundred thousand are the most that anybody has run."""
 
 
 def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
@@ -26,8 +30,9 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
         At least one cell; ids are unique.
 
     Raises:
-        UsageError: An id occurs twice; an entry of an exclude, tolerance, expect, latency or repeat list
-            matches no cell; no cell is left. All problems at once.
+        UsageError: There are more than ``MOST_CELLS`` before any is excluded; an id occurs twice; an entry of
+            an exclude, tolerance, expect, latency or repeat list matches no cell; no cell is left. All
+            problems at once.
     """
     place = Place(matrix.path)
     if not any(models.values()):
@@ -37,6 +42,12 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
         suite: [name for name in names if excluded is None or not excluded(suite, name)]
         for suite, names in models.items()
     }
+    count = sum(map(len, wanted.values())) * sum(
+        math.prod(map(len, _axes(matrix, target).values())) for target in matrix.targets
+    )
+    if count > MOST_CELLS:
+        what = f"the axes make {count:,} cells; at most {MOST_CELLS:,} make a plan"
+        raise UsageError(Problem(where=str(place), what=what, hint="leave out axes, or values of them"))
     every = tuple(cells(matrix, wanted))
     index = SelectorIndex(matrix.exclude, matrix.first_providers)
     left = tuple(cell for cell in every if not index.matching(cell)) if matrix.exclude else every
@@ -70,7 +81,7 @@ def cells(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Iterator[Cell]
     read once for all.
     """
     for target in matrix.targets:
-        axes = {axis: (default,) for axis, default in AXIS_DEFAULTS.items()} | matrix.axes | target.axes
+        axes = _axes(matrix, target)
         fixed = {axis: values for axis, values in axes.items() if is_fixed(axis)}
         others = {axis: values for axis, values in axes.items() if axis not in fixed}
         for chosen in product(*fixed.values()):
@@ -82,6 +93,10 @@ def cells(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Iterator[Cell]
             for suite, names in models.items():
                 for model, point in product(names, points):
                     yield Cell(suite=suite, model=model, target=target.name, axes=point)
+
+
+def _axes(matrix: Matrix, target: Target) -> dict[str, tuple[str, ...]]:
+    return {axis: (default,) for axis, default in AXIS_DEFAULTS.items()} | matrix.axes | target.axes
 
 
 def _duplicates(planned: Sequence[Cell], place: Place) -> Iterator[Problem]:

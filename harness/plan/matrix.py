@@ -219,7 +219,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         what = f"not UTF-8: byte {error.object[error.start]:#04x} at offset {error.start}"
         problem = Problem(where=str(path), what=what, hint="save the file as UTF-8")
     except OSError as error:
-        hint = "name the matrix file itself" if path.is_dir() else ""
+        hint = "name the file itself" if path.is_dir() else ""
         problem = Problem(where=str(path), what=f"cannot be read: {error.strerror}", hint=hint)
     except tomllib.TOMLDecodeError as error:
         message, _, at = str(error).removesuffix(")").partition(" (at ")

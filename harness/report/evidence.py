@@ -47,12 +47,13 @@ def noise_words(noise: Noise | None) -> str:
 
 
 def _cost(name: str, error: PrecisionError) -> str:
-    if error.cpu_error is None:
-        cpu = "; the CPU EP has no answer"
-    else:
-        quotient = "" if error.ratio is None else f", ratio {ratio(error.ratio)}"
-        cpu = f"; the CPU EP's {brief(error.cpu_error)}{quotient}"
-    return f"{name}: error {brief(error.error)} against the model as it came{cpu}"
+    numbers = (
+        "" if error.error is None else f"error {brief(error.error)} against the model as it came",
+        "" if error.cpu_error is None else f"the CPU EP's {brief(error.cpu_error)}",
+        "" if error.ratio is None else f"ratio {ratio(error.ratio)}",
+        f"numbers missing: {one_line(error.unknown, _NAME_CHARS)}" if error.unknown else "",
+    )
+    return f"{name}: {', '.join(filter(None, numbers))}"
 
 
 def _values(output: OutputMetrics) -> str:

@@ -16,7 +16,7 @@ from harness.report.cell import ReportCell
 from harness.report.figures import Share, Spread, spread
 from harness.report.lane import Lane
 
-NEAR = 1 / DEFAULT_LIMITS.rms
+NEAR = 1 / 4
 """Below this multiple a result is far more precise than the precision whose noise it is held against."""
 
 SHOWN_FAR = 50

@@ -86,6 +86,8 @@ class CellRow(msgspec.Struct, frozen=True, kw_only=True):
             the model was converted to another precision.
         cpu_error: That of the CPU EP with the same converted model.
         error_ratio: The one over the other.
+        error_unknown: Why one of these three is missing; empty where all are there, or the model was run as
+            it came.
         nearer: Whether the ``golden`` or the ``ep`` is nearer to a more precise answer in the first output
             that was held against one; empty where none was.
         results: Different results of repeated runs, bit for bit; null where none were asked for.
@@ -123,6 +125,7 @@ class CellRow(msgspec.Struct, frozen=True, kw_only=True):
     precision_error: float | None
     cpu_error: float | None
     error_ratio: float | None
+    error_unknown: str
     nearer: str
     results: int | None
     mismatched: int
@@ -213,6 +216,7 @@ def _row(record: Record, run: str) -> CellRow:
         precision_error=error.error if error else None,
         cpu_error=error.cpu_error if error else None,
         error_ratio=error.ratio if error else None,
+        error_unknown=error.unknown if error else "",
         nearer=record.adjudication[0].nearer if record.adjudication else "",
         results=record.repeats.distinct if record.repeats else None,
         mismatched=sum(output.mismatched for output in record.outputs),

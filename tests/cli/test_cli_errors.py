@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,3 +108,32 @@ def test_help_begins_with_what_a_command_does(capsys: pytest.CaptureFixture[str]
         main(["gate", "--help"])
     shown = capsys.readouterr().out
     assert "\n\nTwo runs, for CI: exit code 1 where a policy does not allow it.\n\n" in shown
+
+
+def test_a_flag_that_takes_one_value_is_not_overruled_by_the_next(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["list", str(project()), "--model", "a*", "--model", "b*"])
+    assert "--model: given twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("budget", ["0", "-1", "nan", "inf"])
+def test_a_budget_that_is_none(capsys: pytest.CaptureFixture[str], budget: str) -> None:
+    assert "--budget: got" in refused(capsys, "advise", "zoo/mnist-small-op12", f"--budget={budget}")
+
+
+def test_a_file_in_place_of_a_run_folder(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "taken").touch()
+    shown = refused(capsys, "run", str(project()), "--out", str(tmp_path / "taken"))
+    assert "choose another folder" in shown
+    assert "--resume" not in shown
+
+
+def test_declaring_the_commands_takes_no_numpy() -> None:
+    """So `--help` is quick, and Ctrl-C is heeded from the beginning."""
+    code = "import sys, harness.cli; sys.exit(str({'numpy', 'onnx'} & {*sys.modules} or '') or None)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (0, "")

@@ -11,6 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from harness.cli import main
+from harness.core.spread import DEFAULT_LIMITS, rms_limit
 
 MATRIX = """
 schema = 1
@@ -79,13 +80,18 @@ def test_a_run_judged_again_is_the_run_under_that_tolerance(
     assert set(verdicts(loose).values()) == {"pass"}
     # A run hears witnesses: here the CPU provider without optimizations, which is what "basic" is.
     assert set(verdicts(tight).values()) == {"pass", "reference_disputed"}
+    back = str(tmp_path / "back")
+    assert main(["judge", str(tight), "--policy", policy("rtol = 1e-3\natol = 1e-5"), "--out", back]) == 0
+    assert verdicts(Path(back)) == verdicts(loose)
     capsys.readouterr()
     nothing = policy("rtol = 0.0\natol = 0.0")
     assert main(["judge", str(loose), "--policy", nothing, "--out", str(tmp_path / "judged")]) == 1
     said = capsys.readouterr().out
     assert "1  pass -> mismatch" in said
     assert "1 unexpected" in said
-    assert "a run hears witnesses before it fails a cell" in said
+    assert "needs rtol" in said
+    assert "and has 0; no witness was heard" in said
+    assert "of 1 of these no witness was heard: a run under this policy may call some disputed" in said
     judged = verdicts(tmp_path / "judged")
     assert judged == {
         cell: "mismatch" if verdict == "reference_disputed" else verdict
@@ -173,6 +179,6 @@ def test_a_run_is_judged_by_the_noise_that_it_tells_of(
     }
     said = capsys.readouterr().out
     assert "y: the error is 90 x the model's rounding noise at float32" in said
-    assert "at most 900 x (limits 4.18 and 32)" in said
+    assert f"at most 900 x (limits {rms_limit(DEFAULT_LIMITS, 8 * 64):.3g} and 32)" in said
     matrix = json.loads((tmp_path / "judged" / "run.json").read_text("utf-8"))["matrix"]
-    assert matrix["tolerance"][-1]["noise"] == {"rms": 4.0, "max": 32.0}
+    assert matrix["tolerance"][-1]["noise"] == {"rms": DEFAULT_LIMITS.rms, "max": DEFAULT_LIMITS.max}

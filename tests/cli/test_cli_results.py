@@ -8,10 +8,16 @@ import msgspec
 import pytest
 
 from harness.cli import main
-from harness.core.record import SCHEMA, Record, RunInfo, encode_record
+from harness.core.record import SCHEMA, OutputMetrics, Placement, Record, RunInfo, encode_record
 from harness.core.verdict import Family, Verdict
 
 SaveRun = Callable[..., Path]
+OUTPUT = OutputMetrics(
+    name="y", dtype="float32", shape=(3,), elements=3, mismatched=0, delivered_bits=23.3, headroom=0.00501
+)
+PLACEMENT = Placement(
+    ep_nodes=1, cpu_nodes=0, ep_ops={"MatMul": 1}, cpu_ops={}, partitions=1, source="assignment"
+)
 EVIL = "\x1b[31m::error::x ##[error]y\u202e"
 
 
@@ -37,6 +43,8 @@ def save_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SaveRun:
                 expected=verdict.family is not Family.FAILED,
                 axes={"precision": "fp32", "scenario": "plain"},
                 reason=reason,
+                placement=PLACEMENT,
+                outputs=(OUTPUT,),
                 started=f"2026-11-01T00:00:0{len(name) % 10}Z",
             )
             for model, verdict in verdicts.items()
@@ -211,6 +219,7 @@ def test_history_from_the_first_night_on(nights: tuple[str, str], capsys: pytest
     assert main(["history", "show"]) == 0
     shown = capsys.readouterr().out
     assert "2 of 3 (66.7%)" in shown
+    assert " 23.3  0.00501 " in shown
     assert "failing: 1 cell" in shown
     assert "s/a[npu]" in shown
     assert all(len(line) <= 80 for line in shown.splitlines())

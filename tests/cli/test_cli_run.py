@@ -14,6 +14,7 @@ import pytest
 from harness.cli import main
 from harness.core.record import Record, decode_record
 from harness.engine.run_folder import RunFolder
+from tests.cli.conftest import save_model
 
 Project = Callable[..., Path]
 
@@ -262,6 +263,20 @@ def test_a_complete_run_has_nothing_to_resume(
     assert main(["run", matrix, "--resume", str(out), "--no-report"]) == 0
     assert "resuming     3 of 3 cells have a record" in capsys.readouterr().out
     assert (out / "records.jsonl").read_bytes() == before
+
+
+def test_resuming_over_another_model_is_refused(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matrix = str(project())
+    out = tmp_path / "run"
+    assert main(["run", matrix, "--out", str(out), "--no-report", "--model", "models/[an]*"]) == 0
+    save_model(tmp_path / "models" / "neg.onnx", "Sqrt")
+    capsys.readouterr()
+    assert main(["run", matrix, "--resume", str(out), "--model", "models/[an]*"]) == 2
+    shown = capsys.readouterr().err
+    assert "have changed since this run began: models/neg.onnx\n" in shown
+    assert len(shown.splitlines()) == 2
 
 
 def test_shards_make_the_whole(project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

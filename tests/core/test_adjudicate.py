@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.adjudicate import Named, Witness, adjudicate, apart, rule
+from harness.core.adjudicate import Named, adjudicate, apart, dwarfed, rows_apart, rule
 from harness.core.compare import compare_all
-from harness.core.record import Adjudication
+from harness.core.record import Adjudication, Witness
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Map, Value, tensor
 from harness.core.value import Sequence as Items
@@ -135,11 +135,15 @@ class Trial:
     truth: Any = None
 
     def witness(self, name: str, says: Any, *, is_golden_again: bool = False) -> Witness:
+        golden = compare_all(one(says), one(self.golden), table)
+        ep = compare_all(one(says), one(self.actual), table)
+        compared = compare_all(one(self.golden), one(self.actual), table)
         return Witness(
             name=name,
-            golden=compare_all(one(says), one(self.golden), table),
-            ep=compare_all(one(says), one(self.actual), table),
+            golden=rows_apart(golden, "y"),
+            ep=rows_apart(ep, "y"),
             is_golden_again=is_golden_again,
+            dwarfed=dwarfed(golden, compared, ep) if is_golden_again else (),
         )
 
     def ruling(self, *witnesses: Witness) -> tuple[str, str]:
@@ -149,7 +153,7 @@ class Trial:
         if self.truth is not None:
             rows = adjudicate(one(self.truth, np.float64), one(self.golden), one(self.actual), table, BY)
         found = rule(compared, witnesses, rows)
-        return found.disputed, found.note
+        return ": ".join(filter(None, (found.disputed, found.far))), found.note
 
 
 def test_without_witnesses_the_verdict_stands() -> None:
@@ -190,6 +194,19 @@ def test_a_result_nearer_to_float64_than_its_golden_is_excused() -> None:
     assert "output 'y' of the EP is nearer to float64 than the golden is: relative error " in disputed
 
 
+def test_a_golden_that_is_no_answer_accuses_nobody() -> None:
+    garbage = -TRUTH
+    assert (
+        Trial(golden=garbage, actual=TRUTH[::-1], truth=TRUTH)
+        .ruling()[0]
+        .startswith("output 'y' of the golden is as far from float64 as the EP's is: relative error ")
+    )
+    assert Trial(golden=garbage, actual=TRUTH * 100, truth=TRUTH).ruling() == ("", "")
+    assert Trial(golden=TRUTH * 0.9, actual=-TRUTH, truth=TRUTH).ruling() == ("", "")
+    trial = Trial(golden=garbage, actual=TRUTH[::-1], truth=TRUTH)
+    assert trial.ruling(trial.witness("onnx.reference", -TRUTH)) == ("", "")
+
+
 def test_float64_excuses_no_wrong_shape_and_no_wrong_nan() -> None:
     nan = TRUTH.copy()
     nan[0] = np.nan
@@ -203,7 +220,11 @@ def test_outputs_that_did_not_fail_count_nothing() -> None:
     golden: Named = [("a", good), ("b", good)]
     actual: Named = [("a", bad), ("b", good)]
     says: Named = [("a", good), ("b", bad)]
-    witness = Witness(name="w", golden=compare_all(says, golden, table), ep=compare_all(says, actual, table))
+    witness = Witness(
+        name="w",
+        golden=rows_apart(compare_all(says, golden, table), "ab"),
+        ep=rows_apart(compare_all(says, actual, table), "ab"),
+    )
     assert not rule(compare_all(golden, actual, table), [witness], ()).disputed
 
 

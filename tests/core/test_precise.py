@@ -1,5 +1,6 @@
 """Results of converted models: right, wrong, and what the precision leaves undecided."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -63,7 +64,7 @@ def test_the_three_numbers() -> None:
     assert error.cpu_error == pytest.approx(
         np.linalg.norm(rounded(GOLDEN) - GOLDEN) / np.linalg.norm(GOLDEN), rel=1e-6
     )
-    assert error.ratio == pytest.approx(error.error / (error.cpu_error or 0))
+    assert error.ratio == pytest.approx((error.error or 0) / (error.cpu_error or 0))
 
 
 def test_a_better_answer_than_the_cpus_is_right() -> None:
@@ -71,9 +72,12 @@ def test_a_better_answer_than_the_cpus_is_right() -> None:
     assert (found.verdict, error_of(found).error, error_of(found).ratio) == (None, 0.0, 0.0)
 
 
-def test_an_exact_conversion_has_no_ratio() -> None:
+def test_who_loses_nothing_is_as_good_as_a_cpu_ep_that_loses_nothing() -> None:
     error = error_of(judged(GOLDEN, GOLDEN, GOLDEN))
-    assert (error.cpu_error, error.ratio) == (0.0, None)
+    assert (error.error, error.cpu_error, error.ratio, error.unknown) == (0.0, 0.0, 1.0, "")
+    error = error_of(judged(GOLDEN, GOLDEN, rounded(GOLDEN)))
+    assert error.error
+    assert (error.cpu_error, error.ratio, error.unknown) == (0.0, None, "the CPU EP loses nothing")
 
 
 def test_as_far_off_as_the_cpu_on_its_side_is_right_where_no_tolerance_passes() -> None:
@@ -129,8 +133,14 @@ def test_what_is_lost_on_the_cpu_is_right_where_the_result_is() -> None:
 
 def test_an_answer_of_zeros_has_no_relative_error() -> None:
     zero = GOLDEN * 0
+    nothing = PrecisionError(error=0.0, cpu_error=0.0, ratio=1.0, within=True, in_limits=True)
     found = judged(zero, zero, zero)
-    assert (found.verdict, found.outputs[0].precision_error) == (None, None)
+    assert (found.verdict, error_of(found)) == (None, nothing)
+    small = error_of(judged(zero, zero, GOLDEN * np.float32(1e-9)))
+    assert small == PrecisionError(cpu_error=0.0, unknown="the golden is all 0")
+    both = error_of(judged(zero, GOLDEN, GOLDEN * 2))
+    assert (both.error, both.cpu_error, both.unknown) == (None, None, "the golden is all 0")
+    assert both.ratio == pytest.approx(2.0)
     assert judged(zero, zero, GOLDEN).verdict is Verdict.MISMATCH
     assert judged(zero, GOLDEN, GOLDEN * 2).verdict is Verdict.NO_GOLDEN
 
@@ -139,6 +149,7 @@ def test_without_kernels_the_tolerance_of_the_precision_judges() -> None:
     bfloat16 = (GOLDEN.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
     found = judged(GOLDEN, None, bfloat16, "bfloat16")
     assert (found.verdict, error_of(found).cpu_error, error_of(found).ratio) == (None, None, None)
+    assert error_of(found).unknown == "the CPU EP has no answer of its own"
     assert judged(GOLDEN, None, GOLDEN * np.float32(1.2), "bfloat16").verdict is Verdict.MISMATCH
 
 
@@ -157,8 +168,41 @@ def test_infinity_by_overflow() -> None:
     assert judged(large, None, overflown).verdict is Verdict.NAN_MISMATCH
 
 
+def test_numbers_beside_other_infinities_tell_nothing() -> None:
+    large = GOLDEN.copy()
+    large[:2] = 1e5
+    with np.errstate(over="ignore"):
+        overflown = rounded(large)
+    here = error_of(judged(large, large, overflown))
+    assert here == PrecisionError(
+        cpu_error=0.0, unknown="it has NaN or infinity in other places than the golden"
+    )
+    there = error_of(judged(large, overflown, large))
+    assert (there.error, there.cpu_error, there.ratio) == (0.0, None, None)
+    assert there.unknown.startswith("the CPU EP itself has NaN or infinity")
+    same = error_of(judged(overflown, overflown, overflown))
+    assert (same.error, same.cpu_error, same.ratio, same.unknown) == (0.0, 0.0, 1.0, "")
+
+
+@pytest.mark.parametrize("actual", [GOLDEN[:5], GOLDEN.astype(np.float64), GOLDEN[:, None]])
+def test_what_is_not_compared_says_why_it_has_no_numbers(actual: NDArray[np.generic]) -> None:
+    for own in (None, GOLDEN):
+        error = error_of(judged(GOLDEN, own, actual))
+        assert error == PrecisionError(unknown="it has another shape or type than the golden")
+
+
+def test_exact_floats_have_the_three_numbers_too() -> None:
+    golden = np.array([1, 2, 3], ml_dtypes.float8_e5m2)
+    off = np.array([1, 2, 4], ml_dtypes.float8_e5m2)
+    assert error_of(judged(golden, golden, golden)).ratio == 1.0
+    wrong = judged(golden, off, off)
+    assert error_of(wrong).ratio == 1.0
+    assert error_of(wrong).error == pytest.approx(1 / np.sqrt(14))
+
+
 def test_integers_are_those_of_the_golden_or_of_the_cpu() -> None:
     golden, own = np.array([1, 2, 3, 4]), np.array([1, 9, 3, 7])
+    assert judged(golden, own, golden).outputs[0].precision_error is None
     for right in (golden, own, np.array([1, 9, 3, 4])):
         assert judged(golden, own, right).verdict is None
     assert judged(golden, own, np.array([1, 2, 3, 5])).verdict is Verdict.NO_GOLDEN
@@ -184,6 +228,7 @@ def test_parts_of_a_sequence_and_empty_tensors() -> None:
     assert judged(right, of(rounded(GOLDEN), GOLDEN[:0]), right).verdict is None
     wrong = judged(right, of(rounded(GOLDEN), GOLDEN[:0]), of(GOLDEN * 2, GOLDEN[:0]))
     assert [row.name for row in wrong.outputs] == ["y[0]", "y[1]"]
+    assert wrong.outputs[1].precision_error == PrecisionError(unknown="it has no elements")
     assert (wrong.verdict, wrong.outputs[1].mismatched) == (Verdict.MISMATCH, 0)
     assert judged(right, None, of(GOLDEN)).verdict is Verdict.SHAPE_MISMATCH
 
@@ -201,6 +246,8 @@ def test_what_is_wrong_goes_before_what_judges_nobody() -> None:
     assert found.message.startswith("output 'b'")
     missing = judge_precision([("a", good)], None, [("b", good)], lambda _: FLOAT16, "float16")
     assert missing.verdict is Verdict.SHAPE_MISMATCH
+    why = {row.precision_error and row.precision_error.unknown for row in missing.outputs}
+    assert why == {"there are other outputs than asked for"}
 
 
 def test_the_numbers_of_a_record_tell_whether_the_precision_explains_an_error() -> None:

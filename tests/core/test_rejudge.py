@@ -15,6 +15,7 @@ from harness.core.metrics import ATOL_GRID
 from harness.core.placed import placed
 from harness.core.record import (
     SCHEMA,
+    Hearing,
     Noise,
     OutputDetails,
     OutputMetrics,
@@ -23,7 +24,7 @@ from harness.core.record import (
     Record,
     Repeats,
 )
-from harness.core.rejudge import Allowed, knows, needed_rtol, rejudged
+from harness.core.rejudge import Allowed, keeps_ties, knows, needed_rtol, rejudged
 from harness.core.spread import NoiseLimits, rms_limit
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import Value, tensor
@@ -144,6 +145,28 @@ def test_what_fails_now_says_what_it_needs() -> None:
     assert (output.rtol, output.atol, output.headroom, output.mismatched) == (1e-3, 1e-3, None, 1)
 
 
+def test_no_tolerance_passes_what_is_lost() -> None:
+    golden, zeros = (tensor(np.full(4, value, np.float32)) for value in (1e-6, 0.0))
+    was = record(compared((("y", golden),), (("y", zeros),), Tolerance(rtol=0.0, atol=0.0)))
+    judged = rejudged(was, LOOSE)
+    assert judged.verdict is Verdict.MISMATCH
+    assert rejudged(judged, LIMITS).verdict is Verdict.MISMATCH
+    for multiple, verdict in ((1.0, Verdict.NO_GOLDEN), (50.0, Verdict.MISMATCH)):
+        noise = Noise(precision="float32", rms=multiple, max=multiple)
+        assert rejudged(with_output(was, noise=noise), LOOSE).verdict is verdict
+        told = msgspec.structs.replace(with_output(was, noise=noise), hearing=Hearing(verdict=was.verdict))
+        found = rejudged(told, LIMITS)
+        assert found.verdict is verdict
+        assert rejudged(found, LOOSE).verdict is verdict
+        assert rejudged(found, Allowed(Tolerance(rtol=0.0, atol=0.0))).verdict is Verdict.MISMATCH
+
+
+def test_positions_that_tie_are_told_of() -> None:
+    tied = with_output(record(mismatch_of(0.0)), details=OutputDetails(ties=1))
+    assert keeps_ties(tied)
+    assert not keeps_ties(record(mismatch_of(0.01)))
+
+
 def test_how_fast_a_wrong_answer_comes_is_not_kept() -> None:
     latency = latency_of(
         {
@@ -222,7 +245,8 @@ def test_limits_of_noise_judge_what_a_fixed_tolerance_has(
 def test_what_exceeds_the_noise_is_told() -> None:
     was = msgspec.structs.replace(noisy(5.25, 80.0), verdict=Verdict.PASS, family=Verdict.PASS.family)
     assert rejudged(was, LIMITS).reason == (
-        "y: the error is 5.25 x the model's rounding noise at float32, at most 80 x (limits 4 and 32)"
+        "y: the error is 5.25 x the model's rounding noise at float32, at most 80 x (limits 4 and 32); "
+        "no witness was heard"
     )
 
 
@@ -282,7 +306,7 @@ def test_steps_are_granted_to_quantized_values_alone() -> None:
     assert rejudged(quantized(1.0), LOOSE).verdict is Verdict.MISMATCH
     granted = rejudged(quantized(1.0), one)
     assert rejudged(granted, LOOSE).verdict is Verdict.MISMATCH
-    assert rejudged(granted, LOOSE).reason == "q: wrong values, where only equality is right"
+    assert rejudged(granted, LOOSE).reason.startswith("q: wrong values, where only equality is right")
     plain = with_output(quantized(1.0), details=None)
     assert rejudged(plain, one).verdict is Verdict.MISMATCH
 
@@ -333,7 +357,10 @@ def test_equal_bits_are_asked_for_under_any_tolerance() -> None:
     ("error", "verdict"),
     [
         # About as far off as the CPU EP: whatever the tolerance says.
-        (PrecisionError(error=0.3, cpu_error=0.2, ratio=1.5, within=True), Verdict.PASS_PARTIAL),
+        (PrecisionError(error=0.3, cpu_error=0.2, in_limits=True), Verdict.PASS_PARTIAL),
+        # As near to the CPU EP's own answer as the tolerance allows, or not.
+        (PrecisionError(error=0.3, cpu_error=0.2, own_frontier=((0.0, 1e-9),)), Verdict.PASS_PARTIAL),
+        (PrecisionError(error=0.3, cpu_error=1e-3, own_frontier=((0.0, 0.9),)), Verdict.MISMATCH),
         # Explained by what the precision costs, or by one rounding: the tolerance decides.
         (PrecisionError(error=1e-2, cpu_error=1e-3, ratio=10.0), Verdict.PASS_PARTIAL),
         (PrecisionError(error=1e-3), Verdict.PASS_PARTIAL),
@@ -353,4 +380,4 @@ def test_a_converted_model_is_judged_by_what_its_precision_costs(
     told = with_output(was, noise=Noise(precision="float16", rms=1.0, max=5.0))
     assert rejudged(told, LIMITS) == told
     assert knows(was, LIMITS)
-    assert rejudged(was, tight).verdict is (Verdict.PASS_PARTIAL if error.within else Verdict.MISMATCH)
+    assert rejudged(was, tight).verdict is (Verdict.PASS_PARTIAL if error.in_limits else Verdict.MISMATCH)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from harness.core.spread import (
     DEFAULT_LIMITS,
+    PROBES,
     Floats,
     NamedValues,
     behaves_like,
@@ -150,6 +151,44 @@ def test_only_floats_that_keep_their_shape_have_a_spread() -> None:
     shorter = Sequence(items=(tensor(np.ones(2)), tensor(np.ones(2))))
     samples: list[NamedValues] = [golden, (*golden[:1], ("list", shorter), ("z", None))]
     assert list(spread_of([golden], samples, (0.0, 16.0), "float32").outputs[0]) == ["list[0]"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "has_spread"),
+    [
+        ((-1,), True),
+        (tuple(range(-SAMPLES // 2, 0)), True),
+        (tuple(range(-SAMPLES, 0)), False),
+        ((1,), False),
+    ],
+)
+def test_amplified_noise_may_change_the_shape_now_and_then(
+    changed: tuple[int, ...], *, has_spread: bool
+) -> None:
+    golden = np.ones(4)
+    samples = drawn(golden, 1e-6, (1.0, 8.0))
+    for index in changed:
+        samples[index] = named(np.ones(3))
+    found = spread_of([named(golden)], samples, amplitudes(1.0, 8.0), "float16").outputs[0]
+    assert ("y" in found) is has_spread
+
+
+@pytest.mark.parametrize(
+    ("sigma", "measured"), [(1e-3, 1e-3), (0.1, 0.1), (100.0, None)], ids=["linear", "bent", "lost"]
+)
+def test_where_amplified_noise_is_too_large_draws_at_amplitude_1_count(
+    sigma: float, measured: float | None
+) -> None:
+    golden = np.ones(1000)
+    rng = np.random.default_rng(0)
+    levels = (0.0, *(16.0,) * SAMPLES, *(1.0,) * PROBES)
+    # What saturates: no draw moves by more than 2.
+    samples = [named(golden + 2 * np.tanh(level * sigma * rng.standard_normal(1000) / 2)) for level in levels]
+    found = spread_of([named(golden)], samples, levels, "float32").outputs[0]
+    if measured is None:
+        assert not found
+    else:
+        assert np.sqrt(np.mean(found["y"] ** 2)) == pytest.approx(measured, rel=0.2)
 
 
 def test_a_model_that_computes_something_else_without_noise_tells_nothing() -> None:

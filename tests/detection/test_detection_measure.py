@@ -13,7 +13,7 @@ from benchmarks.detection.page import page
 from benchmarks.detection.policies import CALIBRATED, TABLE
 from benchmarks.detection.rows import Measured, Results, Row
 from benchmarks.detection.subjects import Subject, subjects
-from benchmarks.detection.tally import accused, curve, found, visible
+from benchmarks.detection.tally import accused, bands, curve, found, seen_from, visible
 from harness.core.value import Tensor
 
 USED = ("mnist", "trees", "bert-1")
@@ -113,8 +113,21 @@ def test_rates_leave_out_what_is_small_or_doubtful() -> None:
     assert str(found(rows, TABLE)) == "50.0% (1 of 2)"
     assert str(accused(rows, TABLE)) == "0.0% (0 of 1)"
     by_size = dict(curve(rows, TABLE))
-    assert (by_size["4 to 16"].of, by_size["16 to 64"].count, by_size["1024 or more"].of) == (1, 1, 0)
+    assert (by_size["8 to 16"].of, by_size["16 to 64"].count, by_size["1024 or more"].of) == (1, 1, 0)
     assert by_size["shape, integer, NaN or infinity"].of == 1
+
+
+def test_the_effect_from_which_on_a_policy_finds_nearly_all() -> None:
+    rows = [
+        Row(model="m", precision=FULL, way="n", fault="f", effect=size, failed=(TABLE,) if caught else ())
+        for size, caught in [(2.0, True), (3.0, False), (5.0, True), (9.0, True), (None, False)]
+    ]
+    assert seen_from(rows, TABLE) == 5.0
+    assert seen_from(rows, "nobody") is None
+    assert [str(rate) for _, rate in bands(rows, TABLE, (2.0, 4.0, 8.0))] == [
+        "50.0% (1 of 2)",
+        "100.0% (1 of 1)",
+    ]
 
 
 def test_the_page_shows_every_table(measured: Measured) -> None:

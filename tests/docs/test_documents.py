@@ -13,9 +13,12 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from harness.cli.main import _parser
+from harness.engine.prepare import prepare
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+SELECTED = re.compile(r"(matrices/\w+\.toml)::([^\[\"`\s]+)")
+MARKED = re.compile(r'ep_matrix\("(matrices/\w+\.toml)",[^)]*model="([^"]+)"')
 COMMANDS_END = re.compile(r"^(?:[|;&<>]+|[0-9]?>{1,2}.*)$")
 
 
@@ -92,6 +95,18 @@ def test_every_command_can_be_called_so(page: Path) -> None:
         if "..." in " ".join(command) or any(word.startswith("[") for word in command):
             continue  # a form to fill in
         _parser().parse_args(command)
+
+
+def test_the_cells_that_are_named_are_in_their_matrix() -> None:
+    named = {
+        found.groups()
+        for page in PAGES
+        for pattern in (SELECTED, MARKED)
+        for found in re.finditer(pattern, page.read_text("utf-8"))
+    }
+    assert named  # else nothing is looked at
+    for matrix, model in named:
+        prepare(ROOT / matrix)[0].only(None, model)
 
 
 def test_commands_are_found() -> None:

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.precise import FAR, LIMITS, LOST, MAX_FACTOR
+from harness.core.lost import LOST
+from harness.core.precise import FAR, LIMITS, MAX_FACTOR
+from harness.core.rejudge import USUAL
 from harness.core.spread import DEFAULT_LIMITS
 from harness.core.tolerance import DEFAULTS, EXACT, FLOORS, Tolerance, default_tolerance
 from harness.core.value import DTYPES
@@ -77,3 +79,13 @@ def test_shipped_policies_are_what_the_page_says() -> None:
         else:
             rtol, atol = map(float, published[name].split(", "))
             assert entry.fixed == Tolerance(rtol=rtol, atol=atol)
+
+
+def test_witnesses_are_heard_for_every_policy_that_comes_along() -> None:
+    shipped = [
+        entry.fixed or entry.noise
+        for path in (ROOT / "matrices" / "policies").glob("*.toml")
+        for entry in load_policy(path)
+    ]
+    assert len(shipped) == len(USUAL)
+    assert all(limit in USUAL for limit in shipped)

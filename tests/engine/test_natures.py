@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
+import msgspec
 import numpy as np
 import onnx
 import onnx.parser
@@ -22,6 +24,7 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.protos import tensor_proto
 from harness.corpus.suites import open_folder
 from harness.engine.answer import golden_of
+from harness.engine.compare_sets import compare_sets
 from harness.engine.events import Event, Finished
 from harness.engine.evidence import Evidence
 from harness.engine.judge import judge
@@ -82,6 +85,26 @@ def test_positions_of_hidden_values_that_tie(
     assert [output.details for output in tie.outputs] == [None, OutputDetails(ties=1), None]
     assert lesser.verdict is Verdict.MISMATCH
     assert [output.mismatched for output in lesser.outputs] == [0, 1, 0]
+
+
+def test_a_top_k_that_need_not_sort_is_a_set_in_every_data_set(tmp_path: Path) -> None:
+    case = load(
+        tmp_path,
+        "g (float[4] x) => (float[2] v, int64[2] i) <int64[1] k = {2}> { v, i = TopK<sorted=0>(x, k) }",
+        np.array([1, 3, 2, 3], np.float32),
+    )
+    case = msgspec.structs.replace(case, data_sets=case.data_sets * 2)
+    golden = answer(v=np.array([3, 3], np.float32), i=np.array([1, 3])) * 2
+    other = answer(v=np.array([3, 3], np.float32), i=np.array([3, 1]))
+    wrong = answer(v=np.array([3, 2], np.float32), i=np.array([1, 2]))
+    compare = partial(
+        compare_sets,
+        golden,
+        tolerance_for=lambda dtype: default_tolerance(dtype, "float32"),
+        natures=natures_of(case, golden),
+    )
+    assert compare(other * 2).verdict is None
+    assert [row.mismatched for row in compare(other + wrong).outputs] == [0, 0, 1, 1]
 
 
 def test_draws_are_judged_by_their_distribution(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import onnx
 import onnx.parser
@@ -21,9 +22,9 @@ from harness.engine.cases import Cases
 from harness.engine.docket import Docket
 from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished, Warned
-from harness.engine.outcome import Died, Ending, Made, Ran
+from harness.engine.outcome import Died, Ending, Hung, Made, Raised, Ran
 from harness.engine.prepare import open_suites
-from harness.engine.question import BY_REFERENCE, MADE, NOISE, UNOPTIMIZED, Question
+from harness.engine.question import BY_REFERENCE, MADE, NOISE, ROUNDED, UNOPTIMIZED, Question
 from harness.engine.references import References, Stores
 from harness.engine.worker import Task
 from harness.golden.provenance import SESSION
@@ -228,6 +229,21 @@ def test_witnesses_are_heard_before_a_golden_fails_anybody(tmp_path: Path) -> No
     assert again.asked == []
 
 
+def test_witnesses_are_heard_where_only_a_usual_tolerance_would_fail(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    record = court.judge(off_by(5e-5))
+    assert (record.verdict, record.adjudication) == (Verdict.PASS, ())
+    assert {"unoptimized", "evaluated", "float64"} <= set(court.asked)
+    assert record.hearing is not None
+    assert record.hearing.verdict is Verdict.PASS
+    assert [witness.name for witness in record.hearing.witnesses] == [
+        "onnx.reference",
+        "the CPU EP without optimizations",
+    ]
+    assert [row.nearer for row in record.hearing.adjudication] == ["golden"]
+    assert Court(tmp_path).judge(off_by(1e-7)).hearing is None
+
+
 def test_a_golden_that_all_others_contradict_fails_nobody(tmp_path: Path) -> None:
     court = Court(tmp_path)
 
@@ -258,13 +274,19 @@ def test_slow_witnesses_are_not_waited_for_again(tmp_path: Path) -> None:
 AT_INT8 = {"axes": {"precision": ["int8-dynamic"]}}
 
 
-def test_a_precision_waits_for_its_model(tmp_path: Path) -> None:
-    court = Court(tmp_path, **AT_INT8)
-    half = onnx.parser.parse_model(MODEL)
+def court_at_int8(folder: Path) -> Court:
+    """One whose converter rounds the weight."""
+    court = Court(folder, **AT_INT8)
+    model = onnx.parser.parse_model(MODEL)
     weight = np.random.default_rng(3).standard_normal((64, 8)).round(1).astype(np.float32)
-    half.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
-    content = np.frombuffer(half.SerializeToString(), np.uint8)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    content = np.frombuffer(model.SerializeToString(), np.uint8)
     court.answers[MADE] = lambda _: Made(content=tensor(content))
+    return court
+
+
+def test_a_precision_waits_for_its_model(tmp_path: Path) -> None:
+    court = court_at_int8(tmp_path)
     record = court.judge(lambda right: right)
     assert court.asked[:2] == ["answer", MADE]  # a model that the CPU EP refuses is not converted
     assert record.verdict is Verdict.PASS
@@ -275,6 +297,32 @@ def test_a_precision_waits_for_its_model(tmp_path: Path) -> None:
     noise = record.outputs[0].noise
     assert noise is not None, (court.asked, record)
     assert (noise.precision, noise.rms_limit) == ("bfloat16", None)
+
+
+def test_witnesses_speak_of_the_model_as_it_came(tmp_path: Path) -> None:
+    court = court_at_int8(tmp_path)
+    record = court.judge(lambda right: right[:, ::-1])
+    assert record.verdict is Verdict.MISMATCH
+    assert {"evaluated", UNOPTIMIZED, "float64"} <= set(court.asked)
+    (told,) = record.adjudication
+    assert (told.by, told.nearer) == ("float64 on the CPU EP", "golden")
+    assert told.golden < 1e-5 < told.ep
+    assert record.hearing is None  # a record of a converted model is judged again by its two frontiers
+
+
+def test_a_golden_that_witnesses_dispute_fails_no_precision(tmp_path: Path) -> None:
+    court = court_at_int8(tmp_path)
+
+    def wrong(case: Case) -> Ran:
+        ran = computed(case)
+        ((name, right),) = ran.outputs[0]
+        assert isinstance(right, Tensor)
+        return msgspec.structs.replace(ran, outputs=(((name, tensor(right.array[:, ::-1].copy())),),))
+
+    court.answers["answer"] = court.answers[ROUNDED] = wrong
+    record = court.judge(lambda right: right)
+    assert record.verdict is Verdict.REFERENCE_DISPUTED
+    assert "the CPU EP without optimizations differs" in record.reason
 
 
 @pytest.mark.parametrize(
@@ -293,3 +341,30 @@ def test_a_precision_that_does_not_apply_tries_nothing(tmp_path: Path, ending: E
     record = court.judge(lambda right: right)
     assert record.verdict is Verdict.DECLARED
     assert record.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("ending", "asked"),
+    [
+        (Hung(phase=Phase.CREATE, limit_s=300.0), 2),
+        (Died(phase=Phase.CREATE, cause="SIGSEGV"), 2),
+        (Died(phase=Phase.CREATE, cause="0xC0000005"), 2),
+        # What the machine or somebody else may be to blame for is tried in each run.
+        (Died(phase=Phase.CREATE, cause="SIGKILL"), 4),
+        (Died(phase=Phase.CREATE, cause="SIGBUS"), 4),
+        (Died(phase=Phase.CREATE, cause="SIGABRT", printed="what():  std::bad_alloc"), 4),
+        (Died(phase=Phase.CREATE, cause="exit code 1"), 4),
+        (Raised(phase=Phase.CREATE, kind="OSError", message="No space left on device"), 4),
+    ],
+)
+def test_a_converter_that_fails_in_two_runs_is_not_asked_again(
+    tmp_path: Path, ending: Ending, asked: int
+) -> None:
+    courts = [Court(tmp_path, **AT_INT8) for _ in range(4)]  # each is a run; they share the cache
+    records = []
+    for court in courts:
+        court.answers[MADE] = lambda _: ending
+        records.append(court.judge(lambda right: right))
+    assert {record.verdict for record in records} == {Verdict.DECLARED}
+    assert sum(court.asked.count(MADE) for court in courts) == asked
+    assert records[-1].reason.endswith("failed in an earlier run, too") == (asked == 2)

@@ -10,10 +10,11 @@ from rich.console import Console
 
 from harness.cli.progress import Progress
 from harness.core.cell import Cell
+from harness.core.exit_code import EXIT_UNEXPECTED
 from harness.core.record import SCHEMA, Noise, OutputMetrics, Record
 from harness.core.verdict import Family, Verdict
 from harness.engine.summary import WIDTH, flaky_line, latency_line, noise_line, table
-from harness.engine.tally import EXIT_UNEXPECTED, Tally, TargetRow
+from harness.engine.tally import Tally, TargetRow
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan

@@ -13,7 +13,7 @@ from harness.corpus.facts import ModelFacts
 from harness.corpus.port import ValueType
 from harness.engine.compare_sets import compare_sets
 from harness.engine.question import EVALUATED, FLOAT64, FLOAT64_EVALUATED, UNOPTIMIZED
-from harness.engine.witnesses import Hearing, hear
+from harness.engine.witnesses import Heard, hear
 from harness.golden.golden import Golden
 
 Outputs = tuple[tuple[tuple[str, Value], ...], ...]
@@ -53,7 +53,7 @@ def case(expected: Outputs = ((), ())) -> Case:
 
 def heard(
     right: Outputs, found: Outputs, witnesses: dict[str, Golden], expected: Outputs = ((), ())
-) -> Hearing:
+) -> Heard:
     compared = compare_sets(right, found, table)
     assert compared.verdict
     known = functools.partial(compare_sets, tolerance_for=table, only_known=True)
@@ -66,14 +66,14 @@ GOLDEN, FOUND = outputs(1, 2), outputs(1, 3)
 def test_nobody_has_anything_to_say() -> None:
     refused = Golden(status="refused", message="no kernel")
     hearing = heard(GOLDEN, FOUND, {EVALUATED: refused, FLOAT64: refused, UNOPTIMIZED: refused})
-    assert (hearing.ruling.disputed, hearing.ruling.note, hearing.adjudications) == ("", "", ())
+    assert (hearing.ruling.disputed, hearing.ruling.note, hearing.adjudication) == ("", "", ())
 
 
 @pytest.mark.parametrize("who", [EVALUATED, UNOPTIMIZED])
 def test_whoever_agrees_with_the_ep_disputes_the_golden(who: str) -> None:
     hearing = heard(GOLDEN, FOUND, {who: golden(1, 3)})
     assert hearing.ruling.disputed.startswith("the EP agrees with ")
-    assert "of '1/y', by 1 at most" in hearing.ruling.disputed
+    assert "of '1/y', by 1 at most" in hearing.ruling.far
 
 
 def test_expected_data_go_before_all_others() -> None:
@@ -91,10 +91,10 @@ def test_expected_data_that_lack_the_failed_output_are_not_heard() -> None:
 def test_float64_is_told_for_each_output_and_by_whom() -> None:
     truth = golden(1, 3, dtype=np.float64)
     hearing = heard(GOLDEN, FOUND, {FLOAT64: truth})
-    rows = [(row.output, row.by, row.nearer) for row in hearing.adjudications]
+    rows = [(row.output, row.by, row.nearer) for row in hearing.adjudication]
     assert rows == [("y", "float64 on the CPU EP", "equal"), ("1/y", "float64 on the CPU EP", "ep")]
     assert "nearer to float64 on the CPU EP than the golden is" in hearing.ruling.disputed
     refused = Golden(status="refused", message="no kernel")
     second = heard(GOLDEN, FOUND, {FLOAT64: refused, FLOAT64_EVALUATED: golden(1, 2, dtype=np.float64)})
-    assert [row.by for row in second.adjudications] == ["onnx.reference in float64"] * 2
-    assert (second.adjudications[1].nearer, second.ruling.disputed) == ("golden", "")
+    assert [row.by for row in second.adjudication] == ["onnx.reference in float64"] * 2
+    assert (second.adjudication[1].nearer, second.ruling.disputed) == ("golden", "")

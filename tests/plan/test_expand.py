@@ -195,3 +195,19 @@ def test_a_hundred_thousand_cells_expand_quickly() -> None:
     assert len(plan.cells) == 100_000
     # About 0.4 s on two cores; the limit leaves room for busy machines.
     assert elapsed_s < 3
+
+
+def test_a_slip_with_the_axes_is_told_before_it_fills_the_memory() -> None:
+    axes = "".join(f'"option.o{index}" = {[str(value) for value in range(10)]}\n' for index in range(12))
+    table = f"""
+schema = 1
+[models]
+suites = ["onnx-node"]
+[[target]]
+name = "a"
+provider = "AExecutionProvider"
+plugin = "a"
+[target.axes]
+{axes}"""
+    with pytest.raises(UsageError, match="the axes make 2,000,000,000,000 cells"):
+        expand(matrix_from(tomllib.loads(table), Path("m.toml")), {"onnx-node": ["test_abs", "test_stft"]})

@@ -105,7 +105,8 @@ def test_the_plot_is_logarithmic_and_ends() -> None:
 def test_converted_models_by_their_three_numbers(record: MakeRecord) -> None:
     def converted(model: str, error: float, cpu: float | None, verdict: Verdict = Verdict.PASS) -> Record:
         ratio = error / cpu if cpu else None
-        lost = PrecisionError(error=error, cpu_error=cpu, ratio=ratio)
+        unknown = "" if cpu else "the CPU EP has no answer of its own"
+        lost = PrecisionError(error=error, cpu_error=cpu, ratio=ratio, unknown=unknown)
         return with_output(record(model, verdict=verdict, bits=9.0), precision_error=lost)
 
     found = [
@@ -113,9 +114,11 @@ def test_converted_models_by_their_three_numbers(record: MakeRecord) -> None:
         converted("b", 3e-3, 1e-3, Verdict.MISMATCH),
         converted("c", 2e-3, None),
     ]
-    row = lane_conversion(LANE, [*found, record("exact")])
+    zero = with_output(record("d"), precision_error=PrecisionError(unknown="the golden is all 0"))
+    row = lane_conversion(LANE, [*found, record("exact"), zero])
     assert row is not None
     assert (row.cells, row.error, row.cpu_error) == (3, 2e-3, 1e-3)
+    assert row.unknown == (("the CPU EP has no answer of its own", 1), ("the golden is all 0", 1))
     assert row.ratios is not None
     assert (row.ratios.median, row.ratios.most) == (2.0, 3.0)
     assert lane_conversion(LANE, [record("exact")]) is None
@@ -206,11 +209,12 @@ def test_an_error_like_that_of_the_cpu_is_no_share_of_a_tolerance(record: MakeRe
 def test_the_three_numbers_in_words(record: MakeRecord) -> None:
     lost = PrecisionError(error=2e-3, cpu_error=1e-3, ratio=2.0)
     told = dict(evidence(with_output(record("a"), precision_error=lost)))
-    words = "y: error 0.002 against the model as it came; the CPU EP's 0.001, ratio 2"
+    words = "y: error 0.002 against the model as it came, the CPU EP's 0.001, ratio 2"
     assert told == {"Cost of the precision": words}
-    alone = PrecisionError(error=2e-3)
-    told = dict(evidence(with_output(record("a"), precision_error=alone)))
-    assert told["Cost of the precision"].endswith("; the CPU EP has no answer")
+    zero = PrecisionError(cpu_error=0.0, unknown="the golden is all 0")
+    told = dict(evidence(with_output(record("a"), precision_error=zero)))
+    words = "y: the CPU EP's 0, numbers missing: the golden is all 0"
+    assert told == {"Cost of the precision": words}
 
 
 @pytest.mark.parametrize(
@@ -249,7 +253,7 @@ def test_pages_say_it_and_older_records_leave_it_out(
     assert "Cost of a lower precision" in precision
     assert "&lt;b&gt;" in precision
     assert "<b>" not in precision
-    assert "4 × its noise, 32 × in one element" in details  # noqa: RUF001
+    assert "3 × its noise, 32 × in one element" in details  # noqa: RUF001
     assert "90 × float32, 450 × in one element; like &lt;b&gt;" in details  # noqa: RUF001
     old = site(built(merged([record("a", bits=20.0), record("b", verdict=Verdict.MISMATCH, bits=8.0)])))
     assert not any("rounding noise" in page or "Cost of a lower" in page for page in old.values())

@@ -1,0 +1,97 @@
+"""A run judged again by another policy: how long it takes, and whether a run under the policy says the same.
+
+The command is timed on a finished run. Then cells drawn at random are run once more, on their providers, by
+the run's own matrix and under the policy. Those that repeat the verdict of the run have to have the judged
+verdict under the policy; others, of providers that give another result each time, or after other cells, prove
+nothing, and are named. The exit code is 1 where a limit is missed or a verdict differs.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+from processes import timed
+
+from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
+from harness.core.record import Record
+from harness.engine.engine import Engine
+from harness.engine.events import Finished
+from harness.engine.prepare import open_suites
+from harness.plan.expand import expand
+from harness.plan.matrix import Matrix
+from harness.plan.plan import Plan
+from harness.report.read import read_run
+
+LIMIT_S = 5.0
+RECORDS = 10_000  # for which the limit holds, and for fewer
+
+
+def main(run: Path, policy: str, sample: int, seed: int) -> bool:
+    """Print what was found; whether it is as it should be."""
+    with tempfile.TemporaryDirectory() as folder:
+        judged = Path(folder, "judged")
+        command = ["-m", "harness", "judge", str(run.absolute()), "--policy", policy, "--out", str(judged)]
+        codes = (EXIT_OK, EXIT_UNEXPECTED, EXIT_INCOMPLETE)
+        took = timed([sys.executable, *command], codes=codes)
+        given, data = read_run(run), read_run(judged)
+    many = max(1.0, len(data.records) / RECORDS)
+    times = f"{took.seconds:.2f} s, {took.processor_s:.2f} of a core"
+    print(f"| {policy} | {len(data.records):,} records | {times} |")
+    drawn = draw(data.records, sample, seed)
+    wanted = {record.cell for record in drawn}
+    before = {record.cell: record for record in given.records}
+    repeated, again = (computed(msgspec.convert(one.info.matrix, Matrix), wanted) for one in (given, data))
+    sure = [one for one in drawn if repeated[one.cell].verdict is before[one.cell].verdict]
+    differing = [one for one in sure if again[one.cell].verdict is not one.verdict]
+    changed = sum(before[one.cell].verdict is not one.verdict for one in sure)
+    verdicts = Counter(record.verdict.value for record in drawn).most_common()
+    print("|", ", ".join(f"{count} {verdict}" for verdict, count in verdicts), "|")
+    counts = f"{len(sure)} repeat their verdict | {changed} changed by the policy | {len(differing)} differ"
+    print(f"| of {len(drawn)} cells run again | {counts} |")
+    for one in drawn:
+        if repeated[one.cell].verdict is not before[one.cell].verdict:
+            show(one, run=before[one.cell], repeated=repeated[one.cell])
+    for one in differing:
+        show(one, run=before[one.cell], judged=one, again=again[one.cell])
+    return took.seconds <= LIMIT_S * many and not differing
+
+
+def show(cell: Record, **records: Record) -> None:
+    """What several runs say of one cell."""
+    print(cell.cell)
+    for name, record in records.items():
+        print(f"    {name:<8} {record.verdict.value}: {record.reason}")
+
+
+def draw(records: tuple[Record, ...], count: int, seed: int) -> list[Record]:
+    """Cells whose values were compared: of others no policy says anything."""
+    compared = [record for record in records if record.outputs and record.golden]
+    return random.Random(seed).sample(compared, min(count, len(compared)))  # noqa: S311 - nobody is to be fooled
+
+
+def computed(matrix: Matrix, wanted: set[str]) -> dict[str, Record]:
+    """Cells of a matrix by id, run now."""
+    suites = open_suites(matrix)
+    plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
+    cells = tuple(cell for cell in plan.cells if cell.id in wanted)
+    engine = Engine(Plan(matrix=matrix, cells=cells), suites)
+    try:
+        engine.submit(cells)
+        engine.drain()
+        return {event.record.cell: event.record for event in engine.events() if isinstance(event, Finished)}
+    finally:
+        engine.close()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path, help="a finished run, of any matrix whose providers are here")
+    parser.add_argument("--policy", default="polygraphy")
+    parser.add_argument("--sample", type=int, default=200, help="cells that are run again")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    sys.exit(not main(given.run, given.policy, given.sample, given.seed))

@@ -1,0 +1,118 @@
+"""Outputs whose order ONNX leaves open: a result is brought into the order of its golden, then compared.
+
+TopK that need not sort gives a set of values with their positions, NonMaxSuppression a set of boxes. What
+both sides have stands in one place then; what one of them has alone fills the places left, by its value.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.core.metrics import widen
+from harness.core.ties import Chosen
+from harness.core.value import STRING, Array, Tensor, Value
+
+Places = NDArray[np.intp]
+
+
+class Unordered(msgspec.Struct, frozen=True, kw_only=True):
+    """The values of a TopK that need not sort.
+
+    Attributes:
+        axis: Along which it chooses.
+        positions: Name of the output with their positions; empty where that is none.
+    """
+
+    axis: int = -1
+    positions: str = ""
+
+
+def in_order_of(
+    golden: Mapping[str, Value], actual: Mapping[str, Value], natures: Mapping[str, object]
+) -> dict[str, Value]:
+    """A result in the order of its golden, where that is open; outputs of another shape stay as they are.
+
+    Args:
+        golden: The right answer by output.
+        actual: The result likewise.
+        natures: Of outputs that are more than numbers, by name.
+    """
+    ordered = dict(actual)
+    for name, nature in natures.items():
+        if isinstance(nature, Unordered):
+            _sort_along(golden, ordered, name, nature.positions, nature.axis)
+    for name, nature in natures.items():
+        if isinstance(nature, Chosen) and nature.op == "NonMaxSuppression":
+            _sort_boxes(golden, ordered, name)
+        elif isinstance(nature, Chosen) and nature.unordered:
+            # What has moved with its values already is left as it stands.
+            _sort_along(golden, ordered, "", name, nature.axis)
+    return ordered
+
+
+def _sort_along(
+    golden: Mapping[str, Value], ordered: dict[str, Value], values: str, positions: str, axis: int
+) -> None:
+    names = [name for name in (values, positions) if name]
+    right = {name: _numbers(golden.get(name), axis) for name in names}
+    found = {name: _numbers(ordered.get(name), axis) for name in names}
+    sides = [*right.values(), *found.values()]
+    if len({None if side is None else side.shape for side in sides}) > 1 or sides[0] is None:
+        return
+    places = _places(right.get(positions), found.get(positions), right.get(values), found.get(values))
+    for name in names:
+        tensor = ordered[name]
+        if isinstance(tensor, Tensor):
+            array = np.take_along_axis(np.moveaxis(tensor.array, axis, -1), places, -1)
+            ordered[name] = Tensor(dtype=tensor.dtype, array=np.moveaxis(array, -1, axis))
+
+
+def _sort_boxes(golden: Mapping[str, Value], ordered: dict[str, Value], name: str) -> None:
+    right, found = golden.get(name), ordered.get(name)
+    if not isinstance(right, Tensor) or not isinstance(found, Tensor):
+        return
+    if right.array.shape != found.array.shape or right.array.ndim != 2:  # noqa: PLR2004 - a list of rows
+        return
+    both = np.concatenate([right.array, found.array])
+    rows = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
+    places = _places(rows[: len(right.array)], rows[len(right.array) :], None, None)
+    ordered[name] = Tensor(dtype=found.dtype, array=found.array[places])
+
+
+def _numbers(value: Value | None, axis: int) -> Array | None:
+    """A tensor's numbers with the axis last; None for what has no such axis."""
+    if not isinstance(value, Tensor) or value.dtype == STRING:
+        return None
+    if not -value.array.ndim <= axis < value.array.ndim:
+        return None
+    return np.moveaxis(widen(value.array, value.dtype), axis, -1)
+
+
+def _places(
+    right: Array | None, found: Array | None, right_values: Array | None, found_values: Array | None
+) -> Places:
+    """For each place of the golden, along the last axis, where its partner stands in the result.
+
+    Args:
+        right: What tells the golden's elements apart, such as positions; None where only values do.
+        found: The same of the result.
+        right_values: By which those are matched that one side has alone; None for the order they stand in.
+        found_values: The same of the result.
+    """
+    one = right if right is not None else right_values
+    assert one is not None  # noqa: S101 - one of the two is an output
+    places = np.empty(one.shape, np.intp)
+    in_order = np.broadcast_to(np.arange(one.shape[-1], dtype=np.float64), one.shape)
+    left, other = (in_order if values is None else values for values in (right_values, found_values))
+    alone_left = alone_other = np.ones(one.shape, np.bool_)
+    if right is not None and found is not None:
+        codes = np.unique(np.stack([right, found]), return_inverse=True)[1].reshape(2, *one.shape)
+        rows = np.arange(one.size // max(1, one.shape[-1])).reshape(*one.shape[:-1], 1) * 2 * one.size
+        left_codes, other_codes = codes + rows
+        alone_left, alone_other = ~np.isin(left_codes, other_codes), ~np.isin(other_codes, left_codes)
+        left, other = np.where(alone_left, left, codes[0]), np.where(alone_other, other, codes[1])
+    first, second = np.lexsort((left, alone_left), axis=-1), np.lexsort((other, alone_other), axis=-1)
+    np.put_along_axis(places, first, second, -1)
+    return places

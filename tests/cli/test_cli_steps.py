@@ -1,0 +1,109 @@
+"""A step of the quantization, from the matrix to the report: integer kernels against ONNX's floats."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from harness.cli import main
+
+pytestmark = pytest.mark.real_ep
+
+MATRIX = """
+schema = 1
+models.folders = ["models"]
+[[target]]
+name = "strict"
+provider = "CPUExecutionProvider"
+[[target]]
+name = "granted"
+provider = "CPUExecutionProvider"
+[[target]]
+name = "floats"
+provider = "CPUExecutionProvider"
+axes = { graph_optimization = ["disabled"] }
+[[tolerance]]
+target = "granted"
+steps = 1
+"""
+POLICY = """
+schema = 1
+[[tolerance]]
+target = "strict"
+rtol = 1e-4
+atol = 1e-5
+steps = 1
+"""
+
+
+def write_model(path: Path) -> None:
+    """A quantized product whose exact results often lie in the middle between two steps.
+
+    By default the CPU provider computes it in integers, and rounds a good part of these the other way.
+    """
+    rng = np.random.default_rng(0)
+    weights = {
+        "w": rng.integers(-20, 20, (64, 64)).astype(np.int8),
+        "xs": np.float32(0.1),
+        "ws": np.float32(0.05),
+        "ys": np.float32(0.2),
+        "zero": np.int8(0),
+    }
+    nodes = [
+        ("QuantizeLinear", ["x", "xs", "zero"], "xq"),
+        ("DequantizeLinear", ["xq", "xs", "zero"], "xd"),
+        ("DequantizeLinear", ["w", "ws", "zero"], "wd"),
+        ("MatMul", ["xd", "wd"], "m"),
+        ("QuantizeLinear", ["m", "ys", "zero"], "q"),
+        ("DequantizeLinear", ["q", "ys", "zero"], "y"),
+    ]
+    graph = helper.make_graph(
+        [helper.make_node(op, inputs, [output]) for op, inputs, output in nodes],
+        "g",
+        [helper.make_tensor_value_info("x", 1, [64, 64])],
+        [helper.make_tensor_value_info("y", 1, [64, 64])],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in weights.items()],
+    )
+    path.parent.mkdir(parents=True)
+    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), path)
+    given = (rng.integers(-30, 30, (64, 64)) * 0.1).astype(np.float32)
+    data_set = path.parent / "test_data_set_0"
+    data_set.mkdir()
+    (data_set / "input_0.pb").write_bytes(numpy_helper.from_array(given, "x").SerializeToString())
+
+
+def rows(run: Path) -> dict[str, dict[str, Any]]:
+    lines = (run / "records.jsonl").read_text("utf-8").splitlines()
+    return {row["target"]: row for row in map(json.loads, lines)}
+
+
+def test_a_step_is_wrong_unless_it_is_granted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_model(tmp_path / "models" / "quantized" / "model.onnx")
+    (tmp_path / "m.toml").write_text(MATRIX, "utf-8")
+    (tmp_path / "policy.toml").write_text(POLICY, "utf-8")
+    run, judged, report = (tmp_path / name for name in ("run", "judged", "report"))
+    assert main(["run", str(tmp_path / "m.toml"), "--out", str(run), "--no-report"]) == 1
+    found = rows(run)
+    assert {name: row["verdict"] for name, row in found.items()} == {
+        "strict": "mismatch",
+        "granted": "pass",
+        "floats": "pass",
+    }
+    (strict,), (granted,), (floats,) = (found[name]["outputs"] for name in ("strict", "granted", "floats"))
+    assert strict["details"]["steps"] == granted["details"]["steps"] == 1.0
+    assert strict["mismatched"] > 0
+    assert (granted["mismatched"], granted["max_abs"]) == (0, pytest.approx(0.2, rel=1e-4))
+    assert granted["headroom"] == pytest.approx(1.0, abs=0.01)
+    assert (floats["details"], floats["max_abs"]) == (None, 0.0)
+    assert "up to 1 steps of its quantization" in found["strict"]["reason"]
+    # As a policy afterwards; the report tells the steps.
+    policy = str(tmp_path / "policy.toml")
+    assert main(["judge", str(run), "--policy", policy, "--out", str(judged)]) == 0
+    assert "1  mismatch -> pass" in capsys.readouterr().out
+    assert {row["verdict"] for row in rows(judged).values()} == {"pass"}
+    assert main(["report", str(run), "--out", str(report), "--format", "html"]) == 0
+    assert "y: at most 1 × its quantization step off" in (report / "cells.html").read_text("utf-8")  # noqa: RUF001

@@ -1,0 +1,87 @@
+"""An answer of which more than half is lost passes under no tolerance."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from harness.core.compare import Comparison, compare, compare_all
+from harness.core.nature import Nature
+from harness.core.noise import NoiseRule
+from harness.core.spread import NoiseLimits
+from harness.core.steps import Quantized
+from harness.core.tolerance import Tolerance, default_tolerance
+from harness.core.value import tensor
+from harness.core.verdict import Verdict
+
+SMALL = np.full(1000, 5e-6, np.float32)
+SMALL[::2] = -4e-6
+
+
+def table(dtype: str) -> Tolerance:
+    return default_tolerance(dtype, "float32")
+
+
+def judged(
+    actual: object, golden: object = SMALL, nature: Nature | None = None, noise: NoiseRule | None = None
+) -> Comparison:
+    one, other = (tensor(np.asarray(values, np.float32)) for values in (golden, actual))
+    return compare("y", one, other, table, nature, noise)
+
+
+FAULTS: dict[str, Callable[[], object]] = {
+    "zeros": lambda: np.zeros_like(SMALL),
+    "the other sign": lambda: -SMALL,
+    "shifted": lambda: np.roll(SMALL, 1),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_values_beneath_the_tolerance_excuse_nothing(fault: str) -> None:
+    found = judged(FAULTS[fault]())
+    assert found.verdict is Verdict.MISMATCH
+    assert "the tolerance is wider than the values" in found.message
+    assert found.outputs[0].mismatched == 1000
+
+
+@pytest.mark.parametrize(
+    ("golden", "actual"),
+    [
+        (SMALL, SMALL * np.float32(1.4)),  # wrong, but an answer
+        ([1.0, 1e-6], [1.0, 0.0]),  # small beside the others
+        ([0.0, 0.0], [1e-7, 0.0]),  # nothing to be relative to
+        ([np.nan, np.inf], [np.nan, np.inf]),
+        ([], []),
+    ],
+)
+def test_what_is_left_is_a_matter_of_the_tolerance(golden: object, actual: object) -> None:
+    assert judged(actual, golden).verdict is None
+
+
+def noise(size: float, limits: NoiseLimits | None = None) -> NoiseRule:
+    return NoiseRule(precision="float32", spreads={"y": np.full(1000, size)}, limits=limits)
+
+
+@pytest.mark.parametrize("limits", [None, NoiseLimits(), NoiseLimits(rms=1e9, max=1e9)])
+def test_a_model_whose_rounding_takes_all_judges_nobody(limits: NoiseLimits | None) -> None:
+    found = judged(np.zeros_like(SMALL), noise=noise(4e-6, limits))
+    assert found.verdict is Verdict.NO_GOLDEN
+    assert "judges nobody: relative error 1" in found.message
+    assert "the model's own rounding noise" in found.message
+    wide = NoiseLimits(rms=1e9, max=1e9)
+    assert judged(np.zeros_like(SMALL), noise=noise(1e-9, wide)).verdict is Verdict.MISMATCH
+
+
+def test_what_is_wrong_for_certain_goes_first() -> None:
+    nobody, wrong = tensor(SMALL), tensor(np.ones(3, np.float32))
+    golden = [("y", nobody), ("z", wrong)]
+    actual = [("y", tensor(np.zeros_like(SMALL))), ("z", tensor(np.zeros(3, np.float32)))]
+    found = compare_all(golden, actual, table, noise=noise(4e-6))
+    assert found.verdict is Verdict.MISMATCH
+    assert [row.mismatched for row in found.outputs] == [0, 3]
+
+
+def test_a_step_that_is_granted_is_right_however_small_the_values() -> None:
+    quantized = Quantized(scale=np.array(1e-5), granted=1.0)
+    assert judged(np.zeros_like(SMALL), nature=quantized).verdict is None
+    assert judged(np.zeros_like(SMALL), nature=Quantized(scale=np.array(1e-5))).verdict is Verdict.MISMATCH
