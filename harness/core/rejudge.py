@@ -47,7 +47,7 @@ _BY_TOLERANCE = frozenset(
 """Verdicts that a tolerance decides. Other shapes, other types and NaN stay what they are under any."""
 
 _KEPT = WRONG_VALUES - {Verdict.MISMATCH} | {Verdict.FALLBACK_AT_RUN}
-"""What a cell stays by its golden alone; only witnesses may dispute that."""
+"""What a cell stays by its golden alone, whatever the tolerance."""
 
 UNHEARD = "no witness was heard"
 """What is said of a mismatch that may be ``reference_disputed`` in a run."""
@@ -110,7 +110,7 @@ def rejudged(record: Record, allowed: Allowed) -> Record:
         return record
     verdict, reason = _by_golden(record, outputs, again, allowed)
     adjudication: tuple[Adjudication, ...] = ()
-    if record.hearing is not None and _worst(outputs):
+    if record.hearing is not None and verdict in WRONG_VALUES:
         adjudication = of_failed(record.hearing.adjudication, outputs)
         ruling = _ruling(record.hearing, verdict, outputs, allowed)
         if ruling.disputed:
@@ -208,7 +208,6 @@ def _ruling(
     hearing: Hearing, verdict: Verdict, outputs: tuple[OutputMetrics, ...], allowed: Allowed
 ) -> Ruling:
     """What the witnesses say to outputs that fail now."""
-    compared = verdict if verdict in WRONG_VALUES else Verdict.MISMATCH
     witnesses = tuple(
         msgspec.structs.replace(
             witness,
@@ -217,7 +216,7 @@ def _ruling(
         )
         for witness in hearing.witnesses
     )
-    return rule(Comparison(verdict=compared, message="", outputs=outputs), witnesses, hearing.adjudication)
+    return rule(Comparison(verdict=verdict, message="", outputs=outputs), witnesses, hearing.adjudication)
 
 
 def _computes(record: Record) -> str:

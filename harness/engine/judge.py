@@ -289,7 +289,7 @@ def _ran(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Judgement:
             unit = functools.partial(default_tolerance, precision=rule.precision)
             heard = hear(case, answers, outcome.outputs, compared, evidence.witnesses, known, unit)
             hearing = Hearing(verdict=verdict, witnesses=heard.witnesses, adjudication=heard.adjudication)
-            if compared.verdict:
+            if verdict in WRONG_VALUES:
                 adjudication = of_failed(heard.adjudication, compared.outputs)
                 verdict, reason = _under(heard.ruling, verdict, reason)
         outputs = compared.outputs

@@ -71,7 +71,7 @@ def test_nan_for_nan_passes_but_where_the_default_is_another() -> None:
 
 
 @pytest.mark.parametrize(
-    ("multiple", "fails"), [(3.9, False), (4.1, True)], ids=["below the limit", "above the limit"]
+    ("multiple", "fails"), [(2.9, False), (3.1, True)], ids=["below the limit", "above the limit"]
 )
 def test_calibrated_goes_by_the_rms(multiple: float, *, fails: bool) -> None:
     noise = 2.0**-10

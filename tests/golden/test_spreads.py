@@ -9,27 +9,20 @@ import harness.golden.spreads
 from harness.core.spread import Floats, Spread
 from harness.core.value import tensor
 from harness.corpus.case import Case
-from harness.corpus.port import ValueType
 from harness.golden.golden import Golden
 from harness.golden.kept import prune_goldens
 from harness.golden.spreads import load_spread, save_spread
 from harness.golden.store import GoldenStore
-from tests.golden.conftest import a_case
 
 AMPLITUDES = (0.0, 16.0, 16.0)
 
 
 @pytest.fixture
-def model() -> Case:
-    return a_case((ValueType(kind="tensor"),))
-
-
-@pytest.fixture
-def entry(tmp_path: Path, model: Case) -> Path:
+def entry(tmp_path: Path, one_case: Case) -> Path:
     """The folder of a golden."""
     store = GoldenStore({"onnxruntime": "1.31.1"}, tmp_path)
-    store.save(model, Golden(status="ok", outputs=((("out/0", tensor(np.ones(3, np.float32))),),)))
-    return store.entry(model)
+    store.save(one_case, Golden(status="ok", outputs=((("out/0", tensor(np.ones(3, np.float32))),),)))
+    return store.entry(one_case)
 
 
 def spread() -> Spread:
