@@ -5,9 +5,11 @@ at once (tests/engine/fake_onnxruntime). A tenth as many tiny models run at five
 two execution modes, each model with goldens of its own; these are in the cache before anything is timed.
 
 Measured, each in a process of its own: ``pytest --collect-only``, ``pytest``, ``ep-harness run`` without a
-report, ``ep-harness report``. Wall time is from the process's start to its exit, and the limits are about
-it. Processor time and peak of resident memory are those of the harness's own process; the agent's processor
-time stands apart. It works at the same time, and no cell can take less wall time than it takes the agent.
+report, ``ep-harness report``; and pytest with as many test functions that do nothing, for machines differ,
+and what pytest itself needs for a test is nothing that a harness below it could save. Wall time is from the
+process's start to its exit, and the limits are about it. Processor time and peak of resident memory are
+those of the harness's own process; the agent's processor time stands apart. It works at the same time, and
+no cell can take less wall time than it takes the agent.
 
 Linux only. Exit code 1: a figure is not what it should be.
 """
@@ -33,6 +35,12 @@ execution_mode = ["sequential", "parallel"]
 name = "fake"
 provider = "CUDAExecutionProvider"
 env = {{ PYTHONPATH = {fake!r}, PYTHONDONTWRITEBYTECODE = "1" }}
+"""
+EMPTY = """
+import pytest
+@pytest.mark.parametrize("number", range({cells}))
+def test_nothing(number):
+    pass
 """
 CELLS_PER_MODEL = 10
 # Runs a module as `python -m` does, and leaves in a file what its process used.
@@ -83,8 +91,8 @@ def judged(costs: dict[int, dict[str, Cost]]) -> bool:
     if LARGEST in costs:
         steps = costs[LARGEST]
         met &= verdict("seconds to collect 100,000 cells", steps["collect"].wall_s, COLLECT_LIMIT_S)
-        cell_ms = 1000 * steps["pytest"].wall_s / LARGEST
-        met &= verdict("ms per cell through pytest", cell_ms, CELL_LIMIT_MS)
+        beyond_ms = 1000 * (steps["pytest"].wall_s - steps["empty tests"].wall_s) / LARGEST
+        met &= verdict("ms per cell through pytest, beyond an empty test", beyond_ms, CELL_LIMIT_MS)
         met &= verdict("seconds to render 100,000 cells", steps["report"].wall_s, REPORT_LIMIT_S)
         peak_mb = max(cost.peak_mb for cost in steps.values())
         met &= verdict("MB of memory at most", peak_mb, PEAK_LIMIT_MB)
@@ -99,12 +107,14 @@ def judged(costs: dict[int, dict[str, Cost]]) -> bool:
 def measure(folder: Path, cells: int) -> dict[str, Cost]:
     """Print a row for each step."""
     matrix = make(folder, cells)
+    (folder / "test_empty.py").write_text(EMPTY.format(cells=cells), encoding="utf-8")
     progress(f"{cells}: goldens")
     run: tuple[str | Path, ...] = ("harness", "run", matrix, "--no-report", "--out")
     cost(folder, *run, folder / "warm")
     pytest: tuple[str | Path, ...] = ("pytest", *PLUGIN, matrix, "-q", "-p", "no:cacheprovider")
     steps: dict[str, tuple[str | Path, ...]] = {
         "collect": (*pytest, "--collect-only"),
+        "empty tests": ("pytest", folder / "test_empty.py", "-q", "-p", "no:cacheprovider"),
         "pytest": (*pytest, "--ep-out", folder / "pytest"),
         "run": (*run, folder / "run"),
         "report": ("harness", "report", folder / "run", "--out", folder / "report"),

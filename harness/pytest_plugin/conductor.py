@@ -45,6 +45,17 @@ class Conductor:
         self._left: Counter[Path] = Counter()
         self._brevity: Brevity | None = None
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        """Leave the garbage collector out: it finds none while items are made, and looks at all of them."""
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            return (yield)
+        finally:
+            if was_enabled:
+                gc.enable()
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what this process is going to be asked for, as far as it can know."""
         self._brevity = Brevity(self._config, self._complete)
