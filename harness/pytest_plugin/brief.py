@@ -20,7 +20,6 @@ INDIFFERENT = frozenset(
 )
 """Packages whose hooks have nothing to do where an item is no Python function and a phase is empty."""
 
-
 Complete = Callable[[CellItem, pytest.TestReport], None]
 
 STOPS = (pytest.exit.Exception, KeyboardInterrupt)
@@ -35,9 +34,7 @@ class Brevity:
         complete: Puts into the report of a cell what pytest does not know of it.
     """
 
-    def __init__(
-        self, config: pytest.Config, complete: Callable[[CellItem, pytest.TestReport], None]
-    ) -> None:
+    def __init__(self, config: pytest.Config, complete: Complete) -> None:
         self._complete = complete
         hooks, option = config.hook, config.option
         ways = hooks.pytest_runtest_protocol.get_hookimpls()
