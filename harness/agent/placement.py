@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 from harness.agent.run import call
+from harness.agent.system import scratch_folder
 from harness.agent.target import CPU
 from harness.agent.wire import to_feed
 
@@ -15,22 +15,55 @@ if TYPE_CHECKING:
     from harness.agent.turn import Turn
 
 
+class Profile:
+    """The nodes that a session executes, written down by onnxruntime as they run.
+
+    Args:
+        folder: Where it writes.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.prefix = os.path.join(folder, "profile")
+        self.nodes: list[tuple[str, list[str]]] = []
+        """``(provider, [operator type])`` of each node, once the profile has ended."""
+
+    def begin(self, settings: Any) -> None:
+        """Have a session with these options write one."""
+        settings.enable_profiling = True
+        settings.profile_file_prefix = self.prefix
+
+    def end(self, session: Any) -> None:
+        """Read what was executed; what the session runs from now on is not written down."""
+        with open(session.end_profiling(), encoding="utf-8", errors="replace") as file:
+            events = json.load(file)
+        executed: dict[str, tuple[str, list[str]]] = {}
+        for event in events:
+            arguments = event.get("args") or {}
+            # A node in a loop runs many times, hence the dict; copies between devices are no nodes.
+            if event.get("cat") == "Node" and arguments.get("provider"):
+                op_type = arguments.get("op_name", "")
+                if not op_type.startswith("Memcpy"):
+                    executed[event["name"]] = (arguments["provider"], [op_type])
+        self.nodes = list(executed.values())
+
+
 def placement(turn: Turn) -> dict[str, Any]:
     """Count nodes on the chain's providers and on the CPU.
 
     The assignment record comes first. Where it is absent (before 1.24), known to be incomplete (1.24)
-    or empty (nothing left to run, or an ORT-format model), a profiled run of the same model decides.
+    or empty (nothing left to run, or an ORT-format model), a profile decides: that of the session itself, or
+    of another one of the same model.
     """
     target = turn.target
     groups: list[tuple[str, list[str]]] = []
-    if target.records_assignment():
+    if target.records_all_nodes():
         groups = [
             (subgraph.ep_name, [node.op_type for node in subgraph.get_nodes()])
             for subgraph in turn.session.get_provider_graph_assignment_info()
         ]
     source = "assignment"
-    if target.version < (1, 25) or not groups:
-        groups, source = profiled(turn), "profile"
+    if not groups:
+        groups, source = (turn.profile or profiled(turn)).nodes, "profile"
     others = [name for name in target.chain if name != CPU]
     own = {name.lower() for name in others} or {CPU.lower()}
     count: dict[bool, dict[str, int]] = {True: {}, False: {}}
@@ -56,28 +89,15 @@ def placement(turn: Turn) -> dict[str, Any]:
     return placed
 
 
-def profiled(turn: Turn) -> list[tuple[str, list[str]]]:
-    """``(provider, [operator type])`` of each node that a profiled run executed."""
-    with tempfile.TemporaryDirectory() as folder:
-
-        def with_profile(settings: Any) -> None:
-            settings.enable_profiling = True
-            settings.profile_file_prefix = os.path.join(folder, "profile")
-
+def profiled(turn: Turn) -> Profile:
+    """Make one more session, and run it once."""
+    with scratch_folder() as folder:
+        profile = Profile(folder)
         turn.enter("create")
-        session = turn.open(with_profile)
+        session = turn.open(profile.begin)
         names = [output.name for output in session.get_outputs()]
         types = [output.type.lower() for output in session.get_outputs()]
         turn.enter("run")
         call(session, names, types, {name: to_feed(wire) for name, wire in turn.job["data_sets"][0]})
-        with open(session.end_profiling(), encoding="utf-8", errors="replace") as file:
-            events = json.load(file)
-    executed: dict[str, tuple[str, list[str]]] = {}
-    for event in events:
-        arguments = event.get("args") or {}
-        # A node in a loop runs many times, hence the dict; copies between devices are no nodes.
-        if event.get("cat") == "Node" and arguments.get("provider"):
-            op_type = arguments.get("op_name", "")
-            if not op_type.startswith("Memcpy"):
-                executed[event["name"]] = (arguments["provider"], [op_type])
-    return list(executed.values())
+        profile.end(session)
+    return profile

@@ -23,8 +23,17 @@ def run(
     result: dict[str, Any],
     enter: Callable[[str], None],
     files: TensorFiles,
+    after_first: Callable[[], None],
 ) -> list[Any]:
     """Run every data set; the first one twice where that is cheap, to see results that differ by run.
+
+    Args:
+        session: What runs.
+        job: The data sets, and whether somebody else repeats the first one.
+        result: Takes names, outputs and how long the first run took.
+        enter: Tells the harness of a phase.
+        files: Take large outputs.
+        after_first: Called once the first run is through.
 
     Returns:
         Outputs of the first run, in wire form. Where the job asks for repetitions, the second is one of them.
@@ -44,6 +53,7 @@ def run(
         result["outputs"].append([files.send(wire) for wire in outputs])
         if index:
             continue
+        after_first()
         if "repeat" in job:
             first = outputs
         elif result["timings_ms"]["first_run"] < REPEAT_LIMIT_MS:

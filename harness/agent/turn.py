@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from harness.agent.placement import placement
+from harness.agent.placement import Profile, placement
 from harness.agent.run import run
-from harness.agent.system import elapsed_ms
+from harness.agent.system import elapsed_ms, scratch_folder
 from harness.agent.target import Target
 from harness.agent.text import sendable
 
@@ -56,6 +56,8 @@ class Turn:
         """The session that is judged; it ends after the result."""
         self.watch: Stopwatch | None = None
         """What times the runs, where that is asked for."""
+        self.profile: Profile | None = None
+        """What the judged session writes about its first run, where nothing else says where nodes went."""
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -87,20 +89,25 @@ class Turn:
     def create(self) -> Any:
         """Make the session that is judged."""
         started = time.perf_counter()
-        self.session = self.open()
+        self.session = self.open() if self.profile is None else self.open(self.profile.begin)
         self.result["timings_ms"]["create"] = elapsed_ms(started)
         self.result["providers"] = sendable(self.session.get_providers())
         return self.session
 
     def run(self) -> None:
         """Run every data set with the session that is judged; repeat and time it where that is asked for."""
-        first = run(self.session, self.job, self.result, self.enter, self.files)
+        first = run(self.session, self.job, self.result, self.enter, self.files, self.end_profile)
         if "repeat" in self.job:
             from harness.agent.repeat import repeat
 
             repeat(self, first)
         if self.watch is not None:
             self.watch.time_plain(self.session, self.job, self.result, self.enter, self.files)
+
+    def end_profile(self) -> None:
+        """Read the profile, if there is one."""
+        if self.profile is not None:
+            self.profile.end(self.session)
 
     def conclude(self) -> None:
         """Say what became of the providers, and where the nodes went."""
@@ -121,6 +128,16 @@ def play(turn: Turn) -> None:
     if module is not None:
         importlib.import_module("harness.agent.scenarios." + module).play(turn)
         return
+    if turn.target.records_all_nodes():
+        plainly(turn)
+        return
+    with scratch_folder() as folder:
+        turn.profile = Profile(folder)
+        plainly(turn)
+
+
+def plainly(turn: Turn) -> None:
+    """One session, its runs, and where its nodes went."""
     turn.create()
     turn.run()
     turn.conclude()
