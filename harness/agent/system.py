@@ -46,6 +46,16 @@ def limit_memory(limit_mb: int | None) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit_mb << 20, limit_mb << 20))
 
 
+def make_way(niceness: int) -> None:
+    """Leave the processors to others first, where the system can: by 0, not at all, to 19, most."""
+    if niceness and hasattr(os, "nice"):
+        with contextlib.suppress(OSError):
+            os.nice(niceness)
+            # Where Linux shares processors among sessions first, it does not look at the processes' own.
+            with open("/proc/self/autogroup", "w", encoding="ascii") as file:
+                file.write(str(niceness))
+
+
 def resident_mib() -> float | None:
     """Resident memory of this process in MiB, its peak on macOS; None where the system does not tell."""
     try:

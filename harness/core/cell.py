@@ -1,7 +1,7 @@
 """A cell: one model on one target at one point of the axes; and the spelling of its id."""
 
 import re
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 from urllib.parse import quote, unquote
 
@@ -34,12 +34,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def id(self) -> str:
         """``<suite>/<model>[<target>,<axis>=<value>,...]``, axes at their default left out."""
-        shown = "".join(
-            f",{escape(axis)}={escape(value)}"
-            for axis, value in self.axes
-            if AXIS_DEFAULTS.get(axis) != value
-        )
-        return f"{escape(self.suite)}/{escape(self.model, '/')}[{escape(self.target)}{shown}]"
+        return f"{escape(self.suite)}/{escape(self.model, '/')}[{_where(self.target, self.axes)}]"
 
     def axis(self, name: str) -> str:
         """The value of one axis; its default, or an empty string, where the cell does not set it."""
@@ -57,6 +52,13 @@ def escape(text: str, also_safe: Literal["", "/"] = "") -> str:
     # quote() leaves "~" alone, which is outside the alphabet of ids. A file name that is no UTF-8 reaches
     # Python with lone surrogates.
     return quote(text, safe=safe, errors="surrogatepass").replace("~", "%7E")
+
+
+@lru_cache(maxsize=4096)
+def _where(target: str, axes: tuple[tuple[str, str], ...]) -> str:
+    """What stands in an id's brackets: the same for all models, of which there are many more."""
+    shown = (f",{escape(axis)}={escape(value)}" for axis, value in axes if AXIS_DEFAULTS.get(axis) != value)
+    return escape(target) + "".join(shown)
 
 
 _PLAIN = {"": re.compile(r"[A-Za-z0-9._+-]*"), "/": re.compile(r"[A-Za-z0-9._+/-]*")}

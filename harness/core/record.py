@@ -46,11 +46,14 @@ class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
         pid: Its id, on the machine that runs the harness.
         session: Which of the process's sessions this was, from 1.
         rss_mib: Its resident memory in MiB, once the session was gone; null where the system does not tell.
+        niceness: How far it gave way to processes of longer lanes, as ``nice`` counts, which is what its
+            timings are worth; 0 where it did not.
     """
 
     pid: int
     session: int
     rss_mib: float | None = None
+    niceness: int = 0
 
 
 class OptionEffect(msgspec.Struct, frozen=True, kw_only=True):

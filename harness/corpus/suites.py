@@ -69,7 +69,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
                 fill_once(self.root / model, partial(self.make, model))
             except UsageError as error:
                 raise ModelError(self.root / model / "model.onnx", error.problems[0].what) from error
-        return self.root / model / "model.onnx" if self.kind == "built_in" else self.root / model
+        inside = f"{model}/model.onnx" if self.kind == "built_in" else model
+        return self.root / inside
 
     def data_folder(self, model: str) -> Path:
         """The folder in which a model's ``test_data_set_N`` would lie; it need not exist.

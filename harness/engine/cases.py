@@ -22,7 +22,7 @@ from harness.plan.plan import Plan
 SHAPES = frozenset({"dynamic_shapes"})
 """Scenarios whose shapes are tried on the CPU provider before any other gets them."""
 
-CASES_KEPT = 256
+CASES_KEPT = 4096
 """Models kept in memory at most; targets come to the same model at about the same time."""
 
 OTHER_FORMS = UPCAST | {REVEALED, ROUNDED}

@@ -28,6 +28,9 @@ ASK_AGAIN_S = 0.2
 SPARE_START_S = 30.0
 """Seconds that a spare process may take to start; beyond that it hangs, and there will be no other."""
 
+NICENESS = 5
+"""How far processes of shorter lanes give way: beside one that does not, they get a quarter of the time."""
+
 SPARE_AFTER_S = 5.0
 """A lane at work for so long gets a spare process: starting it costs some 0.3 s of a processor."""
 
@@ -101,7 +104,18 @@ class Crew:
                     slot.release()
                 raise
             lane.workers.append(worker)
-            worker.serve(lane, slot)
+            worker.serve(lane, slot, self._niceness(lane))
+
+    def _niceness(self, lane: Lane) -> int:
+        """The longest lanes have a processor each, and the others share the last one.
+
+        Shared evenly, the longest would still be at work when nothing is left to put beside it. Where nobody
+        knows how long lanes take, they share evenly.
+        """
+        computing = [one for one in self.lanes if not (one.is_reference or one.alone) and _is_here(one)]
+        longest = computing[: max(1, self._processes - 1)]
+        crowded = len(computing) > self._processes
+        return NICENESS if crowded and lane.expected_ms and lane in computing and lane not in longest else 0
 
     def keep_spare(self, lane: Lane) -> None:
         """Have a spare process for a lane with work left that lost one, or has been busy for some time.
@@ -168,7 +182,7 @@ class Crew:
             return False, None
         if lane.device is not None:
             return self._take_slot(lane, lane.device, others)
-        if not is_local(lane.configuration.runtime):
+        if not _is_here(lane):
             return True, None
         computing = [worker for worker in self._at_work() if _computes_here(worker.lane)]
         return self._make_room(computing, self._processes - 1), None
@@ -309,4 +323,8 @@ def _occupies(worker: Worker, device: str) -> bool:
 
 
 def _computes_here(lane: Lane | None) -> bool:
-    return lane is not None and lane.device is None and is_local(lane.configuration.runtime)
+    return lane is not None and lane.device is None and _is_here(lane)
+
+
+def _is_here(lane: Lane) -> bool:
+    return is_local(lane.configuration.runtime)

@@ -28,6 +28,8 @@ class Durations:
         name = hashlib.sha256(str(matrix.absolute()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
         self._file = cache_root() / "durations" / f"{name}.json"
         self._fresh: dict[str, float] = {}
+        self._waited: dict[str, float] = {}
+        """What cells took in processes that gave way."""
 
     def known_ms(self) -> Mapping[str, float]:
         """Id of a cell -> milliseconds that it took the last time."""
@@ -37,19 +39,25 @@ class Durations:
             return {}
 
     def note(self, records: Iterable[Record]) -> None:
-        """Take what cells took this time; those that never ran took nothing."""
+        """Take what cells took this time; those that never ran took nothing.
+
+        What ran in a process that gave way took longer for that. It counts only where nothing else is known,
+        or else the lane would be the longest the next time, and another one would give way to it.
+        """
         for record in records:
             if record.timings_ms:
-                self._fresh[record.cell] = sum(record.timings_ms.values())
+                gave_way = record.process is not None and record.process.niceness
+                took = self._waited if gave_way else self._fresh
+                took[record.cell] = sum(record.timings_ms.values())
 
     def save(self) -> None:
         """Remember what was noted."""
-        if not self._fresh:
+        if not (self._fresh or self._waited):
             return
         with contextlib.suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True)
             fresh = self._file.with_suffix(".new")
-            fresh.write_bytes(msgspec.json.encode({**self.known_ms(), **self._fresh}))
+            fresh.write_bytes(msgspec.json.encode({**self._waited, **self.known_ms(), **self._fresh}))
             fresh.replace(self._file)
             by_age = sorted(self._file.parent.glob("*.json"), key=lambda file: file.stat().st_mtime)
             for file in by_age[:-KEPT]:

@@ -42,6 +42,9 @@ UNREADABLE = "it sent what cannot be read"
 AGENT_ARGUMENTS = ("-u", "-c", gateway_io.popen_bootstrapline)
 """What makes a Python wait for execnet's first words."""
 
+_QUIET = {"OPENBLAS_NUM_THREADS": "1"}
+"""numpy's threads spin for some 30 ms on every processor when it is imported, and nothing here needs them."""
+
 _CHANNEL = 1  # the number that execnet gives to a gateway's first channel; there is no second one
 _CODES = {
     Message.CHANNEL_DATA,
@@ -84,7 +87,7 @@ class AgentProcess:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=stderr,
-                    env={**os.environ, **env, PARENT: str(os.getpid())},
+                    env={**_QUIET, **os.environ, **env, PARENT: str(os.getpid())},
                     cwd=folder,
                     # Ctrl-C belongs to the harness; and so kill() reaches what the EP starts.
                     start_new_session=True,

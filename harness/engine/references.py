@@ -26,7 +26,7 @@ from harness.golden.spreads import load_spread, save_spread
 from harness.golden.store import GoldenStore
 from harness.plan.target import Runtime
 
-KEPT = 512
+KEPT = 4096
 """Goldens kept in memory at most, and noises of models; the store has the others."""
 
 

@@ -118,6 +118,8 @@ class Worker:
         self.result: Ending | None = None
         self.hung: Hung | None = None
         self.sessions = 0
+        self._heard_done = 0
+        self._niceness = 0
         self.ready_at = 0.0
         self._base_rss_mib: float | None = None
         self._limits = Timeouts()
@@ -149,6 +151,17 @@ class Worker:
         """Whether its process waits: neither starts nor works nor ends."""
         return self.idle if self.lane is not None else self.imported
 
+    def presses(self, message: Any) -> bool:
+        """Whether what its process says cannot wait: nearly all of it can until more tasks have to be given.
+
+        For the thread that listens to the process; the engine may not have seen what was said before.
+        """
+        kind = message[0] if isinstance(message, tuple) and message else None
+        if kind == "done":
+            self._heard_done += 1
+            return len(self.hands) - (self._heard_done - self.sessions) <= REFILL_AT
+        return kind not in ("phase", "result")  # whatever it is: it may have no hash
+
     def enter(self, phase: Phase) -> None:
         """A phase begins, and its time limit with it."""
         self.phase = phase
@@ -159,14 +172,15 @@ class Worker:
         self.is_spare = True
         self.deadline = time.monotonic() + limit_s
 
-    def serve(self, lane: "Lane", slot: "Slot | None") -> None:
-        """Tell it what it serves."""
+    def serve(self, lane: "Lane", slot: "Slot | None", niceness: int = 0) -> None:
+        """Tell it what it serves, and how far it gives way to others."""
+        self._niceness = niceness
         self.lane, self.slot, self._limits = lane, slot, lane.limits
         if self.imported:
             self.enter(Phase.REGISTER)
         elif not self.is_spare:  # whose limit is its own, for its start is nobody's fault
             self.enter(Phase.START)
-        self.process.send(lane.configuration.message(self.tensors.folders))
+        self.process.send({**lane.configuration.message(self.tensors.folders), "niceness": niceness})
 
     def has_imported(self) -> None:
         """It has everything that does not depend on what it serves."""
@@ -219,7 +233,9 @@ class Worker:
             limit = self.lane.renew_after
             grown = 0.0 if rss_mib is None or self._base_rss_mib is None else rss_mib - self._base_rss_mib
             self.retiring |= self.sessions >= limit.sessions or grown > limit.growth_mib
-        return ProcessState(pid=self.process.pid, session=self.sessions, rss_mib=rss_mib)
+        return ProcessState(
+            pid=self.process.pid, session=self.sessions, rss_mib=rss_mib, niceness=self._niceness
+        )
 
     def stop(self) -> None:
         """Ask it to end; a limit holds for that too."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.record import SCHEMA, Record
+from harness.core.record import SCHEMA, ProcessState, Record
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine import durations
@@ -20,7 +20,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def record(cell: str, **timings_ms: float) -> Record:
+def record(cell: str, *, niceness: int = 0, **timings_ms: float) -> Record:
     return Record(
         schema=SCHEMA,
         cell=cell,
@@ -32,6 +32,7 @@ def record(cell: str, **timings_ms: float) -> Record:
         family=Verdict.PASS.family,
         expected=True,
         timings_ms=timings_ms,
+        process=ProcessState(pid=1, session=1, niceness=niceness),
     )
 
 
@@ -55,6 +56,14 @@ def test_a_later_run_adds_and_replaces(tmp_path: Path) -> None:
     # Of an unavailable target, say, nothing is learnt.
     remember(tmp_path / "m.toml", record("b", create=3.0), record("c", create=4.0), record("a"))
     assert Durations(tmp_path / "m.toml").known_ms() == {"a": 1.0, "b": 3.0, "c": 4.0}
+
+
+def test_what_gave_way_counts_only_where_nothing_else_is_known(tmp_path: Path) -> None:
+    remember(tmp_path / "m.toml", record("a", create=1.0), record("b", niceness=5, create=9.0))
+    remember(tmp_path / "m.toml", record("a", niceness=5, create=3.0))
+    assert Durations(tmp_path / "m.toml").known_ms() == {"a": 1.0, "b": 9.0}
+    remember(tmp_path / "m.toml", record("b", create=4.0))
+    assert Durations(tmp_path / "m.toml").known_ms() == {"a": 1.0, "b": 4.0}
 
 
 def test_matrices_are_told_apart_by_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,7 +105,7 @@ def events(
     home = tmp_path_factory.mktemp("targets")
     (home / "here.so").touch()
     write_model(home / "models" / "1_one.onnx")
-    write_model(home / "models" / "2_two.onnx")
+    write_model(home / "models" / "2_once_in_create.onnx")
     targets = [target(name, want.table, fake_env) for name, want in TARGETS.items()]
     targets += [
         target("good", {}, fake_env),
@@ -152,7 +152,7 @@ def test_each_target_is_announced_once(events: list[Event], name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["good", "plugin", "profiled"])
-def test_the_others_ran(events: list[Event], name: str) -> None:
+def test_the_others_ran_and_made_one_session_for_each_model(events: list[Event], name: str) -> None:
     for cell in cells(events, name):
         assert cell.record.verdict is Verdict.PASS, cell.record
         assert cell.record.placement is not None

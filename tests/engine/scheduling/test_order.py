@@ -7,6 +7,7 @@ import pytest
 
 from harness.core.record import decode_record
 from harness.core.verdict import Verdict
+from harness.engine.crew import NICENESS
 from harness.engine.prepare import prepare
 from harness.engine.run_folder import RunFolder
 
@@ -29,6 +30,29 @@ def test_the_longest_lane_goes_first(bench: "Bench") -> None:
     assert [model for target, model in bench.handed if target == "b"] == ["0_m", "1_m"]
 
 
+@pytest.mark.parametrize(("processes", "took", "others"), [(2, 1.0, NICENESS), (4, 1.0, 0), (2, 0.0, 0)])
+def test_where_lanes_crowd_the_shorter_ones_give_way(
+    bench: "Bench", processes: int, took: float, others: int
+) -> None:
+    """With a processor for each, or where nobody knows how long they take, none does."""
+    bench.models("0_gate_in_run")
+    took_ms = {f"{target} 0_gate_in_run": took * (1 + number) for number, target in enumerate("abc")}
+    niceness = {}
+    # Their devices are their own: no lane waits for a processor.
+    targets = [bench.target(name, device_lock=name) for name in "abc"]
+    with bench.engine(*targets, processes=processes, took_ms=took_ms if took else {}) as engine:
+        for name in "abc":
+            bench.wait_at_gate(name)
+        for worker in bench.launched:
+            if worker.lane is not None:
+                niceness[worker.lane.name] = os.getpriority(os.PRIO_PROCESS, worker.process.pid)
+        for name in "abc":
+            bench.open_gate(name)
+        assert bench.verdicts(list(engine.events())) == {PASS: 3}
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert niceness == {"a": own + others, "b": own + others, "c": own}
+
+
 def test_the_longest_cells_of_several_workers_go_first(bench: "Bench") -> None:
     bench.models(*(f"{number}_m" for number in range(6)))
     took_ms = {"t 1_m": 7.0, "t 4_m": 90.0, "t 5_m": 8.0}
@@ -42,6 +66,16 @@ def test_without_durations_the_plan_is_the_order(bench: "Bench") -> None:
     bench.run(bench.target("b"), bench.target("a"), processes=1)
     order = [(target, model) for target, model in bench.handed if target != "cpu"]
     assert order == [(target, f"{number}_m") for target in "ba" for number in range(3)]
+
+
+def test_nothing_waits_for_messages_to_gather_that_cannot(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not refills, deaths, questions, retries, nor who runs alone: else this takes minutes, and is ended."""
+    monkeypatch.setattr("harness.engine.engine.GATHER_S", 30.0)
+    bench.models(*(f"{number:02}_m" for number in range(20)), "20_segv_in_run")
+    found = bench.run(bench.target("a", retries=1), bench.target("b", alone=True))
+    assert bench.verdicts(found) == {PASS: 40, Verdict.CRASH: 2}
 
 
 def test_all_that_waits_comes_together(bench: "Bench", monkeypatch: pytest.MonkeyPatch) -> None:

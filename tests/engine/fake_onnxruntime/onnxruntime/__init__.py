@@ -42,6 +42,7 @@ STATE = SimpleNamespace(
     shift=np.float32(0),  # added to whatever is computed
     answers={},  # of the session before
     held=[],
+    seen=set(),  # models that must not come again
     model="",  # the stem of the last one's file name
 )
 
@@ -122,6 +123,13 @@ def at_first(action: Callable[[], None], times: int = 1) -> Callable[[], None]:
             action()
 
     return act_at_first
+
+
+def only_once() -> None:
+    """Make one session of a model in each process, and no other."""
+    if STATE.model in STATE.seen:
+        raise Fail("a second session of the model")
+    STATE.seen.add(STATE.model)
 
 
 def only_in(process: int, action: Callable[[], None]) -> Callable[[], None]:
@@ -270,6 +278,7 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "killonce": kill_once,
     "orphan": leave_child,
     "waitonce": wait_once,
+    "once": only_once,
     "gate": gate,
     "cutoff": cut_off,
     "cutoffonce": at_first(cut_off),

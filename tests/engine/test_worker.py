@@ -1,0 +1,44 @@
+"""What a worker's process says, and whether that can wait."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.engine.process import ENDED
+from harness.engine.worker import IN_HAND, REFILL_AT, Task, Worker
+
+DONE = ("done", 1, {"teardown_ms": 0.5, "rss_mib": None})
+
+
+def worker(hands: int) -> Worker:
+    made = Worker(1, SimpleNamespace(pid=7))  # type: ignore[arg-type]  # nobody talks to it
+    made.hands.extend(Task(suite="s", model=str(number)) for number in range(hands))
+    return made
+
+
+def test_what_is_done_presses_once_more_can_be_given() -> None:
+    busy = worker(IN_HAND)
+    pressing = [busy.presses(DONE) for _ in range(IN_HAND)]
+    assert pressing == [left <= REFILL_AT for left in reversed(range(IN_HAND))]
+
+
+def test_what_the_engine_has_taken_note_of_counts_once() -> None:
+    busy = worker(REFILL_AT + 3)
+    assert not busy.presses(DONE)
+    busy.hands.popleft()
+    busy.count(DONE[2])
+    assert not busy.presses(DONE)
+    assert busy.presses(DONE)
+
+
+@pytest.mark.parametrize("message", [("phase", 1, "run"), ("result", 1, {})])
+def test_what_is_said_on_the_way_never_presses(message: Any) -> None:
+    assert not worker(1).presses(message)
+
+
+@pytest.mark.parametrize(
+    "message", [ENDED, ("imported",), ("ready", {}), ("need", 1, "m", 0), (), ([],), ({}, 1), None, 7, "done"]
+)
+def test_all_else_presses_whatever_it_is(message: Any) -> None:
+    assert worker(IN_HAND).presses(message)
