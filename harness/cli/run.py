@@ -65,6 +65,9 @@ def run(
                 durations.note(_consume(batch, folder, tally, shown))
         except KeyboardInterrupt:
             interrupted = True
+            engine.close()
+            for batch in engine.batches():  # what was known by then
+                durations.note(_consume(batch, folder, tally, shown))
         finally:
             engine.close()
             durations.save()

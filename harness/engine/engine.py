@@ -90,6 +90,9 @@ class Engine:
             plan, self._crew, self._docket, announce, gone=lambda worker: self._tell("gone", worker)
         )
         self._dispatcher = Dispatcher(plan, self._lanes, self._crew, self._docket, self._listener.give_up)
+        self._gathered: list[Event] = []
+        """Events that have been taken out of the queue, and not handed out yet."""
+        self._end: _End | None = None
         self._draining = False
         self._thread = threading.Thread(target=self._run, name="ep-harness-engine", daemon=True)
         self._thread.start()
@@ -122,7 +125,7 @@ class Engine:
         self._tell("drain")
 
     def events(self) -> Iterator[Event]:
-        """Events as they happen, for one consumer. Ends after ``drain`` or ``close``.
+        """Events as they happen, for one consumer. Ends after ``drain`` or ``close``, with all there were.
 
         Raises:
             BaseException: Whatever broke the engine itself.
@@ -132,29 +135,32 @@ class Engine:
 
     def batches(self) -> Iterator[list[Event]]:
         """``events``, all that have happened at a time: who writes them down waits for the disk only once."""
-        end: _End | None = None
-        while end is None:
-            batch: list[Event] = []
-            for event in self._waiting():
-                if isinstance(event, _End):
-                    end = event
-                else:
-                    batch.append(event)
+        while self._end is None or self._gathered:
+            if self._end is None:
+                self._gather()
+            batch, self._gathered = self._gathered, []
             if batch:
                 yield batch
-        if end.error is not None:
-            raise end.error
+        if self._end.error is not None:
+            raise self._end.error
 
-    def _waiting(self) -> "Iterator[Event | _End]":
+    def _gather(self) -> None:
+        """Wait for what happens next, and take all of it. What Ctrl-C interrupts is there the next time."""
         with contextlib.suppress(queue.Empty):
             # With a limit, for on Windows Ctrl-C does not interrupt a wait without one.
-            yield self._outbox.get(timeout=1.0)
+            self._take(self._outbox.get(timeout=1.0))
             if self._docket.open > 1:
                 # More is about to come, and taken together it costs less: in turns of the interpreter's
                 # lock, and in waits for the disk.
                 time.sleep(LINGER_S)
             for _ in range(BATCH - 1):
-                yield self._outbox.get_nowait()
+                self._take(self._outbox.get_nowait())
+
+    def _take(self, event: "Event | _End") -> None:
+        if isinstance(event, _End):
+            self._end = event
+        else:
+            self._gathered.append(event)
 
     def close(self) -> None:
         """Kill every process and end, whatever is still queued. Harmless after the end."""

@@ -91,6 +91,24 @@ def test_all_that_waits_comes_together(bench: "Bench", monkeypatch: pytest.Monke
     assert sizes == [3, 3, 2], "with the news that the target is ready"
 
 
+def test_what_an_interrupt_finds_half_gathered_is_handed_out_the_next_time(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.models(*(f"{number}_m" for number in range(3)), "3_gate_in_run")
+
+    def interrupt(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    with bench.engine(bench.target("t")) as engine:
+        bench.wait_at_gate("t")
+        with monkeypatch.context() as patch:
+            patch.setattr("harness.engine.engine.time.sleep", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                next(engine.batches())
+        engine.close()
+        assert bench.verdicts(list(engine.events())) == {PASS: 3}
+
+
 def test_what_happened_before_the_engine_broke_comes_first(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch
 ) -> None:
