@@ -43,7 +43,7 @@ AGENT_ARGUMENTS = ("-u", "-c", gateway_io.popen_bootstrapline)
 """What makes a Python wait for execnet's first words."""
 
 _QUIET = {"OPENBLAS_NUM_THREADS": "1"}
-"""numpy's threads spin for some 30 ms on every processor when it is imported, and nothing here needs them."""
+"""numpy's threads spin when it is imported, some 0.1 s of a processor in all, and nothing here needs them."""
 
 _CHANNEL = 1  # the number that execnet gives to a gateway's first channel; there is no second one
 _CODES = {
