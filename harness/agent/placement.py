@@ -56,7 +56,7 @@ def placement(turn: Turn) -> dict[str, Any]:
     """
     target = turn.target
     groups: list[tuple[str, list[str]]] = []
-    if target.records_all_nodes():
+    if target.records_assignment():
         groups = [
             (subgraph.ep_name, [node.op_type for node in subgraph.get_nodes()])
             for subgraph in turn.session.get_provider_graph_assignment_info()

@@ -180,9 +180,7 @@ class Target:
         return settings
 
     def records_assignment(self) -> bool:
-        """Whether this onnxruntime can say which node went where."""
-        return hasattr(self.ort.InferenceSession, "get_provider_graph_assignment_info")
-
-    def records_all_nodes(self) -> bool:
-        """Whether it says so of every node; 1.24 leaves some out."""
-        return self.version >= (1, 25) and self.records_assignment()
+        """Whether this onnxruntime can say of every node where it went; 1.24 leaves some out."""
+        return self.version >= (1, 25) and hasattr(
+            self.ort.InferenceSession, "get_provider_graph_assignment_info"
+        )

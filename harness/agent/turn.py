@@ -128,7 +128,7 @@ def play(turn: Turn) -> None:
     if module is not None:
         importlib.import_module("harness.agent.scenarios." + module).play(turn)
         return
-    if turn.target.records_all_nodes() or turn.watch is not None:  # a profile may cost time
+    if turn.target.records_assignment() or turn.watch is not None:  # a profile may cost time
         plainly(turn)
         return
     with scratch_folder() as folder:
