@@ -33,7 +33,7 @@ from harness.agent.capture import Capture
 from harness.agent.desk import Desk
 from harness.agent.errors import OptionRejectedError, UnavailableError, UnfeedableError, UnsupportedError
 from harness.agent.runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
-from harness.agent.system import PARENT, die_with, elapsed_ms, limit_memory, make_way, resident_mib
+from harness.agent.system import PARENT, die_with, elapsed_ms, limit_memory, resident_mib, share_processors
 from harness.agent.target import Target
 from harness.agent.tensor_files import TensorFiles
 from harness.agent.text import clean, sendable
@@ -53,7 +53,8 @@ def main(channel: Any) -> None:
         channel.send(("imported",))
         config = channel.receive()  # a spare process waits here until it is needed
         limit_memory(config.get("memory_limit_mb"))
-        make_way(config.get("niceness", 0))
+        if not config["alone"]:
+            share_processors(config["niceness"])
         target = Target(ort, config, fingerprint)
         target.prove()
     except UnavailableError as error:

@@ -28,8 +28,8 @@ ASK_AGAIN_S = 0.2
 SPARE_START_S = 30.0
 """Seconds that a spare process may take to start; beyond that it hangs, and there will be no other."""
 
-NICENESS = 5
-"""How far processes of shorter lanes give way: beside one that does not, they get a quarter of the time."""
+NICENESS = 10
+"""How far processes of shorter lanes give way: beside one that does not, they get a tenth of the time."""
 
 SPARE_AFTER_S = 5.0
 """A lane at work for so long gets a spare process: starting it costs some 0.3 s of a processor."""

@@ -62,8 +62,17 @@ class Listener:
         self._gone = gone
         self._announced: set[str] = set()
 
-    def hear(self, worker: Worker, message: tuple[Any, ...]) -> bool:
-        """React to a worker's message; whether it may have made work for the dispatcher."""
+    def hear(self, worker: Worker, message: tuple[Any, ...], at: float) -> bool:
+        """React to what a worker has said.
+
+        Args:
+            worker: It.
+            message: What it said.
+            at: When that came in, on the monotonic clock.
+
+        Returns:
+            Whether it may have made work for the dispatcher.
+        """
         if message is ENDED:
             self._bury(worker)
             return True
@@ -74,15 +83,15 @@ class Listener:
             return False
         kind = message[0]
         if kind in {"phase", "need", "result", "done"}:
-            return self._hear_of_job(worker, kind, message)
+            return self._hear_of_job(worker, kind, message, at)
         if kind == "imported":
-            worker.has_imported()
+            worker.has_imported(at)
             return worker.lane is None  # a cell that runs alone may have waited for that
         if worker.lane is None:
             worker.discard()  # a spare one that is of no use, whatever its reasons
         elif kind == "ready":
             worker.lane.failed_starts = 0
-            worker.is_ready()
+            worker.is_ready(at)
             self._announce(worker.lane, message[1])
         elif kind == "unavailable":
             _, cause, reason, printed, fingerprint = message
@@ -94,16 +103,16 @@ class Listener:
             self._dismiss(worker, worker.lane, rejected, fingerprint)
         return True
 
-    def _hear_of_job(self, worker: Worker, kind: str, message: tuple[Any, ...]) -> bool:
+    def _hear_of_job(self, worker: Worker, kind: str, message: tuple[Any, ...], at: float) -> bool:
         if kind == "phase":
-            worker.enter(Phase(message[2]))
+            worker.enter(Phase(message[2]), at)
         elif kind == "need":
             self._send_piece(worker, *message[1:])
         elif kind == "result":
             worker.result = self._read(worker, message[2])
-            worker.enter(Phase.TEARDOWN)
+            worker.enter(Phase.TEARDOWN, at)
         else:
-            self._done(worker, message[2])
+            self._done(worker, message[2], at)
             return True
         return False
 
@@ -123,11 +132,11 @@ class Listener:
             # An agent that talks nonsense is a broken target, and must not break the run.
             return Raised(phase=Phase.RUN, kind=PROTOCOL_ERROR, message=one_line(error))
 
-    def _done(self, worker: Worker, after: dict[str, Any]) -> None:
+    def _done(self, worker: Worker, after: dict[str, Any], at: float) -> None:
         task, outcome = worker.hands.popleft(), worker.result
         worker.result = None
         process = worker.count(after)
-        worker.rest()
+        worker.rest(at)
         if isinstance(outcome, Ran):
             timings = {**outcome.timings_ms, "teardown": after["teardown_ms"]}
             outcome = msgspec.structs.replace(outcome, timings_ms=timings, process=process)

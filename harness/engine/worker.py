@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harness.engine.device import Slot
     from harness.engine.lane import Lane
 
-REFILL_AT = 12
+REFILL_AT = 8
 """Tasks in hand at which a worker gets more: the harness has time while they wait."""
 
 IN_HAND = 16
@@ -162,10 +162,16 @@ class Worker:
             return len(self.hands) - (self._heard_done - self.sessions) <= REFILL_AT
         return kind not in ("phase", "result")  # whatever it is: it may have no hash
 
-    def enter(self, phase: Phase) -> None:
-        """A phase begins, and its time limit with it."""
+    def enter(self, phase: Phase, since: float | None = None) -> None:
+        """A phase begins, and its time limit with it.
+
+        Args:
+            phase: The phase.
+            since: When it began, on the monotonic clock: as soon as its process said so, which nobody may
+                have read at once. By default it begins now.
+        """
         self.phase = phase
-        self.deadline = time.monotonic() + getattr(self._limits, phase)
+        self.deadline = (time.monotonic() if since is None else since) + getattr(self._limits, phase)
 
     def stand_by(self, limit_s: float) -> None:
         """Be a spare one, which has so many seconds to start."""
@@ -180,28 +186,29 @@ class Worker:
             self.enter(Phase.REGISTER)
         elif not self.is_spare:  # whose limit is its own, for its start is nobody's fault
             self.enter(Phase.START)
-        self.process.send({**lane.configuration.message(self.tensors.folders), "niceness": niceness})
+        terms = {"alone": lane.alone, "niceness": niceness}
+        self.process.send({**lane.configuration.message(self.tensors.folders), **terms})
 
-    def has_imported(self) -> None:
+    def has_imported(self, since: float) -> None:
         """It has everything that does not depend on what it serves."""
         self.imported = True
         if self.lane is None:
             self.deadline = None
         else:
-            self.enter(Phase.REGISTER)
+            self.enter(Phase.REGISTER, since)
 
-    def is_ready(self) -> None:
+    def is_ready(self, since: float) -> None:
         """It can take tasks."""
         self.ready = True
-        self.ready_at = time.monotonic()
-        self.rest()
+        self.ready_at = since
+        self.rest(since)
 
-    def rest(self) -> None:
+    def rest(self, since: float) -> None:
         """Nothing is at work: the next task begins its first phase, or no limit holds."""
         if len(self.hands) <= REFILL_AT:
             self._is_full = False
         if self.hands:
-            self.enter(Phase.CREATE)
+            self.enter(Phase.CREATE, since)
         else:
             self.deadline = None
             if self.slot is not None:

@@ -350,7 +350,7 @@ class Silent:
 def test_a_worker_holds_few_large_tasks() -> None:
     worker = Worker(1, Silent())  # type: ignore[arg-type]
     worker.serve(Lane("cpu", cpu_configuration(Runtime()), Timeouts()), None)
-    worker.is_ready()
+    worker.is_ready(0.0)
     assert worker.has_room
     worker.hand(Task(suite="s", model="m", nbytes=BYTES_IN_HAND - 1), {})
     assert worker.has_room

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from harness.core.verdict import Phase
 from harness.engine.process import ENDED
 from harness.engine.worker import IN_HAND, REFILL_AT, Task, Worker
+from harness.plan.file_format import Timeouts
 
 DONE = ("done", 1, {"teardown_ms": 0.5, "rss_mib": None})
 
@@ -21,6 +23,14 @@ def test_what_is_done_presses_once_more_can_be_given() -> None:
     busy = worker(IN_HAND)
     pressing = [busy.presses(DONE) for _ in range(IN_HAND)]
     assert pressing == [left <= REFILL_AT for left in reversed(range(IN_HAND))]
+
+
+def test_a_limit_holds_from_when_the_process_said_so() -> None:
+    busy = worker(2)
+    busy.enter(Phase.RUN, 100.0)
+    assert (busy.phase, busy.deadline) == (Phase.RUN, 100.0 + Timeouts().run)
+    busy.rest(200.0)
+    assert (busy.phase, busy.deadline) == (Phase.CREATE, 200.0 + Timeouts().create)
 
 
 def test_what_the_engine_has_taken_note_of_counts_once() -> None:

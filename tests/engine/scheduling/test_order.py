@@ -53,6 +53,20 @@ def test_where_lanes_crowd_the_shorter_ones_give_way(
     assert niceness == {"a": own + others, "b": own + others, "c": own}
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="this system has one way to share")
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_process_beside_others_does_not_interrupt_them(bench: "Bench", *, alone: bool) -> None:
+    """One that runs alone is left as applications find it."""
+    bench.models("0_gate_in_run")
+    with bench.engine(bench.target("a", alone=alone)) as engine:
+        bench.wait_at_gate("a")
+        (pid,) = (one.process.pid for one in bench.launched if one.lane and one.lane.name == "a")
+        found = os.sched_getscheduler(pid)
+        bench.open_gate("a")
+        assert bench.verdicts(list(engine.events())) == {PASS: 1}
+    assert found == (os.sched_getscheduler(0) if alone else os.SCHED_BATCH)
+
+
 def test_the_longest_cells_of_several_workers_go_first(bench: "Bench") -> None:
     bench.models(*(f"{number}_m" for number in range(6)))
     took_ms = {"t 1_m": 7.0, "t 4_m": 90.0, "t 5_m": 8.0}
