@@ -41,6 +41,7 @@ SETTINGS = (
 """Variables by which uv may find other packages under the same names."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_RELEASE = re.compile(r"onnxruntime[a-z0-9-]*==(.+)")
 _SECRET = re.compile(r"(?<=://)[^/@\s]*@")
 
 
@@ -94,6 +95,29 @@ def is_built(runtime: Runtime) -> bool:
     return not runtime.packages or built_python(runtime).is_file()
 
 
+def contents(runtime: Runtime) -> dict[str, str]:
+    """What the CPU provider's answers in a runtime's environment depend on, beside the machine.
+
+    An environment is never changed once it is there.
+
+    Returns:
+        ``onnxruntime``, the release; ``environment``, its name; ``packages``, one on each line. Empty for a
+        runtime that is not built from packages, which anybody may change, and for one that is not there.
+
+    Raises:
+        InstallError: As ``built_python``.
+    """
+    one = _read(_entry(runtime)) if runtime.packages else None
+    if one is None or one.manifest is None:
+        return {}
+    releases = (found[1] for name in one.manifest.packages if (found := _RELEASE.match(name)))
+    return {
+        "onnxruntime": next(releases, ""),
+        "environment": one.key,
+        "packages": "\n".join(one.manifest.packages),
+    }
+
+
 def build(runtime: Runtime, uv: Uv | None = None) -> Path:
     """Build a runtime's environment where it is not there yet; its interpreter.
 
@@ -128,17 +152,19 @@ def note_use(runtime: Runtime) -> None:
 
 def kept() -> tuple[Kept, ...]:
     """The environments of the cache, those used last first."""
-    found = []
-    for folder in _home().iterdir() if _home().is_dir() else ():
-        if folder.is_dir() and not folder.name.startswith("."):
-            path = folder / MANIFEST
-            try:
-                manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
-                used_at = path.stat().st_mtime
-            except (OSError, msgspec.DecodeError):
-                manifest, used_at = None, 0.0
-            found.append(Kept(key=folder.name, manifest=manifest, used_at=used_at))
+    folders = _home().iterdir() if _home().is_dir() else ()
+    found = [_read(folder) for folder in folders if folder.is_dir() and not folder.name.startswith(".")]
     return tuple(sorted(found, key=lambda one: (-one.used_at, one.key)))
+
+
+def _read(folder: Path) -> Kept:
+    path = folder / MANIFEST
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        used_at = path.stat().st_mtime
+    except (OSError, msgspec.DecodeError):
+        manifest, used_at = None, 0.0
+    return Kept(key=folder.name, manifest=manifest, used_at=used_at)
 
 
 def prune(*, older_than_s: float) -> Iterator[Kept]:

@@ -1,5 +1,6 @@
 """The CPU provider's answers, and those of ``onnx.reference``: which are known, and where they are kept."""
 
+import contextlib
 from collections.abc import Mapping
 
 import msgspec
@@ -7,6 +8,7 @@ import msgspec
 from harness.core.scenario import PLAIN
 from harness.core.spread import Spread
 from harness.corpus.case import Case
+from harness.engine.environments import contents
 from harness.engine.question import (
     ANSWER,
     EVALUATED,
@@ -20,6 +22,7 @@ from harness.engine.question import (
     Question,
 )
 from harness.engine.recent import Recent
+from harness.engine.uv import InstallError
 from harness.golden.golden import Golden
 from harness.golden.provenance import evaluator_provenance, provenance
 from harness.golden.spreads import load_spread, save_spread
@@ -71,8 +74,9 @@ class References:
             EVALUATED: stores.evaluated,
             FLOAT64_EVALUATED: stores.evaluated,
         }
+        self._environments: dict[Runtime, GoldenStore] = {}
         self._goldens: Recent[tuple[int, str], Golden] = Recent(KEPT)
-        # What no store can give back: lost answers, and those of other runtimes and in scenarios.
+        # What no store can give back: lost answers, those in scenarios, those of runtimes that may change.
         self._others: dict[tuple[Runtime, str, str, str], Golden] = {}
         self._spreads: Recent[tuple[str, str], Spread] = Recent(KEPT)
         self._noiseless: dict[tuple[str, str], str] = {}
@@ -80,7 +84,7 @@ class References:
 
     def golden(self, case: Case) -> Golden | None:
         """The golden of a case; None where the CPU provider has to be asked."""
-        return self._load(ANSWER, case)
+        return self._load(self._stores[ANSWER], case)
 
     def find(self, question: Question, case: Case) -> Golden | None:
         """The answer to a question, or None where it has to be asked.
@@ -90,9 +94,8 @@ class References:
             case: The model that it is about.
         """
         known = self._others.get(_other(question, case))
-        if known is not None or not _is_stored(question):
-            return known
-        return self._load(question.kind, case)
+        store = self._store(question) if known is None else None
+        return known if store is None else self._load(store, case)
 
     def keep(self, question: Question, case: Case, golden: Golden) -> None:
         """Take an answer; one that any run can use goes to its store, too.
@@ -103,11 +106,13 @@ class References:
         if golden.status == "lost" and question.kind in WITNESSES:
             # Nobody depends on a witness, and none is waited for once more that was too slow before.
             golden = msgspec.structs.replace(golden, status="refused")
-        if not _is_stored(question) or golden.status == "lost":
+        store = None if golden.status == "lost" else self._store(question)
+        if store is None or question.runtime != HOME:
             # Nobody compares with these outputs: whether there are any is all that is asked.
-            self._others[_other(question, case)] = msgspec.structs.replace(golden, outputs=())
+            golden = msgspec.structs.replace(golden, outputs=())
+        if store is None:
+            self._others[_other(question, case)] = golden
             return
-        store = self._stores[question.kind]
         self._goldens.put((id(store), case.digest), golden, golden.nbytes)
         store.save(case, golden)
 
@@ -151,18 +156,26 @@ class References:
         """A model could not be converted to a precision."""
         self._unmade[case.digest, precision] = why
 
-    def _load(self, kind: str, case: Case) -> Golden | None:
-        store = self._stores[kind]
+    def _store(self, question: Question) -> GoldenStore | None:
+        """Where the answer to a question outlives the run, if it may."""
+        runtime = question.runtime
+        if question.session != PLAIN:
+            return None
+        if runtime == HOME:
+            return self._stores[question.kind]
+        if runtime not in self._environments and runtime.packages:
+            with contextlib.suppress(InstallError):
+                if packages := contents(runtime):
+                    self._environments[runtime] = GoldenStore(provenance() | packages)
+        return self._environments.get(runtime)
+
+    def _load(self, store: GoldenStore, case: Case) -> Golden | None:
         golden = self._goldens.get((id(store), case.digest))
         if golden is None:
             golden = store.load(case)
             if golden is not None:
                 self._goldens.put((id(store), case.digest), golden, golden.nbytes)
         return golden
-
-
-def _is_stored(question: Question) -> bool:
-    return question.runtime == HOME and question.session == PLAIN
 
 
 def _other(question: Question, case: Case) -> tuple[Runtime, str, str, str]:

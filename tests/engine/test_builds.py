@@ -11,10 +11,15 @@ import pytest
 
 from harness.core.record import Record
 from harness.core.verdict import Cause, Phase, Verdict
+from harness.corpus.case import Case
 from harness.engine.builds import Builds
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted, TargetReady
+from harness.engine.question import Question
+from harness.engine.references import References
 from harness.engine.uv import InstallError
+from harness.golden.golden import Golden
+from harness.golden.kept import kept_by_case
 from harness.plan.target import Runtime
 
 Run = Callable[..., list[Event]]
@@ -143,3 +148,34 @@ def test_whatever_goes_wrong_somebody_hears_of_it(monkeypatch: pytest.MonkeyPatc
         builds.is_there(runtime)
     assert told == ["building runtime: a"]
     assert fake_uv.read_text() == ""
+
+
+def test_the_opinion_of_a_built_runtime_outlives_the_run(
+    home: Path,
+    matrix: Callable[..., dict[str, Any]],
+    run_matrix: Run,
+    write_model: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether its CPU provider takes what the target refuses is asked once, until it is another runtime."""
+    asked: list[tuple[str, ...]] = []
+    keep = References.keep
+
+    def note(self: References, question: Question, case: Case, golden: Golden) -> None:
+        asked.append(question.runtime.packages)
+        keep(self, question, case, golden)
+
+    monkeypatch.setattr(References, "keep", note)
+    write_model(home / "models" / "2_error_in_create.onnx")
+    for questions in ([("ep", "b")], []):
+        asked.clear()
+        events = run_matrix(home, matrix(one=packages("ep", "b")))
+        verdicts = [record.verdict for record in records(events, "one")]
+        assert verdicts == [Verdict.PASS, Verdict.PASS, Verdict.ERROR]
+        assert [of for of in asked if of] == questions
+    (manifest,) = (home / "cache" / "runtimes").rglob("manifest.json")
+    manifest.write_text(manifest.read_text().replace("onnxruntime==1.0", "onnxruntime==1.1"))
+    asked.clear()
+    run_matrix(home, matrix(one=packages("ep", "b")))
+    assert asked == [("ep", "b")]
+    assert len(kept_by_case()) == 3  # what a runtime for targets says is no golden

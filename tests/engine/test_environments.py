@@ -16,7 +16,16 @@ import pytest
 
 from harness.engine import environments
 from harness.engine import uv as uv_module
-from harness.engine.environments import Manifest, build, built_python, is_built, kept, note_use, prune
+from harness.engine.environments import (
+    Manifest,
+    build,
+    built_python,
+    contents,
+    is_built,
+    kept,
+    note_use,
+    prune,
+)
 from harness.engine.uv import InstallError, Uv, find_uv, last_words
 from harness.plan.target import Runtime
 
@@ -129,6 +138,20 @@ def test_once_built_it_needs_neither_uv_nor_network(fake_uv: Path, no_uv: Callab
 def test_what_needs_no_building_is_built() -> None:
     assert is_built(Runtime())
     assert is_built(Runtime(python="/gone/python"))
+
+
+def test_what_answers_depend_on_is_known_once_it_is_built(fake_uv: Path) -> None:
+    assert fake_uv.exists()
+    runtime = of("a")
+    assert contents(runtime) == {}
+    build(runtime)
+    key = built_python(runtime).parents[2].name
+    assert contents(runtime) == {
+        "onnxruntime": "1.0",
+        "environment": key,
+        "packages": "numpy==2.0\nonnxruntime==1.0",
+    }
+    assert contents(Runtime(python="/usr/bin/python3")) == contents(Runtime()) == {}
 
 
 def test_a_failed_one_leaves_nothing_and_says_why(fake_uv: Path) -> None:

@@ -71,7 +71,11 @@ def test_a_case_is_found_under_each_provenance(
 
 
 def test_witnesses_are_no_goldens_and_are_pruned_like_them(tmp_path: Path, one_case: Case) -> None:
-    made = ({"onnxruntime": "1.31.1", "graph_optimization": "disabled"}, evaluator_provenance())
+    made = (
+        {"onnxruntime": "1.31.1", "graph_optimization": "disabled"},
+        {"onnxruntime": "1.31.1", "environment": "of a target"},
+        evaluator_provenance(),
+    )
     for provenance in made:
         GoldenStore(provenance, tmp_path).save(one_case, GOLDEN)
     assert kept_by_case(tmp_path) == {}
