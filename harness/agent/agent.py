@@ -53,8 +53,8 @@ def main(channel: Any) -> None:
         channel.send(("imported",))
         config = channel.receive()  # a spare process waits here until it is needed
         limit_memory(config.get("memory_limit_mb"))
-        if not config["alone"]:
-            share_processors(config["niceness"])
+        if not config.get("alone"):
+            share_processors(config.get("niceness", 0))
         target = Target(ort, config, fingerprint)
         target.prove()
     except UnavailableError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.agent.placement import Profile, placement
 from harness.agent.run import run
-from harness.agent.system import elapsed_ms, scratch_folder
+from harness.agent.system import elapsed_ms
 from harness.agent.target import Target
 from harness.agent.text import sendable
 
@@ -131,9 +131,11 @@ def play(turn: Turn) -> None:
     if turn.target.records_assignment() or turn.watch is not None:  # a profile may cost time
         plainly(turn)
         return
-    with scratch_folder() as folder:
-        turn.profile = Profile(folder)
+    turn.profile = Profile()
+    try:
         plainly(turn)
+    finally:
+        turn.profile.discard()
 
 
 def plainly(turn: Turn) -> None:
