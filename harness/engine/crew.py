@@ -28,8 +28,12 @@ ASK_AGAIN_S = 0.2
 SPARE_START_S = 30.0
 """Seconds that a spare process may take to start; beyond that it hangs, and there will be no other."""
 
-NICENESS = 10
-"""How far processes of shorter lanes give way: beside one that does not, they get a tenth of the time."""
+NICENESS = 7
+"""How far the first of the shorter lanes gives way: beside a process that does not, its own get a sixth of
+the time. Each that is shorter still goes one step further, by another fifth."""
+
+MOST_NICE = 19
+"""The most that there is."""
 
 SPARE_AFTER_S = 5.0
 """A lane at work for so long gets a spare process: starting it costs some 0.3 s of a processor."""
@@ -107,15 +111,17 @@ class Crew:
             worker.serve(lane, slot, self._niceness(lane))
 
     def _niceness(self, lane: Lane) -> int:
-        """The longest lanes have a processor each, and the others share the last one.
+        """The longest lanes have a processor each, and the others share the last one, the longer ones first.
 
         Shared evenly, the longest would still be at work when nothing is left to put beside it. Where nobody
         knows how long lanes take, they share evenly.
         """
         computing = [one for one in self.lanes if not (one.is_reference or one.alone) and _is_here(one)]
-        longest = computing[: max(1, self._processes - 1)]
+        sharing = computing[max(1, self._processes - 1) :]
         crowded = len(computing) > self._processes
-        return NICENESS if crowded and lane.expected_ms and lane in computing and lane not in longest else 0
+        if not (crowded and lane.expected_ms and lane in sharing):
+            return 0
+        return min(NICENESS + sharing.index(lane), MOST_NICE)
 
     def keep_spare(self, lane: Lane) -> None:
         """Have a spare process for a lane with work left that lost one, or has been busy for some time.
@@ -168,6 +174,7 @@ class Crew:
         tensors = self._tensors.open(folder) if is_local(config.runtime) else Tensors()
         process = start_process(config.runtime, dict(config.env), folder)
         worker = self.workers[number] = Worker(number, process, tensors)
+        process.patience_s = worker.patience_s
         deliver = lambda message: self._hear(number, message)  # noqa: E731
         threading.Thread(target=process.serve, args=(deliver,), daemon=True).start()
         return worker

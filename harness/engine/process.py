@@ -10,6 +10,7 @@ import contextlib
 import functools
 import os
 import queue
+import select
 import shlex
 import shutil
 import signal
@@ -21,6 +22,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
+
+if sys.platform == "linux":
+    import fcntl
 
 import execnet
 from execnet import gateway_bootstrap, gateway_io
@@ -44,6 +48,12 @@ AGENT_ARGUMENTS = ("-u", "-c", gateway_io.popen_bootstrapline)
 
 _QUIET = {"OPENBLAS_NUM_THREADS": "1"}
 """numpy's threads spin when it is imported, some 0.1 s of a processor in all, and nothing here needs them."""
+
+READ_BYTES = 1 << 16
+"""Bytes read from a pipe at once: as many as most pipes hold."""
+
+PIPE_BYTES = 1 << 20
+"""What an agent's pipe is to hold: most messages are far smaller, for large tensors travel as files."""
 
 _CHANNEL = 1  # the number that execnet gives to a gateway's first channel; there is no second one
 _CODES = {
@@ -70,6 +80,8 @@ class AgentProcess:
     def __init__(self, command: Sequence[str], env: Mapping[str, str], folder: Path) -> None:
         self.lost = False
         """Whether it was out of reach at its end, which says nothing about what it was at. See ``ended``."""
+        self.patience_s: Callable[[], float] = lambda: 0.0
+        """For how long messages may gather before they are read, in seconds; asked when there are none."""
         self._folder = folder
         self._output = folder / "output.txt"
         self._last_printed = ""
@@ -151,7 +163,7 @@ class AgentProcess:
         # No execnet.Group: it would keep every gateway until the harness exits, the dead ones too.
         python = shlex.quote(sys.executable)
         spec = execnet.XSpec(f"popen//python={python}//execmodel=main_thread_only//id=agent")
-        self._pipe = _Pipe(self._popen, self._refuse)
+        self._pipe = _Pipe(self._popen, self._refuse, self.patience_s)
         self._gateway = gateway_bootstrap.bootstrap(self._pipe, spec)
         self._channel = self._gateway.remote_exec(agent_source())
         self._channel.setcallback(hear, endmarker=ENDED)
@@ -261,15 +273,29 @@ class _Pipe(gateway_io.Popen2IOMaster):
     execnet would take the first four bytes of a provider's words for a length and wait for gigabytes.
     """
 
-    def __init__(self, popen: "subprocess.Popen[bytes]", refuse: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        popen: "subprocess.Popen[bytes]",
+        refuse: Callable[[str], None],
+        patience_s: Callable[[], float],
+    ) -> None:
         self.popen = popen
         self._refuse = refuse
+        self._patience_s = patience_s
+        self._source = popen.stdout.fileno()  # type: ignore[union-attr]
+        self._ended = _watch_for_end(self._source)
+        self._ahead = b""
+        """What has been read and not handed out yet; up to ``_at`` it has."""
+        self._at = 0
         self.reads = 0
         Popen2IO.__init__(self, popen.stdin, popen.stdout, execmodel=get_execmodel("thread"))
 
     def read(self, numbytes: int) -> bytes:
         """Read exactly so many bytes: after the one of the bootstrap by turns a header and its payload."""
-        data: bytes = super().read(numbytes)
+        if len(self._ahead) - self._at < numbytes:
+            self._fetch(numbytes)
+        data = self._ahead[self._at : self._at + numbytes]
+        self._at += numbytes
         if self.reads % 2:
             code, channel, length = struct.unpack("!bii", data)
             if code not in _CODES or channel != _CHANNEL or length < 0:
@@ -278,6 +304,19 @@ class _Pipe(gateway_io.Popen2IOMaster):
         self.reads += 1
         return data
 
+    def _fetch(self, numbytes: int) -> None:
+        """Have so many bytes ahead. Between two messages, more of them may gather first."""
+        parts = [self._ahead[self._at :]]
+        missing = numbytes - len(parts[0])
+        if self.reads % 2 and not parts[0] and self._ended is not None:
+            self._ended.poll(self._patience_s() * 1000)
+        while missing > 0:
+            parts.append(os.read(self._source, READ_BYTES))
+            if not parts[-1]:
+                raise EOFError(f"expected {missing} bytes more")
+            missing -= len(parts[-1])
+        self._ahead, self._at = b"".join(parts), 0
+
     def write(self, data: bytes) -> None:
         """Write it, or do nothing where nobody is left to read it: the end of what it sent tells so.
 
@@ -285,6 +324,22 @@ class _Pipe(gateway_io.Popen2IOMaster):
         """
         with contextlib.suppress(BrokenPipeError):
             super().write(data)
+
+
+def _watch_for_end(source: int) -> "select.poll | None":
+    """What sees that nobody is left to write into a pipe, and nothing else.
+
+    None where messages cannot gather in the pipe: whoever writes one for which there is no room would wait.
+    """
+    if sys.platform != "linux":
+        return None
+    try:
+        fcntl.fcntl(source, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    except OSError:  # the user has too many of them
+        return None
+    ended = select.poll()
+    ended.register(source, 0)  # which leaves its end, and errors
+    return ended
 
 
 _running: set[AgentProcess] = set()

@@ -34,6 +34,9 @@ IN_HAND = 16
 ONNX's operator tests on the CPU provider and two cores: 3.4 s with 4, 3.1 s with 8, 2.9 s with 16. What is in
 hand is run before a process that leaks is replaced, so that more has its price, too."""
 
+PATIENCE_S = 0.03
+"""Seconds that messages of a process lie unread at most."""
+
 BYTES_IN_HAND = 64 << 20
 """Bytes of inputs from which on a worker gets no further task, for they lie in memory until their turn."""
 
@@ -161,6 +164,17 @@ class Worker:
             self._heard_done += 1
             return len(self.hands) - (self._heard_done - self.sessions) <= REFILL_AT
         return kind not in ("phase", "result")  # whatever it is: it may have no hash
+
+    def patience_s(self) -> float:
+        """For how long its messages may lie unread, in seconds; for the thread that listens to it.
+
+        To wake for each costs more than to read it. At its usual pace nothing that presses is said meanwhile.
+        """
+        ahead = len(self.hands) - (self._heard_done - self.sessions) - REFILL_AT
+        if ahead <= 0 or not self._heard_done:
+            return 0.0
+        pace_s = (time.monotonic() - self.ready_at) / self._heard_done
+        return min(PATIENCE_S, ahead * pace_s / 4)
 
     def enter(self, phase: Phase, since: float | None = None) -> None:
         """A phase begins, and its time limit with it.

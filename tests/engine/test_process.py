@@ -1,8 +1,10 @@
 """How a process ended, in words, and when it must; and a lane that starts its first process alone."""
 
+import io
 import os
 import queue
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -12,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from execnet.gateway_base import Message
 
 from harness.agent.launcher import exit_cause
 from harness.engine.job import Configuration
 from harness.engine.lane import Lane
-from harness.engine.process import ENDED, AgentProcess
+from harness.engine.process import ENDED, AgentProcess, _Pipe
 from harness.engine.worker import Task
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
@@ -141,3 +144,68 @@ def test_when_a_lane_wants_another_process(workers: list[StubWorker], queued: in
     lane.workers.extend(workers)  # type: ignore[arg-type]
     lane.queue.extend(Task(suite="s", model="m") for _ in range(queued))
     assert lane.wants_worker is wants
+
+
+# --- reading ---
+
+HEADER = struct.pack("!bii", Message.CHANNEL_DATA, 1, 3)
+NEVER_S = 60.0
+
+
+class Speaker:
+    """A process as far as reading from it goes."""
+
+    def __init__(self, patience_s: Callable[[], float]) -> None:
+        source, self.sink = os.pipe()
+        self.stdin, self.stdout = io.BytesIO(), os.fdopen(source, "rb")
+        self.pipe = _Pipe(self, lambda _: None, patience_s)  # type: ignore[arg-type]
+        self.say(b"1")
+        assert self.pipe.read(1) == b"1"
+
+    def say(self, data: bytes) -> None:
+        while data:
+            data = data[os.write(self.sink, data) :]
+
+    def hear(self) -> bytes:
+        self.pipe.read(9)
+        return self.pipe.read(3)
+
+
+def test_what_is_said_is_read_piece_by_piece() -> None:
+    speaker = Speaker(lambda: 0.0)
+    speaker.say(HEADER + b"one" + HEADER + b"two" + HEADER[:4])
+    assert [speaker.hear(), speaker.hear()] == [b"one", b"two"]
+    speaker.say(HEADER[4:] + b"six")
+    assert speaker.hear() == b"six"
+    os.close(speaker.sink)
+    with pytest.raises(EOFError):
+        speaker.hear()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="messages gather on Linux alone")
+def test_messages_gather_until_the_process_ends() -> None:
+    speaker = Speaker(lambda: NEVER_S)
+    started = time.monotonic()
+    speaker.say(HEADER + b"one" + HEADER + b"two")
+    threading.Timer(0.2, os.close, [speaker.sink]).start()
+    assert [speaker.hear(), speaker.hear()] == [b"one", b"two"]
+    assert 0.15 < time.monotonic() - started < NEVER_S / 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="messages gather on Linux alone")
+def test_who_writes_need_not_wait_for_who_lets_messages_gather() -> None:
+    speaker = Speaker(lambda: 0.0)
+    speaker.say((HEADER + b"one") * 30_000)  # several times what a pipe holds by default
+    assert {speaker.hear() for _ in range(30_000)} == {b"one"}
+
+
+def test_in_the_middle_of_a_message_nobody_lets_others_gather() -> None:
+    patience_s = [0.0]
+    speaker = Speaker(lambda: patience_s[0])
+    speaker.say(HEADER)
+    speaker.pipe.read(9)
+    patience_s[0] = NEVER_S
+    speaker.say(b"two")
+    started = time.monotonic()
+    assert speaker.pipe.read(3) == b"two"
+    assert time.monotonic() - started < NEVER_S / 2

@@ -1,5 +1,6 @@
 """What a worker's process says, and whether that can wait."""
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from harness.core.verdict import Phase
 from harness.engine.process import ENDED
-from harness.engine.worker import IN_HAND, REFILL_AT, Task, Worker
+from harness.engine.worker import IN_HAND, PATIENCE_S, REFILL_AT, Task, Worker
 from harness.plan.file_format import Timeouts
 
 DONE = ("done", 1, {"teardown_ms": 0.5, "rss_mib": None})
@@ -52,3 +53,22 @@ def test_what_is_said_on_the_way_never_presses(message: Any) -> None:
 )
 def test_all_else_presses_whatever_it_is(message: Any) -> None:
     assert worker(IN_HAND).presses(message)
+
+
+def test_messages_may_wait_while_a_worker_is_not_near_its_end_and_slow() -> None:
+    busy = worker(IN_HAND)
+    busy.is_ready(time.monotonic() - 8.0)
+    assert busy.patience_s() == 0.0  # nobody knows its pace
+    busy.presses(DONE)
+    assert busy.patience_s() == PATIENCE_S
+    for _ in range(IN_HAND - REFILL_AT - 1):
+        assert busy.patience_s() > 0.0
+        busy.presses(DONE)
+    assert busy.patience_s() == 0.0
+
+
+def test_of_a_fast_worker_messages_wait_for_some_tasks_at_most() -> None:
+    busy = worker(IN_HAND)
+    busy.is_ready(time.monotonic() - 0.002)
+    busy.presses(DONE)
+    assert 0.0 < busy.patience_s() < PATIENCE_S

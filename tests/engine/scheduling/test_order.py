@@ -30,9 +30,12 @@ def test_the_longest_lane_goes_first(bench: "Bench") -> None:
     assert [model for target, model in bench.handed if target == "b"] == ["0_m", "1_m"]
 
 
-@pytest.mark.parametrize(("processes", "took", "others"), [(2, 1.0, NICENESS), (4, 1.0, 0), (2, 0.0, 0)])
+@pytest.mark.parametrize(
+    ("processes", "took", "longer", "shorter"),
+    [(2, 1.0, NICENESS, NICENESS + 1), (4, 1.0, 0, 0), (2, 0.0, 0, 0)],
+)
 def test_where_lanes_crowd_the_shorter_ones_give_way(
-    bench: "Bench", processes: int, took: float, others: int
+    bench: "Bench", processes: int, took: float, longer: int, shorter: int
 ) -> None:
     """With a processor for each, or where nobody knows how long they take, none does."""
     bench.models("0_gate_in_run")
@@ -50,7 +53,7 @@ def test_where_lanes_crowd_the_shorter_ones_give_way(
             bench.open_gate(name)
         assert bench.verdicts(list(engine.events())) == {PASS: 3}
     own = os.getpriority(os.PRIO_PROCESS, 0)
-    assert niceness == {"a": own + others, "b": own + others, "c": own}
+    assert niceness == {"a": own + shorter, "b": own + longer, "c": own}
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="this system has one way to share")
