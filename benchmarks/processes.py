@@ -15,6 +15,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,6 +97,22 @@ def targets(matrix: Path = LOCAL) -> dict[str, dict[str, Any]]:
 
 def bare(target: Mapping[str, Any], *, hold: bool) -> Bare:
     """Run the bare loop of a target over ONNX's operator tests; see bare_loop.py."""
+    process = timed(_bare_command(target, hold=hold), env=target.get("env"))
+    # Providers print, too.
+    line = next(line for line in process.printed.splitlines() if line.startswith('{"loop_s"'))
+    return Bare(process.seconds, process.processor_s, *json.loads(line).values())
+
+
+def bare_at_once(targets: Sequence[Mapping[str, Any]], *, hold: bool) -> float:
+    """Seconds until the last of several bare loops has ended that were started at once."""
+    with ThreadPoolExecutor(len(targets)) as pool:
+        started = time.perf_counter()
+        for _ in pool.map(lambda target: bare(target, hold=hold), targets):
+            pass
+        return time.perf_counter() - started
+
+
+def _bare_command(target: Mapping[str, Any], *, hold: bool) -> list[str | Path]:
     folder = open_suite(MODELS).root
     runtime = target.get("runtime", {})
     command: list[str | Path] = [
@@ -107,10 +124,7 @@ def bare(target: Mapping[str, Any], *, hold: bool) -> Bare:
     ]
     for glob in CRASHING.get(target["name"], ()):
         command += ["--skip", glob]
-    process = timed(command, env=target.get("env"))
-    # Providers print, too.
-    line = next(line for line in process.printed.splitlines() if line.startswith('{"loop_s"'))
-    return Bare(process.seconds, process.processor_s, *json.loads(line).values())
+    return command
 
 
 def harness(target_glob: str, matrix: Path = LOCAL) -> float:

@@ -8,6 +8,8 @@ Where one of the four cannot be used, the others are measured. What can be won i
 them, and by the processors: a provider that uses several by itself leaves nothing for the others. So the rows
 below the sum say what the longest takes on its own, and how long the processors would take for the processes
 of all the loops if they were never idle. No arrangement of the same work is faster than the greater of these.
+Nor are two processors at work twice one: they share caches and memory. What that leaves to win is what the
+bare loops themselves take when they are started at once; its ratio says what the harness costs beyond that.
 
 Exit code 1: more than 0.65 x the sum of the loops.
 """
@@ -16,7 +18,7 @@ import os
 import sys
 from statistics import median
 
-from processes import HERE, bare, harness, heading, progress, row, targets, usable, verdict
+from processes import HERE, bare, bare_at_once, harness, heading, progress, row, targets, usable, verdict
 
 FOUR = HERE / "side_by_side.toml"
 MOST_TIMES_SUM = 0.65
@@ -27,11 +29,14 @@ def main(rounds: int = 3) -> int:
     names = usable(FOUR)  # which fills the caches, too
     chosen = [table for name, table in targets(FOUR).items() if name in names]
     together: list[float] = []
+    at_once: list[float] = []
     loops: dict[str, list[float]] = {table["name"]: [] for table in chosen}
     processor_s: dict[str, list[float]] = {table["name"]: [] for table in chosen}
     for _ in range(rounds):
         together.append(harness("*", FOUR))
         progress(f"together {together[-1]:.2f} s")
+        at_once.append(bare_at_once(chosen, hold=True))
+        progress(f"bare loops at once {at_once[-1]:.2f} s")
         for table in chosen:
             loop = bare(table, hold=True)
             loops[table["name"]].append(loop.loop_s)
@@ -50,6 +55,7 @@ def main(rounds: int = 3) -> int:
         f"{max(medians.values()):.1f} s",
         f"{median(together) / max(medians.values()):.2f} x",
     )
+    row("bare loops, all at once", f"{median(at_once):.1f} s", f"{median(together) / median(at_once):.2f} x")
     row("processors, if never idle", f"{least_s:.1f} s", f"{median(together) / least_s:.2f} x")
     return 0 if verdict("times the sum of the bare loops", median(together) / total, MOST_TIMES_SUM) else 1
 
