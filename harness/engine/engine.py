@@ -39,8 +39,8 @@ GATHER_S = 0.15
 """Seconds in which messages gather before the engine reacts, unless one of them cannot wait.
 
 To wake for each message took as much time as what it said, for the processors' caches hold what others need:
-beside four busy processes on two cores the harness took 1.6 ms of a processor for a cell with 0.04 s, 1.4 ms
-with this, and with no wait at all 0.3 ms more."""
+beside four busy processes on two cores the harness took 1.6 ms of a processor for a cell with 0.04 s, and
+1.4 ms with this."""
 
 LINGER_S = 0.2
 """Seconds in which events gather before they are handed out."""
