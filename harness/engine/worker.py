@@ -162,15 +162,20 @@ class Worker:
         kind = message[0] if isinstance(message, tuple) and message else None
         if kind == "done":
             self._heard_done += 1
-            return len(self.hands) - (self._heard_done - self.sessions) <= REFILL_AT
+            return self._to_be_heard <= REFILL_AT
         return kind not in ("phase", "result")  # whatever it is: it may have no hash
+
+    @property
+    def _to_be_heard(self) -> int:
+        """Tasks that its process has not said to be through with."""
+        return len(self.hands) - (self._heard_done - self.sessions)
 
     def patience_s(self) -> float:
         """For how long its messages may lie unread, in seconds; for the thread that listens to it.
 
         To wake for each costs more than to read it. At its usual pace nothing that presses is said meanwhile.
         """
-        ahead = len(self.hands) - (self._heard_done - self.sessions) - REFILL_AT
+        ahead = self._to_be_heard - REFILL_AT
         if ahead <= 0 or not self._heard_done:
             return 0.0
         pace_s = (time.monotonic() - self.ready_at) / self._heard_done
