@@ -62,6 +62,7 @@ class Dispatcher:
                     worker.stop()
                 while worker.has_room and lane.queue and not self._must_wait(lane, worker):
                     settled |= not self._hand_over(lane, worker, lane.queue.popleft())
+                worker.send_off()
             if lane.wants_worker:
                 self._staff(lane)
             settled |= self._settle(lane)

@@ -130,8 +130,9 @@ class AgentProcess:
             deliver(ENDED)
         else:
             with contextlib.suppress(OSError):  # it is gone, and ENDED is on its way
-                while (message := self._outgoing.get()) is not ENDED:
-                    self._channel.send(pack(message))
+                while (messages := self._outgoing.get()) is not ENDED:
+                    for message in messages:
+                        self._channel.send(pack(message))
         if self._gateway is None:  # else execnet's receiver closes both at their end
             for pipe in (self._popen.stdin, self._popen.stdout):
                 with contextlib.suppress(OSError):
@@ -168,12 +169,13 @@ class AgentProcess:
         self._channel = self._gateway.remote_exec(agent_source())
         self._channel.setcallback(hear, endmarker=ENDED)
 
-    def send(self, message: Any) -> None:
-        """Queue a message, the agent's configuration first.
+    def send(self, *messages: Any) -> None:
+        """Queue messages, the agent's configuration first.
 
-        Never blocks, whatever the process is busy with; a message to a dead process is lost.
+        Never blocks, whatever the process is busy with; a message to a dead process is lost. Several at once
+        cost less: each call wakes the thread that carries them, which can take longer than to carry them.
         """
-        self._outgoing.put(message)
+        self._outgoing.put(messages)
 
     def kill(self) -> None:
         """Kill the process and whatever it started, at once. Harmless on a dead one."""

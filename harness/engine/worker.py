@@ -117,6 +117,8 @@ class Worker:
         self.stopping = False
         self.broken = False
         self.hands: deque[Task] = deque()
+        self._unsent: list[Any] = []
+        """What stands for tasks in its hands of which its process has not been told yet."""
         self._is_full = False
         self.result: Ending | None = None
         self.hung: Hung | None = None
@@ -234,13 +236,20 @@ class Worker:
                 self.leaves_at = time.monotonic() + IDLE_S
 
     def hand(self, task: Task, job: dict[str, object]) -> None:
-        """Give it a task."""
+        """Give it a task; its process is told at once where it waits for one, else by ``send_off``."""
         self.hands.append(task)
+        self._unsent.append(("job", id(task), job))
         self._is_full = len(self.hands) >= IN_HAND
         self.leaves_at = None
         if len(self.hands) == 1:
             self.enter(Phase.CREATE)
-        self.process.send(("job", id(task), job))
+            self.send_off()
+
+    def send_off(self) -> None:
+        """Tell its process of all the tasks that it has been given."""
+        if self._unsent:
+            self.process.send(*self._unsent)
+            self._unsent = []
 
     def send_piece(self, job: int, name: str, offset: int, content: bytes | None) -> None:
         """Give it a piece of a model's file; None for one that is not to be had."""
