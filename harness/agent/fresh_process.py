@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.agent.errors import UnsupportedError
-from harness.agent.message import HEAD_BYTES, pack, unpack
+from harness.agent.message import LENGTH_BYTES, pack, unpack
 from harness.agent.system import PARENT, scratch_folder
 from harness.agent.target import Target
 from harness.agent.tensor_files import TensorFiles
@@ -136,7 +136,7 @@ class Pipe:
     def send(self, message: Any) -> None:
         """Send a message."""
         content = pack(message)
-        self.writer.write(len(content).to_bytes(HEAD_BYTES, "little") + content)
+        self.writer.write(len(content).to_bytes(LENGTH_BYTES, "little") + content)
         self.writer.flush()
 
     def receive(self) -> Any:
@@ -146,13 +146,14 @@ class Pipe:
             EOFError: There is none any more.
             FreshProcessError: It cannot be read.
         """
-        head = self.reader.read(HEAD_BYTES)
+        head = self.reader.read(LENGTH_BYTES)
         if not head:
             raise EOFError
         try:
-            return unpack(self.reader.read(int.from_bytes(head, "little")))
+            (message,) = unpack(self.reader.read(int.from_bytes(head, "little")))
         except (ValueError, OverflowError) as error:
             raise FreshProcessError("a fresh process sent what cannot be read") from error
+        return message
 
 
 class WatchedPipe(Pipe):

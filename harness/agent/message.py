@@ -3,17 +3,20 @@
 A channel of execnet carries values by itself, but it is Python code that writes and reads them, item by item,
 on both sides: with small models that was a fifth of an agent's time. JSON is written and read by C code.
 
-A message is the length of its JSON (8 bytes, little-endian), the JSON in UTF-8, and all that is bytes in it,
-one after the other; the JSON says where. A tuple arrives as a list, but for the message itself.
+A message is the length of its JSON, that of all that is bytes in it (8 bytes each, little-endian), the JSON
+in UTF-8, and those bytes, one after the other; the JSON says where. A tuple arrives as a list, but for the
+message itself. Several messages can travel as one piece, one behind the other, for each piece has its price.
 """
 
 from __future__ import annotations
 
+import collections
 import json
 import mmap
 from typing import Any
 
-HEAD_BYTES = 8
+LENGTH_BYTES = 8
+HEAD_BYTES = 2 * LENGTH_BYTES
 BYTES = "\0bytes"  # the key that stands for bytes: where they begin behind the JSON, and how many they are
 BYTES_IN_JSON = json.dumps(BYTES)
 
@@ -38,28 +41,42 @@ def pack(message: Any) -> bytes:
         return {BYTES: [start, nbytes]}
 
     text = json.dumps(message, default=refer, ensure_ascii=False, separators=(",", ":")).encode()
-    return b"".join((len(text).to_bytes(HEAD_BYTES, "little"), text, *parts))
+    head = len(text).to_bytes(LENGTH_BYTES, "little") + end.to_bytes(LENGTH_BYTES, "little")
+    return b"".join((head, text, *parts))
 
 
-def unpack(content: Any) -> Any:
-    """The inverse of ``pack``. Whoever has sent it, and whatever.
+def unpack(content: Any) -> list[Any]:
+    """The messages in a piece, which ``pack`` has made. Whoever has sent it, and whatever.
 
     Raises:
-        ValueError: It is no message, or one with a text that cannot be encoded.
+        ValueError: There is none in it, or something else, or a text that cannot be encoded.
     """
+    if not isinstance(content, bytes) or not content:
+        raise ValueError("no message: %s" % type(content).__name__)
+    messages = []
+    end = 0
+    while end < len(content):
+        start = end + HEAD_BYTES
+        behind = start + int.from_bytes(content[end : end + LENGTH_BYTES], "little")
+        end = behind + int.from_bytes(content[end + LENGTH_BYTES : start], "little")
+        if end > len(content):
+            raise ValueError("no message: it is cut off")
+        messages.append(_read(content, start, behind))
+    return messages
+
+
+def _read(content: bytes, start: int, behind: int) -> Any:
+    """The message whose JSON lies from ``start`` to ``behind``."""
 
     def resolve(found: dict[str, Any]) -> Any:
         # Names in a model are anything: this key then stands before something else, or beside others.
         if len(found) != 1 or type(found.get(BYTES)) is not list:
             return found
-        start, nbytes = found[BYTES]
-        return content[behind + start : behind + start + nbytes]
+        at, nbytes = found[BYTES]
+        return content[behind + at : behind + at + nbytes]
 
-    if not isinstance(content, bytes):
-        raise ValueError("no message: %s" % type(content).__name__)  # noqa: TRY004 - bad data
     try:
-        behind = HEAD_BYTES + int.from_bytes(content[:HEAD_BYTES], "little")
-        text = content[HEAD_BYTES:behind].decode()
+        text = content[start:behind].decode()
         # Most messages have no bytes in them, and without the hook no Python code runs for each dict.
         message = json.loads(text, object_hook=resolve) if BYTES_IN_JSON in text else json.loads(text)
         if "\\ud" in text.lower():
@@ -80,6 +97,7 @@ class Line:
     def __init__(self, channel: Any) -> None:
         self.channel = channel
         self.TimeoutError = channel.TimeoutError
+        self.ahead: collections.deque[Any] = collections.deque()  # arrived, and not received yet
 
     def send(self, message: Any) -> None:
         """Send a message."""
@@ -96,4 +114,6 @@ class Line:
             TimeoutError: None has come; the class is the channel's.
             ValueError: It cannot be read.
         """
-        return unpack(self.channel.receive(timeout))
+        if not self.ahead:
+            self.ahead.extend(unpack(self.channel.receive(timeout)))
+        return self.ahead.popleft()

@@ -18,7 +18,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,9 @@ READ_BYTES = 1 << 16
 
 PIPE_BYTES = 1 << 20
 """What an agent's pipe is to hold: most messages are far smaller, for large tensors travel as files."""
+
+PIECE_BYTES = 1 << 16
+"""What several messages may come to that are sent as one piece: the first must not wait long for the last."""
 
 _CHANNEL = 1  # the number that execnet gives to a gateway's first channel; there is no second one
 _CODES = {
@@ -131,8 +134,8 @@ class AgentProcess:
         else:
             with contextlib.suppress(OSError):  # it is gone, and ENDED is on its way
                 while (messages := self._outgoing.get()) is not ENDED:
-                    for message in messages:
-                        self._channel.send(pack(message))
+                    for piece in _pieces(map(pack, messages)):
+                        self._channel.send(piece)
         if self._gateway is None:  # else execnet's receiver closes both at their end
             for pipe in (self._popen.stdin, self._popen.stdout):
                 with contextlib.suppress(OSError):
@@ -151,7 +154,8 @@ class AgentProcess:
             except ValueError:
                 self._refuse(UNREADABLE)
             else:
-                deliver(said)
+                for one in said:
+                    deliver(one)
 
     def _arguments(self) -> Sequence[str]:
         """What follows the command."""
@@ -342,6 +346,20 @@ def _watch_for_end(source: int) -> "select.poll | None":
     ended = select.poll()
     ended.register(source, 0)  # which leaves its end, and errors
     return ended
+
+
+def _pieces(packed: Iterable[bytes]) -> Iterator[bytes]:
+    """Messages, several of them together where they are small."""
+    waiting: list[bytes] = []
+    size = 0
+    for message in packed:
+        if waiting and size + len(message) > PIECE_BYTES:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+        waiting.append(message)
+        size += len(message)
+    if waiting:
+        yield b"".join(waiting)
 
 
 _running: set[AgentProcess] = set()

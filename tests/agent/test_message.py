@@ -19,22 +19,35 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_what_a_message_is_made_of_arrives(value: Any) -> None:
-    assert unpack(pack({"value": value})) == {"value": value}
+    assert unpack(pack({"value": value})) == [{"value": value}]
+
+
+@given(st.lists(VALUES, min_size=1))
+def test_several_messages_arrive_as_one_piece(values: list[Any]) -> None:
+    assert unpack(b"".join(pack({"value": value}) for value in values)) == [{"value": one} for one in values]
+
+
+@given(st.lists(VALUES, min_size=1), st.data())
+def test_a_piece_that_is_cut_off_is_none(values: list[Any], data: st.DataObject) -> None:
+    whole = [pack({"value": value}) for value in values]
+    cut = data.draw(st.integers(1, len(whole[-1]) - 1))
+    with pytest.raises(ValueError, match="no message"):
+        unpack(b"".join(whole)[:-cut])
 
 
 def test_a_message_is_a_tuple_and_what_is_in_it_lists() -> None:
     mapping = mmap.mmap(-1, 4)
     mapping[:] = b"abcd"
-    assert unpack(pack(("job", 1, (memoryview(b"xy"), mapping)))) == ("job", 1, [b"xy", b"abcd"])
+    assert unpack(pack(("job", 1, (memoryview(b"xy"), mapping)))) == [("job", 1, [b"xy", b"abcd"])]
 
 
 def test_numbers_that_json_lacks_arrive() -> None:
-    assert repr(unpack(pack([float("nan"), float("inf"), -0.0]))) == "(nan, inf, -0.0)"
+    assert repr(unpack(pack([float("nan"), float("inf"), -0.0]))) == "[(nan, inf, -0.0)]"
 
 
 @pytest.mark.parametrize("named", [{BYTES: 1}, {BYTES: [0, 0], "Relu": 1}])
 def test_a_name_may_be_the_one_that_stands_for_bytes(named: dict[str, Any]) -> None:
-    assert unpack(pack({"ep_ops": named, "data": b"1"})) == {"ep_ops": named, "data": b"1"}
+    assert unpack(pack({"ep_ops": named, "data": b"1"})) == [{"ep_ops": named, "data": b"1"}]
 
 
 @pytest.mark.parametrize("odd", [np.float32(1), object(), {1, 2}])
@@ -44,7 +57,7 @@ def test_what_no_message_is_made_of_is_refused(odd: Any) -> None:
 
 
 def framed(text: bytes) -> bytes:
-    return len(text).to_bytes(8, "little") + text
+    return len(text).to_bytes(8, "little") + bytes(8) + text
 
 
 @pytest.mark.parametrize(
@@ -61,6 +74,8 @@ def framed(text: bytes) -> bytes:
         framed(b'{"\\u0000bytes": [1]}'),
         framed(b"[" * 200_000),
         framed(b"9" * 10_000),
+        framed(b"[1]") + b"\0",
+        framed(b"[1]") + framed(b"[1"),
         "a text",
         7,
         ["phase", 0, "run"],
@@ -74,7 +89,7 @@ def test_what_cannot_be_read_is_no_message(content: Any) -> None:
 
 def test_two_halves_of_a_character_are_one() -> None:
     content = framed(b'["\\ud83d\\ude00", "\\\\ud800"]')
-    assert unpack(content) == ("\U0001f600", "\\ud800")
+    assert unpack(content) == [("\U0001f600", "\\ud800")]
 
 
 @given(st.binary(max_size=64))
