@@ -8,10 +8,14 @@ from pathlib import Path
 import msgspec
 
 from harness.core.record import Record
+from harness.core.verdict import Verdict
 from harness.corpus.cache import cache_root
 
 KEPT = 64
 """Matrices that are remembered."""
+
+RESTART_MS = 1000.0
+"""What a cell costs beyond its own time that ends its process: another one has to start, 0.3 s to 2 s."""
 
 
 class Durations:
@@ -45,10 +49,11 @@ class Durations:
         or else the lane would be the longest the next time, and another one would give way to it.
         """
         for record in records:
-            if record.timings_ms:
+            deadly = record.verdict in (Verdict.CRASH, Verdict.HANG)
+            if record.timings_ms or deadly:
                 gave_way = record.process is not None and record.process.niceness
                 took = self._waited if gave_way else self._fresh
-                took[record.cell] = sum(record.timings_ms.values())
+                took[record.cell] = sum(record.timings_ms.values()) + RESTART_MS * deadly
 
     def save(self) -> None:
         """Remember what was noted."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from harness.core.cell import Cell
 from harness.engine.crew import Crew
 from harness.engine.device import device_of
+from harness.engine.durations import RESTART_MS
 from harness.engine.effects import Effects
 from harness.engine.job import Configuration, configuration, cpu_configuration
 from harness.engine.lane import Lane
@@ -131,9 +132,15 @@ class Lanes:
         self._crew.add(lane)
 
     def _slow_ones_first(self, lane: Lane) -> None:
-        """Several workers end at about the same time if the longest cells do not come last."""
-        if lane.width > 1:
-            took = self._durations_ms
-            lane.queue = deque(
-                sorted(lane.queue, key=lambda task: -took.get(task.cell.id, 0.0) if task.cell else 0.0)
-            )
+        """Several workers end at about the same time if the longest cells do not come last.
+
+        A single one keeps to the plan, as others do that read the same models. But what ends its process, or
+        takes as long, comes first, while other lanes have a use for the processors that wait meanwhile.
+        """
+        least_ms = 0.0 if lane.width > 1 else RESTART_MS
+
+        def before(task: Task) -> float:
+            took_ms = self._durations_ms.get(task.cell.id, 0.0) if task.cell else 0.0
+            return -took_ms if took_ms >= least_ms else 0.0
+
+        lane.queue = deque(sorted(lane.queue, key=before))

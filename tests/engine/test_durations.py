@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from harness.core.record import SCHEMA, ProcessState, Record
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine import durations
-from harness.engine.durations import KEPT, Durations
+from harness.engine.durations import KEPT, RESTART_MS, Durations
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +50,13 @@ def files(cache: Path) -> list[Path]:
 def test_a_cell_takes_the_sum_of_its_phases() -> None:
     remember(Path("m.toml"), record("a", create=1.5, first_run=2.0, teardown=0.5), record("b", create=0.25))
     assert Durations(Path("m.toml")).known_ms() == {"a": 4.0, "b": 0.25}
+
+
+@pytest.mark.parametrize("verdict", [Verdict.CRASH, Verdict.HANG])
+def test_the_next_process_counts_for_what_ended_the_last_one(verdict: Verdict) -> None:
+    ended = [msgspec.structs.replace(one, verdict=verdict) for one in (record("a"), record("b", create=2.0))]
+    remember(Path("m.toml"), *ended, record("c", create=2.0))
+    assert Durations(Path("m.toml")).known_ms() == {"a": RESTART_MS, "b": RESTART_MS + 2, "c": 2.0}
 
 
 def test_a_later_run_adds_and_replaces(tmp_path: Path) -> None:

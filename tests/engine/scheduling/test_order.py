@@ -78,6 +78,14 @@ def test_the_longest_cells_of_several_workers_go_first(bench: "Bench") -> None:
     assert order == ["4_m", "5_m", "1_m", "0_m", "2_m", "3_m"]
 
 
+def test_what_ends_the_process_of_a_single_worker_goes_first(bench: "Bench") -> None:
+    bench.models("0_m", "1_m", "2_m", "3_segv_in_run", "4_m")
+    took_ms = {"t 1_m": 900.0, "t 3_segv_in_run": 1001.0, "t 4_m": 950.0}
+    bench.run(bench.target("t"), took_ms=took_ms)
+    order = [model for target, model in bench.handed if target == "t"]
+    assert list(dict.fromkeys(order)) == ["3_segv_in_run", "0_m", "1_m", "2_m", "4_m"]
+
+
 def test_without_durations_the_plan_is_the_order(bench: "Bench") -> None:
     bench.models(*(f"{number}_m" for number in range(3)))
     bench.run(bench.target("b"), bench.target("a"), processes=1)
