@@ -75,3 +75,26 @@ def test_processes_start_while_items_are_collected_to_be_run(
     ran = run(project, "m.toml", "-s", *arguments)
     assert f"processes before the first item: {started}" in ran.out, ran
     assert ran.code == 0
+
+
+FIXTURES = """
+import pytest
+
+@pytest.fixture(autouse=True, scope="module", params=[1, 2])
+def every_test_twice(request):
+    yield request.param
+
+def test_of_its_own():
+    pass
+"""
+
+
+def test_fixtures_are_for_tests_and_not_for_cells(
+    project: Path, run: Run, outcomes: dict[str, str], mode: tuple[str, ...]
+) -> None:
+    (project / "conftest.py").write_text(FIXTURES, encoding="utf-8")
+    (project / "test_own.py").write_text("from conftest import test_of_its_own\n", encoding="utf-8")
+    assert run(project, *mode, "m.toml", "-v").outcomes == outcomes
+    beside = run(project, *mode, "m.toml", "test_own.py", "-v")
+    tests = {f"test_of_its_own[{number}]": "PASSED" for number in (1, 2)}
+    assert beside.outcomes == outcomes | tests
