@@ -135,7 +135,7 @@ class Listener:
     def _done(self, worker: Worker, after: dict[str, Any], at: float) -> None:
         task, outcome = worker.hands.popleft(), worker.result
         worker.result = None
-        process = worker.count(after)
+        process = worker.count(after, at)
         worker.rest(at)
         if isinstance(outcome, Ran):
             timings = {**outcome.timings_ms, "teardown": after["teardown_ms"]}

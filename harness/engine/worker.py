@@ -25,14 +25,21 @@ if TYPE_CHECKING:
     from harness.engine.device import Slot
     from harness.engine.lane import Lane
 
-REFILL_AT = 8
-"""Tasks in hand at which a worker gets more: the harness has time while they wait."""
+IN_HAND_S = 0.5
+"""Seconds of work that a worker holds: the harness has other things to do while it gets through half of them,
+and the more it gets at a time, the fewer threads are woken on either side.
 
-IN_HAND = 16
-"""Tasks that a worker holds at most. It gets several at a time, for each time wakes a thread on either side.
+What is in hand is run before a process that leaks is replaced, and nobody else can take it from a worker that
+is slower than the others, so more has its price, too."""
 
-ONNX's operator tests on the CPU provider and two cores: 3.4 s with 4, 3.1 s with 8, 2.9 s with 16. What is in
-hand is run before a process that leaks is replaced, so that more has its price, too."""
+FEWEST_IN_HAND = 8
+FIRST_IN_HAND = 16
+"""Tasks that it holds while nobody knows how long they take."""
+MOST_IN_HAND = 64
+"""ONNX's operator tests on the CPU provider through pytest, two cores: 5.3 s with 16, 4.5 s with 48 or 64."""
+
+PACE_WEIGHT = 0.25
+"""What the latest task counts in how long one takes."""
 
 PATIENCE_S = 0.03
 """Seconds that messages of a process lie unread at most."""
@@ -120,6 +127,12 @@ class Worker:
         self._unsent: list[Any] = []
         """What stands for tasks in its hands of which its process has not been told yet."""
         self._is_full = False
+        self._capacity = FIRST_IN_HAND
+        """Tasks that it holds at most; it gets more at half of them."""
+        self._began_at = 0.0
+        """When its process began the task that it is at, or came to rest."""
+        self._pace_s = 0.0
+        """Seconds that a task takes, of late; 0 where none has ended."""
         self.result: Ending | None = None
         self.hung: Hung | None = None
         self.sessions = 0
@@ -164,8 +177,13 @@ class Worker:
         kind = message[0] if isinstance(message, tuple) and message else None
         if kind == "done":
             self._heard_done += 1
-            return self._to_be_heard <= REFILL_AT
+            return self._to_be_heard <= self._refill_at
         return kind not in ("phase", "result")  # whatever it is: it may have no hash
+
+    @property
+    def _refill_at(self) -> int:
+        """Tasks in hand at which it gets more."""
+        return self._capacity // 2
 
     @property
     def _to_be_heard(self) -> int:
@@ -177,11 +195,8 @@ class Worker:
 
         To wake for each costs more than to read it. At its usual pace nothing that presses is said meanwhile.
         """
-        ahead = self._to_be_heard - REFILL_AT
-        if ahead <= 0 or not self._heard_done:
-            return 0.0
-        pace_s = (time.monotonic() - self.ready_at) / self._heard_done
-        return min(PATIENCE_S, ahead * pace_s / 4)
+        ahead = max(0, self._to_be_heard - self._refill_at)
+        return min(PATIENCE_S, ahead * self._pace_s / 4)
 
     def enter(self, phase: Phase, since: float | None = None) -> None:
         """A phase begins, and its time limit with it.
@@ -226,7 +241,8 @@ class Worker:
 
     def rest(self, since: float) -> None:
         """Nothing is at work: the next task begins its first phase, or no limit holds."""
-        if len(self.hands) <= REFILL_AT:
+        self._began_at = since
+        if len(self.hands) <= self._refill_at:
             self._is_full = False
         if self.hands:
             self.enter(Phase.CREATE, since)
@@ -239,10 +255,11 @@ class Worker:
         """Give it a task; its process is told at once where it waits for one, else by ``send_off``."""
         self.hands.append(task)
         self._unsent.append(("job", id(task), job))
-        self._is_full = len(self.hands) >= IN_HAND
+        self._is_full = len(self.hands) >= self._capacity
         self.leaves_at = None
         if len(self.hands) == 1:
-            self.enter(Phase.CREATE)
+            self._began_at = time.monotonic()
+            self.enter(Phase.CREATE, self._began_at)
             self.send_off()
 
     def send_off(self) -> None:
@@ -257,9 +274,18 @@ class Worker:
             self.enter(Phase.CREATE)
         self.process.send(("model", job, name, offset, content))
 
-    def count(self, after: dict[str, Any]) -> ProcessState:
-        """A session is gone: its number, and the memory that is left; enough of either retires the worker."""
+    def count(self, after: dict[str, Any], at: float) -> ProcessState:
+        """A session is gone: its number, and the memory that is left; enough of either retires the worker.
+
+        Args:
+            after: What its process says of the time after it.
+            at: When it said so, on the monotonic clock.
+        """
         self.sessions += 1
+        took_s = at - self._began_at
+        self._pace_s += (took_s - self._pace_s) * (PACE_WEIGHT if self._pace_s else 1.0)
+        tasks = IN_HAND_S / self._pace_s if self._pace_s > 0.0 else MOST_IN_HAND
+        self._capacity = round(min(max(tasks, FEWEST_IN_HAND), MOST_IN_HAND))
         rss_mib = after.get("rss_mib")
         rss_mib = float(rss_mib) if isinstance(rss_mib, float | int) else None
         if self.sessions == WARM_UP_SESSIONS:

@@ -343,7 +343,7 @@ def test_two_runs_are_compared_where_they_lie() -> None:
 class Silent:
     """As much of a process as a worker needs that is only given tasks."""
 
-    def send(self, message: object) -> None:
+    def send(self, *messages: object) -> None:
         """Lost."""
 
 

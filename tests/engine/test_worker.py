@@ -1,6 +1,5 @@
 """What a worker's process says, and whether that can wait."""
 
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,8 +7,15 @@ import pytest
 
 from harness.core.verdict import Phase
 from harness.engine.process import ENDED
-from harness.engine.worker import IN_HAND, PATIENCE_S, REFILL_AT, Task, Worker
-from harness.plan.file_format import Timeouts
+from harness.engine.worker import (
+    FEWEST_IN_HAND,
+    FIRST_IN_HAND,
+    MOST_IN_HAND,
+    PATIENCE_S,
+    Task,
+    Worker,
+)
+from harness.plan.file_format import RenewAfter, Timeouts
 
 DONE = ("done", 1, {"teardown_ms": 0.5, "rss_mib": None})
 
@@ -20,10 +26,45 @@ def worker(hands: int) -> Worker:
     return made
 
 
+def at_pace(hands: int, pace_s: float) -> Worker:
+    """One that has been through with some tasks, each of which took so long."""
+    made = worker(hands)
+    for number in range(20):
+        made.rest(number * pace_s)
+        assert not made.presses(DONE) or hands <= MOST_IN_HAND // 2
+        made.count(DONE[2], (number + 1) * pace_s)
+    return made
+
+
+def room(busy: Worker) -> int:
+    """How many tasks it takes."""
+    busy.ready, busy.lane = True, SimpleNamespace(renew_after=RenewAfter())  # type: ignore[assignment]
+    busy.process.send = lambda *_: None  # type: ignore[method-assign]
+    while busy.has_room:
+        busy.hand(Task(suite="s", model="m"), {})
+    return len(busy.hands)
+
+
+@pytest.mark.parametrize(
+    ("pace_s", "tasks"),
+    [(1e-9, MOST_IN_HAND), (0.001, MOST_IN_HAND), (0.02, 25), (0.5, FEWEST_IN_HAND), (60.0, FEWEST_IN_HAND)],
+)
+def test_a_worker_holds_what_keeps_it_busy_for_some_time(pace_s: float, tasks: int) -> None:
+    assert room(at_pace(0, pace_s)) == tasks
+
+
+def test_a_worker_whose_pace_changes_holds_more_or_less() -> None:
+    busy = at_pace(0, 0.001)
+    for number in range(20):
+        busy.rest(100.0 + number)
+        busy.count(DONE[2], 101.0 + number)
+    assert room(busy) == FEWEST_IN_HAND
+
+
 def test_what_is_done_presses_once_more_can_be_given() -> None:
-    busy = worker(IN_HAND)
-    pressing = [busy.presses(DONE) for _ in range(IN_HAND)]
-    assert pressing == [left <= REFILL_AT for left in reversed(range(IN_HAND))]
+    busy = worker(FIRST_IN_HAND)
+    pressing = [busy.presses(DONE) for _ in range(FIRST_IN_HAND)]
+    assert pressing == [left <= FIRST_IN_HAND // 2 for left in reversed(range(FIRST_IN_HAND))]
 
 
 def test_a_limit_holds_from_when_the_process_said_so() -> None:
@@ -35,10 +76,11 @@ def test_a_limit_holds_from_when_the_process_said_so() -> None:
 
 
 def test_what_the_engine_has_taken_note_of_counts_once() -> None:
-    busy = worker(REFILL_AT + 3)
-    assert not busy.presses(DONE)
+    busy = at_pace(MOST_IN_HAND, 0.001)
+    for _ in range(MOST_IN_HAND // 2 - 2):
+        assert not busy.presses(DONE)
     busy.hands.popleft()
-    busy.count(DONE[2])
+    busy.count(DONE[2], 0.021)
     assert not busy.presses(DONE)
     assert busy.presses(DONE)
 
@@ -52,23 +94,18 @@ def test_what_is_said_on_the_way_never_presses(message: Any) -> None:
     "message", [ENDED, ("imported",), ("ready", {}), ("need", 1, "m", 0), (), ([],), ({}, 1), None, 7, "done"]
 )
 def test_all_else_presses_whatever_it_is(message: Any) -> None:
-    assert worker(IN_HAND).presses(message)
+    assert worker(MOST_IN_HAND).presses(message)
 
 
 def test_messages_may_wait_while_a_worker_is_not_near_its_end_and_slow() -> None:
-    busy = worker(IN_HAND)
-    busy.is_ready(time.monotonic() - 8.0)
-    assert busy.patience_s() == 0.0  # nobody knows its pace
-    busy.presses(DONE)
+    assert worker(FIRST_IN_HAND).patience_s() == 0.0  # nobody knows its pace
+    busy = at_pace(FEWEST_IN_HAND, 8.0)
     assert busy.patience_s() == PATIENCE_S
-    for _ in range(IN_HAND - REFILL_AT - 1):
+    for _ in range(FEWEST_IN_HAND // 2):
         assert busy.patience_s() > 0.0
         busy.presses(DONE)
     assert busy.patience_s() == 0.0
 
 
 def test_of_a_fast_worker_messages_wait_for_some_tasks_at_most() -> None:
-    busy = worker(IN_HAND)
-    busy.is_ready(time.monotonic() - 0.002)
-    busy.presses(DONE)
-    assert 0.0 < busy.patience_s() < PATIENCE_S
+    assert 0.0 < at_pace(MOST_IN_HAND, 0.001).patience_s() < PATIENCE_S

@@ -27,7 +27,8 @@ CUDA = "CUDAExecutionProvider"
 @pytest.fixture(autouse=True)
 def _four_in_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a queue of a few models is still one."""
-    monkeypatch.setattr("harness.engine.worker.IN_HAND", 4)
+    for name in ("FEWEST_IN_HAND", "FIRST_IN_HAND", "MOST_IN_HAND"):
+        monkeypatch.setattr(f"harness.engine.worker.{name}", 4)
 
 
 class Bench:

@@ -119,13 +119,14 @@ def test_all_that_waits_comes_together(bench: "Bench", monkeypatch: pytest.Monke
 def test_what_an_interrupt_finds_half_gathered_is_handed_out_the_next_time(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench.models(*(f"{number}_m" for number in range(3)), "3_gate_in_run")
+    bench.models(*(f"{number}_m" for number in range(3)), "3_gate_in_run", "4_m")
 
     def interrupt(_seconds: float) -> None:
         raise KeyboardInterrupt
 
     with bench.engine(bench.target("t")) as engine:
         bench.wait_at_gate("t")
+        bench.wait_until(lambda: engine._docket.open == 2)
         with monkeypatch.context() as patch:
             patch.setattr("harness.engine.engine.time.sleep", interrupt)
             with pytest.raises(KeyboardInterrupt):
