@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.agent.message import BYTES, pack, unpack
+from harness.agent.message import BYTES, Line, pack, unpack
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
@@ -33,6 +33,27 @@ def test_a_piece_that_is_cut_off_is_none(values: list[Any], data: st.DataObject)
     cut = data.draw(st.integers(1, len(whole[-1]) - 1))
     with pytest.raises(ValueError, match="no message"):
         unpack(b"".join(whole)[:-cut])
+
+
+class Channel:
+    """Pieces that have come."""
+
+    TimeoutError = TimeoutError
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.pieces = list(pieces)
+
+    def receive(self, timeout: float | None) -> bytes:
+        if not self.pieces:
+            raise self.TimeoutError(timeout)
+        return self.pieces.pop(0)
+
+
+def test_messages_of_a_piece_are_received_one_by_one() -> None:
+    line = Line(Channel(pack(["job", 1]) + pack(["job", 2]), pack(["stop"])))
+    assert [line.receive(), line.receive(0), line.receive(0)] == [("job", 1), ("job", 2), ("stop",)]
+    with pytest.raises(line.TimeoutError):
+        line.receive(0)
 
 
 def test_a_message_is_a_tuple_and_what_is_in_it_lists() -> None:
