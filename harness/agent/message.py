@@ -13,10 +13,14 @@ from __future__ import annotations
 import collections
 import json
 import mmap
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 LENGTH_BYTES = 8
 HEAD_BYTES = 2 * LENGTH_BYTES
+PIECE_BYTES = (
+    1 << 16
+)  # what several messages in one piece may come to: the first must not wait long for the last
 BYTES = "\0bytes"  # the key that stands for bytes: where they begin behind the JSON, and how many they are
 BYTES_IN_JSON = json.dumps(BYTES)
 
@@ -43,6 +47,20 @@ def pack(message: Any) -> bytes:
     text = json.dumps(message, default=refer, ensure_ascii=False, separators=(",", ":")).encode()
     head = len(text).to_bytes(LENGTH_BYTES, "little") + end.to_bytes(LENGTH_BYTES, "little")
     return b"".join((head, text, *parts))
+
+
+def pieces(packed: Iterable[bytes]) -> Iterator[bytes]:
+    """Packed messages as they are sent: several together, where they are small."""
+    waiting: list[bytes] = []
+    size = 0
+    for message in packed:
+        if waiting and size + len(message) > PIECE_BYTES:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+        waiting.append(message)
+        size += len(message)
+    if waiting:
+        yield b"".join(waiting)
 
 
 def unpack(content: Any) -> list[Any]:

@@ -18,7 +18,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from execnet import gateway_bootstrap, gateway_io
 from execnet.gateway_base import Message, Popen2IO, get_execmodel
 
 from harness.agent.launcher import exit_cause
-from harness.agent.message import pack, unpack
+from harness.agent.message import pack, pieces, unpack
 from harness.agent.system import PARENT
 from harness.core.errors import one_line
 from harness.engine.luggage import agent_source
@@ -54,9 +54,6 @@ READ_BYTES = 1 << 16
 
 PIPE_BYTES = 1 << 20
 """What an agent's pipe is to hold: most messages are far smaller, for large tensors travel as files."""
-
-PIECE_BYTES = 1 << 16
-"""What several messages may come to that are sent as one piece: the first must not wait long for the last."""
 
 _CHANNEL = 1  # the number that execnet gives to a gateway's first channel; there is no second one
 _CODES = {
@@ -134,7 +131,7 @@ class AgentProcess:
         else:
             with contextlib.suppress(OSError):  # it is gone, and ENDED is on its way
                 while (messages := self._outgoing.get()) is not ENDED:
-                    for piece in _pieces(map(pack, messages)):
+                    for piece in pieces(map(pack, messages)):
                         self._channel.send(piece)
         if self._gateway is None:  # else execnet's receiver closes both at their end
             for pipe in (self._popen.stdin, self._popen.stdout):
@@ -346,20 +343,6 @@ def _watch_for_end(source: int) -> "select.poll | None":
     ended = select.poll()
     ended.register(source, 0)  # which leaves its end, and errors
     return ended
-
-
-def _pieces(packed: Iterable[bytes]) -> Iterator[bytes]:
-    """Messages, several of them together where they are small."""
-    waiting: list[bytes] = []
-    size = 0
-    for message in packed:
-        if waiting and size + len(message) > PIECE_BYTES:
-            yield b"".join(waiting)
-            waiting, size = [], 0
-        waiting.append(message)
-        size += len(message)
-    if waiting:
-        yield b"".join(waiting)
 
 
 _running: set[AgentProcess] = set()

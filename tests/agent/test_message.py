@@ -1,5 +1,6 @@
 """Messages as bytes: what arrives, and what is none."""
 
+import itertools
 import mmap
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.agent.message import BYTES, Line, pack, unpack
+from harness.agent.message import BYTES, PIECE_BYTES, Line, pack, pieces, unpack
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
@@ -33,6 +34,15 @@ def test_a_piece_that_is_cut_off_is_none(values: list[Any], data: st.DataObject)
     cut = data.draw(st.integers(1, len(whole[-1]) - 1))
     with pytest.raises(ValueError, match="no message"):
         unpack(b"".join(whole)[:-cut])
+
+
+@given(st.lists(st.sampled_from([1, 100, PIECE_BYTES // 2, PIECE_BYTES, 2 * PIECE_BYTES])))
+def test_small_messages_travel_together_and_in_their_order(sizes: list[int]) -> None:
+    messages = [bytes([number % 256]) * size for number, size in enumerate(sizes)]
+    sent = list(pieces(iter(messages)))
+    assert b"".join(sent) == b"".join(messages)
+    assert all(len(piece) <= PIECE_BYTES or piece in messages for piece in sent)
+    assert all(len(one) + len(other) > PIECE_BYTES for one, other in itertools.pairwise(sent))
 
 
 class Channel:

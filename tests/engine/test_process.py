@@ -1,7 +1,6 @@
 """How a process ended, in words, and when it must; and a lane that starts its first process alone."""
 
 import io
-import itertools
 import os
 import queue
 import signal
@@ -16,13 +15,11 @@ from typing import Any
 
 import pytest
 from execnet.gateway_base import Message
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.agent.launcher import exit_cause
 from harness.engine.job import Configuration
 from harness.engine.lane import Lane
-from harness.engine.process import ENDED, PIECE_BYTES, AgentProcess, _pieces, _Pipe
+from harness.engine.process import ENDED, AgentProcess, _Pipe
 from harness.engine.worker import Task
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
@@ -107,15 +104,6 @@ def test_a_process_outlives_the_thread_that_asked_for_it_and_its_folder_does_not
     assert process.printed() == "last words"
     serving.join(5.0)
     assert not serving.is_alive()
-
-
-@given(st.lists(st.sampled_from([1, 100, PIECE_BYTES // 2, PIECE_BYTES, 2 * PIECE_BYTES])))
-def test_small_messages_travel_together_and_in_their_order(sizes: list[int]) -> None:
-    messages = [bytes([number % 256]) * size for number, size in enumerate(sizes)]
-    pieces = list(_pieces(iter(messages)))
-    assert b"".join(pieces) == b"".join(messages)
-    assert all(len(piece) <= PIECE_BYTES or piece in messages for piece in pieces)
-    assert all(len(one) + len(other) > PIECE_BYTES for one, other in itertools.pairwise(pieces))
 
 
 def test_no_message_passes_for_the_end() -> None:
