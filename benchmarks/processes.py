@@ -97,7 +97,18 @@ def targets(matrix: Path = LOCAL) -> dict[str, dict[str, Any]]:
 
 def bare(target: Mapping[str, Any], *, hold: bool) -> Bare:
     """Run the bare loop of a target over ONNX's operator tests; see bare_loop.py."""
-    process = timed(_bare_command(target, hold=hold), env=target.get("env"))
+    folder = open_suite(MODELS).root
+    runtime = target.get("runtime", {})
+    command: list[str | Path] = [
+        *interpreter(Runtime(**runtime | {"packages": tuple(runtime.get("packages", ()))})),
+        HERE / "bare_loop.py",
+        folder,
+        json.dumps(target),
+        *(["--hold"] * hold),
+    ]
+    for glob in CRASHING.get(target["name"], ()):
+        command += ["--skip", glob]
+    process = timed(command, env=target.get("env"))
     # Providers print, too.
     line = next(line for line in process.printed.splitlines() if line.startswith('{"loop_s"'))
     return Bare(process.seconds, process.processor_s, *json.loads(line).values())
@@ -110,21 +121,6 @@ def bare_at_once(targets: Sequence[Mapping[str, Any]], *, hold: bool) -> float:
         for _ in pool.map(lambda target: bare(target, hold=hold), targets):
             pass
         return time.perf_counter() - started
-
-
-def _bare_command(target: Mapping[str, Any], *, hold: bool) -> list[str | Path]:
-    folder = open_suite(MODELS).root
-    runtime = target.get("runtime", {})
-    command: list[str | Path] = [
-        *interpreter(Runtime(**runtime | {"packages": tuple(runtime.get("packages", ()))})),
-        HERE / "bare_loop.py",
-        folder,
-        json.dumps(target),
-        *(["--hold"] * hold),
-    ]
-    for glob in CRASHING.get(target["name"], ()):
-        command += ["--skip", glob]
-    return command
 
 
 def harness(target_glob: str, matrix: Path = LOCAL) -> float:

@@ -8,8 +8,8 @@ Where one of the four cannot be used, the others are measured. What can be won i
 them, and by the processors: a provider that uses several by itself leaves nothing for the others. So the rows
 below the sum say what the longest takes on its own, and how long the processors would take for the processes
 of all the loops if they were never idle. No arrangement of the same work is faster than the greater of these.
-Nor are two processors at work twice one: they share caches and memory. What that leaves to win is what the
-bare loops themselves take when they are started at once; its ratio says what the harness costs beyond that.
+Nor are two processors at work twice one: they share caches and memory. What that costs shows in what the bare
+loops themselves take when they are started at once, where none gives way to another.
 
 Exit code 1: more than 0.65 x the sum of the loops.
 """

@@ -18,9 +18,8 @@ from typing import Any
 
 LENGTH_BYTES = 8
 HEAD_BYTES = 2 * LENGTH_BYTES
-PIECE_BYTES = (
-    1 << 16
-)  # what several messages in one piece may come to: the first must not wait long for the last
+# What several messages in one piece may come to: the first must not wait long for the last.
+PIECE_BYTES = 1 << 16
 BYTES = "\0bytes"  # the key that stands for bytes: where they begin behind the JSON, and how many they are
 BYTES_IN_JSON = json.dumps(BYTES)
 

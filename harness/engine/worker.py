@@ -36,7 +36,8 @@ FEWEST_IN_HAND = 8
 FIRST_IN_HAND = 16
 """Tasks that it holds while nobody knows how long they take."""
 MOST_IN_HAND = 64
-"""ONNX's operator tests on the CPU provider through pytest, two cores: 5.3 s with 16, 4.5 s with 48 or 64."""
+"""ONNX's operator tests on the CPU provider through pytest, two cores, fastest of six by turns:
+5.3 s with 16, 4.5 s with 48 or 64."""
 
 TOGETHER = 8
 """Tasks that its process is told of together, at most: a fast one would be through with all that it knows of
