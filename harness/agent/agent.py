@@ -15,7 +15,8 @@ dict, then jobs ``("job", id, job)`` until ``("stop",)``. To the harness:
 * ``("need", id, name, offset)`` for a piece of a file of a job's model, where that travels; the answer is
   ``("model", id, name, offset, bytes)``, with None for bytes that are not to be had;
 * ``("result", id, result)`` once outputs are known, then ``("done", id, after)`` once the session is gone:
-  ``teardown_ms``, ``rss_mib`` where the system tells, and ``sick`` where this process had better end.
+  ``teardown_ms``, ``rss_mib`` where the system tells, ``processor_s`` of this process until now, and ``sick``
+  where it had better end.
 
 The process serves one set of provider options: numeric state of some providers leaks from session to
 session (QNN keeps the first ``soc_model``, CANN the first ``precision_mode``).
@@ -120,7 +121,11 @@ def serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict
     channel.send(("result", job_id, result))
     started = time.perf_counter()
     turn.session = None
-    after: dict[str, Any] = {"teardown_ms": elapsed_ms(started), "rss_mib": resident_mib()}
+    after: dict[str, Any] = {
+        "teardown_ms": elapsed_ms(started),
+        "rss_mib": resident_mib(),
+        "processor_s": round(time.process_time(), 4),
+    }
     sick = target.sickness() if result["status"] == "error" else ""
     if sick:
         after["sick"] = sick

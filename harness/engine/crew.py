@@ -15,6 +15,7 @@ from harness.engine.device import Slot, Slots
 from harness.engine.job import Configuration, is_local
 from harness.engine.lane import Lane
 from harness.engine.remote import start_process
+from harness.engine.rotation import Rotation
 from harness.engine.tensor_files import TensorHome, Tensors
 from harness.engine.uv import InstallError
 from harness.engine.worker import Worker
@@ -36,7 +37,8 @@ MOST_NICE = 19
 """The most that there is."""
 
 SPARE_AFTER_S = 5.0
-"""A lane at work for so long gets a spare process: starting it costs some 0.3 s of a processor."""
+"""A lane at work for so long gets a spare process, unless it is known to need none: starting one costs some
+0.3 s of a processor."""
 
 
 class Crew:
@@ -65,6 +67,7 @@ class Crew:
         self.ask_again_at: float | None = None
         """When a device that another run uses is looked at again."""
         self._processes = processes
+        self.rotation = Rotation(processes)
         self._hear = hear
         self._warn = warn
         self._spares: dict[tuple[object, ...], Worker] = {}
@@ -116,7 +119,7 @@ class Crew:
         Shared evenly, the longest would still be at work when nothing is left to put beside it. Where nobody
         knows how long lanes take, they share evenly.
         """
-        computing = [one for one in self.lanes if not (one.is_reference or one.alone) and _is_here(one)]
+        computing = [one for one in self.lanes if one.shares_processors]
         sharing = computing[max(1, self._processes - 1) :]
         crowded = len(computing) > self._processes
         if not (crowded and lane.expected_ms and lane in sharing):
@@ -124,12 +127,13 @@ class Crew:
         return min(NICENESS + sharing.index(lane), MOST_NICE)
 
     def keep_spare(self, lane: Lane) -> None:
-        """Have a spare process for a lane with work left that lost one, or has been busy for some time.
+        """Have a spare process for a lane with work left that lost one, or may do so.
 
         None for a lane that runs alone: a process that starts is something else that runs.
         """
         worth_it = lane.losses or any(
-            worker.retiring or (worker.ready and time.monotonic() - worker.ready_at > SPARE_AFTER_S)
+            worker.retiring
+            or (not lane.is_calm and worker.ready and time.monotonic() - worker.ready_at > SPARE_AFTER_S)
             for worker in lane.workers
         )
         interpreter = lane.configuration.interpreter

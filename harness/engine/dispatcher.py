@@ -56,10 +56,13 @@ class Dispatcher:
         # Reading a model for one lane may queue a question for another, so references come last but win:
         # they are few and do not count against the limit. A question may add a lane.
         lanes = tuple(self._crew.lanes)
+        pausing = self._crew.rotation.pausing(lanes)
         for lane in lanes:
             for worker in tuple(lane.workers):
                 if worker.retiring and worker.idle:
                     worker.stop()
+                if lane in pausing:
+                    continue
                 while worker.has_room and lane.queue and not self._must_wait(lane, worker):
                     settled |= not self._hand_over(lane, worker, lane.queue.popleft())
                 worker.send_off()

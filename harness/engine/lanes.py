@@ -47,9 +47,10 @@ class Lanes:
         lanes = set()
         for cell in cells:
             lane = self._of_cell(cell)
-            lane.queue.append(Task(suite=cell.suite, model=cell.model, cell=cell))
-            if self._durations_ms:
-                lane.expected_ms += self._durations_ms.get(cell.id, 0.0)
+            took_ms = self._durations_ms.get(cell.id, 0.0) if self._durations_ms else 0.0
+            lane.queue.append(Task(suite=cell.suite, model=cell.model, cell=cell, expected_ms=took_ms))
+            lane.expected_ms += took_ms
+            lane.is_rough |= took_ms >= RESTART_MS
             lanes.add(lane)
         if self._durations_ms:
             for lane in lanes:
@@ -140,7 +141,6 @@ class Lanes:
         least_ms = 0.0 if lane.width > 1 else RESTART_MS
 
         def before(task: Task) -> float:
-            took_ms = self._durations_ms.get(task.cell.id, 0.0) if task.cell else 0.0
-            return -took_ms if took_ms >= least_ms else 0.0
+            return -task.expected_ms if task.expected_ms >= least_ms else 0.0
 
         lane.queue = deque(sorted(lane.queue, key=before))

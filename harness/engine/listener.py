@@ -137,6 +137,8 @@ class Listener:
         worker.result = None
         process = worker.count(after, at)
         worker.rest(at)
+        if worker.lane is not None:
+            worker.lane.done_ms += task.expected_ms
         if isinstance(outcome, Ran):
             timings = {**outcome.timings_ms, "teardown": after["teardown_ms"]}
             outcome = msgspec.structs.replace(outcome, timings_ms=timings, process=process)
@@ -205,6 +207,7 @@ class Listener:
             return  # it died idle, and took nothing with it
         lane.losses += 1
         task = worker.hands.popleft()
+        lane.done_ms += task.expected_ms
         lane.queue.extendleft(reversed(worker.hands))
         if worker.result is not None:
             self._docket.conclude(task, _with_teardown(worker.result, end))

@@ -44,7 +44,10 @@ TOGETHER = 8
 before the last of many is made."""
 
 PACE_WEIGHT = 0.25
-"""What the latest task counts in how long one takes."""
+"""What the latest task counts in how long one takes, and in how much of a processor it needs."""
+
+BUSY = 0.3
+"""Of a processor's time: what takes less waits for something else, such as an accelerator."""
 
 PATIENCE_S = 0.03
 """Seconds that messages of a process lie unread at most."""
@@ -72,6 +75,7 @@ class Task(msgspec.Struct, kw_only=True, dict=True):
         attempt: Counts from 1.
         started: UTC time of the handing over, ISO 8601.
         first: The result of the first try, where this is a further one.
+        expected_ms: What it took the last time; 0 where nobody knows.
         nbytes: Size of its inputs, once they are handed over.
     """
 
@@ -84,6 +88,7 @@ class Task(msgspec.Struct, kw_only=True, dict=True):
     attempt: int = 1
     started: str = ""
     first: Finished | None = None
+    expected_ms: float = 0.0
     nbytes: int = 0
 
     @cached_property
@@ -138,6 +143,10 @@ class Worker:
         """When its process began the task that it is at, or came to rest."""
         self._pace_s = 0.0
         """Seconds that a task takes, of late; 0 where none has ended."""
+        self._processor = 1.0
+        """How much of a processor its process takes, of late; all of it where nobody knows."""
+        self._processor_s = 0.0
+        """Seconds of processors that its process had used when it was through with its last task."""
         self.result: Ending | None = None
         self.hung: Hung | None = None
         self.sessions = 0
@@ -168,6 +177,11 @@ class Worker:
     def idle(self) -> bool:
         """Whether it has nothing to do."""
         return self.ready and not self.stopping and not self.hands
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether its process needs a processor for most of what it does."""
+        return self._processor >= BUSY
 
     @property
     def at_rest(self) -> bool:
@@ -291,6 +305,11 @@ class Worker:
         self.sessions += 1
         took_s = at - self._began_at
         self._pace_s += (took_s - self._pace_s) * (PACE_WEIGHT if self._pace_s else 1.0)
+        processor_s = after.get("processor_s")
+        if isinstance(processor_s, float) and took_s > 0.0:
+            used = min((processor_s - self._processor_s) / took_s, 1.0)
+            self._processor += (used - self._processor) * PACE_WEIGHT
+            self._processor_s = processor_s
         tasks = IN_HAND_S / self._pace_s if self._pace_s > 0.0 else MOST_IN_HAND
         self._capacity = round(min(max(tasks, FEWEST_IN_HAND), MOST_IN_HAND))
         rss_mib = after.get("rss_mib")

@@ -2,7 +2,3 @@
 
 Reads ``run.json`` and ``records.jsonl`` only, so it needs no device, no model and no onnxruntime.
 """
-
-from harness.report.render import render
-
-__all__ = ["render"]

@@ -1,5 +1,6 @@
 """What a worker's process says, and whether that can wait."""
 
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,6 +60,34 @@ def test_a_worker_whose_pace_changes_holds_more_or_less() -> None:
         busy.rest(100.0 + number)
         busy.count(DONE[2], 101.0 + number)
     assert room(busy) == FEWEST_IN_HAND
+
+
+@pytest.mark.parametrize(
+    ("processor_s", "is_busy"),
+    [
+        ([0.0, 0.0], True),
+        ([0.1] * 20, False),
+        ([0.4] * 20, True),
+        ([3.0] * 20, True),
+        ([3.0] * 9 + [0.0] * 9, False),
+    ],
+)
+def test_a_worker_is_busy_that_computes_rather_than_waits(processor_s: list[float], *, is_busy: bool) -> None:
+    """Each task takes a second; what its process takes in several threads counts as one processor."""
+    one = worker(0)
+    for number, used_s in enumerate(itertools.accumulate(processor_s)):
+        one.rest(float(number))
+        one.count({**DONE[2], "processor_s": used_s}, number + 1.0)
+    assert one.is_busy == is_busy
+
+
+@pytest.mark.parametrize("said", [None, "1", float("nan"), float("inf"), -1e308])
+def test_whatever_it_says_of_processors_is_no_trouble(said: Any) -> None:
+    one = worker(0)
+    for number in range(3):
+        one.rest(float(number))
+        one.count({**DONE[2], "processor_s": said}, number + 1.0)
+    assert one.is_busy in (True, False)
 
 
 def test_what_is_done_presses_once_more_can_be_given() -> None:

@@ -7,8 +7,8 @@ import pytest
 from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.report import render
 from harness.report.read import read_run
+from harness.report.render import render
 
 MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]

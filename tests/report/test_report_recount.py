@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.report import render
+from harness.report.render import render
 
 MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]

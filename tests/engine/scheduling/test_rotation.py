@@ -1,0 +1,123 @@
+"""Which lanes go on and which pause."""
+
+import os
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.core.verdict import Verdict
+from harness.engine.job import Configuration, cpu_configuration
+from harness.engine.lane import Lane
+from harness.engine.rotation import TURN, Rotation
+from harness.engine.worker import Task
+from harness.plan.file_format import Timeouts
+from harness.plan.target import Runtime
+
+if TYPE_CHECKING:
+    from tests.engine.scheduling.conftest import Bench
+
+HERE = cpu_configuration(Runtime())
+ELSEWHERE = cpu_configuration(Runtime(command="ssh box"))
+
+
+def lane(
+    name: str, done: float = 0.0, *, config: Configuration = HERE, busy: int = 1, **settings: Any
+) -> Lane:
+    """One with something to do, a process that is at work, and so much of it done."""
+    made = Lane(name, config, Timeouts(), **settings)
+    made.queue.append(Task(suite="s", model="m"))
+    made.expected_ms, made.done_ms = 100.0, 100.0 * done
+    made.workers.extend(SimpleNamespace(hands=[1], is_busy=True) for _ in range(busy))  # type: ignore[misc]
+    return made
+
+
+def names(lanes: set[Lane]) -> str:
+    return "".join(sorted(one.name for one in lanes))
+
+
+def test_those_that_have_got_furthest_pause() -> None:
+    lanes = [lane("a", 0.5), lane("b", 0.1), lane("c", 0.9), lane("d", 0.4)]
+    assert names(Rotation(2).pausing(lanes)) == "ac"
+    assert names(Rotation(4).pausing(lanes)) == ""
+    assert names(Rotation(1).pausing([lane("e", 0.2, busy=1), *lanes])) == "acde"
+
+
+def test_a_lane_with_several_processes_takes_as_many_processors() -> None:
+    lanes = [lane("a", 0.1, busy=3), lane("b", 0.2), lane("c", 0.3)]
+    assert names(Rotation(3).pausing(lanes)) == "bc"
+    assert names(Rotation(4).pausing(lanes)) == "c"
+
+
+def test_a_turn_lasts_for_some_time_and_then_it_is_the_others() -> None:
+    rotation = Rotation(1)
+    first, second = lane("a"), lane("b")
+    assert names(rotation.pausing([first, second])) == "b"
+    turns = ""
+    for _ in range(200):
+        (paused,) = rotation.pausing([first, second])
+        working = first if paused is second else second
+        paused.workers[0].hands.clear()  # it gets through what it has
+        working.workers[0].hands.append(1)  # type: ignore[arg-type]
+        working.done_ms += 1.0
+        turns += working.name
+        if working.done_ms == 100.0:
+            break
+    assert abs(first.done_ms - second.done_ms) <= 2.0
+    lasted = [len(turn) for turn in turns.replace("ab", "a b").replace("ba", "b a").split()]
+    assert lasted[0] == pytest.approx(100 * (1 - 1 / (1 + TURN)), abs=1.0)
+    assert 4 < len(lasted) < 30, "shorter towards the end, so that nobody is left alone there"
+    assert lasted == sorted(lasted, reverse=True) or max(lasted) < 2 * 100 * TURN
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"is_reference": True}, {"alone": True}, {"config": ELSEWHERE}],
+    ids=["reference", "alone", "elsewhere"],
+)
+def test_who_shares_no_processors_neither_pauses_nor_makes_others_pause(settings: dict[str, Any]) -> None:
+    assert names(Rotation(1).pausing([lane("a", 0.9, **settings), lane("b", 0.1)])) == ""
+    assert names(Rotation(1).pausing([lane("a", 0.1, **settings), lane("b", 0.9)])) == ""
+
+
+def test_where_nobody_knows_how_long_one_takes_all_go_on() -> None:
+    lanes = [lane("a", 0.9), lane("b"), lane("c", 0.2)]
+    lanes[1].expected_ms = 0.0
+    assert names(Rotation(1).pausing(lanes)) == ""
+
+
+def test_who_waits_for_an_accelerator_is_in_nobodys_way() -> None:
+    lanes = [lane("a", 0.1), lane("b", 0.5), lane("c", 0.2)]
+    lanes[0].workers[0].is_busy = False  # type: ignore[misc]
+    assert names(Rotation(1).pausing(lanes)) == "b"
+
+
+def test_who_has_nothing_to_do_though_it_may_makes_nobody_wait() -> None:
+    """It may wait for an answer for long, and others must not wait for it."""
+    rotation = Rotation(1)
+    waiting, working = lane("a", 0.1), lane("b", 0.9)
+    waiting.workers[0].hands.clear()
+    assert names(rotation.pausing([waiting, working])) == ""
+    waiting.workers[0].hands.append(1)  # type: ignore[arg-type]
+    assert names(rotation.pausing([waiting, working])) == "b"
+    working.workers[0].hands.clear()
+    assert names(rotation.pausing([waiting, working])) == "b", "it pauses"
+    waiting.workers[0].hands.clear()
+    assert names(rotation.pausing([waiting, working])) == "", "nobody is at work, so nobody pauses"
+
+
+def test_a_lane_without_a_queue_only_ends() -> None:
+    ending = lane("a", 0.1)
+    ending.queue.clear()
+    assert names(Rotation(1).pausing([ending, lane("b", 0.9)])) == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the fake needs POSIX")
+def test_all_get_their_answers_in_turn(bench: "Bench") -> None:
+    """With processes that crash, are renewed, and wait for goldens meanwhile."""
+    models = [f"{number:02}_m" for number in range(60)]
+    bench.models(*models, "60_segv_in_run", "61_error_in_run")
+    took_ms = {f"{target} {model}": 1.0 for target in "abc" for model in models}
+    targets = [bench.target(name, device_lock=name, renew_after={"sessions": 25}) for name in "abc"]
+    found = bench.run(*targets, processes=1, took_ms=took_ms)
+    assert bench.verdicts(found) == {Verdict.PASS: 180, Verdict.CRASH: 3, Verdict.ERROR: 3}
