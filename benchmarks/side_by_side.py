@@ -4,6 +4,8 @@ The harness is one ``ep-harness run`` of side_by_side.toml, the CPU, OpenVINO, Q
 operator tests, the whole process, without the report. A bare loop (bare_loop.py) is timed alone, with a
 session held open meanwhile: the faster way, see providers.py. Rounds take turns; medians are printed.
 
+What the loops take as whole processes, with imports and test data, is printed too, and counts for nothing.
+
 Where one of the four cannot be used, the others are measured. What can be won is bounded by the longest of
 them, and by the processors: a provider that uses several by itself leaves nothing for the others. So the rows
 below the sum say what the longest takes on its own, and how long the processors would take for the processes
@@ -31,6 +33,7 @@ def main(rounds: int = 3) -> int:
     together: list[float] = []
     at_once: list[float] = []
     loops: dict[str, list[float]] = {table["name"]: [] for table in chosen}
+    whole: dict[str, list[float]] = {table["name"]: [] for table in chosen}
     processor_s: dict[str, list[float]] = {table["name"]: [] for table in chosen}
     for _ in range(rounds):
         together.append(harness("*", FOUR))
@@ -40,16 +43,19 @@ def main(rounds: int = 3) -> int:
         for table in chosen:
             loop = bare(table, hold=True)
             loops[table["name"]].append(loop.loop_s)
+            whole[table["name"]].append(loop.process_s)
             processor_s[table["name"]].append(loop.processor_s)
             progress(f"{table['name']}: bare {loop}")
     medians = {name: median(times) for name, times in loops.items()}
     total = sum(medians.values())
+    whole_s = sum(map(median, whole.values()))
     least_s = sum(map(median, processor_s.values())) / len(os.sched_getaffinity(0))
     heading(f"{len(chosen)} providers", "median", "harness against it")
     row("harness, all in one run", f"{median(together):.1f} s", "")
     for name, loop_s in medians.items():
         row(f"bare loop, {name}", f"{loop_s:.1f} s", "")
     row("sum of the bare loops", f"{total:.1f} s", f"{median(together) / total:.2f} x")
+    row("the same as whole processes", f"{whole_s:.1f} s", f"{median(together) / whole_s:.2f} x")
     row(
         "longest of them",
         f"{max(medians.values()):.1f} s",
