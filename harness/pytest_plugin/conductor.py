@@ -1,5 +1,6 @@
 """The hooks that run a matrix: what is submitted ahead, and how a result travels to whoever owns the run."""
 
+import atexit
 import gc
 from collections import Counter
 from collections.abc import Generator
@@ -77,6 +78,8 @@ class Conductor:
             return
         # What is there by now stays until the end, and the collector need not look at it time and again.
         gc.freeze()
+        if self._only_matrices:
+            atexit.register(gc.freeze)  # nor at the rest, once more, when Python ends: 0.2 s
         for item in mine:
             if isinstance(item, CellItem):
                 self._left[item.path] += 1
