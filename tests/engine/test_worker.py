@@ -86,8 +86,8 @@ def test_whatever_it_says_of_processors_is_no_trouble(said: Any) -> None:
     one = worker(0)
     for number in range(3):
         one.rest(float(number))
-        one.count({**DONE[2], "processor_s": said}, number + 1.0)
-    assert one.is_busy in (True, False)
+        assert one.count({**DONE[2], "processor_s": said}, number + 1.0).session == number + 1
+    assert room(one) == FEWEST_IN_HAND
 
 
 def test_what_is_done_presses_once_more_can_be_given() -> None:

@@ -1,5 +1,6 @@
 """Which lanes go on and which pause."""
 
+import itertools
 import os
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,7 @@ def test_those_that_have_got_furthest_pause() -> None:
     lanes = [lane("a", 0.5), lane("b", 0.1), lane("c", 0.9), lane("d", 0.4)]
     assert names(Rotation(2).pausing(lanes)) == "ac"
     assert names(Rotation(4).pausing(lanes)) == ""
-    assert names(Rotation(1).pausing([lane("e", 0.2, busy=1), *lanes])) == "acde"
+    assert names(Rotation(1).pausing([lane("e", 0.2), *lanes])) == "acde"
 
 
 def test_a_lane_with_several_processes_takes_as_many_processors() -> None:
@@ -64,10 +65,10 @@ def test_a_turn_lasts_for_some_time_and_then_it_is_the_others() -> None:
         if working.done_ms == 100.0:
             break
     assert abs(first.done_ms - second.done_ms) <= 2.0
-    lasted = [len(turn) for turn in turns.replace("ab", "a b").replace("ba", "b a").split()]
+    lasted = [len(list(turn)) for _, turn in itertools.groupby(turns)]
     assert lasted[0] == pytest.approx(100 * (1 - 1 / (1 + TURN)), abs=1.0)
     assert 4 < len(lasted) < 30, "shorter towards the end, so that nobody is left alone there"
-    assert lasted == sorted(lasted, reverse=True) or max(lasted) < 2 * 100 * TURN
+    assert max(lasted[-3:]) < lasted[0] / 2
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_a_lane_without_a_queue_only_ends() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="the fake needs POSIX")
 def test_all_get_their_answers_in_turn(bench: "Bench") -> None:
-    """With processes that crash, are renewed, and wait for goldens meanwhile."""
+    """With processes that crash and are renewed meanwhile."""
     models = [f"{number:02}_m" for number in range(60)]
     bench.models(*models, "60_segv_in_run", "61_error_in_run")
     took_ms = {f"{target} {model}": 1.0 for target in "abc" for model in models}
