@@ -43,20 +43,36 @@ def load_catalog() -> Catalog:
     Raises:
         UsageError: A provider file cannot be read, is invalid, or takes a name that another one has.
     """
-    return read_catalog(data_root() / "matrices" / "providers")
+    return read_catalog(_folder())
 
 
-def read_catalog(folder: Path) -> Catalog:
-    """Read every ``*.toml`` of a folder.
+@cache
+def find_provider(name_or_alias: str) -> Provider | None:
+    """What the shipped catalogue has under a name; see ``Catalog.find``.
+
+    Only files that mention the name are parsed: all of them take as long as importing numpy.
+
+    Raises:
+        UsageError: As ``load_catalog``, about these files.
+    """
+    return read_catalog(_folder(), mentioning=name_or_alias).find(name_or_alias)
+
+
+def read_catalog(folder: Path, mentioning: str = "") -> Catalog:
+    """Read every ``*.toml`` of a folder, or those that mention a text, in whatever case.
 
     Raises:
         UsageError: As ``load_catalog``; it holds every problem of every file.
     """
     providers: list[Provider] = []
     problems: list[Problem] = []
-    for file in sorted(folder.glob("*.toml")):
+    files = sorted(folder.glob("*.toml"))
+    for file in files:
         try:
-            provider = msgspec.toml.decode(file.read_bytes(), type=Provider)
+            content = file.read_bytes()
+            if mentioning.casefold() not in content.decode(errors="replace").casefold():
+                continue
+            provider = msgspec.toml.decode(content, type=Provider)
         except (OSError, ValueError) as error:  # msgspec's and tomllib's errors are ValueErrors
             problems.append(Problem(where=str(file), what=one_line(error)))
         except RecursionError:
@@ -65,13 +81,17 @@ def read_catalog(folder: Path) -> Catalog:
             providers.append(provider)
             problems += contradictions(provider, str(file))
     problems += _clashes(providers, folder)
-    if not providers and not problems:
+    if not files:
         problems.append(
             Problem(where=str(folder), what="no provider files here", hint="reinstall ort-ep-harness")
         )
     if problems:
         raise UsageError(*problems)
     return Catalog(tuple(sorted(providers, key=lambda provider: provider.name)))
+
+
+def _folder() -> Path:
+    return data_root() / "matrices" / "providers"
 
 
 def _spellings(provider: Provider) -> set[str]:

@@ -63,6 +63,7 @@ def run(
         try:
             engine.submit(cell for cell in plan.cells if cell.id not in known)
             engine.drain()
+            gc.freeze()  # what is there by now stays until the end, and need not be looked at time and again
             for batch in engine.batches():
                 durations.note(_consume(batch, folder, tally, shown))
         except KeyboardInterrupt:

@@ -12,8 +12,10 @@ from harness.core.errors import one_line
 from harness.corpus.cache import cache_root
 from harness.engine.builds import Builds
 from harness.engine.device import Slot, Slots
-from harness.engine.job import Configuration, is_local
+from harness.engine.forerunner import take_forerunner
+from harness.engine.job import HERE, Configuration, Interpreter, is_local
 from harness.engine.lane import Lane
+from harness.engine.process import AgentProcess
 from harness.engine.remote import start_process
 from harness.engine.rotation import Rotation
 from harness.engine.tensor_files import TensorHome, Tensors
@@ -70,8 +72,8 @@ class Crew:
         self.rotation = Rotation(processes)
         self._hear = hear
         self._warn = warn
-        self._spares: dict[tuple[object, ...], Worker] = {}
-        self._spareless: set[tuple[object, ...]] = set()
+        self._spares: dict[Interpreter, Worker] = {}
+        self._spareless: set[Interpreter] = set()
         self._started = 0
         self._leaving: dict[int, tuple[Worker, threading.Thread]] = {}
         """Removed workers whose process is not gone yet, nor their place given back; and who waits for it."""
@@ -141,6 +143,21 @@ class Crew:
         if worth_it and lane.queue and lane.verdict is None and not has_one and not lane.alone:
             self._start_spare(lane.configuration)
 
+    def welcome(self) -> None:
+        """Take in the process that was started before there was a crew, as a spare one."""
+        forerunner = take_forerunner()
+        if forerunner is None:
+            return
+        try:
+            tensors = self._tensors.open(forerunner.folder)
+        except OSError:
+            forerunner.discard()
+            return
+        self._started += 1
+        spare = self._spares[HERE] = self._enlist(forerunner.process, tensors)
+        spare.stand_by(SPARE_START_S)
+        forerunner.deliver_to(lambda message: self._hear(spare.number, message))
+
     def warm_up(self, configurations: Iterable[Configuration]) -> None:
         """Start processes that lanes to come can use, as many as may work at once.
 
@@ -172,15 +189,17 @@ class Crew:
 
     def _launch(self, config: Configuration) -> Worker:
         self._started += 1
-        number = self._started
-        folder = Path(self._scratch.name) / str(number)
+        folder = Path(self._scratch.name) / str(self._started)
         folder.mkdir()
         tensors = self._tensors.open(folder) if is_local(config.runtime) else Tensors()
-        process = start_process(config.runtime, dict(config.env), folder)
-        worker = self.workers[number] = Worker(number, process, tensors)
+        worker = self._enlist(start_process(config.runtime, dict(config.env), folder), tensors)
+        deliver = lambda message: self._hear(worker.number, message)  # noqa: E731
+        threading.Thread(target=worker.process.serve, args=(deliver,), daemon=True).start()
+        return worker
+
+    def _enlist(self, process: AgentProcess, tensors: Tensors) -> Worker:
+        worker = self.workers[self._started] = Worker(self._started, process, tensors)
         process.patience_s = worker.patience_s
-        deliver = lambda message: self._hear(number, message)  # noqa: E731
-        threading.Thread(target=process.serve, args=(deliver,), daemon=True).start()
         return worker
 
     def _admit(self, lane: Lane) -> tuple[bool, Slot | None]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import filelock
 import msgspec
 
-from harness.catalog.catalog import load_catalog
+from harness.catalog.catalog import find_provider
 from harness.core.cell import Cell
 from harness.plan.target import Target
 
@@ -26,7 +26,7 @@ def device_of(target: Target, cell: Cell) -> str | None:
     """
     if target.device_lock is not None:
         return target.device_lock or None
-    known = load_catalog().find(target.provider[0])
+    known = find_provider(target.provider[0])
     hardware = known.hardware if known else target.provider[0]
     options = target.options_at(cell)
     chosen = {

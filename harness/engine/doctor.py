@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from harness.catalog.catalog import load_catalog
+from harness.catalog.catalog import find_provider, load_catalog
 from harness.catalog.provider import Provider
 from harness.core.structure import OPTION
 from harness.core.verdict import Cause, Verdict
@@ -148,7 +148,7 @@ def _ways(target: Target, provider: Provider | None) -> Iterator[Way]:
 
 def _tried(found: Found) -> Row:
     target, record = found.way.target, found.record
-    provider = load_catalog().find(target.provider[0])
+    provider = find_provider(target.provider[0])
     hardware = provider.hardware if provider and is_local(target.runtime) else ""
     first = {axis.removeprefix(OPTION): values[0] for axis, values in target.axes.items()}
     row = Row(

@@ -187,6 +187,7 @@ class Engine:
     def _run(self) -> None:
         error: BaseException | None = None
         try:
+            self._crew.welcome()
             while True:
                 while self._dispatcher.assign():
                     pass

@@ -10,7 +10,7 @@ from harness.core.scenario import PLAIN
 from harness.corpus.case import Case
 from harness.engine.environments import built_python, note_use
 from harness.engine.model_files import parcel
-from harness.engine.question import Question, asked_of
+from harness.engine.question import HOME, Question, asked_of
 from harness.engine.tensor_files import Tensors
 from harness.golden.provenance import SESSION
 from harness.plan.matrix import LatencySettings
@@ -24,6 +24,13 @@ FORM = "form"
 
 THREADS = "intra_op_threads"
 """An axis that no matrix has: threads within an operator, 0 for onnxruntime's choice; 1 by default."""
+
+
+Interpreter = tuple[Runtime, tuple[tuple[str, str], ...]]
+"""A runtime, and environment variables as sorted pairs."""
+
+HERE: Interpreter = (HOME, ())
+"""The harness's own, as it is."""
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +57,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     memory_limit_mb: int | None = None
 
     @property
-    def interpreter(self) -> tuple[Runtime, tuple[tuple[str, str], ...]]:
+    def interpreter(self) -> Interpreter:
         """What configurations have in common that can use each other's spare processes."""
         return self.runtime, self.env
 

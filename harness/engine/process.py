@@ -165,7 +165,7 @@ class AgentProcess:
         # No execnet.Group: it would keep every gateway until the harness exits, the dead ones too.
         python = shlex.quote(sys.executable)
         spec = execnet.XSpec(f"popen//python={python}//execmodel=main_thread_only//id=agent")
-        self._pipe = _Pipe(self._popen, self._refuse, self.patience_s)
+        self._pipe = _Pipe(self._popen, self._refuse, lambda: self.patience_s())  # noqa: PLW0108 - set later
         self._gateway = gateway_bootstrap.bootstrap(self._pipe, spec)
         self._channel = self._gateway.remote_exec(agent_source())
         self._channel.setcallback(hear, endmarker=ENDED)

@@ -5,7 +5,7 @@ from os.path import realpath
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.catalog.catalog import load_catalog
+from harness.catalog.catalog import find_provider, load_catalog
 from harness.core.errors import Problem, valid_names
 from harness.core.model_settings import contradicting_inputs
 from harness.core.structure import OPTION, Place
@@ -119,11 +119,10 @@ def _in_chain(target: dict[str, Any], place: Place) -> Iterator[Problem]:
     here = place.key("provider")
     written = target.get("provider")
     chain = [(here, written)] if isinstance(written, str) else _items(written, here)
-    catalog = load_catalog()
     for here, name in chain:
-        if name not in catalog.names and "plugin" not in target and name:
-            known = catalog.find(name)
-            hint = f"did you mean {known.name!r}?" if known else valid_names(name, catalog.names)
+        known = find_provider(name)
+        if (known is None or known.name != name) and "plugin" not in target and name:
+            hint = f"did you mean {known.name!r}?" if known else valid_names(name, load_catalog().names)
             hint += " (any name is good where `plugin` is set)"
             yield Problem(where=str(here), what=f"unknown execution provider {name!r}", hint=hint)
     for here, name in chain[:-1]:

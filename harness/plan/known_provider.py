@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache
 
-from harness.catalog.catalog import load_catalog
+from harness.catalog.catalog import find_provider
 from harness.catalog.provider import Provider
 
 _PINNED = re.compile(r"\s*([\w.-]+)\s*(?:\[[^\]]*\])?\s*==\s*([0-9][\w.]*)\s*(?:;.*)?")
@@ -13,7 +12,7 @@ _PINNED = re.compile(r"\s*([\w.-]+)\s*(?:\[[^\]]*\])?\s*==\s*([0-9][\w.]*)\s*(?:
 def known_provider(written: object) -> Provider | None:
     """The catalogue's entry for the first provider of a chain, as a file has it: a text or a list of them."""
     first = written[0] if isinstance(written, list | tuple) and written else written
-    return _find(first) if isinstance(first, str) else None
+    return find_provider(first) if isinstance(first, str) else None
 
 
 def release_of(provider: Provider, packages: Sequence[object]) -> str:
@@ -28,11 +27,6 @@ def release_of(provider: Provider, packages: Sequence[object]) -> str:
         if pinned and _normal(pinned[1]) in wheels:
             return pinned[2]
     return ""
-
-
-@cache
-def _find(name: str) -> Provider | None:
-    return load_catalog().find(name)
 
 
 def _normal(name: str) -> str:

@@ -41,6 +41,12 @@ def pytest_configure(config: pytest.Config) -> None:
         # Workers of xdist get the options, but may have another working directory.
         config.option.ep_out = os.path.abspath(config.invocation_params.dir / out)  # noqa: PTH100 - as pytest does
     if matrices:
+        shared = hasattr(config, "workerinput") or getattr(config.option, "dist", "no") != "no"
+        if not (shared or config.option.collectonly):  # a worker of xdist may get no cells at all
+            from harness.engine.forerunner import run_ahead
+
+            run_ahead(matrices[0])  # before all that the next line imports
+
         from harness.pytest_plugin.conductor import register
 
         register(config, matrices)

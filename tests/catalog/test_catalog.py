@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalog.catalog import load_catalog, read_catalog
+from harness.catalog.catalog import find_provider, load_catalog, read_catalog
 from harness.core.errors import UsageError
 from harness.data_files import data_root
 
@@ -90,10 +90,21 @@ def test_a_provider_is_found_by_any_spelling(spelling: str, name: str) -> None:
     found = load_catalog().find(spelling)
     assert found is not None
     assert found.name == name
+    assert find_provider(spelling) == found
 
 
 def test_an_unknown_name_finds_nothing() -> None:
     assert load_catalog().find("QNNN") is None
+    assert find_provider("QNNN") is find_provider("") is None
+
+
+def test_only_files_that_mention_a_name_are_parsed(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("[nothing", encoding="utf-8")
+    (tmp_path / "good.toml").write_text(GOOD, encoding="utf-8")
+    assert read_catalog(tmp_path, mentioning="xEXECUTIONprovider").names == ("XExecutionProvider",)
+    assert read_catalog(tmp_path, mentioning="Absent").names == ()
+    with pytest.raises(UsageError, match=r"bad\.toml"):
+        read_catalog(tmp_path, mentioning="nothing")
 
 
 def test_plugin_packages_are_import_names_of_plugins() -> None:

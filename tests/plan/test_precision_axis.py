@@ -126,5 +126,5 @@ def test_json_is_merged_key_by_key(below: str, above: str, merged: str) -> None:
 def test_every_mode_of_the_catalogue_can_be_named() -> None:
     for provider in load_catalog().providers:
         for value, mode in zip(valid_precisions(provider.name), provider.precision_modes, strict=True):
-            assert precision_mode(provider.name, value) is mode
+            assert precision_mode(provider.name, value) == mode
     assert precision_mode("CPUExecutionProvider", "fp32") is None

@@ -187,3 +187,39 @@ def test_stopping_at_the_first_failure_keeps_what_has_been_found_out(
     assert 1 <= len(found) == len({record.cell for record in found}) <= 8
     assert (info["complete"], info["cells"]) == (len(found) == 8, 8)
     assert "execution providers" not in done.out
+
+
+AHEAD = """
+import harness.engine.forerunner as forerunner
+
+def pytest_sessionstart(session):
+    pids = " ".join(str(one.process.pid) for one in forerunner._ahead)
+    part = "worker" if hasattr(session.config, "workerinput") else "main"
+    with open("ahead.txt", "a") as file:
+        file.write(f"{part} {pids}\\n")
+"""
+
+
+def test_the_first_process_starts_ahead_and_serves(project: Path, run: Run) -> None:
+    (ahead,) = ran_ahead(project, run, "-p", "no:xdist", "--ep-out", "run")["main"]
+    assert ahead in {record.process.pid for record in records(project) if record.process}
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [(("--co", "-p", "no:xdist"), {"main": []}), (("-p", "xdist", "-n", "2"), {"main": [], "worker": []})],
+    ids=["collecting", "shared"],
+)
+def test_none_starts_ahead_where_it_may_not_be_needed(
+    project: Path, run: Run, options: tuple[str, ...], parts: dict[str, list[int]]
+) -> None:
+    assert ran_ahead(project, run, *options) == parts
+
+
+def ran_ahead(project: Path, run: Run, *options: str) -> dict[str, list[int]]:
+    """The processes that were ahead when the session started, by part of the session."""
+    (project / "conftest.py").write_text(AHEAD, encoding="utf-8")
+    (project / "ahead.txt").write_text("", encoding="utf-8")
+    run(project, *options, "m.toml")
+    lines = (project / "ahead.txt").read_text(encoding="utf-8").splitlines()
+    return {part: [int(pid) for pid in pids] for part, *pids in map(str.split, lines)}
