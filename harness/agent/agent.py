@@ -15,8 +15,8 @@ dict, then jobs ``("job", id, job)`` until ``("stop",)``. To the harness:
 * ``("need", id, name, offset)`` for a piece of a file of a job's model, where that travels; the answer is
   ``("model", id, name, offset, bytes)``, with None for bytes that are not to be had;
 * ``("result", id, result)`` once outputs are known, then ``("done", id, after)`` once the session is gone:
-  ``teardown_ms``, ``rss_mib`` where the system tells, ``processor_s`` of this process until now, and ``sick``
-  where it had better end.
+  ``took_ms`` of all of the job and its ``teardown_ms`` on the clock, ``processor_ms`` of all threads,
+  ``rss_mib`` where the system tells, and ``sick`` where it had better end.
 
 The process serves one set of provider options: numeric state of some providers leaks from session to
 session (QNN keeps the first ``soc_model``, CANN the first ``precision_mode``).
@@ -90,6 +90,7 @@ def serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict
         Whether this process is fit for another job. Some errors stay: after CUDA's error 700 every later
         call fails, and the models to come would be blamed for it.
     """
+    began, processor_s = time.perf_counter(), time.process_time()
     result: dict[str, Any] = {"status": "ok", "phase": "create", "timings_ms": {}}
 
     def enter(phase: str) -> None:
@@ -123,8 +124,9 @@ def serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict
     turn.session = None
     after: dict[str, Any] = {
         "teardown_ms": elapsed_ms(started),
+        "took_ms": elapsed_ms(began),
+        "processor_ms": round((time.process_time() - processor_s) * 1000, 4),
         "rss_mib": resident_mib(),
-        "processor_s": round(time.process_time(), 4),
     }
     sick = target.sickness() if result["status"] == "error" else ""
     if sick:

@@ -38,7 +38,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
                 raise UsageError(Problem(where="--durations", what="means nothing without --shard I/N"))
             return selected
         records = () if self.durations is None else read_run(self.durations).records
-        durations_ms = {record.cell: sum(record.timings_ms.values()) for record in records}
+        durations_ms = {record.cell: record.took_ms for record in records}
         return shard(selected, *parse_shard(self.shard), durations_ms)
 
     def arguments(self) -> Iterator[str]:

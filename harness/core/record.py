@@ -45,6 +45,9 @@ class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         pid: Its id, on the machine that runs the harness.
         session: Which of the process's sessions this was, from 1.
+        took_ms: What the cell took there all told, whatever came of it: its sessions and runs, the first ones
+            and those that tell whether it repeats itself, reading and writing of tensors.
+        processor_ms: What all threads of the process took of processors meanwhile.
         rss_mib: Its resident memory in MiB, once the session was gone; null where the system does not tell.
         niceness: How far it gave way to processes of longer lanes, as ``nice`` counts, which is what its
             timings are worth; 0 where it did not.
@@ -52,6 +55,8 @@ class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
 
     pid: int
     session: int
+    took_ms: float = 0.0
+    processor_ms: float = 0.0
     rss_mib: float | None = None
     niceness: int = 0
 
@@ -350,6 +355,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def flaky(self) -> bool:
         """Whether a further try gave another verdict."""
         return any(verdict is not self.verdict for verdict in self.retries)
+
+    @property
+    def took_ms(self) -> float:
+        """For how long its process was at it, failed or not; its phases where that is not known."""
+        return (self.process.took_ms if self.process else 0.0) or sum(self.timings_ms.values())
 
 
 class ShardInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,18 @@ KEPT = 64
 RESTART_MS = 1000.0
 """What a cell costs beyond its own time that ends its process: another one has to start, 0.3 s to 2 s."""
 
+DEADLY = (Verdict.CRASH, Verdict.HANG)
+
+
+def _undisturbed_ms(record: Record) -> float:
+    """What it would have taken in a process that had not given way to others.
+
+    Or else the lane would be the longest the next time, and another one would give way to it.
+    """
+    if record.process and record.process.niceness:
+        return min(record.process.took_ms, record.process.processor_ms)
+    return record.took_ms
+
 
 class Durations:
     """Durations of the cells of one matrix, kept in the cache from run to run.
@@ -32,8 +44,6 @@ class Durations:
         name = hashlib.sha256(str(matrix.absolute()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
         self._file = cache_root() / "durations" / f"{name}.json"
         self._fresh: dict[str, float] = {}
-        self._waited: dict[str, float] = {}
-        """What cells took in processes that gave way."""
 
     def known_ms(self) -> Mapping[str, float]:
         """Id of a cell -> milliseconds that it took the last time."""
@@ -43,26 +53,19 @@ class Durations:
             return {}
 
     def note(self, records: Iterable[Record]) -> None:
-        """Take what cells took this time; those that never ran took nothing.
-
-        What ran in a process that gave way took longer for that. It counts only where nothing else is known,
-        or else the lane would be the longest the next time, and another one would give way to it.
-        """
+        """Take what cells took this time; those that were not tried took nothing."""
         for record in records:
-            deadly = record.verdict in (Verdict.CRASH, Verdict.HANG)
-            if record.timings_ms or deadly:
-                gave_way = record.process is not None and record.process.niceness
-                took = self._waited if gave_way else self._fresh
-                took[record.cell] = sum(record.timings_ms.values()) + RESTART_MS * deadly
+            if took_ms := _undisturbed_ms(record) + RESTART_MS * (record.verdict in DEADLY):
+                self._fresh[record.cell] = took_ms
 
     def save(self) -> None:
         """Remember what was noted."""
-        if not (self._fresh or self._waited):
+        if not self._fresh:
             return
         with contextlib.suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True)
             fresh = self._file.with_suffix(".new")
-            fresh.write_bytes(msgspec.json.encode({**self._waited, **self.known_ms(), **self._fresh}))
+            fresh.write_bytes(msgspec.json.encode({**self.known_ms(), **self._fresh}))
             fresh.replace(self._file)
             by_age = sorted(self._file.parent.glob("*.json"), key=lambda file: file.stat().st_mtime)
             for file in by_age[:-KEPT]:

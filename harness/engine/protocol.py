@@ -57,8 +57,14 @@ class _Result(_Word, tag="result", frozen=True):
     result: _Body
 
 
+_Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
+
+
 class _After(msgspec.Struct, frozen=True):
-    teardown_ms: float
+    took_ms: _Amount
+    teardown_ms: _Amount
+    processor_ms: _Amount
+    rss_mib: _Amount | None = None
     sick: str = ""
 
 

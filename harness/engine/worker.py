@@ -145,8 +145,6 @@ class Worker:
         """Seconds that a task takes, of late; 0 where none has ended."""
         self._processor = 1.0
         """How much of a processor its process takes, of late; all of it where nobody knows."""
-        self._processor_s = 0.0
-        """Seconds of processors that its process had used when it was through with its last task."""
         self.result: Ending | None = None
         self.hung: Hung | None = None
         self.sessions = 0
@@ -305,15 +303,11 @@ class Worker:
         self.sessions += 1
         took_s = at - self._began_at
         self._pace_s += (took_s - self._pace_s) * (PACE_WEIGHT if self._pace_s else 1.0)
-        processor_s = after.get("processor_s")
-        if isinstance(processor_s, float) and took_s > 0.0:
-            used = min((processor_s - self._processor_s) / took_s, 1.0)
-            self._processor += (used - self._processor) * PACE_WEIGHT
-            self._processor_s = processor_s
+        took_ms, processor_ms, rss_mib = after["took_ms"], after["processor_ms"], after.get("rss_mib")
+        used = min(processor_ms / took_ms, 1.0) if took_ms else 1.0
+        self._processor += (used - self._processor) * PACE_WEIGHT
         tasks = IN_HAND_S / self._pace_s if self._pace_s > 0.0 else MOST_IN_HAND
         self._capacity = round(min(max(tasks, FEWEST_IN_HAND), MOST_IN_HAND))
-        rss_mib = after.get("rss_mib")
-        rss_mib = float(rss_mib) if isinstance(rss_mib, float | int) else None
         if self.sessions == WARM_UP_SESSIONS:
             self._base_rss_mib = rss_mib
         if self.lane is not None:
@@ -321,7 +315,12 @@ class Worker:
             grown = 0.0 if rss_mib is None or self._base_rss_mib is None else rss_mib - self._base_rss_mib
             self.retiring |= self.sessions >= limit.sessions or grown > limit.growth_mib
         return ProcessState(
-            pid=self.process.pid, session=self.sessions, rss_mib=rss_mib, niceness=self._niceness
+            pid=self.process.pid,
+            session=self.sessions,
+            took_ms=took_ms,
+            processor_ms=processor_ms,
+            rss_mib=rss_mib,
+            niceness=self._niceness,
         )
 
     def stop(self) -> None:

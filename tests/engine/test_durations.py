@@ -21,7 +21,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def record(cell: str, *, niceness: int = 0, **timings_ms: float) -> Record:
+def record(cell: str, took_ms: float = 0.0, processor_ms: float = 0.0, niceness: int = 0) -> Record:
     return Record(
         schema=SCHEMA,
         cell=cell,
@@ -32,8 +32,7 @@ def record(cell: str, *, niceness: int = 0, **timings_ms: float) -> Record:
         verdict=Verdict.PASS,
         family=Verdict.PASS.family,
         expected=True,
-        timings_ms=timings_ms,
-        process=ProcessState(pid=1, session=1, niceness=niceness),
+        process=ProcessState(pid=1, session=1, took_ms=took_ms, processor_ms=processor_ms, niceness=niceness),
     )
 
 
@@ -47,35 +46,41 @@ def files(cache: Path) -> list[Path]:
     return sorted((cache / "durations").iterdir())
 
 
-def test_a_cell_takes_the_sum_of_its_phases() -> None:
-    remember(Path("m.toml"), record("a", create=1.5, first_run=2.0, teardown=0.5), record("b", create=0.25))
+def test_a_cell_takes_what_its_process_was_at_it_failed_or_not() -> None:
+    remember(
+        Path("m.toml"), record("a", 4.0), msgspec.structs.replace(record("b", 0.25), verdict=Verdict.ERROR)
+    )
     assert Durations(Path("m.toml")).known_ms() == {"a": 4.0, "b": 0.25}
+
+
+def test_where_a_process_is_gone_its_phases_count() -> None:
+    gone = msgspec.structs.replace(record("a"), process=None, timings_ms={"create": 1.5, "first_run": 2.0})
+    remember(Path("m.toml"), gone)
+    assert Durations(Path("m.toml")).known_ms() == {"a": 3.5}
 
 
 @pytest.mark.parametrize("verdict", [Verdict.CRASH, Verdict.HANG])
 def test_the_next_process_counts_for_what_ended_the_last_one(verdict: Verdict) -> None:
-    ended = [msgspec.structs.replace(one, verdict=verdict) for one in (record("a"), record("b", create=2.0))]
-    remember(Path("m.toml"), *ended, record("c", create=2.0))
+    ended = [msgspec.structs.replace(one, verdict=verdict) for one in (record("a"), record("b", 2.0))]
+    remember(Path("m.toml"), *ended, record("c", 2.0))
     assert Durations(Path("m.toml")).known_ms() == {"a": RESTART_MS, "b": RESTART_MS + 2, "c": 2.0}
 
 
 def test_a_later_run_adds_and_replaces(tmp_path: Path) -> None:
-    remember(tmp_path / "m.toml", record("a", create=1.0), record("b", create=2.0))
+    remember(tmp_path / "m.toml", record("a", 1.0), record("b", 2.0))
     # Of an unavailable target, say, nothing is learnt.
-    remember(tmp_path / "m.toml", record("b", create=3.0), record("c", create=4.0), record("a"))
+    remember(tmp_path / "m.toml", record("b", 3.0), record("c", 4.0), record("a"))
     assert Durations(tmp_path / "m.toml").known_ms() == {"a": 1.0, "b": 3.0, "c": 4.0}
 
 
-def test_what_gave_way_counts_only_where_nothing_else_is_known(tmp_path: Path) -> None:
-    remember(tmp_path / "m.toml", record("a", create=1.0), record("b", niceness=5, create=9.0))
-    remember(tmp_path / "m.toml", record("a", niceness=5, create=3.0))
-    assert Durations(tmp_path / "m.toml").known_ms() == {"a": 1.0, "b": 9.0}
-    remember(tmp_path / "m.toml", record("b", create=4.0))
-    assert Durations(tmp_path / "m.toml").known_ms() == {"a": 1.0, "b": 4.0}
+@pytest.mark.parametrize(("niceness", "ms"), [(0, 9.0), (7, 4.0)])
+def test_that_a_process_gave_way_is_nothing_that_its_cells_take(niceness: int, ms: float) -> None:
+    remember(Path("m.toml"), record("a", 9.0, 4.0, niceness), record("b", 3.0, 8.0, niceness))
+    assert Durations(Path("m.toml")).known_ms() == {"a": ms, "b": 3.0}
 
 
 def test_matrices_are_told_apart_by_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    remember(tmp_path / "one.toml", record("a", create=1.0))
+    remember(tmp_path / "one.toml", record("a", 1.0))
     assert Durations(tmp_path / "two.toml").known_ms() == {}
     monkeypatch.chdir(tmp_path)
     assert Durations(Path("one.toml")).known_ms() == {"a": 1.0}
@@ -87,10 +92,10 @@ def test_nothing_noted_is_nothing_written(cache: Path) -> None:
     assert not cache.exists()
 
 
-@given(st.dictionaries(st.text(), st.floats(min_value=0, max_value=1e9), max_size=5))
+@given(st.dictionaries(st.text(), st.floats(min_value=0, max_value=1e9, exclude_min=True), max_size=5))
 def test_every_cell_comes_back(took: dict[str, float]) -> None:
     matrix = Path(f"{len(took)}-{hash(tuple(took.items()))}.toml")
-    remember(matrix, *(record(cell, create=ms) for cell, ms in took.items()))
+    remember(matrix, *(record(cell, ms) for cell, ms in took.items()))
     assert Durations(matrix).known_ms() == took
 
 
@@ -98,28 +103,28 @@ def test_every_cell_comes_back(took: dict[str, float]) -> None:
     "damage", [b"", b"{", b"[1]", b'{"a": "x"}', b'{"\xff": 1.0}', b"\x00" * 100, b'{"a": null}', b"1e999"]
 )
 def test_a_damaged_file_is_forgotten_and_replaced(cache: Path, damage: bytes) -> None:
-    remember(Path("m.toml"), record("a", create=1.0))
+    remember(Path("m.toml"), record("a", 1.0))
     (file,) = files(cache)
     file.write_bytes(damage)
     assert Durations(Path("m.toml")).known_ms() == {}
-    remember(Path("m.toml"), record("b", create=2.0))
+    remember(Path("m.toml"), record("b", 2.0))
     assert Durations(Path("m.toml")).known_ms() == {"b": 2.0}
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(cache: Path) -> None:
     cache.touch()
-    remember(Path("m.toml"), record("a", create=1.0))
+    remember(Path("m.toml"), record("a", 1.0))
     assert Durations(Path("m.toml")).known_ms() == {}
 
 
 def test_a_cache_that_may_only_be_read_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    remember(Path("m.toml"), record("a", create=1.0))
+    remember(Path("m.toml"), record("a", 1.0))
 
     def refuse(path: Path, data: bytes) -> int:
         raise PermissionError(f"{path}: {len(data)} bytes")
 
     monkeypatch.setattr(Path, "write_bytes", refuse)
-    remember(Path("m.toml"), record("a", create=2.0))
+    remember(Path("m.toml"), record("a", 2.0))
     assert Durations(Path("m.toml")).known_ms() == {"a": 1.0}
 
 
@@ -127,7 +132,7 @@ def test_the_latest_matrices_are_kept(cache: Path, monkeypatch: pytest.MonkeyPat
     assert KEPT == 64
     monkeypatch.setattr(durations, "KEPT", 3)
     for number in range(5):
-        remember(Path(f"{number}.toml"), record("a", create=number + 1.0))
+        remember(Path(f"{number}.toml"), record("a", number + 1.0))
         for age, file in enumerate(sorted(files(cache), key=lambda file: file.stat().st_mtime)):
             os.utime(file, (1000 + age, 1000 + age))  # far enough apart for any file system
     assert len(files(cache)) == 3

@@ -13,6 +13,7 @@ from harness.engine.worker import Task
 
 TASK = Task(suite="s", model="m")
 JOB = id(TASK)
+AFTER = {"took_ms": 2, "teardown_ms": 0.5, "processor_ms": 2.5}
 RESULT = {"status": "ok", "output": "", "names": ["y"]}
 STARTING: dict[str, Any] = {"imported": False, "ready": False, "hands": deque(), "result": None}
 IMPORTED = {**STARTING, "imported": True}
@@ -36,8 +37,8 @@ def check(state: dict[str, Any], message: Any) -> str:
         (AT_WORK, ("phase", JOB, "create")),
         (AT_WORK, ("phase", JOB, "run")),
         (AT_WORK, ("result", JOB, RESULT)),
-        (ANSWERED, ("done", JOB, {"teardown_ms": 0.5, "rss_mib": None})),
-        (ANSWERED, ("done", JOB, {"teardown_ms": 0.5, "rss_mib": 99.5, "sick": "CUDA error 700"})),
+        (ANSWERED, ("done", JOB, {**AFTER, "rss_mib": None})),
+        (ANSWERED, ("done", JOB, {**AFTER, "rss_mib": 99.5, "sick": "CUDA error 700"})),
     ],
 )
 def test_what_an_agent_says_is_understood(state: dict[str, Any], message: Any) -> None:
@@ -59,9 +60,13 @@ def test_what_an_agent_says_is_understood(state: dict[str, Any], message: Any) -
         (AT_WORK, ("phase", JOB, "run", "more"), "no known form"),
         (AT_WORK, ("result", JOB, {}), "no known form"),
         (AT_WORK, ("result", JOB, {**RESULT, "output": b"bytes"}), "no known form"),
-        (AT_WORK, ("done", JOB, {"teardown_ms": 0.5}), "without a result"),
+        (AT_WORK, ("done", JOB, AFTER), "without a result"),
         (ANSWERED, ("done", JOB, {}), "no known form"),
-        (ANSWERED, ("done", JOB, {"teardown_ms": 0.5, "sick": 3}), "no known form"),
+        (ANSWERED, ("done", JOB, {**AFTER, "sick": 3}), "no known form"),
+        (ANSWERED, ("done", JOB, {**AFTER, "took_ms": "1"}), "no known form"),
+        (ANSWERED, ("done", JOB, {**AFTER, "processor_ms": float("nan")}), "no known form"),
+        (ANSWERED, ("done", JOB, {**AFTER, "processor_ms": float("inf")}), "no known form"),
+        (ANSWERED, ("done", JOB, {**AFTER, "rss_mib": -1.0}), "no known form"),
         (ANSWERED, ("result", JOB, RESULT), "after the result"),
         (ANSWERED, ("phase", JOB, "run"), "after the result"),
     ],

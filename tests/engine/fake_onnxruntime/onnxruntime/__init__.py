@@ -309,7 +309,7 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "ended": say_to_harness("ended"),
     "stranger": say_to_harness("result", 12345, {"status": "ok"}),
     "result": say_to_harness("result", ..., {"status": "ok"}),
-    "early": say_to_harness("done", ..., {"teardown_ms": 1.0}),
+    "early": say_to_harness("done", ..., {"took_ms": 2.0, "teardown_ms": 1.0, "processor_ms": 2.0}),
     "useless": say_to_harness("unavailable", "no_device", "gone", "", {}),
     "again": say_to_harness("ready", {}),
     "fork": fork,
