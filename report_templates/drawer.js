@@ -163,9 +163,12 @@ drawer.addEventListener("click", (event) => {
     drawer.close();
   }
 });
+// Said some time after it is closed, and by then it may be open again.
 drawer.addEventListener("close", () => {
-  besides.delete("cell");
-  keep();
+  if (!drawer.open) {
+    besides.delete("cell");
+    keep();
+  }
 });
 if (unpacks && asked) {
   openAsked(asked);
