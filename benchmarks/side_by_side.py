@@ -2,7 +2,11 @@
 
 The harness is one ``ep-harness run`` of side_by_side.toml, the CPU, OpenVINO, QNN and WebGPU over ONNX's
 operator tests, the whole process, without the report. A bare loop (bare_loop.py) is timed alone, with a
-session held open meanwhile: the faster way, see providers.py. Rounds take turns; medians are printed.
+session held open meanwhile: the faster way, see providers.py.
+
+A round takes minutes, and a shared machine may be twice as slow by then. So the harness is timed before and
+after each round of the loops, and the mean of the two held against that round. Medians are printed: of
+seconds, and of these ratios, which therefore need not be the ratio of the seconds beside them.
 
 What the loops take as whole processes, with imports and test data, is printed too, and counts for nothing.
 
@@ -18,9 +22,23 @@ Exit code 1: more than 0.65 x the sum of the loops.
 
 import os
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 
-from processes import HERE, bare, bare_at_once, harness, heading, progress, row, targets, usable, verdict
+from processes import (
+    HERE,
+    Bare,
+    bare,
+    bare_at_once,
+    harness,
+    heading,
+    progress,
+    row,
+    targets,
+    usable,
+    verdict,
+)
 
 FOUR = HERE / "side_by_side.toml"
 MOST_TIMES_SUM = 0.65
@@ -30,40 +48,42 @@ def main(rounds: int = 3) -> int:
     """Measure and print; 1 where the figure is not what it should be."""
     names = usable(FOUR)  # which fills the caches, too
     chosen = [table for name, table in targets(FOUR).items() if name in names]
-    together: list[float] = []
+    together = [_together()]
     at_once: list[float] = []
-    loops: dict[str, list[float]] = {table["name"]: [] for table in chosen}
-    whole: dict[str, list[float]] = {table["name"]: [] for table in chosen}
-    processor_s: dict[str, list[float]] = {table["name"]: [] for table in chosen}
+    loops: list[list[Bare]] = []
     for _ in range(rounds):
-        together.append(harness("*", FOUR))
-        progress(f"together {together[-1]:.2f} s")
         at_once.append(bare_at_once(chosen, hold=True))
         progress(f"bare loops at once {at_once[-1]:.2f} s")
+        loops.append([])
         for table in chosen:
-            loop = bare(table, hold=True)
-            loops[table["name"]].append(loop.loop_s)
-            whole[table["name"]].append(loop.process_s)
-            processor_s[table["name"]].append(loop.processor_s)
-            progress(f"{table['name']}: bare {loop}")
-    medians = {name: median(times) for name, times in loops.items()}
-    total = sum(medians.values())
-    whole_s = sum(map(median, whole.values()))
-    least_s = sum(map(median, processor_s.values())) / len(os.sched_getaffinity(0))
+            loops[-1].append(bare(table, hold=True))
+            progress(f"{table['name']}: bare {loops[-1][-1]}")
+        together.append(_together())
+    around = [(before + after) / 2 for before, after in pairwise(together)]
+
+    def against(what: str, seconds: Sequence[float]) -> float:
+        ratio = median(harness_s / other_s for harness_s, other_s in zip(around, seconds, strict=True))
+        row(what, f"{median(seconds):.1f} s", f"{ratio:.2f} x")
+        return ratio
+
+    processors = len(os.sched_getaffinity(0))
     heading(f"{len(chosen)} providers", "median", "harness against it")
     row("harness, all in one run", f"{median(together):.1f} s", "")
-    for name, loop_s in medians.items():
-        row(f"bare loop, {name}", f"{loop_s:.1f} s", "")
-    row("sum of the bare loops", f"{total:.1f} s", f"{median(together) / total:.2f} x")
-    row("the same as whole processes", f"{whole_s:.1f} s", f"{median(together) / whole_s:.2f} x")
-    row(
-        "longest of them",
-        f"{max(medians.values()):.1f} s",
-        f"{median(together) / max(medians.values()):.2f} x",
-    )
-    row("bare loops, all at once", f"{median(at_once):.1f} s", f"{median(together) / median(at_once):.2f} x")
-    row("processors, if never idle", f"{least_s:.1f} s", f"{median(together) / least_s:.2f} x")
-    return 0 if verdict("times the sum of the bare loops", median(together) / total, MOST_TIMES_SUM) else 1
+    for table, its in zip(chosen, zip(*loops, strict=True), strict=True):
+        row(f"bare loop, {table['name']}", f"{median(loop.loop_s for loop in its):.1f} s", "")
+    figure = against("sum of the bare loops", [sum(loop.loop_s for loop in four) for four in loops])
+    against("the same as whole processes", [sum(loop.process_s for loop in four) for four in loops])
+    against("longest of them", [max(loop.loop_s for loop in four) for four in loops])
+    against("bare loops, all at once", at_once)
+    used_s = [sum(loop.processor_s for loop in four) for four in loops]
+    against("processors, if never idle", [seconds / processors for seconds in used_s])
+    return 0 if verdict("times the sum of the bare loops", figure, MOST_TIMES_SUM) else 1
+
+
+def _together() -> float:
+    seconds = harness("*", FOUR)
+    progress(f"together {seconds:.2f} s")
+    return seconds
 
 
 if __name__ == "__main__":
