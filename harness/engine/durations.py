@@ -17,18 +17,6 @@ KEPT = 64
 RESTART_MS = 1000.0
 """What a cell costs beyond its own time that ends its process: another one has to start, 0.3 s to 2 s."""
 
-DEADLY = (Verdict.CRASH, Verdict.HANG)
-
-
-def _undisturbed_ms(record: Record) -> float:
-    """What it would have taken in a process that had not given way to others.
-
-    Or else the lane would be the longest the next time, and another one would give way to it.
-    """
-    if record.process and record.process.niceness:
-        return min(record.process.took_ms, record.process.processor_ms)
-    return record.took_ms
-
 
 class Durations:
     """Durations of the cells of one matrix, kept in the cache from run to run.
@@ -55,7 +43,8 @@ class Durations:
     def note(self, records: Iterable[Record]) -> None:
         """Take what cells took this time; those that were not tried took nothing."""
         for record in records:
-            if took_ms := _undisturbed_ms(record) + RESTART_MS * (record.verdict in DEADLY):
+            deadly = record.verdict in (Verdict.CRASH, Verdict.HANG)
+            if took_ms := _undisturbed_ms(record) + RESTART_MS * deadly:
                 self._fresh[record.cell] = took_ms
 
     def save(self) -> None:
@@ -70,3 +59,13 @@ class Durations:
             by_age = sorted(self._file.parent.glob("*.json"), key=lambda file: file.stat().st_mtime)
             for file in by_age[:-KEPT]:
                 file.unlink(missing_ok=True)
+
+
+def _undisturbed_ms(record: Record) -> float:
+    """What a cell would have taken in a process that had not given way to others.
+
+    Or else its lane would be the longest the next time, and another one would give way to it.
+    """
+    if record.process and record.process.niceness:
+        return min(record.process.took_ms, record.process.processor_ms)
+    return record.took_ms

@@ -405,9 +405,9 @@ def test_the_drawer_shows_everything_recorded_as_text(browser: Browser, site: Pa
     browser.until("document.getElementById('drawer').open")
     assert browser.value("document.getElementById('drawer').textContent") == text
     # It is told of its closing when it is open again.
-    browser.value("drawer.close(); open(current)")
+    told = "new Promise((resolve) => drawer.addEventListener('close', () => resolve(), { once: true }))"
+    browser.value(f"(() => {{ const closed = {told}; drawer.close(); open(current); return closed; }})()")
     browser.until("document.getElementById('drawer').open")
-    browser.value("new Promise((resolve) => setTimeout(resolve, 200))")
     assert "?cell=" in browser.value("location.href")
     assert browser.complaints == []
 
