@@ -6,8 +6,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 from hypothesis import settings
+from onnx import TensorProto, helper, numpy_helper
 
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine import uv
@@ -24,6 +27,32 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         cache = tmp_path_factory.mktemp("cache")
         patch.setenv(ENVIRONMENT, str(cache))
         yield cache
+
+
+@pytest.fixture(scope="session")
+def endless_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``endless.onnx``: a model that runs for some hours."""
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go_on"], ["again"]), helper.make_node("Sin", ["a"], ["b"])],
+        "body",
+        [
+            value("i", TensorProto.INT64, []),
+            value("go_on", TensorProto.BOOL, []),
+            value("a", TensorProto.FLOAT, [2, 3]),
+        ],
+        [value("again", TensorProto.BOOL, []), value("b", TensorProto.FLOAT, [2, 3])],
+    )
+    graph = helper.make_graph(
+        [helper.make_node("Loop", ["trips", "", "x"], ["y"], body=body)],
+        "endless",
+        [value("x", TensorProto.FLOAT, [2, 3])],
+        [value("y", TensorProto.FLOAT, [2, 3])],
+        [numpy_helper.from_array(np.array(1 << 40, np.int64), "trips")],
+    )
+    path = tmp_path_factory.mktemp("models") / "endless.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
 
 
 @pytest.fixture

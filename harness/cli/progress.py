@@ -100,7 +100,7 @@ class Progress:
         else:
             self.say(f"{record.verdict:<12} {record.cell}: {record.reason}")
 
-    def summary(self, tally: Tally, *, interrupted: bool) -> None:
+    def summary(self, tally: Tally) -> None:
         """The table of all targets, and what is unusual."""
         for line in table(tally.rows()):
             self.say(line)
@@ -112,7 +112,7 @@ class Progress:
         for target in tally.missing_required():
             self.say(f"required     {target} was not available")
         planned = sum(row.planned for row in tally.rows())
-        if interrupted or tally.recorded < planned:
+        if not tally.complete:
             self.say(f"INCOMPLETE   {tally.recorded:,} of {planned:,} cells have a record")
         elif tally.unexpected:
             self.say(f"unexpected   {tally.unexpected:,} cells")

@@ -51,8 +51,7 @@ def run(
         done = before.records
         folder = RunFolder.reopen(resume, plan, before.info, len(done))
         check_same_models(done, plan, suites, str(resume))
-    for record in done:
-        tally.add(record)
+    tally.add(*done)
     interrupted = False
     with progress(tally) as shown:
         if resume is not None:
@@ -75,7 +74,8 @@ def run(
             engine.close()
             durations.save()
             folder.finish()
-    shown.summary(tally, interrupted=interrupted)
+    interrupted = interrupted and not tally.complete  # as the last cell ends, Ctrl-C has nothing to stop
+    shown.summary(tally)
     if with_report:
         from harness.report.render import render  # here, for its templates take 0.05 s to import
 
@@ -98,8 +98,8 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
         elif isinstance(event, Noted):
             shown.say(event.message)
     folder.add(*records)
+    tally.add(*records)
     for record in records:
-        tally.add(record)
         shown.finished(record)
     return records
 

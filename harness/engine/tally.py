@@ -55,25 +55,31 @@ class Tally:
         self._without_noise: Counter[str] = Counter()
         self._reasons: dict[str, str] = {}
 
-    def add(self, record: Record) -> None:
-        """Count one record."""
-        self._verdicts[record.target][record.verdict] += 1
-        self._unexpected[record.target] += not record.expected
-        self._flaky[record.target] += record.flaky
-        if record.latency is not None:
-            self._timed[record.target] += 1
-            self._disturbed[record.target] += record.latency.disturbed
-        self._by_noise[record.target] += any(
-            output.noise is not None and output.noise.rms_limit is not None for output in record.outputs
-        )
-        self._without_noise[record.target] += bool(record.no_spread)
-        if record.verdict is Verdict.UNAVAILABLE:
-            self._reasons.setdefault(record.target, f"{record.cause}: {record.reason}")
+    def add(self, *records: Record) -> None:
+        """Count records."""
+        for record in records:
+            self._verdicts[record.target][record.verdict] += 1
+            self._unexpected[record.target] += not record.expected
+            self._flaky[record.target] += record.flaky
+            if record.latency is not None:
+                self._timed[record.target] += 1
+                self._disturbed[record.target] += record.latency.disturbed
+            self._by_noise[record.target] += any(
+                output.noise is not None and output.noise.rms_limit is not None for output in record.outputs
+            )
+            self._without_noise[record.target] += bool(record.no_spread)
+            if record.verdict is Verdict.UNAVAILABLE:
+                self._reasons.setdefault(record.target, f"{record.cause}: {record.reason}")
 
     @property
     def recorded(self) -> int:
         """Records so far."""
         return sum(verdicts.total() for verdicts in self._verdicts.values())
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned cell has its record."""
+        return self.recorded == len(self._plan.cells)
 
     @property
     def unexpected(self) -> int:
@@ -105,7 +111,7 @@ class Tally:
 
     def exit_code(self) -> int:
         """0 as expected, 1 unexpected verdicts, 3 a required target unavailable or a cell without record."""
-        if self.missing_required() or self.recorded < len(self._plan.cells):
+        if self.missing_required() or not self.complete:
             return EXIT_INCOMPLETE
         return EXIT_UNEXPECTED if self.unexpected else EXIT_OK
 

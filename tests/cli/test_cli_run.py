@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from harness.cli import main
+from harness.cli.progress import Progress
 from harness.core.record import Record, decode_record
 from harness.engine.run_folder import RunFolder
 
@@ -181,13 +183,12 @@ def test_without_a_terminal_there_are_plain_lines(project: Project, tmp_path: Pa
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT as a terminal does")
-def test_ctrl_c_leaves_a_valid_run_that_is_incomplete(project: Project, tmp_path: Path) -> None:
+def test_ctrl_c_leaves_a_valid_run_that_is_incomplete(
+    project: Project, endless_model: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
-    matrix = project(
-        target='axes = { graph_optimization = ["disabled", "basic", "extended", "layout", "all"] }'
-    )
-    text = matrix.read_text("utf-8").replace('folders = ["models"]', 'suites = ["onnx-pytorch-converted"]')
-    matrix.write_text(text, "utf-8")
+    matrix = project()
+    shutil.copy(endless_model, tmp_path / "models")
     command = [sys.executable, "-m", "harness", "run", str(matrix), "--out", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     deadline = time.monotonic() + 60
@@ -207,6 +208,24 @@ def test_ctrl_c_leaves_a_valid_run_that_is_incomplete(project: Project, tmp_path
     assert 0 < len(records(out)) < info["cells"]
     assert children
     assert not [pid for pid in children if _alive(pid)]
+
+
+def test_ctrl_c_as_the_last_cell_ends_stops_nothing(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    finished = Progress.finished
+
+    def interrupted_at_three(shown: Progress, record: Record) -> None:
+        finished(shown, record)
+        if len(records(tmp_path / "run")) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "finished", interrupted_at_three)
+    assert main(["run", str(project()), "--out", str(tmp_path / "run")]) == 0
+    assert json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))["complete"] is True
+    shown = capsys.readouterr().out
+    assert "every verdict is as the matrix expects" in shown
+    assert "resume" not in shown
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills processes as POSIX does")

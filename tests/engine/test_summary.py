@@ -105,7 +105,7 @@ def test_the_line_counts_cells_judged_by_noise(plan: Plan) -> None:
 
 def test_the_summary_says_it_after_the_table_within_80_columns(tally: Tally) -> None:
     shown = io.StringIO()
-    Progress(tally, Console(file=shown, width=80)).summary(tally, interrupted=False)
+    Progress(tally, Console(file=shown, width=80)).summary(tally)
     lines = shown.getvalue().splitlines()
     assert lines[:3] == table(tally.rows())
     assert lines[3] == "flaky        1 cell gave another verdict on a retry: it counts as failed"

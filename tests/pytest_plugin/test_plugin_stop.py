@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,10 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
@@ -29,34 +27,11 @@ provider = "CPUExecutionProvider"
 """
 
 
-def write_endless(path: Path) -> None:
-    """A model that runs for some hours."""
-    value = helper.make_tensor_value_info
-    body = helper.make_graph(
-        [helper.make_node("Identity", ["go_on"], ["again"]), helper.make_node("Sin", ["a"], ["b"])],
-        "body",
-        [
-            value("i", TensorProto.INT64, []),
-            value("go_on", TensorProto.BOOL, []),
-            value("a", TensorProto.FLOAT, [2, 3]),
-        ],
-        [value("again", TensorProto.BOOL, []), value("b", TensorProto.FLOAT, [2, 3])],
-    )
-    graph = helper.make_graph(
-        [helper.make_node("Loop", ["trips", "", "x"], ["y"], body=body)],
-        "endless",
-        [value("x", TensorProto.FLOAT, [2, 3])],
-        [value("y", TensorProto.FLOAT, [2, 3])],
-        [numpy_helper.from_array(np.array(1 << 40, np.int64), "trips")],
-    )
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-
-
 @pytest.fixture
-def endless(tmp_path: Path, make_project: Callable[..., Path]) -> Path:
+def endless(tmp_path: Path, make_project: Callable[..., Path], endless_model: Path) -> Path:
     """A project whose fourth cell of six runs for ever."""
     project = make_project(tmp_path / "project", MATRIX)
-    write_endless(project / "models" / "endless.onnx")
+    shutil.copy(endless_model, project / "models")
     return project
 
 
