@@ -25,7 +25,8 @@ from harness.engine.job import interpreter
 from harness.plan.target import Runtime
 
 HERE = Path(__file__).resolve().parent
-LOCAL = HERE.parent / "matrices" / "local.toml"
+FOUR = HERE / "four_providers.toml"
+"""The matrix of whatever is measured on a real provider."""
 MODELS = "onnx-node"
 CRASHING = {"qnn-htp": ("test_stft*",)}
 """Models that end the process of a bare loop."""
@@ -89,9 +90,9 @@ def _environment() -> dict[str, str]:
     return own | {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
 
-def targets(matrix: Path = LOCAL) -> dict[str, dict[str, Any]]:
-    """The targets of a matrix, as it has them, by name."""
-    with matrix.open("rb") as file:
+def targets() -> dict[str, dict[str, Any]]:
+    """The four targets, as the matrix has them, by name."""
+    with FOUR.open("rb") as file:
         return {table["name"]: table for table in tomllib.load(file)["target"]}
 
 
@@ -123,21 +124,21 @@ def bare_at_once(targets: Sequence[Mapping[str, Any]], *, hold: bool) -> float:
         return time.perf_counter() - started
 
 
-def harness(target_glob: str, matrix: Path = LOCAL) -> float:
-    """Seconds of ``ep-harness run`` with these targets of a matrix, over ONNX's operator tests."""
-    return _run(matrix, target_glob, "run")
+def harness(target_glob: str = "*") -> float:
+    """Seconds of ``ep-harness run`` with these of the four targets, over ONNX's operator tests."""
+    return _run(target_glob, "run")
 
 
-def usable(matrix: Path) -> list[str]:
-    """Names of those targets of a matrix that can be used on this machine; to find out, they are run."""
+def usable() -> list[str]:
+    """Names of those of the four targets that can be used on this machine; to find out, they are run."""
     with tempfile.TemporaryDirectory() as folder:
-        _run(matrix, "*", Path(folder) / "run")
+        _run("*", Path(folder) / "run")
         found = json.loads((Path(folder) / "run" / "run.json").read_text(encoding="utf-8"))["targets"]
     return [name for name, environment in found.items() if "unavailable" not in environment]
 
 
-def _run(matrix: Path, target_glob: str, out: str | Path) -> float:
-    command: list[str | Path] = [sys.executable, "-m", "harness", "run", matrix, "--target", target_glob]
+def _run(target_glob: str, out: str | Path) -> float:
+    command: list[str | Path] = [sys.executable, "-m", "harness", "run", FOUR, "--target", target_glob]
     command += ["--model", f"{MODELS}/*", "--out", out, "--no-report"]
     return timed(command, codes=(0, UNEXPECTED)).seconds
 

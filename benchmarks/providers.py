@@ -1,16 +1,16 @@
-"""The harness against a bare loop on each execution provider: ONNX's operator tests, targets of local.toml.
+"""The harness against a bare loop on each execution provider by itself: ONNX's operator tests.
 
-The harness is ``ep-harness run`` of one target, the whole process, without the report. The bare loop
-(bare_loop.py) is timed alone, with everything imported and parsed and the plugin registered before its
-clock starts, in two ways: with a session held open meanwhile, as the harness's agent holds one, and
-without. Providers that share a device among sessions (WebGPU) otherwise set it up for every model.
+The harness is ``ep-harness run`` of one target of four_providers.toml, the whole process, without the report.
+The bare loop (bare_loop.py) is timed alone, with everything imported and parsed and the plugin registered
+before its clock starts, in two ways: with a session held open meanwhile, as the harness's agent holds one,
+and without. Providers that share a device among sessions (QNN, WebGPU) otherwise set it up for every model.
 Rounds take turns; medians are printed. Models that crash a process are left out of the bare loop.
 """
 
 import argparse
 from statistics import median
 
-from processes import bare, harness, heading, progress, row, targets
+from processes import bare, harness, heading, progress, row, targets, usable
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("--held-only", action="store_true", help="no bare loop without a session held open")
     arguments = parser.parse_args()
     heading("target", "bare loop", "bare loop, session held", "harness", "against the loop", "against held")
-    for name in arguments.target or names:
+    for name in arguments.target or usable():
         measure(name, arguments.rounds, held_only=arguments.held_only)
 
 

@@ -1,6 +1,6 @@
 """Four execution providers in one run of the harness, against the sum of their bare loops.
 
-The harness is one ``ep-harness run`` of side_by_side.toml, the CPU, OpenVINO, QNN and WebGPU over ONNX's
+The harness is one ``ep-harness run`` of four_providers.toml, the CPU, OpenVINO, QNN and WebGPU over ONNX's
 operator tests, the whole process, without the report. A bare loop (bare_loop.py) is timed alone: it creates a
 session, runs it and compares, model by model. Most of QNN's and WebGPU's time goes to a device that is set up
 anew for each session. So every loop is run once more with a session held open meanwhile, as the harness's
@@ -30,7 +30,6 @@ from statistics import median
 from typing import Any
 
 from processes import (
-    HERE,
     Bare,
     bare,
     bare_at_once,
@@ -43,14 +42,13 @@ from processes import (
     verdict,
 )
 
-FOUR = HERE / "side_by_side.toml"
 MOST_TIMES_SUM = 0.65
 
 
 def main(rounds: int = 3) -> int:
     """Measure and print; 1 where the figure is not what it should be."""
-    names = usable(FOUR)  # which fills the caches, too
-    chosen = [table for name, table in targets(FOUR).items() if name in names]
+    names = usable()  # which fills the caches, too
+    chosen = [table for name, table in targets().items() if name in names]
     together = [_together()]
     at_once: list[float] = []
     free: list[list[Bare]] = []
@@ -91,7 +89,7 @@ def _bare(table: Mapping[str, Any], *, hold: bool) -> Bare:
 
 
 def _together() -> float:
-    seconds = harness("*", FOUR)
+    seconds = harness()
     progress(f"together {seconds:.2f} s")
     return seconds
 
