@@ -1,5 +1,6 @@
-"""Figures as a reader sees them: shares that never hide their denominator, and quartiles."""
+"""Figures as a reader sees them: shares that never hide their denominator, quartiles, moments."""
 
+import datetime as dt
 from collections.abc import Sequence
 
 import msgspec
@@ -33,6 +34,15 @@ class Share(msgspec.Struct, frozen=True):
         if not self.total:
             return "no data"
         return f"{self.count:,} of {self.total:,} ({self.percent})"
+
+
+def moment(text: str) -> str:
+    """``2026-11-23 03:11:19 UTC`` of a time in ISO 8601 that names its zone; any other text as it is."""
+    try:
+        time = dt.datetime.fromisoformat(text)
+        return f"{time.astimezone(dt.UTC):%Y-%m-%d %H:%M:%S} UTC" if time.tzinfo else text
+    except (ValueError, OverflowError):
+        return text
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):

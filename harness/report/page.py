@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.text import visible
 from harness.data_files import data_root
-from harness.report.figures import alike, brief, multiple, ratio
+from harness.report.figures import alike, brief, moment, multiple, ratio
 from harness.report.tone import SYMBOLS, TONES, spoken, tone
 
 _MAX_CHARS = 5_000
@@ -57,6 +57,7 @@ class Pages:
             one_line=one_line,
             alike=alike,
             brief=brief,
+            moment=moment,
             multiple=multiple,
             ratio=ratio,
         )

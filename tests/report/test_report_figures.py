@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from harness.core.record import OutputMetrics, Record
 from harness.core.verdict import Family, Verdict
-from harness.report.figures import Share, spread
+from harness.report.figures import Share, moment, spread
 from harness.report.lane import Lane, lane_of, lanes
 from harness.report.precision import delivered
 from harness.report.summary import summarise
@@ -31,6 +31,22 @@ LANE = Lane(target="npu", axes=(), provider="NpuExecutionProvider")
 )
 def test_a_share_shows_its_denominator(count: int, total: int, text: str) -> None:
     assert Share(count, total).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("2026-11-23T03:11:19.528+00:00", "2026-11-23 03:11:19 UTC"),
+        ("2026-11-20T10:00:00Z", "2026-11-20 10:00:00 UTC"),
+        ("2026-11-23T01:11:19+02:00", "2026-11-22 23:11:19 UTC"),
+        ("2026-11-23T03:11:19", "2026-11-23T03:11:19"),
+        ("0001-01-01T00:00:00+01:00", "0001-01-01T00:00:00+01:00"),
+        ("yesterday", "yesterday"),
+        ("", ""),
+    ],
+)
+def test_a_moment_is_shown_in_utc_and_anything_else_as_it_is(text: str, shown: str) -> None:
+    assert moment(text) == shown
 
 
 def test_quartiles() -> None:
