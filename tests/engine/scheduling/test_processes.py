@@ -152,6 +152,7 @@ def test_one_that_does_not_start_ahead_does_no_harm(bench: "Bench", fault: str) 
         bench.wait_until(lambda: len(bench.launched) == 1)
         if "hangs" in fault:
             bench.wait_until((bench.home / "t.process").exists)
+            bench.wait_until(lambda: bench.launched[0].deadline is not None)
             bench.launched[0].deadline = time.monotonic()
 
     target = bench.target("t", env={"FAKE_FAULT": fault})
