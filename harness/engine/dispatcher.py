@@ -57,11 +57,12 @@ class Dispatcher:
         # they are few and do not count against the limit. A question may add a lane.
         lanes = tuple(self._crew.lanes)
         pausing = self._crew.rotation.pausing(lanes)
+        is_behind = self._docket.is_behind
         for lane in lanes:
             for worker in tuple(lane.workers):
                 if worker.retiring and worker.idle:
                     worker.stop()
-                if lane in pausing:
+                if lane in pausing or (is_behind and not lane.is_reference):
                     continue
                 while worker.has_room and lane.queue and not self._must_wait(lane, worker):
                     settled |= not self._hand_over(lane, worker, lane.queue.popleft())

@@ -42,6 +42,13 @@ from harness.engine.worker import Task
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
 
+MOST_WAITING = 2048
+"""Outcomes from which on there should be no more of them until some have their answers: a device can be
+faster than the CPU provider, and what waits is held with its outputs."""
+
+MOST_WAITING_BYTES = 256 << 20
+"""The same in bytes of these outputs."""
+
 NOT_ASKED = "a model for whoever has not asked for one; the listener reads none"
 
 
@@ -77,7 +84,15 @@ class Docket:
         self._announce = announce
         self._scales = Scales(plan, cases, references)
         self._waiting: dict[Question, list[tuple[Task, Ran | Raised]]] = {}
+        self._held = 0
+        """Outcomes that wait there."""
+        self._held_bytes = 0
         self._compared: dict[Baseline, list[tuple[Task, Cell, Judgement, Ran]]] = {}
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so much waits for answers that only questions should be asked."""
+        return self._held >= MOST_WAITING or self._held_bytes >= MOST_WAITING_BYTES
 
     def case(self, task: Task) -> Found:
         """The task's model with the data of its scenario, or what is wrong with it."""
@@ -161,13 +176,19 @@ class Docket:
         task = Task(suite=cell.suite, model=cell.model, cell=cell, attempt=0)
         self._finish(task, cell, Judgement(verdict=Verdict.DECLARED, reason=one_line(reason)), None)
 
-    def _ask(self, question: Question) -> list[tuple[Task, Ran | Raised]]:
-        """Ask a question, unless it is under way; those who wait for its answer."""
+    def _ask(self, question: Question) -> None:
+        """Ask a question, unless it is under way."""
         if question not in self._waiting:
             self._waiting[question] = []
             self.open += 1
             self._queue(Task(suite=question.suite, model=question.model, question=question))
-        return self._waiting[question]
+
+    def _hold(self, question: Question, task: Task, outcome: Ran | Raised) -> None:
+        """Let an outcome wait for an answer."""
+        self._ask(question)
+        self._waiting[question].append((task, outcome))
+        self._held += 1
+        self._held_bytes += _nbytes(outcome)
 
     def _answer(self, question: Question, task: Task, outcome: Ending | Untold) -> None:
         self.open -= 1
@@ -176,6 +197,8 @@ class Docket:
         except UsageError as error:
             self._announce(Warned(message=str(error)))
         for waiting, its_outcome in self._waiting.pop(question):
+            self._held -= 1
+            self._held_bytes -= _nbytes(its_outcome)
             self.conclude(waiting, its_outcome)
 
     def _take(self, question: Question, case: Found, outcome: Ending | Untold) -> None:
@@ -257,7 +280,7 @@ class Docket:
             return
         found = self._scales.weigh(task.about, cell, case, outcome)
         if isinstance(found, Question):
-            self._ask(found).append((task, outcome))
+            self._hold(found, task, outcome)
             return
         if task.scenario in OTHER_DATA:
             refused = self._cases.refused(task.suite, task.model, task.scenario)
@@ -337,3 +360,7 @@ class Docket:
         """The model for the record and for whoever keeps artifacts; a skipped cell need not read it."""
         case = None if family is Family.SKIPPED else self.case(task)
         return case if isinstance(case, Case) else None
+
+
+def _nbytes(outcome: Ran | Raised) -> int:
+    return outcome.nbytes if isinstance(outcome, Ran) else 0

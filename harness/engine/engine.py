@@ -24,7 +24,7 @@ from harness.engine.crew import Crew
 from harness.engine.dispatcher import Dispatcher
 from harness.engine.docket import Docket
 from harness.engine.effects import Effects
-from harness.engine.events import Event, Noted, Warned
+from harness.engine.events import Answered, Event, Finished, Noted, Warned
 from harness.engine.job import Configuration, configuration
 from harness.engine.lanes import Lanes
 from harness.engine.listener import Listener
@@ -38,6 +38,9 @@ BATCH = 256
 MOST_UNTAKEN = 8 * BATCH
 """Events from which on nobody gets more to do until some are taken: the engine can be faster than pytest,
 and what waits takes memory. Through pytest 100,000 cells took up to 703 MB without this."""
+
+MOST_UNTAKEN_BYTES = 256 << 20
+"""The same in bytes of outputs and inputs, and how many of them are handed out together."""
 
 GATHER_S = 0.15
 """Seconds in which messages gather before the engine reacts, unless one of them cannot wait.
@@ -76,7 +79,10 @@ class Engine:
         self._inbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         self._urgent = threading.Event()
         self._outbox: queue.SimpleQueue[Event | _End] = queue.SimpleQueue()
-        announce = self._outbox.put
+        self._announced_bytes = 0
+        """Written by the engine's thread alone, as the next one is by the consumer's."""
+        self._taken_bytes = 0
+        announce = self._announce
         self._crew = Crew(
             processes or os.cpu_count() or 1,
             hear=self._hear,
@@ -152,23 +158,25 @@ class Engine:
             raise self._end.error
 
     def _gather(self) -> None:
-        """Wait for what happens next, and take all of it. What Ctrl-C interrupts is there the next time."""
+        """Wait for what happens next, and take what there is. What Ctrl-C interrupts comes the next time."""
+        most_bytes = self._taken_bytes + MOST_UNTAKEN_BYTES
         with contextlib.suppress(queue.Empty):
             # With a limit, for on Windows Ctrl-C does not interrupt a wait without one.
             self._take(self._outbox.get(timeout=1.0))
-            if self._docket.open > 1 and self._outbox.qsize() < BATCH - 1:
+            if self._docket.open > 1 and self._outbox.qsize() < BATCH - 1 and not self._is_ahead:
                 # More is about to come, and taken together it costs less: in turns of the interpreter's
                 # lock, and in waits for the disk.
                 time.sleep(LINGER_S)
-            for _ in range(BATCH - 1):
+            while len(self._gathered) < BATCH and self._taken_bytes < most_bytes:
                 self._take(self._outbox.get_nowait())
-        if self._is_ahead and self._outbox.qsize() < MOST_UNTAKEN:
+        if self._is_ahead and not self._has_enough:
             self._tell("taken")
 
     def _take(self, event: "Event | _End") -> None:
         if isinstance(event, _End):
             self._end = event
         else:
+            self._taken_bytes += _nbytes(event)
             self._gathered.append(event)
 
     def close(self) -> None:
@@ -192,6 +200,12 @@ class Engine:
 
     # --- the engine's thread ---
 
+    def _announce(self, event: Event) -> None:
+        """Hand an event to the consumer. Other threads announce only what has no bytes."""
+        if nbytes := _nbytes(event):
+            self._announced_bytes += nbytes
+        self._outbox.put(event)
+
     def _run(self) -> None:
         error: BaseException | None = None
         try:
@@ -211,8 +225,14 @@ class Engine:
 
     def _must_wait(self) -> bool:
         self._is_ahead = True  # before it looks, or else what is taken just then would not be told
-        self._is_ahead = self._outbox.qsize() >= MOST_UNTAKEN
+        self._is_ahead = self._has_enough
         return self._is_ahead
+
+    @property
+    def _has_enough(self) -> bool:
+        """Whether so much has not been taken yet that there should not be more."""
+        untaken_bytes = self._announced_bytes - self._taken_bytes
+        return self._outbox.qsize() >= MOST_UNTAKEN or untaken_bytes >= MOST_UNTAKEN_BYTES
 
     def _handle_until_work(self) -> bool:
         """React to what comes in until it may have made work for the dispatcher; False ends the engine."""
@@ -274,6 +294,10 @@ class Engine:
             self._effects.expect(cell)
             to_run.append(cell)
         self._lanes.submit(to_run)
+
+
+def _nbytes(event: Event) -> int:
+    return event.nbytes if isinstance(event, Finished | Answered) else 0
 
 
 class _End(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from harness.core.record import Record
+from harness.core.value import value_bytes
 from harness.corpus.case import Case
 from harness.golden.golden import Golden
 
@@ -40,6 +41,11 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[tuple[str, Any], ...] = ()
     graph: bytes = b""
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that its values take: models are in files."""
+        return sum(value_bytes(value) for _, value in self.outputs) + (self.case.nbytes if self.case else 0)
+
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
     """A CPU provider has answered what ``Engine.ask`` asked.
@@ -57,6 +63,11 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     case: Case | None = None
     golden: Golden | None = None
     problem: str = ""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that its values take."""
+        return sum(held.nbytes for held in (self.case, self.golden) if held is not None)
 
 
 class Warned(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from harness.core.errors import one_line
 from harness.core.latency import Latency, latency_of
 from harness.core.record import Placement, ProcessState, Repeats
 from harness.core.scenario import OTHER_SESSION, PLAIN, Fact, Facts, Scalar
-from harness.core.value import Tensor, Value
+from harness.core.value import Tensor, Value, value_bytes
 from harness.core.verdict import Phase
 from harness.engine.tensor_files import Tensors
 
@@ -50,6 +50,12 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     scenario: Facts = {}
     graph: bytes = b""
     repeats: Repeats | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the outputs take."""
+        all_outputs = (*self.outputs, self.second or ())
+        return sum(value_bytes(value) for outputs in all_outputs for _, value in outputs)
 
 
 class Raised(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,25 +1,38 @@
-"""Events that nobody takes yet: they do not pile up, and those that have piled up are handed out at once."""
+"""Results that nobody takes yet, or that wait for a golden, do not pile up; piled up events come at once."""
 
+import threading
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from harness.core.verdict import Verdict
+from harness.engine.crew import Crew
+from harness.engine.events import Finished
+from harness.engine.lane import Lane
+from harness.engine.outcome import Ran
 
 if TYPE_CHECKING:
     from tests.engine.scheduling.conftest import Bench
 
 IN_HAND = 4
 MOST_UNTAKEN = 6
+MOST_WAITING = 6
 MODELS = tuple(f"{number:02}_m" for number in range(30))
 
 
-def test_nobody_gets_more_to_do_until_some_are_taken(bench: "Bench", monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limit", ["MOST_UNTAKEN", "MOST_UNTAKEN_BYTES"])
+def test_nobody_gets_more_to_do_until_some_are_taken(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
     bench.models(*MODELS)
-    bench.run(bench.target("t"))  # nothing waits for goldens from now on
+    # Nothing waits for goldens from now on.
+    sizes = {event.nbytes for event in bench.run(bench.target("t")) if isinstance(event, Finished)}
+    (nbytes,) = sizes
+    assert nbytes > 0
     bench.handed.clear()
-    monkeypatch.setattr("harness.engine.engine.MOST_UNTAKEN", MOST_UNTAKEN)
+    times = {"MOST_UNTAKEN": 1, "MOST_UNTAKEN_BYTES": nbytes}
+    monkeypatch.setattr(f"harness.engine.engine.{limit}", MOST_UNTAKEN * times[limit])
     with bench.engine(bench.target("t")) as engine:
         bench.wait_until(lambda: engine._is_ahead and not bench.launched[-1].hands)
         handed = len(bench.handed)
@@ -42,3 +55,39 @@ def test_events_gather_only_where_there_are_few(bench: "Bench", monkeypatch: pyt
         assert time.monotonic() - started < 15.0
         monkeypatch.setattr("harness.engine.engine.LINGER_S", 0.0)
         assert sum(map(len, batches)) >= len(MODELS) - 10
+
+
+def test_many_bytes_are_not_handed_out_together(bench: "Bench", monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.models(*MODELS)
+    monkeypatch.setattr("harness.engine.engine.MOST_UNTAKEN_BYTES", 1)
+    with bench.engine(bench.target("t")) as engine:
+        batches = list(engine.batches())
+    assert max(sum(isinstance(event, Finished) for event in batch) for batch in batches) == 1
+    assert bench.verdicts([event for batch in batches for event in batch]) == {Verdict.PASS: len(MODELS)}
+
+
+@pytest.mark.usefixtures("goldens_unknown")
+@pytest.mark.parametrize("limit", ["MOST_WAITING", "MOST_WAITING_BYTES"])
+def test_nobody_gets_more_to_do_while_too_much_waits_for_goldens(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    staff, may_answer = Crew.staff, threading.Event()
+
+    def staff_late(crew: Crew, lane: Lane) -> None:
+        if may_answer.is_set() or not lane.is_reference:
+            staff(crew, lane)
+
+    monkeypatch.setattr(Crew, "staff", staff_late)
+    bench.models(*MODELS)
+    monkeypatch.setattr(f"harness.engine.docket.{limit}", MOST_WAITING)
+    with bench.engine(bench.target("t")) as engine:
+        bench.wait_until(lambda: engine._docket.is_behind and not bench.launched[-1].hands)
+        handed = len(bench.handed)
+        time.sleep(0.5)
+        waiting = [outcome for held in engine._docket._waiting.values() for _, outcome in held]
+        assert len(bench.handed) == handed == len(waiting) < len(MODELS)
+        assert engine._docket._held_bytes == sum(isinstance(one, Ran) and one.nbytes for one in waiting) > 0
+        may_answer.set()
+        engine.submit(())  # looks who needs a process
+        assert bench.verdicts(list(engine.events())) == {Verdict.PASS: len(MODELS)}
+        assert engine._docket._held == engine._docket._held_bytes == 0
