@@ -6,6 +6,7 @@ plugin that is not named: what else happens to be installed takes its time with 
 Progress goes to stderr, and to stdout rows of Markdown, as they stand in docs/reference/benchmarks.md. POSIX.
 """
 
+import atexit
 import json
 import os
 import resource
@@ -33,6 +34,10 @@ CRASHING = {"qnn-htp": ("test_stft*",)}
 PLUGIN = ("-p", "ep_harness")
 """Arguments of pytest that load the harness's plugin."""
 OUTPUT_SHOWN = 2000
+FOLDERS = tempfile.TemporaryDirectory()
+"""Where processes run, until the benchmark ends. For minutes after files were removed, ext4 looks at every one
+of their inodes again whenever it makes a file: 2 of the 150 billion cycles of a run of the four targets."""
+atexit.register(FOLDERS.cleanup)
 UNEXPECTED = 1  # exit code of pytest and of ep-harness where the matrix was run, and a result is news
 
 
@@ -60,19 +65,19 @@ def timed(
     command: Sequence[str | Path], *, env: Mapping[str, str] | None = None, codes: tuple[int, ...] = (0,)
 ) -> Timed:
     """Run a process in an empty folder, and end everything where its exit code is not one of these."""
-    with tempfile.TemporaryDirectory() as folder:
-        before_s = _children_s()
-        started = time.perf_counter()
-        process = subprocess.run(
-            command,
-            cwd=folder,
-            env=_environment() | dict(env or {}),
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        took_s = time.perf_counter() - started
+    folder = tempfile.mkdtemp(dir=FOLDERS.name)
+    before_s = _children_s()
+    started = time.perf_counter()
+    process = subprocess.run(
+        command,
+        cwd=folder,
+        env=_environment() | dict(env or {}),
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    took_s = time.perf_counter() - started
     printed = process.stdout.decode("utf-8", "replace")
     if process.returncode not in codes:
         sys.exit(f"{printed[-OUTPUT_SHOWN:]}\nexit code {process.returncode}: {command}")
@@ -131,9 +136,9 @@ def harness(target_glob: str = "*") -> float:
 
 def usable() -> list[str]:
     """Names of those of the four targets that can be used on this machine; to find out, they are run."""
-    with tempfile.TemporaryDirectory() as folder:
-        _run("*", Path(folder) / "run")
-        found = json.loads((Path(folder) / "run" / "run.json").read_text(encoding="utf-8"))["targets"]
+    out = Path(FOLDERS.name) / "usable"
+    _run("*", out)
+    found = json.loads((out / "run.json").read_text(encoding="utf-8"))["targets"]
     return [name for name, environment in found.items() if "unavailable" not in environment]
 
 
