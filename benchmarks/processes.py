@@ -35,8 +35,8 @@ PLUGIN = ("-p", "ep_harness")
 """Arguments of pytest that load the harness's plugin."""
 OUTPUT_SHOWN = 2000
 FOLDERS = tempfile.TemporaryDirectory()
-"""Where processes run, until the benchmark ends. For minutes after files were removed, ext4 looks at every one
-of their inodes again whenever it makes a file: 2 of the 150 billion cycles of a run of the four targets."""
+"""Where processes run, until the benchmark ends. For minutes after files were removed, ext4 looks at each of
+their inodes again whenever it makes a file: 2 of the 150 billion cycles of a run of the four targets."""
 atexit.register(FOLDERS.cleanup)
 UNEXPECTED = 1  # exit code of pytest and of ep-harness where the matrix was run, and a result is news
 

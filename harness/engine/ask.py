@@ -3,11 +3,11 @@
 It computes in processes that may die; this one never imports onnxruntime.
 """
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from harness.agent.system import usable_processors
 from harness.corpus.case import Case, load_case
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
@@ -77,7 +77,7 @@ def answers(
     """
     if not models:
         return
-    target = Target(name="golden", provider=(CPU,), runtime=runtime, workers=os.cpu_count() or 1)
+    target = Target(name="golden", provider=(CPU,), runtime=runtime, workers=usable_processors())
     if kind in WITNESSES:
         target = msgspec.structs.replace(target, timeouts_s=WITNESS_TIMEOUTS)
     asked = msgspec.structs.replace(

@@ -7,7 +7,6 @@ task -> agent -> outcome -> judge -> event.
 
 import contextlib
 import math
-import os
 import queue
 import threading
 import time
@@ -16,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from harness.agent.system import usable_processors
 from harness.core.cell import Cell
 from harness.corpus.suites import Suite
 from harness.engine.builds import Builds
@@ -59,8 +59,8 @@ class Engine:
     Args:
         plan: What may be submitted.
         suites: Suite name -> suite.
-        processes: Target processes at once that compute on this machine; by default one for each processor.
-            Those that ask the CPU provider for goldens come on top.
+        processes: Target processes at once that compute on this machine; by default one for each processor
+            that this process may use. Those that ask the CPU provider for goldens come on top.
         durations_ms: Id of a cell -> what it took before; decides what is begun first.
         measures: Whether latency is measured where the matrix asks for it; false where this is not the only
             engine at work on the run.
@@ -84,7 +84,7 @@ class Engine:
         self._taken_bytes = 0
         announce = self._announce
         self._crew = Crew(
-            processes or os.cpu_count() or 1,
+            processes or usable_processors(),
             hear=self._hear,
             warn=lambda text: announce(Warned(message=text)),
             builds=Builds(

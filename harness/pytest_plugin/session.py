@@ -1,6 +1,5 @@
 """The engines of a pytest session: cells are submitted ahead, and each result is waited for by name."""
 
-import os
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -9,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from harness.agent.system import usable_processors
 from harness.core.cell import Cell
 from harness.core.record import Record
 from harness.corpus.suites import Suite
@@ -129,7 +129,7 @@ class Matrices:
 
     def __init__(self, config: pytest.Config) -> None:
         workers = getattr(config, "workerinput", {}).get("workercount", 1)
-        self._processes = max(1, (os.cpu_count() or 1) // workers)
+        self._processes = max(1, usable_processors() // workers)
         out = config.getoption("ep_out")
         self._out = None if out is None else Path(out)
         self._config = config

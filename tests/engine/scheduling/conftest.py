@@ -83,7 +83,7 @@ class Bench:
     def engine(
         self,
         *targets: dict[str, Any],
-        processes: int = 4,
+        processes: int | None = 4,
         took_ms: dict[str, float] | None = None,
         prepare_for: Callable[[Engine], None] = lambda _: None,
         **tables: Any,

@@ -30,6 +30,20 @@ def test_the_longest_lane_goes_first(bench: "Bench") -> None:
     assert [model for target, model in bench.handed if target == "b"] == ["0_m", "1_m"]
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system keeps no process to processors")
+def test_one_of_many_processors_is_one(bench: "Bench") -> None:
+    bench.models("0_m", "1_m")
+    processors = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(processors)})
+    try:
+        found = bench.run(*map(bench.target, "abc"), processes=None)
+    finally:
+        os.sched_setaffinity(0, processors)
+    assert bench.verdicts(found) == {PASS: 6}
+    order = [target for target, _ in bench.handed if target != "cpu"]
+    assert order == [name for name in "abc" for _ in range(2)]
+
+
 @pytest.mark.parametrize(
     ("processes", "took", "longer", "shorter"),
     [(2, 1.0, NICENESS, NICENESS + 1), (4, 1.0, 0, 0), (2, 0.0, 0, 0)],
