@@ -78,7 +78,8 @@ class Engine:
         self._plan = plan
         self._inbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         self._urgent = threading.Event()
-        self._outbox: queue.SimpleQueue[Event | _End] = queue.SimpleQueue()
+        self._outbox: queue.SimpleQueue[tuple[Event | _End, int]] = queue.SimpleQueue()
+        """Each with the bytes that its values take."""
         self._announced_bytes = 0
         """Written by the engine's thread alone, as the next one is by the consumer's."""
         self._taken_bytes = 0
@@ -162,21 +163,21 @@ class Engine:
         most_bytes = self._taken_bytes + MOST_UNTAKEN_BYTES
         with contextlib.suppress(queue.Empty):
             # With a limit, for on Windows Ctrl-C does not interrupt a wait without one.
-            self._take(self._outbox.get(timeout=1.0))
+            self._take(*self._outbox.get(timeout=1.0))
             if self._docket.open > 1 and self._outbox.qsize() < BATCH - 1 and not self._is_ahead:
                 # More is about to come, and taken together it costs less: in turns of the interpreter's
                 # lock, and in waits for the disk.
                 time.sleep(LINGER_S)
             while len(self._gathered) < BATCH and self._taken_bytes < most_bytes:
-                self._take(self._outbox.get_nowait())
+                self._take(*self._outbox.get_nowait())
         if self._is_ahead and not self._has_enough:
             self._tell("taken")
 
-    def _take(self, event: "Event | _End") -> None:
+    def _take(self, event: "Event | _End", nbytes: int) -> None:
         if isinstance(event, _End):
             self._end = event
         else:
-            self._taken_bytes += _nbytes(event)
+            self._taken_bytes += nbytes
             self._gathered.append(event)
 
     def close(self) -> None:
@@ -202,9 +203,10 @@ class Engine:
 
     def _announce(self, event: Event) -> None:
         """Hand an event to the consumer. Other threads announce only what has no bytes."""
-        if nbytes := _nbytes(event):
+        nbytes = event.nbytes if isinstance(event, Finished | Answered) else 0
+        if nbytes:
             self._announced_bytes += nbytes
-        self._outbox.put(event)
+        self._outbox.put((event, nbytes))
 
     def _run(self) -> None:
         error: BaseException | None = None
@@ -221,7 +223,7 @@ class Engine:
             error = broken
         finally:
             self._crew.dismiss(gently=self._draining and not self._docket.open)
-            self._outbox.put(_End(error))
+            self._outbox.put((_End(error), 0))
 
     def _must_wait(self) -> bool:
         self._is_ahead = True  # before it looks, or else what is taken just then would not be told
@@ -294,10 +296,6 @@ class Engine:
             self._effects.expect(cell)
             to_run.append(cell)
         self._lanes.submit(to_run)
-
-
-def _nbytes(event: Event) -> int:
-    return event.nbytes if isinstance(event, Finished | Answered) else 0
 
 
 class _End(msgspec.Struct, frozen=True):
