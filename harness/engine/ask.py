@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from harness.agent.system import usable_processors
 from harness.corpus.case import Case, load_case
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Answered, Noted, TargetReady, Warned
 from harness.engine.job import CPU
 from harness.engine.lanes import WITNESS_TIMEOUTS
+from harness.engine.processors import processors
 from harness.engine.question import ANSWER, WITNESSES
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target
@@ -77,7 +77,7 @@ def answers(
     """
     if not models:
         return
-    target = Target(name="golden", provider=(CPU,), runtime=runtime, workers=usable_processors())
+    target = Target(name="golden", provider=(CPU,), runtime=runtime, workers=processors())
     if kind in WITNESSES:
         target = msgspec.structs.replace(target, timeouts_s=WITNESS_TIMEOUTS)
     asked = msgspec.structs.replace(

@@ -4,6 +4,7 @@ An outcome whose golden is not known yet waits here until the CPU provider has a
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,7 +22,7 @@ from harness.corpus.precision import keep_declined, keep_failed, keep_made
 from harness.corpus.scenario import Inapplicable
 from harness.engine.answer import fate, golden_of, is_of_program, lost
 from harness.engine.cases import SHAPES, Cases, Found, Untold, why_not
-from harness.engine.effects import Baseline, Effects, can_tell, with_effect
+from harness.engine.effects import Baseline, Doubt, Effects, can_tell, outputs_digest, with_effect
 from harness.engine.events import Answered, Event, Finished, Warned
 from harness.engine.judge import (
     Judgement,
@@ -63,6 +64,7 @@ class Docket:
         queue: Called with a task that is to run, a question or a cell once more; it has to come back through
             ``conclude``.
         announce: Called with each event.
+        gives_outputs: Whether ``Finished`` events have the EP's outputs.
     """
 
     def __init__(
@@ -73,6 +75,8 @@ class Docket:
         effects: Effects,
         queue: Callable[[Task], None],
         announce: Callable[[Event], None],
+        *,
+        gives_outputs: bool = False,
     ) -> None:
         self.open = 0
         """Tasks that have not been concluded."""
@@ -82,12 +86,13 @@ class Docket:
         self._effects = effects
         self._queue = queue
         self._announce = announce
+        self._gives_outputs = gives_outputs
         self._scales = Scales(plan, cases, references)
         self._waiting: dict[Question, list[tuple[Task, Ran | Raised]]] = {}
         self._held = 0
         """Outcomes that wait there."""
         self._held_bytes = 0
-        self._compared: dict[Baseline, list[tuple[Task, Cell, Judgement, Ran]]] = {}
+        self._compared: dict[Baseline, list[_Compared]] = {}
 
     @property
     def is_behind(self) -> bool:
@@ -293,15 +298,18 @@ class Docket:
         if doubt is None or not isinstance(outcome, Ran) or not can_tell(judgement, outcome):
             self._finish(task, cell, judgement, outcome)
             return
-        baseline = self._effects.baseline(cell, doubt)
+        baseline, own = self._effects.baseline(cell, doubt), outputs_digest(outcome)
         digest = self._effects.digest(baseline)
         if digest is not None:
-            self._finish(task, cell, with_effect(judgement, doubt, outcome, digest), outcome)
+            self._finish(task, cell, with_effect(judgement, doubt, own, digest), outcome)
             return
         if baseline not in self._compared and not self._effects.is_coming(baseline):
             self.open += 1
             self._queue(Task(suite=cell.suite, model=cell.model, compared=cell))
-        self._compared.setdefault(baseline, []).append((task, cell, judgement, outcome))
+        if not self._gives_outputs:  # the baseline may be a cell of another target, and far behind
+            outcome = msgspec.structs.replace(outcome, outputs=())
+        waiting = _Compared(task, cell, judgement, outcome, doubt, own)
+        self._compared.setdefault(baseline, []).append(waiting)
 
     def _compare(self, cell: Cell, outcome: Outcome | Untold) -> None:
         self.open -= 1
@@ -311,12 +319,14 @@ class Docket:
 
     def _settle(self, baseline: Baseline, outcome: Outcome | Untold) -> None:
         """A baseline has its outcome, and those who wait for it their answer."""
-        self._effects.keep(baseline, outcome)
-        for task, cell, judgement, its_outcome in self._compared.pop(baseline, ()):
-            self._look_for_effect(task, cell, judgement, its_outcome)
+        digest = self._effects.keep(baseline, outcome)
+        for waiting in self._compared.pop(baseline, ()):
+            judgement = with_effect(waiting.judgement, waiting.doubt, waiting.digest, digest)
+            self._finish(waiting.task, waiting.cell, judgement, waiting.outcome)
 
     def _finish(self, task: Task, cell: Cell, judgement: Judgement, outcome: Outcome | None) -> None:
-        case = self._shown(task, judgement.verdict.family)
+        # What is tried again has failed, whatever comes of that.
+        case = self._shown(task, judgement.verdict.family if task.first is None else Family.FAILED)
         given = self._cases.of(msgspec.structs.replace(task.about, kind=MADE)) if case else None
         record = record_of(
             self._plan,
@@ -333,7 +343,7 @@ class Docket:
                 record=record,
                 printed=getattr(outcome, "printed", ""),
                 case=case,
-                outputs=outcome.outputs[0] if isinstance(outcome, Ran) else (),
+                outputs=outcome.outputs[0] if isinstance(outcome, Ran) and self._gives_outputs else (),
                 graph=outcome.graph if isinstance(outcome, Ran) else b"",
             )
         else:
@@ -341,9 +351,10 @@ class Docket:
             first = task.first.record
             tried = () if record.family is Family.SKIPPED else (record.verdict,)
             retried = msgspec.structs.replace(first, retries=(*first.retries, *tried))
-            finished = msgspec.structs.replace(task.first, record=retried)
+            finished = msgspec.structs.replace(task.first, record=retried, case=case)
         if record.family is not Family.SKIPPED and self._try_again(finished.record):
-            task.first, task.attempt = finished, 1
+            # With neither model nor inputs: there may be many such cells, and it is long until their turn.
+            task.first, task.attempt = msgspec.structs.replace(finished, case=None), 1
             self._queue(task)
             return
         self.open -= 1
@@ -360,6 +371,17 @@ class Docket:
         """The model for the record and for whoever keeps artifacts; a skipped cell need not read it."""
         case = None if family is Family.SKIPPED else self.case(task)
         return case if isinstance(case, Case) else None
+
+
+class _Compared(NamedTuple):
+    """A cell that waits for its baseline, with the digest of its own outputs."""
+
+    task: Task
+    cell: Cell
+    judgement: Judgement
+    outcome: Ran
+    doubt: Doubt
+    digest: str
 
 
 def _nbytes(outcome: Ran | Raised) -> int:

@@ -111,11 +111,13 @@ class Effects:
         own = self._serving.get((cell.target, cell.axes))
         return _baseline(own, cell) if own else None
 
-    def keep(self, baseline: Baseline, outcome: object) -> None:
-        """A baseline has its outcome."""
+    def keep(self, baseline: Baseline, outcome: object) -> str:
+        """A baseline has its outcome; the digest of its outputs."""
         self._coming.discard(baseline)
         steady = isinstance(outcome, Ran) and outcome.second is None
-        self._digests[baseline] = outputs_digest(outcome) if steady else NO_ANSWER  # type: ignore[arg-type]
+        digest = outputs_digest(outcome) if steady else NO_ANSWER  # type: ignore[arg-type]
+        self._digests[baseline] = digest
+        return digest
 
 
 def can_tell(judgement: Judgement, outcome: Outcome) -> bool:
@@ -132,11 +134,18 @@ def can_tell(judgement: Judgement, outcome: Outcome) -> bool:
     return bool(floating and rounds) and judgement.verdict.family in (Family.PASSED, Family.FAILED)
 
 
-def with_effect(judgement: Judgement, doubt: Doubt, outcome: Ran, digest: str) -> Judgement:
-    """A judgement that says whether the options had an effect, given the digest without them."""
-    if digest == NO_ANSWER:
+def with_effect(judgement: Judgement, doubt: Doubt, digest: str, without: str) -> Judgement:
+    """A judgement that says whether the options had an effect.
+
+    Args:
+        judgement: What it is without.
+        doubt: The options.
+        digest: Of the outputs with them.
+        without: Of the baseline's.
+    """
+    if without == NO_ANSWER:
         return judgement
-    seen = outputs_digest(outcome) != digest
+    seen = digest != without
     reason = judgement.reason
     if not seen:
         options = one_line(", ".join(doubt.options), 100)

@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from harness.agent.system import usable_processors
 from harness.core.cell import Cell
 from harness.corpus.suites import Suite
 from harness.engine.builds import Builds
@@ -28,6 +27,7 @@ from harness.engine.events import Answered, Event, Finished, Noted, Warned
 from harness.engine.job import Configuration, configuration
 from harness.engine.lanes import Lanes
 from harness.engine.listener import Listener
+from harness.engine.processors import processors
 from harness.engine.question import ANSWER
 from harness.engine.references import References, Stores
 from harness.plan.plan import Plan
@@ -64,6 +64,8 @@ class Engine:
         durations_ms: Id of a cell -> what it took before; decides what is begun first.
         measures: Whether latency is measured where the matrix asks for it; false where this is not the only
             engine at work on the run.
+        gives_outputs: Whether ``Finished`` events have the EP's outputs, which take memory as long as one of
+            them waits for anything.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Engine:
         durations_ms: Mapping[str, float] | None = None,
         *,
         measures: bool = True,
+        gives_outputs: bool = False,
     ) -> None:
         self._plan = plan
         self._inbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
@@ -85,7 +88,7 @@ class Engine:
         self._taken_bytes = 0
         announce = self._announce
         self._crew = Crew(
-            processes or usable_processors(),
+            processes or processors(),
             hear=self._hear,
             warn=lambda text: announce(Warned(message=text)),
             builds=Builds(
@@ -97,7 +100,9 @@ class Engine:
         self._lanes = Lanes(plan, self._effects, self._crew, durations_ms or {}, measures=measures)
         references = References(Stores.of_cache())
         cases = Cases(plan, suites, references, warn=lambda text: announce(Warned(message=text)))
-        self._docket = Docket(plan, cases, references, self._effects, self._lanes.queue, announce)
+        self._docket = Docket(
+            plan, cases, references, self._effects, self._lanes.queue, announce, gives_outputs=gives_outputs
+        )
         self._listener = Listener(
             plan, self._crew, self._docket, announce, gone=lambda worker: self._tell("gone", worker)
         )

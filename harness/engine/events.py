@@ -31,7 +31,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
         record: The record.
         printed: What the process printed for this cell, at most some 16 KiB.
         case: The model with its inputs; None where it could not be read.
-        outputs: The EP's outputs of the first data set; empty where there are none.
+        outputs: The EP's outputs of the first data set; empty where there are none, or nobody asked for them.
         graph: The optimized model without its weights, where that was asked for.
     """
 

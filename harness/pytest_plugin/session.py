@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.agent.system import usable_processors
 from harness.core.cell import Cell
 from harness.core.record import Record
 from harness.corpus.suites import Suite
@@ -17,6 +16,7 @@ from harness.engine.durations import Durations
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, TargetReady, Warned
 from harness.engine.prepare import prepare
+from harness.engine.processors import processors
 from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import why_not_measured
 from harness.pytest_plugin.outcome import excerpt
@@ -42,13 +42,23 @@ class EngineRun:
         settle: Called with each result as it arrives, and with whom to tell what is to be warned of; what it
             returns is kept until it is taken.
         measures: Whether latency is measured.
+        gives_outputs: Whether results have the EP's outputs.
     """
 
     def __init__(
-        self, plan: Plan, suites: Mapping[str, Suite], processes: int, settle: Settle, *, measures: bool
+        self,
+        plan: Plan,
+        suites: Mapping[str, Suite],
+        processes: int,
+        settle: Settle,
+        *,
+        measures: bool,
+        gives_outputs: bool = False,
     ) -> None:
         durations = Durations(Path(plan.matrix.path))
-        self._engine = Engine(plan, suites, processes, durations.known_ms(), measures=measures)
+        self._engine = Engine(
+            plan, suites, processes, durations.known_ms(), measures=measures, gives_outputs=gives_outputs
+        )
         self._batches = self._engine.batches()
         self._settle = settle
         self._known: set[str] = set()
@@ -129,7 +139,7 @@ class Matrices:
 
     def __init__(self, config: pytest.Config) -> None:
         workers = getattr(config, "workerinput", {}).get("workercount", 1)
-        self._processes = max(1, usable_processors() // workers)
+        self._processes = max(1, processors() // workers)
         out = config.getoption("ep_out")
         self._out = None if out is None else Path(out)
         self._config = config
@@ -172,7 +182,11 @@ class Matrices:
             # Where matrices are named, their cells are run ahead, and would be in the way.
             measures = not (self._config.stash[MATRICES] or why_not_measured(self._config))
             self._test_runs[path] = EngineRun(
-                *self.prepared(path), self._processes, lambda finished, _: finished, measures=measures
+                *self.prepared(path),
+                self._processes,
+                lambda finished, _: finished,
+                measures=measures,
+                gives_outputs=True,
             )
         return self._test_runs[path]
 

@@ -159,19 +159,20 @@ def test_which_cells_can_tell(judgement: Judgement, outcome: Ran, tells: bool) -
 
 def test_bit_identical_outputs_are_no_effect() -> None:
     doubt = Doubt(options=("use_tf32",), without=Configuration(runtime=Runtime()))
-    same = with_effect(judged(), doubt, ran(ONE), outputs_digest(ran(ONE)))
+    ones, zeros = (outputs_digest(ran(value)) for value in (ONE, tensor(np.zeros(4, np.float32))))
+    same = with_effect(judged(), doubt, ones, ones)
     assert same.effect == OptionEffect(options=("use_tf32",), seen=False)
     assert same.reason == "no effect seen: the outputs are bit-identical without use_tf32"
-    other = with_effect(judged(), doubt, ran(ONE), outputs_digest(ran(tensor(np.zeros(4, np.float32)))))
+    other = with_effect(judged(), doubt, ones, zeros)
     assert other.effect == OptionEffect(options=("use_tf32",), seen=True)
     assert other.reason == ""
-    assert with_effect(judged(), doubt, ran(ONE), NO_ANSWER) == judged()
+    assert with_effect(judged(), doubt, ones, NO_ANSWER) == judged()
 
 
 def test_a_long_reason_does_not_push_the_note_out() -> None:
     doubt = Doubt(options=("o" * 500,), without=Configuration(runtime=Runtime()))
     judgement = msgspec.structs.replace(judged(), reason="x" * 1000)
-    told = with_effect(judgement, doubt, ran(ONE), outputs_digest(ran(ONE)))
+    told = with_effect(judgement, doubt, "same", "same")
     assert "no effect seen" in told.reason
     assert len(told.reason) <= 300
 

@@ -86,6 +86,7 @@ class Bench:
         processes: int | None = 4,
         took_ms: dict[str, float] | None = None,
         prepare_for: Callable[[Engine], None] = lambda _: None,
+        gives_outputs: bool = False,
         **tables: Any,
     ) -> Iterator[Engine]:
         """An engine at work on everything; ``took_ms`` holds durations by ``target model``.
@@ -103,7 +104,7 @@ class Bench:
             for cell in plan.cells
             if (ms := (took_ms or {}).get(f"{cell.target} {cell.model.removesuffix('.onnx')}")) is not None
         }
-        engine = Engine(plan, suites, processes, durations)
+        engine = Engine(plan, suites, processes, durations, gives_outputs=gives_outputs)
         with contextlib.closing(engine):
             prepare_for(engine)
             engine.submit(plan.cells)

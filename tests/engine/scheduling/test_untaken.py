@@ -1,4 +1,4 @@
-"""Results that nobody takes yet, or that wait for a golden, do not pile up; piled up events come at once."""
+"""Results that wait, to be taken or for an answer, take little memory; piled up events come at once."""
 
 import threading
 import time
@@ -10,7 +10,9 @@ from harness.core.verdict import Verdict
 from harness.engine.crew import Crew
 from harness.engine.events import Finished
 from harness.engine.lane import Lane
+from harness.engine.lanes import Lanes
 from harness.engine.outcome import Ran
+from harness.engine.worker import Task
 
 if TYPE_CHECKING:
     from tests.engine.scheduling.conftest import Bench
@@ -91,3 +93,41 @@ def test_nobody_gets_more_to_do_while_too_much_waits_for_goldens(
         engine.submit(())  # looks who needs a process
         assert bench.verdicts(list(engine.events())) == {Verdict.PASS: len(MODELS)}
         assert engine._docket._held == engine._docket._held_bytes == 0
+
+
+@pytest.mark.parametrize("gives_outputs", [False, True])
+def test_results_wait_for_another_target_without_outputs(bench: "Bench", *, gives_outputs: bool) -> None:
+    bench.models("0_gate_in_run", "1_rounds", "2_rounds", "3_rounds")
+    bench.open_gate("strict")
+    targets = bench.target("plain"), bench.target("strict", options={"use_tf32": 0})
+    with bench.engine(*targets, gives_outputs=gives_outputs) as engine:
+        bench.wait_at_gate("plain")
+        bench.wait_until(lambda: len(engine._docket._compared) == 3)
+        waiting = [one for ones in engine._docket._compared.values() for one in ones]
+        assert [bool(one.outcome.outputs) for one in waiting] == [gives_outputs] * 3
+        bench.open_gate("plain")
+        events = list(engine.events())
+    assert [bool(event.outputs) for event in events if isinstance(event, Finished)] == [gives_outputs] * 8
+    found = bench.records(events)
+    for model in ("1_rounds", "2_rounds", "3_rounds"):
+        effect = found[f"strict {model}"].effect
+        assert effect is not None
+        assert effect.seen
+
+
+def test_failures_wait_for_another_try_without_their_inputs(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, waiting = Lanes.queue, []
+
+    def watched(lanes: Lanes, task: Task) -> None:
+        if task.first is not None:
+            waiting.append(task.first)
+        queue(lanes, task)
+
+    monkeypatch.setattr(Lanes, "queue", watched)
+    bench.models("0_error_in_run", "1_error_in_run", "2_m")
+    events = bench.run(bench.target("t", retries=2))
+    assert [one.case for one in waiting] == [None] * 4
+    failed = [event for event in events if isinstance(event, Finished) and event.record.retries]
+    assert [event.case is not None for event in failed] == [True] * 2
