@@ -3,7 +3,6 @@
 import atexit
 import datetime as dt
 import gc
-import shlex
 from pathlib import Path, PurePath
 
 from harness.cli.progress import Progress, progress
@@ -82,8 +81,7 @@ def run(
         shown.say(f"report   {render([folder.path], folder.path / 'report')}")
     shown.say(f"records  {folder.path / 'records.jsonl'}")
     if interrupted:
-        command = ["ep-harness", "run", str(matrix), "--resume", str(folder.path), *selection.arguments()]
-        shown.say(f"resume   {shlex.join(command)}")
+        shown.say(f"resume   {folder.resume_command(*selection.arguments())}")
     return EXIT_INTERRUPTED if interrupted else tally.exit_code()
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,11 @@ class RunFolder:
         with contextlib.suppress(OSError):
             (self.path / "run.lock").unlink()
         return self._complete
+
+    def resume_command(self, *selection: str) -> str:
+        """What goes on with this run where it was broken off; ``selection`` is what chose its cells."""
+        words = ["ep-harness", "run", self._plan.matrix.path, "--resume", str(self.path), *selection]
+        return shlex.join(words)
 
     @property
     def _complete(self) -> bool:

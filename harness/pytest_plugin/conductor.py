@@ -153,9 +153,9 @@ class Conductor:
         if report.skipped and isinstance(report.longrepr, tuple):
             # Not the line of this package that says so.
             report.longrepr = (str(item.path), 1, report.longrepr[2])
-        if item.news is not None:
-            enclose(report, item.path, item.news, travels=self._input is not None)
-        item.finished, item.news = None, None
+        news = self._matrices.for_items(item.path).take_news()
+        enclose(report, item.path, news, travels=self._input is not None)
+        item.finished = None
         self._left[item.path] -= 1
         if self._left[item.path] == 0:
             self._matrices.done_with(item.path)

@@ -12,7 +12,7 @@ from harness.core.errors import UsageError
 from harness.engine.events import Finished
 from harness.plan.plan import Plan
 from harness.pytest_plugin.outcome import Outcome, outcome_of
-from harness.pytest_plugin.session import News, matrices_of
+from harness.pytest_plugin.session import matrices_of
 
 
 class MatrixFile(pytest.File):
@@ -41,14 +41,12 @@ class CellItem(pytest.Item):
     Attributes:
         cell: The cell.
         finished: Its result, from the end of its run until its report.
-        news: What else has come out of the engine meanwhile, to be written down with it.
     """
 
     def __init__(self, *, cell: Cell, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.cell = cell
         self.finished: Finished | None = None
-        self.news: News | None = None
 
     def runtest(self) -> None:
         """Wait for the cell's record, warn of what has come up meanwhile, and end as the record says."""
@@ -61,9 +59,7 @@ class CellItem(pytest.Item):
         settle(self._wait())
 
     def _wait(self) -> Outcome:
-        run = matrices_of(self.config).for_items(self.path)
-        self.finished = run.take(self.cell)
-        self.news = run.take_news()
+        self.finished = matrices_of(self.config).for_items(self.path).take(self.cell)
         record = self.finished.record
         self.user_properties.append(("verdict", record.verdict.value))
         plan = self.getparent(MatrixFile).plan  # type: ignore[union-attr]  # items have no other parent

@@ -50,24 +50,33 @@ class Book:
         plan: The selected cells.
         out: Where the run folder is to be; None for none.
         benchmark: Called with each record that has a latency.
+        whole: Whether these are all cells of the matrix.
 
     Raises:
         UsageError: The run folder cannot be made.
     """
 
-    def __init__(self, plan: Plan, out: Path | None, benchmark: Callable[[Record], None]) -> None:
+    def __init__(
+        self, plan: Plan, out: Path | None, benchmark: Callable[[Record], None], *, whole: bool
+    ) -> None:
         self.tally = Tally(plan)
         self.durations = Durations(Path(plan.matrix.path))
         self.folder = None if out is None else RunFolder.create(out, plan)
         self.timed = sum(plan.latency(cell) is not None for cell in plan.cells)
         """Cells whose latency the matrix asks for."""
         self._benchmark = benchmark
+        self._whole = whole
         self._awaited = {cell.id for cell in plan.cells}
 
     @property
     def missing(self) -> int:
         """Planned cells without a record."""
         return len(self._awaited)
+
+    @property
+    def resume_command(self) -> str:
+        """What runs the missing cells; empty where the command knows no way to select the others."""
+        return self.folder.resume_command() if self.folder and self.missing and self._whole else ""
 
     def add(self, news: News) -> None:
         """Enter records; a second one for the same cell, of a plugin that repeats tests, does not count."""
@@ -136,8 +145,10 @@ class Ledger:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Close the books."""
-        for book in self._books.values():
+        """Close the books, with what came out of this process's engines and was not reported any more."""
+        for path, book in self._books.items():
+            news = self._matrices.done_with(Path(path))
+            _or_stop(functools.partial(book.add, news))
             book.durations.save()
             if book.folder is not None:
                 _or_stop(book.folder.finish)
@@ -153,6 +164,7 @@ class Ledger:
                     book.tally.rows(),
                     book.missing,
                     folder,
+                    resume_command=book.resume_command,
                     unmeasured=why_not_measured(self._config) if book.timed else "",
                 )
 
@@ -170,6 +182,7 @@ class Ledger:
                     narrowed,
                     None if out is None else Path(out),
                     functools.partial(add_benchmark, self._config, head),
+                    whole=len(narrowed.cells) == len(plan.cells),
                 )
             except UsageError as error:
                 raise pytest.UsageError(*map(str, error.problems)) from error

@@ -1,5 +1,6 @@
 """The engines of a pytest session: cells are submitted ahead, and each result is waited for by name."""
 
+import contextlib
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -125,9 +126,14 @@ class EngineRun:
         news, self._news = self._news, News()
         return news
 
-    def close(self) -> None:
-        """Kill every process of the engine."""
+    def close(self) -> "News":
+        """Kill every process of the engine; what has come out of it until then and nobody has taken."""
         self._engine.close()
+        with contextlib.suppress(Exception):  # that the engine broke has been told
+            for batch in self._engine.batches():  # the former iterator has ended where Ctrl-C came in between
+                for event in batch:
+                    self._hear(event)
+        return self.take_news()
 
 
 class Matrices:
@@ -190,11 +196,10 @@ class Matrices:
             )
         return self._test_runs[path]
 
-    def done_with(self, path: Path) -> None:
-        """No more items of this matrix will come: its processes need not stay."""
+    def done_with(self, path: Path) -> News:
+        """No more items of this matrix will come, so its processes need not stay; what nobody has taken."""
         run = self._item_runs.pop(path, None)
-        if run is not None:
-            run.close()
+        return News() if run is None else run.close()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:

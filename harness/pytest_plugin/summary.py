@@ -18,6 +18,7 @@ def write_summary(
     missing: int,
     folder: Path | None,
     *,
+    resume_command: str = "",
     unmeasured: str = "",
 ) -> None:
     """Write one matrix's table.
@@ -28,6 +29,7 @@ def write_summary(
         rows: One for each target.
         missing: Planned cells without a record.
         folder: The run folder, where there is one.
+        resume_command: What runs the missing cells; empty for none.
         unmeasured: Why the latency that the matrix asks for was not measured; empty where it was.
     """
     terminal.section(f"execution providers: {visible(matrix)}")
@@ -48,3 +50,5 @@ def write_summary(
         terminal.write_line(f"latency was not measured: {unmeasured}")
     if folder is not None:
         terminal.write_line(f"records: {folder}")
+    if resume_command:
+        terminal.write_line(f"resume: {resume_command}")

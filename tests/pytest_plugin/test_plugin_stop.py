@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from harness.agent.system import usable_processors
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
@@ -84,6 +87,50 @@ def test_an_interrupt_ends_every_process_soon(
     info = json.loads((endless / "run" / "run.json").read_text(encoding="utf-8"))
     assert info["complete"] is False
     assert "incomplete: " in out
+
+
+TWO_TARGETS = (
+    MATRIX
+    + """\
+[[target]]
+name = "other"
+provider = "CPUExecutionProvider"
+env = { PYTHONPATH = '%s' }
+[[exclude]]
+target = "other"
+model = ["broken.onnx", "endless.onnx", "neg.onnx", "relu.onnx"]
+[[expect]]
+target = "other"
+verdict = "crash"
+reason = "so that there are artifacts"
+"""
+)
+
+
+@pytest.mark.skipif(usable_processors() < 2, reason="one target would wait for the other")
+def test_what_is_known_at_an_interrupt_is_kept_and_the_rest_can_be_run(
+    endless: Path, start: Start, tag: dict[str, str]
+) -> None:
+    (endless / "m.toml").write_text(TWO_TARGETS % (endless / "late"), encoding="utf-8")
+    (endless / "late").mkdir()
+    (endless / "late" / "sitecustomize.py").write_text("import time; time.sleep(2)", encoding="utf-8")
+    session = start(endless, "-p", "no:xdist", "m.toml", "--ep-out", "run", **tag)
+    # Three cells of the first target come before the endless one, and those of the other after it. (Its
+    # golden is endless, too: other models would wait for theirs.)
+    wait_for(lambda: len(list((endless / "run").glob("artifacts/*/output.txt"))) == 2)
+    assert recorded(endless) == 3
+    os.kill(session.pid, signal.SIGINT)
+    out, _ = session.communicate(timeout=30)
+    assert session.returncode == pytest.ExitCode.INTERRUPTED, out
+    assert recorded(endless) == 5
+    assert "incomplete: 3 of 8 cells have no record" in out
+    (line,) = [line for line in out.splitlines() if line.startswith("resume: ep-harness ")]
+    command = [sys.executable, "-u", "-m", "harness", *shlex.split(line)[2:]]
+    resumed = subprocess.Popen(command, cwd=endless, text=True, stdout=subprocess.PIPE, env=os.environ | tag)
+    with resumed:
+        assert resumed.stdout is not None
+        assert any("5 of 8 cells have a record" in line for line in resumed.stdout)
+        resumed.kill()
 
 
 def test_a_failure_with_x_ends_the_engine_although_a_cell_runs(
