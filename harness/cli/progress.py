@@ -1,5 +1,6 @@
 """What a person sees while a matrix runs: bars on a terminal, plain lines elsewhere, a table at the end."""
 
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,6 +63,15 @@ class Progress:
         """One line, whatever is in it: providers and models have a say in some."""
         self.bars.console.print(visible(text), markup=False, soft_wrap=True)
 
+    def explain(self, word: str, text: str) -> None:
+        """A word and what there is to say of it: one line, but on a terminal none wider than that."""
+        line = visible(f"{word:<12} {text}")
+        if self.console.is_terminal:
+            indent = " " * 13
+            wrap = textwrap.TextWrapper(self.console.width, subsequent_indent=indent, break_long_words=False)
+            line = "\n".join(wrap.wrap(line))
+        self.bars.console.print(line, markup=False, soft_wrap=True)
+
     def ready(self, event: TargetReady) -> None:
         """A target is up, or is not going to be."""
         if event.problem:
@@ -98,7 +108,7 @@ class Progress:
         if len(self._told) > SHOWN_UNEXPECTED:
             self.say("...          further unexpected cells are in the report only")
         else:
-            self.say(f"{record.verdict:<12} {record.cell}: {record.reason}")
+            self.explain(record.verdict, f"{record.cell}: {record.reason}")
 
     def summary(self, tally: Tally) -> None:
         """The table of all targets, and what is unusual."""
@@ -108,7 +118,7 @@ class Progress:
             self.say(f"{word:<12} {line}")
         for row in tally.rows():
             if row.reason:
-                self.say(f"unavailable  {row.target}: {row.reason}")
+                self.explain("unavailable", f"{row.target}: {row.reason}")
         for target in tally.missing_required():
             self.say(f"required     {target} was not available")
         planned = sum(row.planned for row in tally.rows())

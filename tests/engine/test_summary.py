@@ -111,3 +111,18 @@ def test_the_summary_says_it_after_the_table_within_80_columns(tally: Tally) -> 
     assert lines[3] == "flaky        1 cell gave another verdict on a retry: it counts as failed"
     assert len(f"flaky        {flaky_line([row(100_000)])}") <= WIDTH
     assert lines[4] == "unexpected   2 cells"
+
+
+def test_a_long_reason_is_one_line_but_for_whoever_reads_a_terminal(tally: Tally) -> None:
+    reason = "not_installed: a package, the name of which is " + "x" * 60 + ", is not installed there"
+    texts = {}
+    for terminal in (False, True):
+        shown = io.StringIO()
+        Progress(tally, Console(file=shown, width=60, force_terminal=terminal)).explain("unavailable", reason)
+        texts[terminal] = shown.getvalue()
+    assert texts[False] == f"unavailable  {reason}\n"
+    assert texts[True] == (
+        "unavailable  not_installed: a package, the name of which is\n"
+        f"             {'x' * 60},\n"
+        "             is not installed there\n"
+    )
