@@ -5,6 +5,7 @@ nearly all the time goes into ends and starts of processes. The exit code is 1 w
 grew; memory is shown, for an allocator may keep some.
 """
 
+import argparse
 import gc
 import sys
 import tempfile
@@ -34,8 +35,11 @@ env = {{ PYTHONPATH = {fake!r}, PYTHONDONTWRITEBYTECODE = "1" }}
 WARM_UP = 20
 
 
-def main(restarts: int = 1000) -> bool:
+def main() -> bool:
     """Print what was held before and after; whether it grew."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("restarts", type=int, nargs="?", default=1000)
+    restarts = parser.parse_args().restarts
     with tempfile.TemporaryDirectory() as folder:
         crash(Path(folder, "warm"), WARM_UP)
         before = held()
@@ -89,4 +93,4 @@ def held() -> tuple[int, int, float]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:2])))
+    sys.exit(main())

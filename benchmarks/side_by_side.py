@@ -21,6 +21,7 @@ loops themselves take when they are started at once, where none gives way to ano
 Exit code 1: more than 0.65 x the sum of the loops.
 """
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -43,8 +44,11 @@ from processes import (
 MOST_TIMES_SUM = 0.65
 
 
-def main(rounds: int = 3) -> int:
+def main() -> int:
     """Measure and print; 1 where the figure is not what it should be."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("rounds", type=int, nargs="?", default=3)
+    rounds: int = parser.parse_args().rounds
     names = usable()  # which fills the caches, too
     chosen = [table for name, table in targets().items() if name in names]
     together = [_together()]
@@ -86,4 +90,4 @@ def _together() -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:2])))
+    sys.exit(main())
