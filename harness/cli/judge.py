@@ -11,8 +11,9 @@ import msgspec
 
 from harness.core.errors import Problem, UsageError
 from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
-from harness.core.record import Record, RunInfo, encode_record
+from harness.core.record import Record, encode_record
 from harness.core.rejudge import UNHEARD, keeps_ties, knows, rejudged
+from harness.core.run_info import RunInfo
 from harness.data_files import data_root
 from harness.engine.run_folder import PLAN, RECORDS
 from harness.plan.matrix import Matrix

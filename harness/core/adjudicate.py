@@ -11,9 +11,10 @@ from typing import Literal
 import msgspec
 
 from harness.core.compare import Comparison, ToleranceFor
+from harness.core.hearing import Adjudication, Apart, Witness
 from harness.core.lost import LOST, relative_error
 from harness.core.metrics import Measured, measure
-from harness.core.record import Adjudication, Apart, OutputMetrics, Witness
+from harness.core.output_metrics import OutputMetrics
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import STRING, Tensor, Value, leaves
 from harness.core.verdict import Verdict

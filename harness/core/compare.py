@@ -14,7 +14,7 @@ from harness.core.lost import is_lost, is_noise
 from harness.core.metrics import EXACT_FRONTIER, any_finite, measure
 from harness.core.nature import Nature, drawn_row, with_steps, with_ties
 from harness.core.noise import NoiseRule, with_noise
-from harness.core.record import OutputMetrics
+from harness.core.output_metrics import OutputMetrics
 from harness.core.rows import empty_row, equal_row, measured_row, whole_row
 from harness.core.steps import Quantized
 from harness.core.ties import Chosen

@@ -5,7 +5,7 @@ tolerance passes an output, its error as a whole must stay below half of the gol
 as much to this very model, there is nothing to tell right from wrong by.
 """
 
-from harness.core.record import OutputMetrics
+from harness.core.output_metrics import OutputMetrics
 from harness.core.spread import DEFAULT_LIMITS, rms_limit
 
 LOST = 0.5

@@ -4,7 +4,7 @@ import msgspec
 
 from harness.core.draws import Draw, name_of, sampled
 from harness.core.metrics import EXACT_FRONTIER
-from harness.core.record import OutputDetails, OutputMetrics
+from harness.core.output_metrics import OutputDetails, OutputMetrics
 from harness.core.steps import Quantized, in_steps
 from harness.core.ties import Chosen, tied
 from harness.core.tolerance import Tolerance

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from harness.core.record import Noise, OutputMetrics
+from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.spread import Floats, NoiseLimits, behaves_like, beyond, noise_of, rms_limit
 from harness.core.value import Tensor
 

@@ -30,7 +30,7 @@ from harness.core.distances import Distances, distances
 from harness.core.draws import Draw
 from harness.core.lost import LOST
 from harness.core.nature import Nature
-from harness.core.record import PrecisionError
+from harness.core.output_metrics import PrecisionError
 from harness.core.tolerance import EXACT, FLOORS, UNIT_ROUNDOFF, default_tolerance
 from harness.core.unordered import in_order_of
 from harness.core.value import Tensor, Value, leaves

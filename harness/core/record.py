@@ -5,7 +5,9 @@ from typing import Literal
 
 import msgspec
 
+from harness.core.hearing import Adjudication, Hearing
 from harness.core.latency import Latency
+from harness.core.output_metrics import OutputMetrics
 from harness.core.scenario import Facts
 from harness.core.verdict import Family, Phase, Verdict
 
@@ -87,73 +89,6 @@ class ModelContent(msgspec.Struct, frozen=True, kw_only=True):
     types: tuple[str, ...] = ()
 
 
-class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The error of an output as a multiple of the rounding noise of its model; see ``harness.core.spread``.
-
-    Attributes:
-        precision: Whose rounding makes the noise, such as ``float32``.
-        rms: Root mean square of the error over that of the noise.
-        max: Largest error of an element over the noise of that element.
-        rms_limit: What ``rms`` may be; null where another tolerance judged.
-        max_limit: What ``max`` may be, likewise.
-        like: The precision whose noise is nearest to the error; ``exact`` where there is no error.
-    """
-
-    precision: str
-    rms: float
-    max: float
-    rms_limit: float | None = None
-    max_limit: float | None = None
-    like: str = ""
-
-
-class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a model of reduced precision loses: on the EP, and on the CPU EP.
-
-    Errors are ``norm(out - golden) / norm(golden)`` against the golden of the float32 model; 0 where nothing
-    differs, whatever the norm of the golden.
-
-    Attributes:
-        error: Of the EP.
-        cpu_error: Of the CPU EP with the same model.
-        ratio: ``norm(out - golden) / norm(cpu_out - golden)``; 1 where both are 0.
-        unknown: Why one of these numbers is missing; empty where all three are there.
-        within: Whether the EP's answer is near the CPU EP's own, or its error within limits on the CPU EP's:
-            whatever a tolerance says of its distance from the golden; see ``harness.core.precise``.
-        in_limits: The latter alone, which holds under any tolerance.
-        own_frontier: As ``frontier``, of the distance from the CPU EP's own answer; empty where ``in_limits``
-            says enough, or the answer is further from it than the precision explains.
-        lost: Whether the precision takes so much on the CPU EP that an output that fails judges nobody.
-    """
-
-    error: float | None = None
-    cpu_error: float | None = None
-    ratio: float | None = None
-    unknown: str = ""
-    within: bool = False
-    in_limits: bool = False
-    own_frontier: tuple[tuple[float, float], ...] = ()
-    lost: bool = False
-
-
-class Adjudication(msgspec.Struct, frozen=True, kw_only=True):
-    """Which of golden and EP is nearer to a more precise answer, for one output.
-
-    Attributes:
-        output: Its name.
-        by: What gave that answer, such as ``float64 on the CPU EP``.
-        golden: ``norm(golden - answer) / norm(answer)``.
-        ep: The same of the EP's output.
-        nearer: The nearer one; ``equal`` where neither is clearly.
-    """
-
-    output: str
-    by: str
-    golden: float
-    ep: float
-    nearer: Literal["golden", "ep", "equal"]
-
-
 class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     """What repeated runs of a cell came to.
 
@@ -170,118 +105,6 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     distinct: int
     max_abs: float | None = None
     bit_equal: bool = False
-
-
-class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of an output whose values are more than numbers, or zeros of another sign.
-
-    Attributes:
-        steps: Of a quantized output: largest difference in steps of its scale.
-        ties: Of an output of positions: elements at another place whose values tie with the golden's.
-        distribution: Of one that is drawn by lot: what it was judged by in place of its values.
-        unseen: Of the same: departure of the cumulative distribution, from 0 to 1, below which a wrong one
-            would pass for want of numbers.
-        signed_zeros: Zeros whose sign is not the golden's; they count as equal.
-    """
-
-    steps: float | None = None
-    ties: int = 0
-    distribution: str = ""
-    unseen: float | None = None
-    signed_zeros: int = 0
-
-
-class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
-    """How one output (or one leaf of a sequence or map) compares with its golden.
-
-    Metrics are taken over the elements where both sides are finite; they are null where they are
-    undefined (strings, other shapes, no finite pair) or not finite themselves.
-
-    Attributes:
-        name: Output name; ``name[2]`` for an item of a sequence, ``name.keys`` and ``name.values`` for a map.
-        dtype: ONNX element type in lower case, such as ``float32``, ``bfloat16``, ``int4``, ``string``; or
-            ``sequence``, ``map``, ``optional`` for a container that is empty or wrong as a whole.
-        shape: Shape of the EP's result, of the golden where the EP gave none; ``(length,)`` of a container.
-        max_abs: Largest ``|out - golden|``.
-        max_rel: Largest ``|out - golden| / |golden|`` over elements whose golden is not zero.
-        rmse: Root of the mean squared error.
-        cosine: Cosine of the angle between the two as flat vectors.
-        sqnr_db: ``20 log10(norm(golden) / norm(out - golden))`` in decibels; null when exact.
-        delivered_bits: ``-log2(norm(out - golden) / norm(golden))``; null when exact.
-        mismatched: Elements outside the tolerance, those that differ in NaN or infinity included; every
-            element, and at least 1, of an output that is missing, or of another shape, structure or type.
-        elements: Elements compared.
-        rtol: Relative tolerance that judged.
-        atol: Absolute tolerance that judged.
-        headroom: Largest ``error / (atol + rtol * |golden|)``; 1.0 is the limit; null where it is infinite.
-        frontier: ``(atol, rtol)`` pairs: for each atol of a fixed grid the smallest rtol that passes, up to
-            the first rtol of 0; empty where no tolerance of the grid passes.
-        noise: The error in units of the model's rounding noise; null where that is not known, or exact.
-        precision_error: What the precision costs, where the model was made for another than its own.
-        details: What its values are besides numbers; null where they are just that.
-    """
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    max_abs: float | None = None
-    max_rel: float | None = None
-    rmse: float | None = None
-    cosine: float | None = None
-    sqnr_db: float | None = None
-    delivered_bits: float | None = None
-    mismatched: int = 0
-    elements: int = 0
-    rtol: float = 0.0
-    atol: float = 0.0
-    headroom: float | None = None
-    frontier: tuple[tuple[float, float], ...] = ()
-    noise: Noise | None = None
-    precision_error: PrecisionError | None = None
-    details: OutputDetails | None = None
-
-
-class Apart(OutputMetrics, frozen=True, kw_only=True, omit_defaults=True):
-    """How far two answers lie apart in one output, as far as it takes to judge that again.
-
-    Only ``name``, ``dtype``, ``elements``, ``max_abs``, ``delivered_bits``, ``mismatched``, the tolerance,
-    ``headroom``, ``frontier``, ``noise`` and ``details`` are told; a field with nothing to say is left out.
-    """
-
-    shape: tuple[int, ...] = ()
-
-
-class Witness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What somebody else makes of the model; golden and EP are held against it as EP and golden were.
-
-    Attributes:
-        name: Who, for people.
-        golden: How far the golden lies from it, of every output in which EP and golden differ at all.
-        ep: The same of the EP's result.
-        is_golden_again: Whether it is the golden's own implementation, made to compute in another way: no
-            second opinion, but it shows how certain the golden is.
-        dwarfed: Of such a one, outputs in which the EP is off by far more than the golden is uncertain.
-    """
-
-    name: str
-    golden: tuple[Apart, ...] = ()
-    ep: tuple[Apart, ...] = ()
-    is_golden_again: bool = False
-    dwarfed: tuple[str, ...] = ()
-
-
-class Hearing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was said of a golden and a result that differs from it: enough to decide again who is right.
-
-    Attributes:
-        verdict: What the cell would be by its golden alone.
-        witnesses: By their rank, the most trustworthy first; those who have no answer are left out.
-        adjudication: As the record's, of every output that can be adjudicated.
-    """
-
-    verdict: Verdict
-    witnesses: tuple[Witness, ...] = ()
-    adjudication: tuple[Adjudication, ...] = ()
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -360,43 +183,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def took_ms(self) -> float:
         """For how long its process was at it, failed or not; its phases where that is not known."""
         return (self.process.took_ms if self.process else 0.0) or sum(self.timings_ms.values())
-
-
-class ShardInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Which share of a plan a run is; it tells what is missing where another share does not come back.
-
-    Attributes:
-        index: From 1.
-        count: Shares of the plan.
-        plan: Digest of the whole plan.
-        cells: Cells of the whole plan.
-    """
-
-    index: int
-    count: int
-    plan: str
-    cells: int
-
-
-class RunInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``run.json``: what was planned, by which matrix, in which environments.
-
-    Attributes:
-        plan: Digest over the sorted ids of the planned cells.
-        cells: How many cells were planned.
-        matrix: The matrix as it was read, defaults filled in.
-        targets: Target name -> environment fingerprint, as the agent reported it.
-        complete: True once every planned cell has its record.
-        shard: Where the plan is a share of a larger one.
-    """
-
-    schema: int
-    plan: str
-    cells: int
-    matrix: dict[str, object]
-    targets: dict[str, dict[str, object]]
-    complete: bool
-    shard: ShardInfo | None = None
 
 
 def encode_record(record: Record) -> bytes:

@@ -9,12 +9,14 @@ import msgspec
 from harness.core.adjudicate import Ruling, of_failed, rule
 from harness.core.compare import Comparison
 from harness.core.errors import one_line
+from harness.core.hearing import Adjudication, Hearing
 from harness.core.lost import is_lost, is_noise, relative_error
 from harness.core.metrics import ATOL_GRID, EXACT_FRONTIER
+from harness.core.output_metrics import OutputMetrics
 from harness.core.placed import placed
 from harness.core.precise import explains
 from harness.core.precision import AS_IS, IN_MODEL
-from harness.core.record import Adjudication, Hearing, OutputMetrics, Record
+from harness.core.record import Record
 from harness.core.repeats import several_results
 from harness.core.spread import NoiseLimits, rms_limit
 from harness.core.tolerance import EXACT, Tolerance, default_tolerance

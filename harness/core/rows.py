@@ -3,7 +3,7 @@
 import msgspec
 
 from harness.core.metrics import EXACT_FRONTIER, Measured, any_finite
-from harness.core.record import OutputDetails, OutputMetrics
+from harness.core.output_metrics import OutputDetails, OutputMetrics
 from harness.core.tolerance import Tolerance
 from harness.core.value import Map, Sequence, Tensor, Value
 

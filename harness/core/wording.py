@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from harness.core.hints import value_hint
 from harness.core.lost import relative_error
 from harness.core.metrics import Measured, special_codes, widen
-from harness.core.record import OutputMetrics
+from harness.core.output_metrics import OutputMetrics
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import Map, Sequence, Tensor, Value
 

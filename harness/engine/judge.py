@@ -13,17 +13,12 @@ from harness.core import wording
 from harness.core.adjudicate import Ruling, of_failed
 from harness.core.compare import Comparison
 from harness.core.errors import one_line
+from harness.core.hearing import Adjudication, Hearing
 from harness.core.latency import Latency
 from harness.core.nature import Nature
+from harness.core.output_metrics import OutputMetrics
 from harness.core.placed import placed
-from harness.core.record import (
-    Adjudication,
-    Hearing,
-    OptionEffect,
-    OutputMetrics,
-    Placement,
-    Repeats,
-)
+from harness.core.record import OptionEffect, Placement, Repeats
 from harness.core.rejudge import WRONG_VALUES, is_in_doubt
 from harness.core.repeats import several_results
 from harness.core.scenario import Facts

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from harness.core.errors import Problem, UsageError, one_line
-from harness.core.record import Record, RunInfo
+from harness.core.record import Record
+from harness.core.run_info import RunInfo
 from harness.corpus.case import load_case
 from harness.corpus.errors import ModelError
 from harness.corpus.suites import Suite

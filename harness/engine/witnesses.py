@@ -7,8 +7,8 @@ import msgspec
 
 from harness.core.adjudicate import Ruling, adjudicate, dwarfed, rows_apart, rule
 from harness.core.compare import Comparison, ToleranceFor
+from harness.core.hearing import Adjudication, Witness
 from harness.core.metrics import EXACT_FRONTIER
-from harness.core.record import Adjudication, Witness
 from harness.corpus.case import Case
 from harness.engine.compare_sets import compare_sets, flat
 from harness.engine.outcome import NamedValues

@@ -6,7 +6,7 @@ import msgspec
 
 from harness.core.compare import ToleranceFor, compare_all
 from harness.core.metrics import EXACT_FRONTIER
-from harness.core.record import OutputMetrics
+from harness.core.output_metrics import OutputMetrics
 from harness.core.tolerance import computing_precision, default_tolerance
 from harness.core.value import Value
 from harness.corpus.case import Case

@@ -9,7 +9,7 @@ import msgspec
 from harness.core.cell import Cell
 from harness.core.errors import Problem, UsageError
 from harness.core.model_settings import ModelSettings
-from harness.core.record import ShardInfo
+from harness.core.run_info import ShardInfo
 from harness.core.verdict import Family, Verdict
 from harness.plan.matrix import Expectation, LatencySettings, Matrix, has_latency
 from harness.plan.repeat_entry import RepeatSettings, has_repeat

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from harness.core.errors import Problem, UsageError
-from harness.core.record import ShardInfo
+from harness.core.run_info import ShardInfo
 from harness.plan.plan import Plan
 
 

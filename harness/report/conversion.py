@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from harness.core.record import PrecisionError, Record
+from harness.core.output_metrics import PrecisionError
+from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.figures import Spread, spread
 from harness.report.lane import Lane

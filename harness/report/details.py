@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 
 from harness.core.errors import one_line
-from harness.core.record import OutputMetrics, Record
+from harness.core.output_metrics import OutputMetrics
+from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.cell import ReportCell
 from harness.report.command import command_of

@@ -1,6 +1,7 @@
 """How much of the tolerance a cell's error used up, and from where on a rise is a warning."""
 
-from harness.core.record import PrecisionError, Record
+from harness.core.output_metrics import PrecisionError
+from harness.core.record import Record
 
 HEADROOM_WARNING = 0.8
 """A share of the allowed error above which a rise is told: the next one may be a mismatch."""

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from harness.core.record import OutputMetrics, Record
+from harness.core.output_metrics import OutputMetrics
+from harness.core.record import Record
 from harness.report.figures import brief
 
 

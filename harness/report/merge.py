@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS, parse_cell_id
-from harness.core.record import SCHEMA, Record, ShardInfo
+from harness.core.record import SCHEMA, Record
+from harness.core.run_info import ShardInfo
 from harness.core.verdict import Verdict
 from harness.report.figures import plural
 from harness.report.read import RunData

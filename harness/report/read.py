@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from harness.core.errors import Problem, UsageError
-from harness.core.record import SCHEMA, Record, RunInfo, decode_record
+from harness.core.record import SCHEMA, Record, decode_record
+from harness.core.run_info import RunInfo
 
 _SHOWN_PROBLEMS = 5
 _Part = TypeVar("_Part")

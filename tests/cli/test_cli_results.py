@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from harness.cli import main
-from harness.core.record import SCHEMA, OutputMetrics, Placement, Record, RunInfo, encode_record
+from harness.core.output_metrics import OutputMetrics
+from harness.core.record import SCHEMA, Placement, Record, encode_record
+from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
 
 SaveRun = Callable[..., Path]

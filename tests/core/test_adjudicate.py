@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.core.adjudicate import Named, adjudicate, apart, dwarfed, rows_apart, rule
 from harness.core.compare import compare_all
-from harness.core.record import Adjudication, Witness
+from harness.core.hearing import Adjudication, Witness
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Map, Value, tensor
 from harness.core.value import Sequence as Items

@@ -6,9 +6,9 @@ import pytest
 from numpy.typing import NDArray
 
 from harness.core.compare import Comparison
+from harness.core.output_metrics import PrecisionError
 from harness.core.precise import explains, judge_precision
 from harness.core.precision import AS_IS, CONVERSIONS, IN_MODEL, made_for
-from harness.core.record import PrecisionError
 from harness.core.tolerance import FLOORS, default_tolerance
 from harness.core.value import Sequence, Value, tensor
 from harness.core.verdict import Verdict

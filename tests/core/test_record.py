@@ -7,15 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.record import (
-    SCHEMA,
-    OutputMetrics,
-    Placement,
-    Record,
-    decode_record,
-    encode_record,
-    failing_outputs,
-)
+from harness.core.output_metrics import OutputMetrics
+from harness.core.record import SCHEMA, Placement, Record, decode_record, encode_record, failing_outputs
 from harness.core.verdict import Family, Phase, Verdict
 
 TEXTS = st.text(max_size=10)

@@ -10,20 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from harness.core.compare import Comparison, compare_all
+from harness.core.hearing import Hearing
 from harness.core.latency import latency_of
 from harness.core.metrics import ATOL_GRID
+from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics, PrecisionError
 from harness.core.placed import placed
-from harness.core.record import (
-    SCHEMA,
-    Hearing,
-    Noise,
-    OutputDetails,
-    OutputMetrics,
-    Placement,
-    PrecisionError,
-    Record,
-    Repeats,
-)
+from harness.core.record import SCHEMA, Placement, Record, Repeats
 from harness.core.rejudge import Allowed, keeps_ties, knows, needed_rtol, rejudged
 from harness.core.spread import NoiseLimits, rms_limit
 from harness.core.tolerance import EXACT, Tolerance

@@ -8,8 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from harness.core.metrics import ATOL_GRID
+from harness.core.output_metrics import OutputMetrics
 from harness.core.precise import judge_precision
-from harness.core.record import SCHEMA, OutputMetrics, Placement, Record
+from harness.core.record import SCHEMA, Placement, Record
 from harness.core.rejudge import Allowed, rejudged
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import Value, tensor

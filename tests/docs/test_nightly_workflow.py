@@ -15,7 +15,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from harness.cli.main import _parser
-from harness.core.record import SCHEMA, Record, RunInfo, encode_record
+from harness.core.record import SCHEMA, Record, encode_record
+from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
 
 WORKFLOW = Path(__file__).parents[2] / "docs" / "how-to" / "nightly.yml"

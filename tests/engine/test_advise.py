@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from harness.core.latency import Latency, latency_of
-from harness.core.record import SCHEMA, OptionEffect, OutputMetrics, Record
+from harness.core.output_metrics import OutputMetrics
+from harness.core.record import SCHEMA, OptionEffect, Record
 from harness.core.verdict import Verdict
 from harness.corpus.one_model import open_model
 from harness.engine.advise import Advice, Course, Search, Tried, advise

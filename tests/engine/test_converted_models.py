@@ -10,7 +10,8 @@ import onnx.parser
 import pytest
 from onnx import numpy_helper
 
-from harness.core.record import PrecisionError, Record
+from harness.core.output_metrics import PrecisionError
+from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.engine.events import Event, Finished
 

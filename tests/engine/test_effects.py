@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from harness.core.cell import Cell
-from harness.core.record import OptionEffect, OutputMetrics, Placement, Record
+from harness.core.output_metrics import OutputMetrics
+from harness.core.record import OptionEffect, Placement, Record
 from harness.core.value import Map, Sequence, Value, tensor
 from harness.core.verdict import Verdict
 from harness.engine.effects import NO_ANSWER, Doubt, Effects, can_tell, outputs_digest, with_effect

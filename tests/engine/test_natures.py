@@ -14,7 +14,8 @@ import onnx.parser
 import pytest
 
 from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
-from harness.core.record import OutputDetails, Placement, Record
+from harness.core.output_metrics import OutputDetails
+from harness.core.record import Placement, Record
 from harness.core.steps import Quantized
 from harness.core.ties import Chosen
 from harness.core.tolerance import default_tolerance

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core.errors import UsageError
-from harness.core.record import SCHEMA, Record, RunInfo
+from harness.core.record import SCHEMA, Record
+from harness.core.run_info import RunInfo
 from harness.core.verdict import Verdict
 from harness.engine.events import TargetReady
 from harness.engine.resume import differences

@@ -11,7 +11,8 @@ from rich.console import Console
 from harness.cli.progress import Progress
 from harness.core.cell import Cell
 from harness.core.exit_code import EXIT_UNEXPECTED
-from harness.core.record import SCHEMA, Noise, OutputMetrics, Record
+from harness.core.output_metrics import Noise, OutputMetrics
+from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Family, Verdict
 from harness.engine.summary import WIDTH, flaky_line, latency_line, noise_line, table
 from harness.engine.tally import Tally, TargetRow

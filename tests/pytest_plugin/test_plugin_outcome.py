@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.record import OutputMetrics, Placement, Record
+from harness.core.output_metrics import OutputMetrics
+from harness.core.record import Placement, Record
 from harness.core.verdict import Family, Phase, Verdict
 from harness.engine.summary import table
 from harness.engine.tally import TargetRow

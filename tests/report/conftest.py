@@ -6,7 +6,9 @@ import msgspec
 import pytest
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
-from harness.core.record import SCHEMA, OutputMetrics, Placement, Record, RunInfo, encode_record
+from harness.core.output_metrics import OutputMetrics
+from harness.core.record import SCHEMA, Placement, Record, encode_record
+from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
 from harness.report.merge import MergedRun, merge
 from harness.report.read import RunData

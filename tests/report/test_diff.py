@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from harness.core.errors import UsageError
 from harness.core.latency import Latency
-from harness.core.record import Noise, Record
+from harness.core.output_metrics import Noise
+from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.diff import Diff, Kind, compare, read_side
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.record import OutputMetrics, Record
+from harness.core.output_metrics import OutputMetrics
+from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.figures import Share, moment, spread
 from harness.report.lane import Lane, lane_of, lanes

@@ -2,7 +2,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from harness.core.record import Record, ShardInfo
+from harness.core.record import Record
+from harness.core.run_info import ShardInfo
 from harness.core.verdict import Family, Verdict
 from harness.report.merge import Conflict, merge
 from harness.report.read import RunData

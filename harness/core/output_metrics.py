@@ -1,0 +1,121 @@
+"""How one output of a cell compares with its golden: a part of its record."""
+
+import msgspec
+
+
+class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The error of an output as a multiple of the rounding noise of its model; see ``harness.core.spread``.
+
+    Attributes:
+        precision: Whose rounding makes the noise, such as ``float32``.
+        rms: Root mean square of the error over that of the noise.
+        max: Largest error of an element over the noise of that element.
+        rms_limit: What ``rms`` may be; null where another tolerance judged.
+        max_limit: What ``max`` may be, likewise.
+        like: The precision whose noise is nearest to the error; ``exact`` where there is no error.
+    """
+
+    precision: str
+    rms: float
+    max: float
+    rms_limit: float | None = None
+    max_limit: float | None = None
+    like: str = ""
+
+
+class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a model of reduced precision loses: on the EP, and on the CPU EP.
+
+    Errors are ``norm(out - golden) / norm(golden)`` against the golden of the float32 model; 0 where nothing
+    differs, whatever the norm of the golden.
+
+    Attributes:
+        error: Of the EP.
+        cpu_error: Of the CPU EP with the same model.
+        ratio: ``norm(out - golden) / norm(cpu_out - golden)``; 1 where both are 0.
+        unknown: Why one of these numbers is missing; empty where all three are there.
+        within: Whether the EP's answer is near the CPU EP's own, or its error within limits on the CPU EP's:
+            whatever a tolerance says of its distance from the golden; see ``harness.core.precise``.
+        in_limits: The latter alone, which holds under any tolerance.
+        own_frontier: As ``frontier``, of the distance from the CPU EP's own answer; empty where ``in_limits``
+            says enough, or the answer is further from it than the precision explains.
+        lost: Whether the precision takes so much on the CPU EP that an output that fails judges nobody.
+    """
+
+    error: float | None = None
+    cpu_error: float | None = None
+    ratio: float | None = None
+    unknown: str = ""
+    within: bool = False
+    in_limits: bool = False
+    own_frontier: tuple[tuple[float, float], ...] = ()
+    lost: bool = False
+
+
+class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is known of an output whose values are more than numbers, or zeros of another sign.
+
+    Attributes:
+        steps: Of a quantized output: largest difference in steps of its scale.
+        ties: Of an output of positions: elements at another place whose values tie with the golden's.
+        distribution: Of one that is drawn by lot: what it was judged by in place of its values.
+        unseen: Of the same: departure of the cumulative distribution, from 0 to 1, below which a wrong one
+            would pass for want of numbers.
+        signed_zeros: Zeros whose sign is not the golden's; they count as equal.
+    """
+
+    steps: float | None = None
+    ties: int = 0
+    distribution: str = ""
+    unseen: float | None = None
+    signed_zeros: int = 0
+
+
+class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
+    """How one output (or one leaf of a sequence or map) compares with its golden.
+
+    Metrics are taken over the elements where both sides are finite; they are null where they are
+    undefined (strings, other shapes, no finite pair) or not finite themselves.
+
+    Attributes:
+        name: Output name; ``name[2]`` for an item of a sequence, ``name.keys`` and ``name.values`` for a map.
+        dtype: ONNX element type in lower case, such as ``float32``, ``bfloat16``, ``int4``, ``string``; or
+            ``sequence``, ``map``, ``optional`` for a container that is empty or wrong as a whole.
+        shape: Shape of the EP's result, of the golden where the EP gave none; ``(length,)`` of a container.
+        max_abs: Largest ``|out - golden|``.
+        max_rel: Largest ``|out - golden| / |golden|`` over elements whose golden is not zero.
+        rmse: Root of the mean squared error.
+        cosine: Cosine of the angle between the two as flat vectors.
+        sqnr_db: ``20 log10(norm(golden) / norm(out - golden))`` in decibels; null when exact.
+        delivered_bits: ``-log2(norm(out - golden) / norm(golden))``; null when exact.
+        mismatched: Elements outside the tolerance, those that differ in NaN or infinity included; every
+            element, and at least 1, of an output that is missing, or of another shape, structure or type.
+        elements: Elements compared.
+        rtol: Relative tolerance that judged.
+        atol: Absolute tolerance that judged.
+        headroom: Largest ``error / (atol + rtol * |golden|)``; 1.0 is the limit; null where it is infinite.
+        frontier: ``(atol, rtol)`` pairs: for each atol of a fixed grid the smallest rtol that passes, up to
+            the first rtol of 0; empty where no tolerance of the grid passes.
+        noise: The error in units of the model's rounding noise; null where that is not known, or exact.
+        precision_error: What the precision costs, where the model was made for another than its own.
+        details: What its values are besides numbers; null where they are just that.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    max_abs: float | None = None
+    max_rel: float | None = None
+    rmse: float | None = None
+    cosine: float | None = None
+    sqnr_db: float | None = None
+    delivered_bits: float | None = None
+    mismatched: int = 0
+    elements: int = 0
+    rtol: float = 0.0
+    atol: float = 0.0
+    headroom: float | None = None
+    frontier: tuple[tuple[float, float], ...] = ()
+    noise: Noise | None = None
+    precision_error: PrecisionError | None = None
+    details: OutputDetails | None = None
