@@ -19,6 +19,9 @@ from harness.engine.tally import Tally, TargetRow
 SHOWN_UNEXPECTED = 20
 """Unexpected cells that get a line of their own; the report has all."""
 
+WORD_WIDTH = 12
+"""Columns of the word that a line begins with."""
+
 PLAIN_INTERVAL_S = 15.0
 """Where there is no terminal: seconds between two lines of progress."""
 
@@ -65,9 +68,9 @@ class Progress:
 
     def explain(self, word: str, text: str) -> None:
         """A word and what there is to say of it: one line, but on a terminal none wider than that."""
-        line = visible(f"{word:<12} {text}")
+        line = visible(f"{word:<{WORD_WIDTH}} {text}")
         if self.console.is_terminal:
-            indent = " " * 13
+            indent = " " * (WORD_WIDTH + 1)
             wrap = textwrap.TextWrapper(self.console.width, subsequent_indent=indent, break_long_words=False)
             line = "\n".join(wrap.wrap(line))
         self.bars.console.print(line, markup=False, soft_wrap=True)
@@ -115,7 +118,7 @@ class Progress:
         for line in table(tally.rows()):
             self.say(line)
         for word, line in remarks(tally.rows()):
-            self.say(f"{word:<12} {line}")
+            self.explain(word, line)
         for row in tally.rows():
             if row.reason:
                 self.explain("unavailable", f"{row.target}: {row.reason}")

@@ -129,10 +129,12 @@ class EngineRun:
     def close(self) -> "News":
         """Kill every process of the engine; what has come out of it until then and nobody has taken."""
         self._engine.close()
+        known: list[Event] = []
         with contextlib.suppress(Exception):  # that the engine broke has been told
             for batch in self._engine.batches():  # the former iterator has ended where Ctrl-C came in between
-                for event in batch:
-                    self._hear(event)
+                known += batch
+        for event in known:
+            self._hear(event)
         return self.take_news()
 
 
