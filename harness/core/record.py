@@ -139,6 +139,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         adjudication: Whether golden or EP is nearer to a more precise answer, where they disagree.
         hearing: What witnesses say, where the result fails its golden, or a usual tolerance would fail it.
         repeats: What further runs and sessions gave, where the matrix asks for them.
+        weak_golden: Why the golden cannot tell a right answer from a wrong one; empty where it can.
+        suspicious: Which output passes its tolerance with an error far above the model's noise, and how far;
+            empty where none does.
     """
 
     schema: int
@@ -173,6 +176,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     adjudication: tuple[Adjudication, ...] = ()
     hearing: Hearing | None = None
     repeats: Repeats | None = None
+    weak_golden: str = ""
+    suspicious: str = ""
 
     @property
     def flaky(self) -> bool:

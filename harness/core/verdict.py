@@ -23,6 +23,8 @@ class Verdict(StrEnum):
     INVALID_MODEL = "invalid_model"
     REFERENCE_DISPUTED = "reference_disputed"
     NO_GOLDEN = "no_golden"
+    NO_INPUT = "no_input"
+    UNDEFINED_INPUT = "undefined_input"
     CRASH = "crash"
     HANG = "hang"
     OUT_OF_MEMORY = "out_of_memory"
@@ -40,6 +42,7 @@ class Verdict(StrEnum):
     PASS_PARTIAL = "pass_partial"  # noqa: S105 - a verdict, not a password
     PASS = "pass"  # noqa: S105 - a verdict, not a password
     NOT_RUN = "not_run"
+    HARNESS_ERROR = "harness_error"
 
     @property
     def family(self) -> Family:
@@ -81,6 +84,11 @@ _TABLE: dict[Verdict, tuple[Family, str]] = {
     Verdict.INVALID_MODEL: (Family.EXCLUDED, "the CPU EP of the same runtime refuses the model too"),
     Verdict.REFERENCE_DISPUTED: (Family.EXCLUDED, "golden and expected data disagree, so neither can judge"),
     Verdict.NO_GOLDEN: (Family.EXCLUDED, "there is no result to compare with"),
+    Verdict.NO_INPUT: (Family.EXCLUDED, "no generated input runs on the CPU EP"),
+    Verdict.UNDEFINED_INPUT: (
+        Family.EXCLUDED,
+        "the operator's text leaves the result undefined for these values",
+    ),
     Verdict.CRASH: (Family.FAILED, "the process died"),
     Verdict.HANG: (Family.FAILED, "the process exceeded the time limit of a phase and was killed"),
     Verdict.OUT_OF_MEMORY: (Family.FAILED, "memory ran out"),
@@ -98,6 +106,7 @@ _TABLE: dict[Verdict, tuple[Family, str]] = {
     Verdict.PASS_PARTIAL: (Family.PASSED, "right answer, some compute nodes fell back to the CPU"),
     Verdict.PASS: (Family.PASSED, "right answer, computed by the EP"),
     Verdict.NOT_RUN: (Family.MISSING, "planned, but there is no result"),
+    Verdict.HARNESS_ERROR: (Family.MISSING, "the harness itself failed in this cell; please report it"),
 }
 _FAMILIES = {verdict: family for verdict, (family, _) in _TABLE.items()}
 _MEANINGS = {verdict: meaning for verdict, (_, meaning) in _TABLE.items()}
