@@ -9,36 +9,37 @@ from typing import NamedTuple
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.decide import decide
 from harness.core.errors import UsageError, one_line
+from harness.core.facts import Facts
+from harness.core.policy import Policy
 from harness.core.precision import AS_IS
-from harness.core.record import Record
+from harness.core.record import Ended, Record
 from harness.core.scenario import OTHER_DATA, PLAIN
 from harness.core.spread import spread_of
-from harness.core.verdict import Family, Phase, Verdict
+from harness.core.verdict import Family, Phase
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
 from harness.corpus.noisy import amplitudes_of, discard_noisy
 from harness.corpus.precision import keep_declined, keep_failed, keep_made
 from harness.corpus.scenario import Inapplicable
-from harness.engine.answer import fate, golden_of, is_of_program, lost
+from harness.engine.answer import fate, golden_of, is_of_program, lost, repeated
 from harness.engine.cases import SHAPES, Cases, Found, Untold, why_not
 from harness.engine.effects import Baseline, Doubt, Effects, can_tell, outputs_digest, with_effect
 from harness.engine.events import Answered, Event, Finished, Warned
-from harness.engine.judge import (
-    Judgement,
-    judge_untried,
-    with_shapes,
-)
-from harness.engine.outcome import Ending, Made, Outcome, Raised, Ran, Rejected, Unavailable
+from harness.engine.measure import ended, untried, with_shapes
+from harness.engine.next_step import Judged, NextStep
+from harness.engine.outcome import Ending, Made, Outcome, Ran, Rejected, Unavailable
 from harness.engine.question import (
     ANSWER,
     MADE,
     NOISE,
+    REPEATED,
     Question,
 )
-from harness.engine.recorded import record_of
+from harness.engine.recorded import Attempt, record_of
 from harness.engine.references import References
-from harness.engine.scales import Scales
+from harness.engine.rule import rule_of
 from harness.engine.worker import Task
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
@@ -87,8 +88,8 @@ class Docket:
         self._queue = queue
         self._announce = announce
         self._gives_outputs = gives_outputs
-        self._scales = Scales(plan, cases, references)
-        self._waiting: dict[Question, list[tuple[Task, Ran | Raised]]] = {}
+        self._next_step = NextStep(plan, cases, references)
+        self._waiting: dict[Question, list[tuple[Task, Judged]]] = {}
         self._held = 0
         """Outcomes that wait there."""
         self._held_bytes = 0
@@ -165,21 +166,21 @@ class Docket:
         if (baseline := self._effects.serves(task.cell)) is not None:
             self._settle(baseline, outcome)
         if isinstance(outcome, ModelError):
-            judgement = Judgement(verdict=Verdict.INVALID_MODEL, phase=Phase.CREATE, reason=one_line(outcome))
-            self._finish(task, task.cell, judgement, None)
+            broken = Ended(how="broken_model", message=one_line(outcome))
+            self._finish(task, task.cell, untried(broken, Phase.CREATE), None)
         elif isinstance(outcome, Inapplicable):
-            judgement = Judgement(verdict=Verdict.DECLARED, reason=one_line(outcome.reason))
-            self._finish(task, task.cell, judgement, None)
-        elif isinstance(outcome, Ran | Raised):
+            declared = Ended(how="declared", message=one_line(outcome.reason))
+            self._finish(task, task.cell, untried(declared), None)
+        elif isinstance(outcome, Judged):
             self._judge(task, task.cell, outcome)
         else:
-            self._finish(task, task.cell, judge_untried(outcome), outcome)
+            self._finish(task, task.cell, ended(outcome), outcome)
 
     def declare(self, cell: Cell, reason: str) -> None:
         """A cell that its target does not have; nothing is tried."""
         self.open += 1
         task = Task(suite=cell.suite, model=cell.model, cell=cell, attempt=0)
-        self._finish(task, cell, Judgement(verdict=Verdict.DECLARED, reason=one_line(reason)), None)
+        self._finish(task, cell, untried(Ended(how="declared", message=one_line(reason))), None)
 
     def _ask(self, question: Question) -> None:
         """Ask a question, unless it is under way."""
@@ -188,7 +189,7 @@ class Docket:
             self.open += 1
             self._queue(Task(suite=question.suite, model=question.model, question=question))
 
-    def _hold(self, question: Question, task: Task, outcome: Ran | Raised) -> None:
+    def _hold(self, question: Question, task: Task, outcome: Judged) -> None:
         """Let an outcome wait for an answer."""
         self._ask(question)
         self._waiting[question].append((task, outcome))
@@ -218,6 +219,11 @@ class Docket:
         answer = lost(outcome) if isinstance(outcome, Untold) else golden_of(outcome, case)
         if question.kind.startswith(NOISE):
             self._take_noise(question, case, answer)
+        elif question.kind == REPEATED:
+            golden = self._references.find(question.for_golden(), case)
+            self._references.keep(
+                question, case, answer if golden is None else repeated(golden, answer, case)
+            )
         else:
             self._references.keep(question, case, answer)
             if self._cases.refuses_shape(question):
@@ -278,12 +284,12 @@ class Docket:
         else:
             self._announce(msgspec.structs.replace(answered, case=case, golden=golden))
 
-    def _judge(self, task: Task, cell: Cell, outcome: Ran | Raised) -> None:
+    def _judge(self, task: Task, cell: Cell, outcome: Judged) -> None:
         case = self.case(task)
         if not isinstance(case, Case):  # the file changed under the run
             self.conclude(task, case)
             return
-        found = self._scales.weigh(task.about, cell, case, outcome)
+        found = self._next_step.of(task.about, cell, case, outcome)
         if isinstance(found, Question):
             self._hold(found, task, outcome)
             return
@@ -292,24 +298,33 @@ class Docket:
             found = with_shapes(found, case, refused)
         self._look_for_effect(task, cell, found, outcome)
 
-    def _look_for_effect(self, task: Task, cell: Cell, judgement: Judgement, outcome: Ran | Raised) -> None:
+    def _policy(self, cell: Cell, case: Case | None) -> Policy:
+        """What a cell is judged by; nothing of a cell that has no model depends on it."""
+        return Policy() if case is None else rule_of(self._plan, cell, case).policy
+
+    def _look_for_effect(self, task: Task, cell: Cell, facts: Facts, outcome: Judged) -> None:
         """Where options should change the arithmetic, the outputs without them say whether they did."""
         doubt = self._effects.doubt(cell)
-        if doubt is None or not isinstance(outcome, Ran) or not can_tell(judgement, outcome):
-            self._finish(task, cell, judgement, outcome)
+        if doubt is None or not isinstance(outcome, Ran) or not self._can_tell(task, cell, facts, outcome):
+            self._finish(task, cell, facts, outcome)
             return
         baseline, own = self._effects.baseline(cell, doubt), outputs_digest(outcome)
         digest = self._effects.digest(baseline)
         if digest is not None:
-            self._finish(task, cell, with_effect(judgement, doubt, own, digest), outcome)
+            self._finish(task, cell, with_effect(facts, doubt, own, digest), outcome)
             return
         if baseline not in self._compared and not self._effects.is_coming(baseline):
             self.open += 1
             self._queue(Task(suite=cell.suite, model=cell.model, compared=cell))
         if not self._gives_outputs:  # the baseline may be a cell of another target, and far behind
             outcome = msgspec.structs.replace(outcome, outputs=())
-        waiting = _Compared(task, cell, judgement, outcome, doubt, own)
+        waiting = _Compared(task, cell, facts, outcome, doubt, own)
         self._compared.setdefault(baseline, []).append(waiting)
+
+    def _can_tell(self, task: Task, cell: Cell, facts: Facts, outcome: Ran) -> bool:
+        case = self.case(task)
+        policy = self._policy(cell, case if isinstance(case, Case) else None)
+        return can_tell(facts, decide(facts, policy).verdict, outcome)
 
     def _compare(self, cell: Cell, outcome: Outcome | Untold) -> None:
         self.open -= 1
@@ -321,20 +336,22 @@ class Docket:
         """A baseline has its outcome, and those who wait for it their answer."""
         digest = self._effects.keep(baseline, outcome)
         for waiting in self._compared.pop(baseline, ()):
-            judgement = with_effect(waiting.judgement, waiting.doubt, waiting.digest, digest)
-            self._finish(waiting.task, waiting.cell, judgement, waiting.outcome)
+            facts = with_effect(waiting.facts, waiting.doubt, waiting.digest, digest)
+            self._finish(waiting.task, waiting.cell, facts, waiting.outcome)
 
-    def _finish(self, task: Task, cell: Cell, judgement: Judgement, outcome: Outcome | None) -> None:
+    def _finish(self, task: Task, cell: Cell, facts: Facts, outcome: Outcome | None) -> None:
+        ran = facts.ended is None
+        policy_case = self.case(task) if ran else None
+        decision = decide(facts, self._policy(cell, policy_case if isinstance(policy_case, Case) else None))
         # What is tried again has failed, whatever comes of that.
-        case = self._shown(task, judgement.verdict.family if task.first is None else Family.FAILED)
+        case = self._shown(task, decision.verdict.family if task.first is None else Family.FAILED)
         given = self._cases.of(msgspec.structs.replace(task.about, kind=MADE)) if case else None
         record = record_of(
             self._plan,
             cell,
-            judgement,
-            started=task.started,
-            attempt=task.attempt,
-            process=getattr(outcome, "process", None),
+            facts,
+            decision,
+            Attempt(task.attempt, task.started, getattr(outcome, "process", None)),
             case=case,
             given=given if isinstance(given, Case) else None,
         )
@@ -378,11 +395,11 @@ class _Compared(NamedTuple):
 
     task: Task
     cell: Cell
-    judgement: Judgement
+    facts: Facts
     outcome: Ran
     doubt: Doubt
     digest: str
 
 
-def _nbytes(outcome: Ran | Raised) -> int:
+def _nbytes(outcome: Judged) -> int:
     return outcome.nbytes if isinstance(outcome, Ran) else 0

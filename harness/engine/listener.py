@@ -5,14 +5,16 @@ from typing import Any
 
 import msgspec
 
+from harness.core.decide import decide
 from harness.core.errors import one_line
+from harness.core.policy import Policy
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
 from harness.engine.crew import Crew
 from harness.engine.docket import Docket
 from harness.engine.events import Event, TargetReady, Warned
-from harness.engine.judge import judge_untried
 from harness.engine.lane import Lane
+from harness.engine.measure import ended
 from harness.engine.model_files import piece
 from harness.engine.outcome import (
     Died,
@@ -162,7 +164,7 @@ class Listener:
 
     def give_up(self, lane: Lane, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]) -> None:
         """A lane gets no further process; if it never got one that works, no task of its will run."""
-        problem = one_line(judge_untried(verdict).reason)
+        problem = decide(ended(verdict), Policy()).reason
         serving = sum(worker.ready and not worker.stopping for worker in lane.workers)
         if serving:
             # A device may hold fewer sessions than the matrix asks for; that condemns nobody.

@@ -12,7 +12,7 @@ from harness.engine.cross_checks import ask_witnesses, cross_checks
 from harness.engine.events import Answered
 from harness.engine.question import HOME, Question
 from harness.engine.references import References, Stores
-from harness.engine.witnesses import NAMES
+from harness.engine.references_of import NAMES
 from harness.golden.cross_check import CrossCheck
 from harness.golden.provenance import provenance
 from harness.golden.recording import Recorder

@@ -20,6 +20,7 @@ class Golden(msgspec.Struct, frozen=True, kw_only=True):
         outputs: For each data set the outputs by name.
         disputed: Why these values judge nobody: the CPU EP cannot repeat them, the suite's expected data
             disagree beyond doubt, or an operator draws numbers; empty where nothing speaks against them.
+        died: Of ``lost``: whether the CPU EP crashed or hung.
         provenance: What the values depend on: versions, processor, session settings.
     """
 
@@ -28,6 +29,7 @@ class Golden(msgspec.Struct, frozen=True, kw_only=True):
     data_set: int | None = None
     outputs: tuple[NamedValues, ...] = ()
     disputed: str = ""
+    died: bool = False
     provenance: dict[str, str] = {}
 
     @property

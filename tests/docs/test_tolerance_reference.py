@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.judged import FAR
 from harness.core.lost import LOST
-from harness.core.precise import FAR, LIMITS, MAX_FACTOR
-from harness.core.rejudge import USUAL
+from harness.core.missing import USUAL
+from harness.core.policy import Policy
+from harness.core.precise import LIMITS, MAX_FACTOR
 from harness.core.spread import DEFAULT_LIMITS
 from harness.core.tolerance import DEFAULTS, EXACT, FLOORS, Tolerance, default_tolerance
 from harness.core.value import DTYPES
+from harness.plan.tolerance_entry import policy_of
 from harness.plan.tolerance_policy import load_policy
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +79,8 @@ def test_shipped_policies_are_what_the_page_says() -> None:
         (entry,) = load_policy(path)
         if entry.noise is not None:
             assert (published[name], entry.noise) == ("noise = {}", DEFAULT_LIMITS)
+        elif entry.fixed is None:
+            assert (name, entry.table_only) == ("default", False)
         else:
             rtol, atol = map(float, published[name].split(", "))
             assert entry.fixed == Tolerance(rtol=rtol, atol=atol)
@@ -83,9 +88,8 @@ def test_shipped_policies_are_what_the_page_says() -> None:
 
 def test_witnesses_are_heard_for_every_policy_that_comes_along() -> None:
     shipped = [
-        entry.fixed or entry.noise
+        policy_of(entry, "float32", converted=False)
         for path in (ROOT / "matrices" / "policies").glob("*.toml")
         for entry in load_policy(path)
     ]
-    assert len(shipped) == len(USUAL)
-    assert all(limit in USUAL for limit in shipped)
+    assert sorted(map(repr, shipped)) == sorted(map(repr, (*USUAL, Policy())))

@@ -157,7 +157,7 @@ def test_what_happened_before_the_engine_broke_comes_first(
     def fail(*_arguments: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("harness.engine.scales.judge", fail)
+    monkeypatch.setattr("harness.engine.next_step.measure", fail)
     with bench.engine(bench.target("t")) as engine:
         engine._thread.join(30)
         batches = engine.batches()
