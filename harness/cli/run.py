@@ -9,7 +9,9 @@ from harness.cli.progress import Progress, progress
 from harness.cli.selection import Selection
 from harness.core.exit_code import EXIT_INTERRUPTED
 from harness.core.record import Record
+from harness.core.verdict import Verdict
 from harness.engine.artifacts import keep_artifacts
+from harness.engine.contain import own_error
 from harness.engine.durations import Durations
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
@@ -47,8 +49,10 @@ def run(
         folder = RunFolder.create(out or default_folder(matrix), plan)
     else:
         before = read_run(resume)
-        done = before.records
-        folder = RunFolder.reopen(resume, plan, before.info, len(done))
+        # What an exception of the harness's own has cost a verdict is tried again.
+        again = {one.cell for one in before.records if one.verdict is Verdict.HARNESS_ERROR}
+        done = tuple(record for record in before.records if record.cell not in again)
+        folder = RunFolder.reopen(resume, plan, before.info, len(done), again)
         check_same_models(done, plan, suites, str(resume))
     tally.add(*done)
     interrupted = False
@@ -85,7 +89,7 @@ def run(
     return EXIT_INTERRUPTED if interrupted else tally.exit_code()
 
 
-def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progress) -> list[Record]:
+def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progress) -> tuple[Record, ...]:
     records = [_with_artifacts(event, folder, shown) for event in batch if isinstance(event, Finished)]
     for event in batch:
         if isinstance(event, TargetReady):
@@ -95,11 +99,14 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
             shown.say(f"warning: {event.message}")
         elif isinstance(event, Noted):
             shown.say(event.message)
-    folder.add(*records)
-    tally.add(*records)
-    for record in records:
-        shown.finished(record)
-    return records
+    written = folder.add(*records)
+    tally.add(*written)
+    for record in written:
+        try:
+            shown.finished(record)
+        except Exception as error:  # noqa: BLE001 - the record is there; only its line is not
+            shown.say(f"warning: {record.cell}: {own_error(error).reason}")
+    return written
 
 
 def _with_artifacts(event: Finished, folder: RunFolder, shown: Progress) -> Record:

@@ -25,6 +25,7 @@ from harness.corpus.precision import keep_declined, keep_failed, keep_made
 from harness.corpus.scenario import Inapplicable
 from harness.engine.answer import fate, golden_of, is_of_program, lost, repeated
 from harness.engine.cases import SHAPES, Cases, Found, Untold, why_not
+from harness.engine.contain import OwnError, UncontainedError, lost_record, own_error
 from harness.engine.effects import Baseline, Doubt, Effects, can_tell, outputs_digest, with_effect
 from harness.engine.events import Answered, Event, Finished, Warned
 from harness.engine.measure import ended, untried, with_shapes
@@ -94,6 +95,8 @@ class Docket:
         """Outcomes that wait there."""
         self._held_bytes = 0
         self._compared: dict[Baseline, list[_Compared]] = {}
+        self._broken: dict[Question, Exception] = {}
+        """Questions that an exception of our own has left without an answer, and that nobody waited for."""
 
     @property
     def is_behind(self) -> bool:
@@ -134,22 +137,94 @@ class Docket:
             return None
         given = about.for_golden(AS_IS)
         plain = msgspec.structs.replace(given, scenario=PLAIN)
+        made = msgspec.structs.replace(about, kind=MADE, scenario=PLAIN)
+        for question in (plain, given, made):
+            self._raise_again(question)
         # Shapes that the CPU provider refuses are left out, and a model that it refuses is not converted.
         if about.precision != AS_IS and not self._is_answered(plain):
             return plain
         if about.scenario in SHAPES and not self._is_answered(given):
             return given
-        return (
-            None if self._cases.is_made(about) else msgspec.structs.replace(about, kind=MADE, scenario=PLAIN)
-        )
+        return None if self._cases.is_made(about) else made
 
     def _is_answered(self, question: Question) -> bool:
         """Whether the answer is known, or there is nothing that could be asked."""
+        if question in self._broken:
+            return True
         case = self._cases.of(question)
         return not isinstance(case, Case) or self._references.find(question, case) is not None
 
     def conclude(self, task: Task, outcome: Ending | Untold) -> None:
-        """A task has its outcome: the answer to a question, or a cell to be judged."""
+        """A task has its outcome: the answer to a question, or a cell to be judged.
+
+        Raises:
+            UsageError: Something is the user's to mend, such as a full disk.
+        """
+        try:
+            self._conclude(task, outcome)
+        except UsageError:
+            raise
+        except Exception as error:  # noqa: BLE001 - it costs this cell alone
+            self.lose(task, error)
+
+    def lose(self, task: Task, error: Exception) -> None:
+        """An exception of our own has cost a task its outcome; called in place of ``conclude``.
+
+        Of the cells that wait for an answer only one is lost; the others ask again.
+
+        Raises:
+            UncontainedError: Not even that works; a run that went on might never end.
+        """
+        try:
+            self._lose(task, error)
+        except Exception as further:
+            raise UncontainedError(f"while containing {error!r}") from further
+
+    def _lose(self, task: Task, error: Exception) -> None:
+        if task.question is not None and not task.wanted:
+            self._lose_answer(task.question, error)
+            return
+        told = own_error(error)
+        if task.wanted:
+            self.open -= 1
+            self._announce(Answered(suite=task.suite, model=task.model, problem=told.reason))
+        elif task.compared is not None:
+            self._compare(task.compared, None)
+        elif task.cell is not None:
+            baseline = self._effects.serves(task.cell)
+            if baseline is not None and self._effects.is_coming(baseline):
+                self._settle(baseline, None)
+            self._lose_cell(task, task.cell, told)
+
+    def _lose_answer(self, question: Question, error: Exception) -> None:
+        self.open -= 1
+        waiting = self._waiting.pop(question, [])
+        if not waiting:
+            self._broken[question] = error
+            return
+        for _, outcome in waiting:
+            self._held -= 1
+            self._held_bytes -= _nbytes(outcome)
+        self.lose(waiting[0][0], error)
+        for task, outcome in waiting[1:]:
+            self.conclude(task, outcome)
+
+    def _lose_cell(self, task: Task, cell: Cell, told: OwnError) -> None:
+        self.open -= 1
+        if task.first is not None:  # the first verdict stands, whatever comes of trying again
+            self._announce(Warned(message=f"{cell.id}: {told.reason}"))
+            self._announce(task.first)
+            return
+        record = lost_record(cell, self._plan.target(cell.target).provider[0], task.started, told)
+        self._announce(Finished(record=record, traceback=told.traceback))
+
+    def _raise_again(self, question: Question) -> None:
+        """Raise what has left a question without an answer, once."""
+        error = self._broken.pop(question, None)
+        if error is not None:
+            raise error
+
+    def _conclude(self, task: Task, outcome: Ending | Untold) -> None:
         if task.question is not None and not task.wanted:
             self._answer(task.question, task, outcome)
             return
@@ -180,7 +255,10 @@ class Docket:
         """A cell that its target does not have; nothing is tried."""
         self.open += 1
         task = Task(suite=cell.suite, model=cell.model, cell=cell, attempt=0)
-        self._finish(task, cell, untried(Ended(how="declared", message=one_line(reason))), None)
+        try:
+            self._finish(task, cell, untried(Ended(how="declared", message=one_line(reason))), None)
+        except Exception as error:  # noqa: BLE001 - it costs this cell alone
+            self.lose(task, error)
 
     def _ask(self, question: Question) -> None:
         """Ask a question, unless it is under way."""
@@ -191,17 +269,18 @@ class Docket:
 
     def _hold(self, question: Question, task: Task, outcome: Judged) -> None:
         """Let an outcome wait for an answer."""
+        self._raise_again(question)
         self._ask(question)
         self._waiting[question].append((task, outcome))
         self._held += 1
         self._held_bytes += _nbytes(outcome)
 
     def _answer(self, question: Question, task: Task, outcome: Ending | Untold) -> None:
-        self.open -= 1
         try:
             self._take(question, self.case(task), outcome)
         except UsageError as error:
             self._announce(Warned(message=str(error)))
+        self.open -= 1
         for waiting, its_outcome in self._waiting.pop(question):
             self._held -= 1
             self._held_bytes -= _nbytes(its_outcome)
@@ -269,20 +348,21 @@ class Docket:
 
     def _tell(self, task: Task, outcome: Outcome | Untold) -> None:
         """Somebody waits for the answer itself."""
+        answered = self._told(task, outcome)
         self.open -= 1
+        self._announce(answered)
+
+    def _told(self, task: Task, outcome: Outcome | Untold) -> Answered:
         case = self.case(task)
         answered = Answered(suite=task.suite, model=task.model)
-        if not isinstance(case, Case):  # it may go while its turn comes
-            self._announce(msgspec.structs.replace(answered, problem=why_not(case)))
-            return
-        if isinstance(outcome, Untold):
-            self._announce(msgspec.structs.replace(answered, problem=why_not(outcome)))
-            return
+        untold = outcome if isinstance(outcome, Untold) else case
+        if isinstance(untold, Untold):  # its file may go while its turn comes
+            return msgspec.structs.replace(answered, problem=why_not(untold))
+        assert isinstance(case, Case) and not isinstance(outcome, Untold)  # noqa: S101, PT018 - seen above
         golden = golden_of(outcome, case)
         if isinstance(outcome, Unavailable | Rejected):
-            self._announce(msgspec.structs.replace(answered, case=case, problem=golden.message))
-        else:
-            self._announce(msgspec.structs.replace(answered, case=case, golden=golden))
+            return msgspec.structs.replace(answered, case=case, problem=golden.message)
+        return msgspec.structs.replace(answered, case=case, golden=golden)
 
     def _judge(self, task: Task, cell: Cell, outcome: Judged) -> None:
         case = self.case(task)
@@ -326,18 +406,21 @@ class Docket:
         policy = self._policy(cell, case if isinstance(case, Case) else None)
         return can_tell(facts, decide(facts, policy).verdict, outcome)
 
-    def _compare(self, cell: Cell, outcome: Outcome | Untold) -> None:
-        self.open -= 1
+    def _compare(self, cell: Cell, outcome: Outcome | Untold | None) -> None:
         doubt = self._effects.doubt(cell)
+        self.open -= 1
         if doubt is not None:
             self._settle(self._effects.baseline(cell, doubt), outcome)
 
-    def _settle(self, baseline: Baseline, outcome: Outcome | Untold) -> None:
+    def _settle(self, baseline: Baseline, outcome: Outcome | Untold | None) -> None:
         """A baseline has its outcome, and those who wait for it their answer."""
         digest = self._effects.keep(baseline, outcome)
         for waiting in self._compared.pop(baseline, ()):
-            facts = with_effect(waiting.facts, waiting.doubt, waiting.digest, digest)
-            self._finish(waiting.task, waiting.cell, facts, waiting.outcome)
+            try:
+                facts = with_effect(waiting.facts, waiting.doubt, waiting.digest, digest)
+                self._finish(waiting.task, waiting.cell, facts, waiting.outcome)
+            except Exception as error:  # noqa: BLE001 - it costs this cell alone
+                self.lose(waiting.task, error)
 
     def _finish(self, task: Task, cell: Cell, facts: Facts, outcome: Outcome | None) -> None:
         ran = facts.ended is None

@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 
 from harness.core.decide import decide
-from harness.core.errors import one_line
+from harness.core.errors import UsageError, one_line
 from harness.core.policy import Policy
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
+from harness.engine.contain import own_error
 from harness.engine.crew import Crew
 from harness.engine.docket import Docket
 from harness.engine.events import Event, TargetReady, Warned
@@ -75,6 +76,31 @@ class Listener:
         Returns:
             Whether it may have made work for the dispatcher.
         """
+        try:
+            return self._hear(worker, message, at)
+        except UsageError:
+            raise
+        except Exception as error:  # noqa: BLE001 - it costs one task and this process
+            self._lose(worker, error)
+            return True
+
+    def _lose(self, worker: Worker, error: Exception) -> None:
+        """An exception of our own: the task at work is lost, the rest goes back."""
+        task = worker.hands.popleft() if worker.hands else None
+        told = own_error(error).reason
+        if task is not None:
+            self._docket.lose(task, error)
+        else:
+            self._tell(Warned(message=told))
+        if worker.number not in self._crew.workers:  # it has ended already
+            if worker.lane is not None:
+                worker.lane.queue.extendleft(reversed(worker.hands))
+        elif worker.ready:
+            worker.discard()
+        else:
+            worker.break_off(told)
+
+    def _hear(self, worker: Worker, message: tuple[Any, ...], at: float) -> bool:
         if message is ENDED:
             self._bury(worker)
             return True
@@ -135,10 +161,8 @@ class Listener:
             return Raised(phase=Phase.RUN, kind=PROTOCOL_ERROR, message=one_line(error))
 
     def _done(self, worker: Worker, after: dict[str, Any], at: float) -> None:
-        task, outcome = worker.hands.popleft(), worker.result
-        worker.result = None
+        task, outcome = worker.hands[0], worker.result
         process = worker.count(after, at)
-        worker.rest(at)
         if worker.lane is not None:
             worker.lane.done_ms += task.expected_ms
         if isinstance(outcome, Ran):
@@ -148,6 +172,9 @@ class Listener:
             outcome = msgspec.structs.replace(outcome, process=process)
         elif isinstance(outcome, Raised):
             outcome = msgspec.structs.replace(outcome, process=process, sick=one_line(after.get("sick", "")))
+        worker.hands.popleft()
+        worker.result = None
+        worker.rest(at)
         if outcome is not None:
             self._docket.conclude(task, outcome)
         if after.get("sick"):

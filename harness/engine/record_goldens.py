@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from harness.core.errors import one_line
+from harness.core.errors import UsageError, one_line
 from harness.corpus.errors import ModelError
 from harness.corpus.suites import Suite
 from harness.engine.ask import Models, Told, answers, models_of, planned_case, told
+from harness.engine.contain import own_error
 from harness.engine.cross_checks import ask_witnesses, cross_checks
 from harness.engine.events import Answered
 from harness.engine.question import HOME, Question
@@ -78,7 +79,12 @@ def record(
         for done, _ in enumerate(heard, 1):
             show(done, len(NAMES) * len(goldens))
         for answered in known:
-            _write(found, answered, recorder, references)
+            try:
+                _write(found, answered, recorder, references)
+            except UsageError:
+                raise
+            except Exception as error:  # noqa: BLE001 - it costs this golden alone
+                found.unasked.append(told(answered, own_error(error).reason))
     except KeyboardInterrupt:
         found.complete = False
     for told_ones in (found.refused, found.disputed, found.lost, found.unasked):
@@ -106,6 +112,9 @@ def _goldens(
             case = planned_case(plan, suites, suite, model)
         except ModelError as error:
             yield Answered(suite=suite, model=model, problem=one_line(error)), False
+            continue
+        except Exception as error:  # noqa: BLE001 - it costs this golden alone
+            yield Answered(suite=suite, model=model, problem=own_error(error).reason), False
             continue
         golden = references.golden(case)
         if golden is None:

@@ -7,6 +7,7 @@ import pytest
 
 from harness.core.record import decode_record
 from harness.core.verdict import Verdict
+from harness.engine.contain import UncontainedError
 from harness.engine.crew import NICENESS
 from harness.engine.prepare import prepare
 from harness.engine.run_folder import RunFolder
@@ -158,11 +159,12 @@ def test_what_happened_before_the_engine_broke_comes_first(
         raise ZeroDivisionError
 
     monkeypatch.setattr("harness.engine.next_step.measure", fail)
+    monkeypatch.setattr("harness.engine.docket.own_error", fail)
     with bench.engine(bench.target("t")) as engine:
         engine._thread.join(30)
         batches = engine.batches()
         assert len(next(batches)) == 1
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(UncontainedError):
             next(batches)
 
 
