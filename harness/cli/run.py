@@ -7,11 +7,12 @@ from pathlib import Path, PurePath
 
 from harness.cli.progress import Progress, progress
 from harness.cli.selection import Selection
-from harness.core.exit_code import EXIT_INTERRUPTED
+from harness.core.errors import HarnessError
+from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_INTERRUPTED
+from harness.core.own_error import own_error
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.engine.artifacts import keep_artifacts
-from harness.engine.contain import own_error
 from harness.engine.durations import Durations
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
@@ -79,14 +80,13 @@ def run(
             folder.finish()
     interrupted = interrupted and not tally.complete  # as the last cell ends, Ctrl-C has nothing to stop
     shown.summary(tally)
-    if with_report:
-        from harness.report.render import render  # here, for its templates take 0.05 s to import
-
-        shown.say(f"report   {render([folder.path], folder.path / 'report')}")
+    code = tally.exit_code()
+    if with_report and not _report(folder.path, shown):
+        code = EXIT_INCOMPLETE
     shown.say(f"records  {folder.path / 'records.jsonl'}")
     if interrupted:
         shown.say(f"resume   {folder.resume_command(*selection.arguments())}")
-    return EXIT_INTERRUPTED if interrupted else tally.exit_code()
+    return EXIT_INTERRUPTED if interrupted else code
 
 
 def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progress) -> tuple[Record, ...]:
@@ -116,6 +116,20 @@ def _with_artifacts(event: Finished, folder: RunFolder, shown: Progress) -> Reco
         # The record matters more than what lies beside it.
         shown.say(f"warning: artifacts of {event.record.cell} cannot be written: {error.strerror}")
         return event.record
+
+
+def _report(folder: Path, shown: Progress) -> bool:
+    """Make the report; False where an exception of the harness's own prevents it."""
+    from harness.report.render import render  # here, for its templates take 0.05 s to import
+
+    try:
+        shown.say(f"report   {render([folder], folder / 'report')}")
+    except HarnessError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the records are there; only their pages are not
+        shown.say(f"report   not made: {own_error(error).reason}")
+        return False
+    return True
 
 
 def default_folder(matrix: PurePath) -> Path:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
+from harness.core.own_error import own_error, without_verdict
 from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.corpus.protos import encode
-from harness.engine.contain import own_error, without_verdict
 from harness.engine.events import Finished
 
 INPUTS_LIMIT = 16 << 20

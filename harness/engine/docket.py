@@ -12,6 +12,7 @@ from harness.core.cell import Cell
 from harness.core.decide import decide
 from harness.core.errors import UsageError, one_line
 from harness.core.facts import Facts
+from harness.core.own_error import OwnError, UncontainedError, lost_record, own_error
 from harness.core.policy import Policy
 from harness.core.precision import AS_IS
 from harness.core.record import Ended, Record
@@ -25,7 +26,6 @@ from harness.corpus.precision import keep_declined, keep_failed, keep_made
 from harness.corpus.scenario import Inapplicable
 from harness.engine.answer import fate, golden_of, is_of_program, lost, repeated
 from harness.engine.cases import SHAPES, Cases, Found, Untold, why_not
-from harness.engine.contain import OwnError, UncontainedError, lost_record, own_error
 from harness.engine.effects import Baseline, Doubt, Effects, can_tell, outputs_digest, with_effect
 from harness.engine.events import Answered, Event, Finished, Warned
 from harness.engine.measure import ended, untried, with_shapes

@@ -7,10 +7,10 @@ import msgspec
 
 from harness.core.decide import decide
 from harness.core.errors import UsageError, one_line
+from harness.core.own_error import own_error
 from harness.core.policy import Policy
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
-from harness.engine.contain import own_error
 from harness.engine.crew import Crew
 from harness.engine.docket import Docket
 from harness.engine.events import Event, TargetReady, Warned

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 import msgspec
 
 from harness.core.errors import UsageError, one_line
+from harness.core.own_error import own_error
 from harness.corpus.errors import ModelError
 from harness.corpus.suites import Suite
 from harness.engine.ask import Models, Told, answers, models_of, planned_case, told
-from harness.engine.contain import own_error
 from harness.engine.cross_checks import ask_witnesses, cross_checks
 from harness.engine.events import Answered
 from harness.engine.question import HOME, Question

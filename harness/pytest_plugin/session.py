@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from harness.core.cell import Cell
+from harness.core.own_error import UncontainedError
 from harness.core.record import Record
 from harness.corpus.suites import Suite
 from harness.engine.artifacts import keep_artifacts
-from harness.engine.contain import UncontainedError
 from harness.engine.durations import Durations
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, TargetReady, Warned

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from harness.cli.main import main
+from harness.core.own_error import own_error
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.corpus.cache import ENVIRONMENT
-from harness.engine.contain import own_error
 from harness.report.read import read_run
 
 pytestmark = [

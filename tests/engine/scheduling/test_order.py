@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.core.own_error import UncontainedError
 from harness.core.record import decode_record
 from harness.core.verdict import Verdict
-from harness.engine.contain import UncontainedError
 from harness.engine.crew import NICENESS
 from harness.engine.prepare import prepare
 from harness.engine.run_folder import RunFolder
