@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from harness.core.cell import Cell
 from harness.core.errors import one_line
-from harness.core.record import SCHEMA, ModelContent, ProcessState, Record
+from harness.core.record import SCHEMA, GeneratedInputs, ModelContent, ProcessState, Record
 from harness.corpus.case import Case
 from harness.corpus.port import ValueType
+from harness.corpus.recipe import Recipe
 from harness.engine.judge import Judgement
 from harness.plan.plan import Plan, is_expected
 
@@ -71,7 +72,7 @@ def record_of(
         attempt=attempt,
         process=process,
         content=None if case is None else _content(case),
-        model_digest="" if given is None else given.digest,
+        model_digest="" if given is None else given.model_digest,
     )
 
 
@@ -80,6 +81,16 @@ def _content(case: Case) -> ModelContent:
         opsets=case.facts.opsets,
         ops=case.facts.op_types,
         types=tuple(sorted({dtype for port in case.ports for dtype in _dtypes(port.type)})),
+        generated=None if case.recipe is None else _generated(case.recipe),
+    )
+
+
+def _generated(recipe: Recipe) -> GeneratedInputs:
+    return GeneratedInputs(
+        dimensions=recipe.dimensions,
+        sizes=str(recipe.attempt.sizes),
+        values=recipe.attempt.values,
+        seed=recipe.seed,
     )
 
 
