@@ -1,4 +1,4 @@
-"""Models without test data in whole runs on the CPU provider: inputs that it refuses are not the last ones."""
+"""Models without test data in whole runs: inputs that the CPU provider refuses are followed by others."""
 
 from collections.abc import Callable
 from pathlib import Path
