@@ -75,18 +75,38 @@ class OptionEffect(msgspec.Struct, frozen=True, kw_only=True):
     seen: bool
 
 
-class ModelContent(msgspec.Struct, frozen=True, kw_only=True):
+class GeneratedInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """How the inputs of a model without test data were made.
+
+    Attributes:
+        dimensions: Symbolic dimension -> its size; ``axis N`` where it has no name.
+        sizes: How the sizes were chosen: ``distinct``, ``single`` (the same with a batch of 1), or the one
+            size of all.
+        values: Which values the inputs hold that nothing restricts: ``plain``, or ``positive``, ``wide`` or
+            ``small`` where the model does not run with these or its golden is weak.
+        seed: Another seed, other inputs.
+    """
+
+    dimensions: dict[str, int] = {}
+    sizes: str = "distinct"
+    values: str = "plain"
+    seed: int = 0
+
+
+class ModelContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a model is made of, as far as it tells which operators a cell says something about.
 
     Attributes:
         opsets: Domain -> version that the model imports; ONNX's own domain is ``ai.onnx``.
         ops: Operator type -> nodes before any optimization, those in subgraphs and local functions included.
         types: Element types of the inputs that are fed, sorted.
+        generated: How its inputs were made; null where it has test data.
     """
 
     opsets: dict[str, int]
     ops: dict[str, int]
     types: tuple[str, ...] = ()
+    generated: GeneratedInputs | None = None
 
 
 class Repeats(msgspec.Struct, frozen=True, kw_only=True):

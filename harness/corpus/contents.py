@@ -6,6 +6,7 @@ import msgspec
 
 from harness.core.model_settings import InputSettings, Number, Scalar
 from harness.core.value import STRING
+from harness.corpus.attempts import Values
 from harness.corpus.element_types import is_floating
 from harness.corpus.port import Port
 
@@ -44,13 +45,16 @@ _IMAGES = frozenset({"image", "images", "img"})
 _IMAGE_RANK = 3
 
 
-def content_of(port: Port, settings: InputSettings | None, rows: int | None) -> Content | None:
+def content_of(
+    port: Port, settings: InputSettings | None, rows: int | None, values: Values = "plain"
+) -> Content | None:
     """What to generate for an input.
 
     Args:
         port: The input; a tensor.
         settings: What was said about it, if anything.
         rows: Of the table that it indexes; None where it indexes none.
+        values: Which values it holds where nothing else says anything.
 
     Returns:
         None where nothing but the element type says anything.
@@ -73,7 +77,27 @@ def content_of(port: Port, settings: InputSettings | None, rows: int | None) -> 
     rank = len(port.type.shape or ())
     if _IMAGES.intersection(words) and is_floating(port.type.dtype) and rank >= _IMAGE_RANK:
         return Range(0.0, 1.0)
-    return None
+    return _varied(port.type.dtype, values)
+
+
+def _varied(dtype: str, values: Values) -> Content | None:
+    """Other values than those of the element type alone; some types have none."""
+    if values == "plain" or dtype in {STRING, "float8e8m0", ""} or dtype.startswith("complex"):
+        return None
+    if dtype == "bool":
+        return None if values == "wide" else Constant(values == "positive")
+    if "int" not in dtype:
+        return _OF_FLOATS[values]
+    low, high = _OF_INTEGERS[values]
+    return Range(low, min(high, _limits(dtype)[1] + 1))
+
+
+_OF_FLOATS: dict[Values, Content] = {
+    "positive": Range(0.1, 1.0),
+    "wide": Range(-10.0, 10.0),
+    "small": Range(-0.1, 0.1),
+}
+_OF_INTEGERS: dict[Values, tuple[int, int]] = {"positive": (1, 3), "wide": (0, 8), "small": (0, 1)}
 
 
 def _said(dtype: str, settings: InputSettings) -> Content | None:

@@ -6,6 +6,7 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
+from harness.core.verdict import Phase
 from harness.corpus.case import Case
 from harness.engine.cases import Untold, why_not
 from harness.engine.compare_sets import compare_sets
@@ -59,7 +60,10 @@ def _answer(outcome: Outcome, case: Case) -> Golden:
         case Unfeedable() | Unsupported():
             return Golden(status="lost", message=outcome.message)
         case Died() | Hung():
-            return Golden(status="lost", message=f"the CPU EP {fate(outcome)}", died=True)
+            # A model that kills the CPU EP with these inputs may be well with others.
+            ran = isinstance(outcome, Died) and outcome.phase is Phase.RUN and is_of_program(outcome)
+            message = f"the CPU EP {fate(outcome)}"
+            return Golden(status="lost", message=message, died=True, data_set=0 if ran else None)
         case Unavailable() | Rejected():
             return Golden(status="lost", message=f"the CPU EP {fate(outcome)}")
 

@@ -111,6 +111,9 @@ class Dispatcher:
         """Where nothing else may run meanwhile, a task waits for its golden, and for the task before."""
         if not lane.alone:
             if not self._docket.awaits(lane.queue[0]):
+                # One more in advance for each that is handed over, so that the answers come in time.
+                if len(lane.queue) > AHEAD:
+                    self._docket.awaits(lane.queue[AHEAD])
                 return False
             for task in itertools.islice(lane.queue, 1, AHEAD):
                 with contextlib.suppress(Exception):  # it is told when the task's turn comes

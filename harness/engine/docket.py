@@ -20,12 +20,11 @@ from harness.core.scenario import OTHER_DATA, PLAIN
 from harness.core.spread import spread_of
 from harness.core.verdict import Family, Phase
 from harness.corpus.case import Case
-from harness.corpus.errors import ModelError
 from harness.corpus.noisy import amplitudes_of, discard_noisy
 from harness.corpus.precision import keep_declined, keep_failed, keep_made
 from harness.corpus.scenario import Inapplicable
 from harness.engine.answer import fate, golden_of, is_of_program, lost, repeated
-from harness.engine.cases import SHAPES, Cases, Found, Untold, why_not
+from harness.engine.cases import SHAPES, Cases, Found, NoInput, Untold, why_not
 from harness.engine.effects import Baseline, Doubt, Effects, can_tell, outputs_digest, with_effect
 from harness.engine.events import Answered, Event, Finished, Warned
 from harness.engine.measure import ended, untried, with_shapes
@@ -133,19 +132,27 @@ class Docket:
     def _for_data(self, task: Task) -> Question | None:
         """What has to be answered before the data of a cell are known; nothing for nearly all."""
         about = task.about
-        if task.cell is None or (about.precision == AS_IS and about.scenario not in SHAPES):
+        if task.cell is None:
             return None
         given = about.for_golden(AS_IS)
         plain = msgspec.structs.replace(given, scenario=PLAIN)
         made = msgspec.structs.replace(about, kind=MADE, scenario=PLAIN)
         for question in (plain, given, made):
             self._raise_again(question)
+        if self._tries_inputs(plain):
+            return plain
         # Shapes that the CPU provider refuses are left out, and a model that it refuses is not converted.
         if about.precision != AS_IS and not self._is_answered(plain):
             return plain
         if about.scenario in SHAPES and not self._is_answered(given):
             return given
         return None if self._cases.is_made(about) else made
+
+    def _tries_inputs(self, plain: Question) -> bool:
+        """Whether generated inputs have to be tried: on the CPU provider, one attempt after the other."""
+        if plain in self._waiting:
+            return self._cases.tries(plain)
+        return not self._cases.has_inputs(plain)
 
     def _is_answered(self, question: Question) -> bool:
         """Whether the answer is known, or there is nothing that could be asked."""
@@ -240,12 +247,8 @@ class Docket:
             return
         if (baseline := self._effects.serves(task.cell)) is not None:
             self._settle(baseline, outcome)
-        if isinstance(outcome, ModelError):
-            broken = Ended(how="broken_model", message=one_line(outcome))
-            self._finish(task, task.cell, untried(broken, Phase.CREATE), None)
-        elif isinstance(outcome, Inapplicable):
-            declared = Ended(how="declared", message=one_line(outcome.reason))
-            self._finish(task, task.cell, untried(declared), None)
+        if isinstance(outcome, Untold):
+            self._finish(task, task.cell, _untold(outcome), None)
         elif isinstance(outcome, Judged):
             self._judge(task, task.cell, outcome)
         else:
@@ -429,6 +432,7 @@ class Docket:
         # What is tried again has failed, whatever comes of that.
         case = self._shown(task, decision.verdict.family if task.first is None else Family.FAILED)
         given = self._cases.of(msgspec.structs.replace(task.about, kind=MADE)) if case else None
+        given = given.case if isinstance(given, NoInput) else given
         record = record_of(
             self._plan,
             cell,
@@ -470,7 +474,19 @@ class Docket:
     def _shown(self, task: Task, family: Family) -> Case | None:
         """The model for the record and for whoever keeps artifacts; a skipped cell need not read it."""
         case = None if family is Family.SKIPPED else self.case(task)
+        if isinstance(case, NoInput):
+            return case.case
         return case if isinstance(case, Case) else None
+
+
+def _untold(found: Untold) -> Facts:
+    """The facts of a cell of a model that cannot be run."""
+    reason = why_not(found)
+    if isinstance(found, Inapplicable):
+        return untried(Ended(how="declared", message=reason))
+    if isinstance(found, NoInput):
+        return untried(Ended(how="no_input", message=reason), Phase.RUN)
+    return untried(Ended(how="broken_model", message=reason), Phase.CREATE)
 
 
 class _Compared(NamedTuple):

@@ -7,10 +7,11 @@ from harness.core.cell import Cell
 from harness.core.decide import Decision
 from harness.core.errors import one_line
 from harness.core.facts import Facts
-from harness.core.record import SCHEMA, ModelContent, ProcessState, Record
+from harness.core.record import SCHEMA, GeneratedInputs, ModelContent, ProcessState, Record
 from harness.core.verdict import Family
 from harness.corpus.case import Case
 from harness.corpus.port import ValueType
+from harness.corpus.recipe import Recipe
 from harness.plan.plan import Plan, is_expected
 
 
@@ -80,7 +81,7 @@ def record_of(
         attempt=attempt.number,
         process=attempt.process,
         content=None if case is None else _content(case),
-        model_digest="" if given is None else given.digest,
+        model_digest="" if given is None else given.model_digest,
         **fields,
     )
 
@@ -90,6 +91,16 @@ def _content(case: Case) -> ModelContent:
         opsets=case.facts.opsets,
         ops=case.facts.op_types,
         types=tuple(sorted({dtype for port in case.ports for dtype in _dtypes(port.type)})),
+        generated=None if case.recipe is None else _generated(case.recipe),
+    )
+
+
+def _generated(recipe: Recipe) -> GeneratedInputs:
+    return GeneratedInputs(
+        dimensions=recipe.dimensions,
+        sizes=str(recipe.attempt.sizes),
+        values=recipe.attempt.values,
+        seed=recipe.seed,
     )
 
 
