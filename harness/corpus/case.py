@@ -19,11 +19,11 @@ from harness.corpus.data_sets import (
     hash_data_set,
     read_data_sets,
 )
+from harness.corpus.domain_walk import domains_of
 from harness.corpus.errors import SettingsError, blame
 from harness.corpus.external import external_files
 from harness.corpus.facts import ModelFacts, model_facts
 from harness.corpus.file_state import FileState, cached_state, files_state, model_state
-from harness.corpus.index_ranges import index_ranges
 from harness.corpus.model_file import parse_model, read_model_file
 from harness.corpus.port import Port, ValueType, model_text, value_type
 from harness.corpus.recipe import Recipe, digest_of, inputs_of
@@ -180,7 +180,7 @@ def _read(
         produced = [_declared(info, sizes) for info in proto.graph.output]
         outputs = tuple(Port(name=name, type=kind) for name, kind in produced)
         facts = model_facts(proto)
-        rows = index_ranges(proto.graph)
+        domains = domains_of(proto)
     check_names(path, settings, ports)
     home = suite.data_folder(model)
     tolerance = ExpectedTolerance()
@@ -195,7 +195,7 @@ def _read(
             tolerance = read_tolerance(home)
     else:
         recipe = Recipe(
-            model=model, seed=seed, ports=ports, given=sizes, settings=settings.inputs, rows=rows
+            model=model, seed=seed, ports=ports, given=sizes, settings=settings.inputs, domains=domains
         ).at(FIRST)
         data_sets = (inputs_of(path, recipe),)
     for data_set in data_sets:

@@ -10,8 +10,9 @@ import msgspec
 
 from harness.core.model_settings import InputSettings
 from harness.corpus.attempts import ATTEMPTS, FIRST, LARGEST, Attempt
-from harness.corpus.contents import content_of
+from harness.corpus.contents import content_of, restricted
 from harness.corpus.data_sets import GENERATED, DataSet, hash_data_set
+from harness.corpus.domains import Domain
 from harness.corpus.errors import ModelError, SettingsError
 from harness.corpus.generate import REMEDY, UNKNOWN_SIZE, generate
 from harness.corpus.port import Port, ValueType
@@ -34,7 +35,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
         ports: The graph inputs that have to be fed.
         given: Sizes by name that the matrix or the side file has decided.
         settings: What was said about inputs by name.
-        rows: Of the tables that inputs index, by the input's name.
+        domains: What the graph demands of inputs, by their names.
         attempt: Which inputs these are.
         sizes: The sizes of the dimensions that the model leaves open, by name.
         first: Digest of the case with the first attempt; empty for that attempt itself.
@@ -45,7 +46,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     ports: tuple[Port, ...]
     given: dict[str, int]
     settings: dict[str, InputSettings]
-    rows: dict[str, int]
+    domains: dict[str, Domain]
     attempt: Attempt = FIRST
     sizes: dict[str, int] = {}
     first: str = ""
@@ -99,7 +100,9 @@ def inputs_of(path: Path, recipe: Recipe) -> DataSet:
         with _blame_input(path, port, recipe.settings):
             settings, values = recipe.settings.get(port.name), recipe.attempt.values
             plain = port.type.kind == "tensor"
-            content = content_of(port, settings, recipe.rows.get(port.name), values) if plain else None
+            domain = recipe.domains.get(port.name)
+            limits = None if domain is None else restricted(domain, recipe.sizes)
+            content = content_of(port, settings, limits, values) if plain else None
             inputs.append((port.name, generate(recipe.model, port, recipe.seed, content)))
     return DataSet(name=GENERATED, inputs=tuple(inputs))
 
