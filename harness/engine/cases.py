@@ -11,12 +11,12 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError, SettingsError
 from harness.corpus.noisy import noisy_case
 from harness.corpus.precision import precision_case, rounded_case
-from harness.corpus.revealed import revealed_case
+from harness.corpus.revealed import hidden, read_by_partials, revealed_case
 from harness.corpus.scenario import Inapplicable, scenario_case
 from harness.corpus.shapes import GIVEN
 from harness.corpus.suites import Suite
 from harness.corpus.upcast import float64_case
-from harness.engine.question import ANSWER, MADE, NOISE, REVEALED, ROUNDED, UPCAST, Question
+from harness.engine.question import ANSWER, MADE, NOISE, REVEALED, ROUNDED, UNDEFINED, UPCAST, Question
 from harness.engine.recent import Recent
 from harness.engine.references import References
 from harness.engine.trials import try_inputs
@@ -28,7 +28,7 @@ SHAPES = frozenset({"dynamic_shapes"})
 CASES_KEPT = 4096
 """Models kept in memory at most; targets come to the same model at about the same time."""
 
-OTHER_FORMS = UPCAST | {REVEALED, ROUNDED}
+OTHER_FORMS = UPCAST | {REVEALED, ROUNDED, UNDEFINED}
 """Kinds of questions that are about another form of the model."""
 
 OTHER_MODELS = OTHER_DATA | OTHER_FILES
@@ -216,7 +216,9 @@ def _in_form(case: Case, form: str) -> Found:
     if form == ROUNDED:
         return rounded_case(case)
     if form == REVEALED:
-        return revealed_case(case)
+        return revealed_case(case, hidden(case))
+    if form == UNDEFINED:
+        return revealed_case(case, read_by_partials(case))
     return float64_case(case) if form in UPCAST else noisy_case(case, form.removeprefix(NOISE))
 
 

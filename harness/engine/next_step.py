@@ -1,6 +1,6 @@
 """What comes next for an outcome: its facts where they suffice for a verdict, else a question."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -12,12 +12,13 @@ from harness.core.scenario import OTHER_DATA, PLAIN
 from harness.core.spread import PRECISIONS, Spread
 from harness.core.value import STRING, Tensor, Value
 from harness.corpus.case import Case
-from harness.corpus.revealed import hidden
+from harness.corpus.revealed import hidden, read_by_partials
+from harness.corpus.undefined import undefined_outputs
 from harness.engine.cases import Cases, Found, why_not
-from harness.engine.compare_sets import flat
+from harness.engine.compare_sets import flat, numbered
 from harness.engine.evidence import Evidence
 from harness.engine.measure import measure
-from harness.engine.outcome import Died, Hung, Raised, Ran
+from harness.engine.outcome import Died, Hung, NamedValues, Raised, Ran
 from harness.engine.question import (
     ANSWER,
     EVALUATED,
@@ -28,6 +29,7 @@ from harness.engine.question import (
     REPEATED,
     REVEALED,
     ROUNDED,
+    UNDEFINED,
     UNOPTIMIZED,
     Question,
 )
@@ -121,6 +123,8 @@ class NextStep(msgspec.Struct, frozen=True):
             needs.add(Need.OWN_CPU)
         if hidden(case):
             needs.add(Need.REVEALED)
+        if case.facts.partials:
+            needs.add(Need.UNDEFINED)
         return frozenset(needs)
 
     def _ask(self, need: Need, about: Question, cell: Cell, case: Case, rule: Rule) -> "Answer | Question":
@@ -137,7 +141,7 @@ class NextStep(msgspec.Struct, frozen=True):
             case Need.REFERENCES:
                 return self._references(given if rule.policy.converted else own, cell, case)
             case Need.UNDEFINED:
-                return {}
+                return self._undefined(own, case)
             case Need.REVEALED | Need.REPEATED:
                 kind = REVEALED if need is Need.REVEALED else REPEATED
                 return self._answered(msgspec.structs.replace(own, kind=kind))
@@ -170,6 +174,21 @@ class NextStep(msgspec.Struct, frozen=True):
         question = msgspec.structs.replace(own, kind=NOISE + precision)
         noisy = self.cases.of(question)
         return question if isinstance(noisy, Case) else why_not(noisy)
+
+    def _undefined(self, own: Question, case: Case) -> dict[str, str] | Question:
+        """The outputs whose values ONNX leaves undefined for this input."""
+        inside: Sequence[NamedValues] = ()
+        if read_by_partials(case):
+            answer = self._answered(msgspec.structs.replace(own, kind=UNDEFINED))
+            if isinstance(answer, Question):
+                return answer
+            inside = answer.outputs
+        found: dict[str, str] = {}
+        for index, data_set in enumerate(case.data_sets):
+            values = {**dict(data_set.inputs), **dict(inside[index] if inside else ())}
+            undefined = undefined_outputs(case.facts.partials, values)
+            found |= {numbered(index, name): why for name, why in undefined.items()}
+        return found
 
     def _references(self, own: Question, cell: Cell, case: Case) -> dict[str, Golden] | Question:
         """What others make of a model, by the kind of question."""

@@ -32,6 +32,9 @@ MADE = "made"
 REVEALED = "revealed"
 """What the CPU provider's positions, such as those of ArgMax, were chosen by."""
 
+UNDEFINED = "undefined"
+"""What operators read whose result ONNX leaves undefined for some values."""
+
 REPEATED = "repeated"
 """What the CPU provider makes of the model in another process than before: whether it can repeat itself."""
 

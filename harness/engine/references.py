@@ -18,6 +18,7 @@ from harness.engine.question import (
     REPEATED,
     REVEALED,
     ROUNDED,
+    UNDEFINED,
     UNOPTIMIZED,
     WITNESSES,
     Question,
@@ -75,6 +76,7 @@ class References:
             ANSWER: stores.goldens,
             FLOAT64: stores.goldens,  # another model, and so another entry
             REVEALED: stores.goldens,
+            UNDEFINED: stores.goldens,
             ROUNDED: stores.goldens,
             UNOPTIMIZED: stores.unoptimized,
             EVALUATED: stores.evaluated,

@@ -24,7 +24,7 @@ from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished, Warned
 from harness.engine.outcome import Died, Ending, Hung, Made, Raised, Ran
 from harness.engine.prepare import open_suites
-from harness.engine.question import BY_REFERENCE, MADE, NOISE, ROUNDED, UNOPTIMIZED, Question
+from harness.engine.question import BY_REFERENCE, MADE, NOISE, ROUNDED, UNDEFINED, UNOPTIMIZED, Question
 from harness.engine.references import References, Stores
 from harness.engine.worker import Task
 from harness.golden.provenance import SESSION
@@ -47,10 +47,16 @@ def _isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
 
 
-def write(path: Path) -> None:
-    model = onnx.parser.parse_model(MODEL)
-    weight = np.random.default_rng(3).standard_normal((64, 8)).astype(np.float32)
-    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+UNDEFINED_CAST = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[4, 64] x) => (uint8[4, 64] y) {
+    low = Constant<value_float = LOW>() a = Tanh(x) b = Add(a, low) y = Cast<to = 2>(b) }"""
+
+
+def write(path: Path, text: str = MODEL) -> None:
+    model = onnx.parser.parse_model(text)
+    if text == MODEL:
+        weight = np.random.default_rng(3).standard_normal((64, 8)).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
     path.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(model, path)
 
@@ -63,8 +69,8 @@ class Court:
         answers: Kind of a question -> what is answered instead.
     """
 
-    def __init__(self, folder: Path, **table: Any) -> None:
-        write(folder / "models" / "one.onnx")
+    def __init__(self, folder: Path, model: str = MODEL, **table: Any) -> None:
+        write(folder / "models" / "one.onnx", model)
         target = {"name": "ep", "provider": "CUDAExecutionProvider"}
         matrix = matrix_from(
             {"schema": 1, "models": {"folders": ["models"]}, "target": [target], **table}, folder / "m.toml"
@@ -270,7 +276,7 @@ def test_slow_witnesses_are_not_waited_for_again(tmp_path: Path) -> None:
     assert "evaluated" not in again.asked
 
 
-AT_INT8 = {"axes": {"precision": ["int8-dynamic"]}}
+AT_INT8: dict[str, Any] = {"axes": {"precision": ["int8-dynamic"]}}
 
 
 def court_at_int8(folder: Path) -> Court:
@@ -386,3 +392,18 @@ def test_a_golden_that_another_process_does_not_repeat_fails_nobody(tmp_path: Pa
     again = Court(tmp_path / "slow")
     again.answers = court.answers
     assert again.judge(off_by(1e-2)).verdict is Verdict.MISMATCH  # what is too slow says nothing
+
+
+@pytest.mark.parametrize(("low", "verdict"), [("-3.0", Verdict.UNDEFINED_INPUT), ("3.0", Verdict.MISMATCH)])
+def test_a_wrong_answer_to_undefined_values_is_not_the_fault_of_the_ep(
+    tmp_path: Path, low: str, verdict: Verdict
+) -> None:
+    court = Court(tmp_path, UNDEFINED_CAST.replace("LOW", low))
+    record = court.judge(lambda right: right + 1)
+    assert UNDEFINED in court.asked
+    assert record.verdict is verdict
+    told = "to uint8, which holds 0 to 255" in record.reason
+    assert told is (verdict is Verdict.UNDEFINED_INPUT)
+    asked_before = list(court.asked)
+    assert court.judge(lambda right: right).verdict is Verdict.PASS
+    assert court.asked == asked_before  # a right answer needs no excuse
