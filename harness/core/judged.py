@@ -33,6 +33,11 @@ FAR = 16.0
 """What the error of a converted model may be where the tolerance passes: in multiples of the CPU EP's error,
 or of the unit roundoff."""
 
+TWO_ULP = 4.0
+"""Relative error, in unit roundoffs, of two units in the last place, which limits of noise always allow.
+
+A model whose operators are all exact has next to no noise, and one bit would exceed its limit."""
+
 STEP_SLOP = 1e-3
 """Part of a step by which a dequantized value may exceed whole steps; records round to this."""
 
@@ -115,6 +120,13 @@ def is_rounded(row: OutputMetrics) -> bool:
     return default_tolerance(row.dtype, "float32") != EXACT
 
 
+def is_within_two_ulp(row: OutputMetrics) -> bool:
+    """Whether no element is off by more than two units in the last place of its type."""
+    roundoff = UNIT_ROUNDOFF.get(row.dtype)
+    # Not by ``max_rel``, which says nothing of elements whose golden is zero.
+    return roundoff is not None and needed_rtol(row, 0.0) <= TWO_ULP * roundoff
+
+
 def noise_explains(noise: Noise | None, elements: int, policy: Policy) -> bool:
     """Whether the rounding noise of the model explains an error; no where that noise is not known."""
     if noise is None or noise.precision != policy.noise_at:
@@ -176,7 +188,7 @@ def _judge_noise(row: OutputMetrics, details: OutputDetails, policy: Policy) -> 
     headroom = max(noise.rms / of_rms, noise.max / policy.limits.max)
     limited = msgspec.structs.replace(noise, rms_limit=of_rms, max_limit=policy.limits.max)
     row = msgspec.structs.replace(row, noise=limited, headroom=headroom)
-    if headroom <= 1:
+    if headroom <= 1 or is_within_two_ulp(row):
         return _judge_lost(msgspec.structs.replace(row, mismatched=0), policy)
     if delivered := _delivered(row, policy):
         return msgspec.structs.replace(_right(row), delivered=delivered)

@@ -108,7 +108,7 @@ def any_finite(value: Tensor) -> bool:
     if _is_integer(value.dtype) or not value.array.size:
         return value.array.size > 0
     # Nearly always the first element answers.
-    return _some_finite(value.array.flat[0]) or _some_finite(value.array)
+    return _some_finite(value.array.reshape(-1)[0]) or _some_finite(value.array)
 
 
 # A signalling NaN makes casts and predicates of some types warn; it is a NaN like any other here.

@@ -7,11 +7,11 @@ import msgspec
 
 from harness.core.decide import WRONG_VALUES, decide
 from harness.core.facts import Facts
-from harness.core.judged import is_rounded, judge_row
+from harness.core.judged import is_rounded, is_within_two_ulp, judge_row
 from harness.core.metrics import EXACT_FRONTIER
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
-from harness.core.tolerance import UNIT_ROUNDOFF, Tolerance
+from harness.core.tolerance import Tolerance
 from harness.core.verdict import Verdict
 
 
@@ -46,9 +46,6 @@ USUAL = (
 """The policies that come along: those of Polygraphy, ONNX and onnxruntime, and limits of noise.
 
 A cell that one of them would fail is asked everything, so that judging it again needs no device."""
-
-TWO_ULP = 4.0
-"""Relative error, in unit roundoffs, of two units in the last place: the noise of every model allows that."""
 
 
 def missing(facts: Facts, policy: Policy, askable: Collection[Need]) -> Need | None:
@@ -96,8 +93,7 @@ def _may_exceed_noise(row: OutputMetrics) -> bool:
         or (details is not None and (details.differs or details.special))
     ):
         return False
-    roundoff = UNIT_ROUNDOFF.get(row.dtype)
-    return roundoff is None or row.max_rel is None or row.max_rel > TWO_ULP * roundoff
+    return not is_within_two_ulp(row)
 
 
 def _fails(facts: Facts, policy: Policy) -> bool:

@@ -205,7 +205,7 @@ def _out_of_range(data: Array, dtype: str) -> str:
     low, high = _limits(dtype)
     whole = np.trunc(numbers)
     if np.any(whole < low) or np.any(whole > high):
-        worst = numbers.flat[int(np.argmax(np.maximum(low - whole, whole - high)))]
+        worst = numbers.reshape(-1)[int(np.argmax(np.maximum(low - whole, whole - high)))]
         return f"Cast of {worst:.6g} to {dtype}, which holds {low} to {high}"
     return ""
 
