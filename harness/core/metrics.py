@@ -107,8 +107,8 @@ def any_finite(value: Tensor) -> bool:
     """Whether a numeric tensor holds an element that is neither NaN nor infinite; False where it is empty."""
     if _is_integer(value.dtype) or not value.array.size:
         return value.array.size > 0
-    # Nearly always the first element answers.
-    return _some_finite(value.array.reshape(-1)[0]) or _some_finite(value.array)
+    # Nearly always the first element answers. ``item``, since numpy's ``flat`` ends at 32 dimensions.
+    return _some_finite(value.array.item(0)) or _some_finite(value.array)
 
 
 # A signalling NaN makes casts and predicates of some types warn; it is a NaN like any other here.
