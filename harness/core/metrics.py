@@ -150,6 +150,8 @@ class _Sums:
 
     def add_floats(self, start: int, golden: Array, actual: Array) -> None:
         """Take a block of float64 or complex128 elements, of which ``start`` is the first."""
+        if golden.dtype != actual.dtype:  # one of them is complex
+            golden, actual = golden.astype(np.complex128), actual.astype(np.complex128)
         finite = np.isfinite(golden) & np.isfinite(actual)
         places = None
         if not finite.all():
