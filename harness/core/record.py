@@ -271,6 +271,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     suspicious: str = ""
 
     @property
+    def rests_on_weak_golden(self) -> bool:
+        """Whether the EP's answer is right as far as its golden tells, which is not far."""
+        return bool(self.weak_golden) and self.verdict.family is Family.PASSED
+
+    @property
     def flaky(self) -> bool:
         """Whether a further try gave another verdict."""
         return any(verdict is not self.verdict for verdict in self.retries)

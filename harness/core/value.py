@@ -176,7 +176,7 @@ def pack(value: Tensor) -> bytes:
     return packed.astype(np.uint8).tobytes()
 
 
-def unpack(dtype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
+def unpack(dtype: str, shape: tuple[int, ...], data: bytes | bytearray | memoryview | mmap.mmap) -> Tensor:
     """The inverse of ``pack``.
 
     Raises:
@@ -235,7 +235,7 @@ def _tensor_from_wire(wire: Any) -> Tensor:
     shape = tuple(shape)
     if dtype != STRING:
         if not isinstance(data, bytes | bytearray | memoryview | mmap.mmap):
-            raise ValueError(f"{type(data).__name__} does not fill a tensor")  # noqa: TRY004 - bad data
+            raise ValueError(f"{type(data).__name__} does not fill a tensor")
         return unpack(dtype, shape, data)
     if not isinstance(data, list) or len(data) != _elements(shape):
         raise ValueError(f"these are no strings that fill string{list(shape)}")

@@ -19,6 +19,7 @@ from harness.core.record import Ended, How, OwnCpu, Placement
 from harness.core.spread import Spread
 from harness.core.value import leaves
 from harness.core.verdict import Phase
+from harness.core.weak_golden import why_weak
 from harness.corpus.case import Case
 from harness.engine.compare_sets import by_name, compare_sets, flat
 from harness.engine.essence import essence
@@ -190,6 +191,7 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
         again=again.outputs if again is not None else (),
         hearing=hearing,
         repeats=outcome.repeats,
+        weak_golden=why_weak(answers, rule.policy.tolerance_for),
         no_spread=evidence.spread if isinstance(evidence.spread, str) else "",
     )
 
@@ -220,6 +222,7 @@ def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Ev
         facts,
         golden="cpu",
         dispute=full.disputed or own.disputed,
+        weak_golden=why_weak(full.outputs, rule.policy.tolerance_for),
         outputs=compared.outputs,
         again=again.outputs if again is not None else (),
         hearing=hearing,
