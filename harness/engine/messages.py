@@ -165,11 +165,18 @@ class After(_Plain, frozen=True, kw_only=True):
 
 
 class Device(msgspec.Struct, frozen=True):
-    """A device that a provider offers."""
+    """A device that a provider offers; of some facts onnxruntime may have no text."""
 
-    device: Annotated[dict[str, Text], msgspec.Meta(max_length=MOST_ITEMS)]
-    metadata: Annotated[dict[str, Text], msgspec.Meta(max_length=MOST_ITEMS)]
+    device: Annotated[dict[str, Text | None], msgspec.Meta(max_length=MOST_ITEMS)]
+    metadata: Annotated[dict[str, Text | None], msgspec.Meta(max_length=MOST_ITEMS)]
     provider: Text = ""
+
+
+class Processor(msgspec.Struct, frozen=True):
+    """The processors there."""
+
+    model: Text
+    count: Count
 
 
 class Plugin(msgspec.Struct, frozen=True):
@@ -186,7 +193,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     platform: Text = ""
     onnxruntime: Text = ""
     machine: Text = ""
-    processor: Text = ""
+    processor: Processor | None = None
     packages: Annotated[dict[str, Text], msgspec.Meta(max_length=MOST_ITEMS)] = {}
     owners: Names = []
     available_providers: Names = []

@@ -303,7 +303,8 @@ RESULT: dict[str, Any] = {
 
 
 def result_of(told: dict[str, Any]) -> Result:
-    return msgspec.convert(told, Result)
+    result: Result = msgspec.convert(told, Result)
+    return result
 
 
 def test_a_plain_run_does_not_pass_for_a_scenario() -> None:
