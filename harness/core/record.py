@@ -298,7 +298,10 @@ def decode_record(line: bytes | str) -> Record:
         msgspec.ValidationError: The line is JSON but not a record of this schema.
         msgspec.DecodeError: The line is not JSON, for example because it is torn.
     """
-    return _DECODER.decode(line)
+    try:
+        return _DECODER.decode(line)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise msgspec.DecodeError(str(error)) from error
 
 
 def failing_outputs(record: Record) -> Iterator[OutputMetrics]:

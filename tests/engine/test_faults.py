@@ -117,7 +117,9 @@ TALK = {
     "early_in_run": Want(CRASH, RUN, "it was done with a model without a result"),
     "useless_in_run": Want(CRASH, RUN, "it started twice"),
     "again_in_run": Want(CRASH, RUN, "it started twice"),
-    "result_in_run": Want(ERROR, RUN, "", f"ProtocolError: 'names'; {REPLACED}: in teardown, {WENT_ON}"),
+    "result_in_run": Want(
+        CRASH, RUN, "a result lacks its outputs, their names, the providers or the placement"
+    ),
     "result_in_teardown": Want(PASS, COMPARE, "", f"{AFTER}: {WENT_ON}"),
 }
 HANGS = {
