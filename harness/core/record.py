@@ -189,6 +189,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         phase: Where the cell ended.
         cause: For ``unavailable`` a ``Cause``; for ``crash`` the signal or exit code, such as ``SIGSEGV``.
         reason: One line for people.
+        other: As ``outputs``, of a run with other inputs between two of the first data set.
         again: As ``outputs``, of a second run of the first data set, or of the one furthest from the first of
             several; empty where all gave the same bits.
         golden: What judged the values: ``cpu`` or, where the CPU EP has no kernel, ``expected`` (the
@@ -241,6 +242,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     placement: Placement | None = None
     outputs: tuple[OutputMetrics, ...] = ()
     again: tuple[OutputMetrics, ...] = ()
+    other: tuple[OutputMetrics, ...] = ()
     golden: str = ""
     timings_ms: dict[str, float] = {}
     started: str = ""

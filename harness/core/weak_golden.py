@@ -46,6 +46,14 @@ def holds_nan(goldens: Sequence[NamedValues]) -> bool:
     )
 
 
+def holds_special(value: Value) -> bool:
+    """Whether a value holds a NaN or an infinity."""
+    return any(
+        part is not None and part.dtype != STRING and not np.isfinite(widen(part.array, part.dtype)).all()
+        for _, part in leaves("", value)
+    )
+
+
 def _parts(goldens: Sequence[NamedValues]) -> Iterator[Tensor | None]:
     return (part for outputs in goldens for name, value in outputs for _, part in leaves(name, value))
 

@@ -14,6 +14,7 @@ from harness.core.errors import one_line
 from harness.core.facts import Facts
 from harness.core.nature import Nature
 from harness.core.noise import NoiseRule, with_noise
+from harness.core.output_metrics import OutputMetrics
 from harness.core.precise import judge_precision
 from harness.core.record import Ended, How, OwnCpu, Placement
 from harness.core.spread import Spread
@@ -25,6 +26,7 @@ from harness.engine.compare_sets import by_name, compare_sets, flat
 from harness.engine.essence import essence
 from harness.engine.evidence import Evidence
 from harness.engine.natures import draws, natures_of
+from harness.engine.other_rows import other_rows
 from harness.engine.outcome import (
     Died,
     Hung,
@@ -179,6 +181,9 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
     again = None
     if outcome.second is not None:
         again = compare(answers[:1], (outcome.second,), natures=natures[:1])
+    other: tuple[OutputMetrics, ...] = ()
+    if outcome.other and golden.other:
+        other = other_rows(golden, outcome, rule.policy.tolerance_for, natures)
     hearing = None
     if evidence.references is not None:
         known = functools.partial(compare, only_known=True)
@@ -189,6 +194,7 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
         facts,
         outputs=compared.outputs,
         again=again.outputs if again is not None else (),
+        other=other,
         hearing=hearing,
         repeats=outcome.repeats,
         weak_golden=why_weak(answers, rule.policy.tolerance_for),

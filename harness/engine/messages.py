@@ -93,6 +93,7 @@ class _Result(_Plain, frozen=True, kw_only=True, tag_field="status"):
         timings_ms: Phase -> milliseconds.
         names: Of the session's outputs.
         outputs: For each data set that was run the outputs in wire form.
+        other: Those of a run with other inputs, between two of the only data set.
         second: Those of a second run of the first data set where they differ.
         providers: Of the session, before its runs.
         providers_after: Of the session, after them.
@@ -111,6 +112,7 @@ class _Result(_Plain, frozen=True, kw_only=True, tag_field="status"):
     timings_ms: Timings = {}
     names: Names | None = None
     outputs: Annotated[list[Values], msgspec.Meta(max_length=MOST_ITEMS)] | None = None
+    other: Values | None = None
     second: Values | None = None
     providers: Names | None = None
     providers_after: Names | None = None

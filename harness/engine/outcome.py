@@ -28,6 +28,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         outputs: For each data set the outputs by name.
+        other: Outputs for other inputs, which ``harness.agent.other_inputs`` makes; None without such a run.
         second: Outputs of another run of the first data set where they differ from the first run's; of
             several those furthest from it.
         placement: Where the nodes went.
@@ -45,6 +46,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[NamedValues, ...]
     placement: Placement
     timings_ms: dict[str, float]
+    other: NamedValues | None = None
     second: NamedValues | None = None
     providers_changed: str = ""
     printed: str = ""
@@ -58,7 +60,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the outputs take."""
-        all_outputs = (*self.outputs, self.second or ())
+        all_outputs = (*self.outputs, self.other or (), self.second or ())
         return sum(value_bytes(value) for outputs in all_outputs for _, value in outputs)
 
 
@@ -227,6 +229,7 @@ def _ran(result: Completed, tensors: Tensors, facts: Facts, asked: Asked | None)
         _check_outputs(names, outputs, asked)
     return Ran(
         outputs=tuple(_named(names, values, tensors) for values in outputs),
+        other=None if result.other is None else _named(names, result.other, tensors),
         second=None if result.second is None else _named(names, result.second, tensors),
         placement=Placement(**msgspec.structs.asdict(placement)),
         providers_changed="" if before == after else f"{', '.join(before)} became {', '.join(after)}",

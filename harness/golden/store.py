@@ -1,8 +1,8 @@
 """The golden cache: content-addressed entries in ONNX's own test-data layout.
 
 An entry is ``<cache>/goldens/<2 digits>/<key>/`` with ``manifest.json`` and, where the CPU EP computed
-something, ``test_data_set_N/output_M.pb`` as other tools read and write them. The folder's own time says when
-the golden was last used.
+something, ``test_data_set_N/output_M.pb`` as other tools read and write them, and ``other/output_M.pb``, the
+outputs for other inputs. The folder's own time says when the golden was last used.
 
 What was read from an entry lies on a shelf beside the entries, too, and counts as long as the entry's files
 look the same: deleting an entry, or all of them, makes the CPU EP compute anew.
@@ -26,7 +26,7 @@ from harness.corpus.protos import decode, encode
 from harness.corpus.shelf import LARGEST, open_shelf
 from harness.golden.golden import Golden, NamedValues
 
-FORMAT = 4
+FORMAT = 5
 """Rises when entries change in meaning although nothing that they depend on does."""
 
 
@@ -34,6 +34,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """``manifest.json`` of an entry: the golden without its tensors.
 
     Attributes:
+        other: The same of the outputs for other inputs.
         files: For each data set the SHA-256 of its outputs' files, in the order of ``outputs``. A loss of
             power may leave files of the right length that hold zeros.
     """
@@ -47,6 +48,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     case: str
     provenance: dict[str, str]
     data_set: int | None = None
+    other: tuple[str, ...] = ()
 
 
 def goldens_folder() -> Path:
@@ -136,6 +138,7 @@ class GoldenStore:
                 case=case.digest,
                 provenance=self._provenance,
                 data_set=golden.data_set,
+                other=_write_outputs(folder / "other", golden.other, case) if golden.other else (),
             )
             (folder / _MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
 
@@ -149,6 +152,7 @@ class GoldenStore:
                 _read_outputs(entry / f"test_data_set_{index}", digests, case)
                 for index, digests in enumerate(manifest.files)
             )
+            other = _read_outputs(entry / "other", manifest.other, case) if manifest.other else ()
         except (OSError, ValueError, msgspec.MsgspecError, DecodeError):
             # Not there, or damaged by a full disk or a power loss: what cannot be read is computed again.
             shutil.rmtree(entry, ignore_errors=True)
@@ -158,6 +162,7 @@ class GoldenStore:
             message=manifest.message,
             data_set=manifest.data_set,
             outputs=outputs,
+            other=other,
             disputed=manifest.disputed,
             provenance=manifest.provenance,
         )
@@ -202,6 +207,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
     disputed: str
     provenance: dict[str, str]
     data_set: int | None = None
+    other: tuple[tuple[str, Any], ...] = ()
 
 
 def _pack(golden: Golden) -> bytes:
@@ -212,6 +218,7 @@ def _pack(golden: Golden) -> bytes:
         disputed=golden.disputed,
         provenance=golden.provenance,
         data_set=golden.data_set,
+        other=tuple((name, to_wire(value)) for name, value in golden.other),
     )
     return msgspec.msgpack.encode(kept)
 
@@ -225,6 +232,7 @@ def _unpack(content: bytes) -> Golden:
         disputed=kept.disputed,
         provenance=kept.provenance,
         data_set=kept.data_set,
+        other=tuple((name, from_wire(wire)) for name, wire in kept.other),
     )
 
 
