@@ -2,7 +2,8 @@
 
 An entry is ``<cache>/goldens/<2 digits>/<key>/`` with ``manifest.json`` and, where the CPU EP computed
 something, ``test_data_set_N/output_M.pb`` as other tools read and write them, and ``other/output_M.pb``, the
-outputs for other inputs. The folder's own time says when the golden was last used.
+outputs for other inputs; from a GiB on with external data beside it. The folder's own time says when the
+golden was last used.
 
 What was read from an entry lies on a shelf beside the entries, too, and counts as long as the entry's files
 look the same: deleting an entry, or all of them, makes the CPU EP compute anew.
@@ -18,12 +19,14 @@ from typing import Any, Literal
 import msgspec
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from harness.core.errors import one_line
 from harness.core.value import from_wire, to_wire
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.case import Case
 from harness.corpus.file_state import cached_state
-from harness.corpus.protos import decode, encode
+from harness.corpus.protos import TooLargeError
 from harness.corpus.shelf import LARGEST, open_shelf
+from harness.corpus.value_file import read_value, write_value
 from harness.golden.golden import Golden, NamedValues
 
 FORMAT = 5
@@ -112,17 +115,20 @@ class GoldenStore:
             self._shelf.put(key, state.text, _pack(golden))
         return golden
 
-    def save(self, case: Case, golden: Golden) -> None:
+    def save(self, case: Case, golden: Golden) -> str:
         """Keep a golden. One that was ``lost`` is not kept: its next chance is the next run.
 
         Nor is one with values of another kind than the model declares, for which there is no file format.
+
+        Returns:
+            Why there is no room for it, in memory or in a file; else empty.
 
         Raises:
             UsageError: The cache cannot be written.
         """
         status = golden.status
         if status == "lost":
-            return
+            return ""
 
         def build(folder: Path) -> None:
             manifest = Manifest(
@@ -142,8 +148,14 @@ class GoldenStore:
             )
             (folder / _MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
 
-        with contextlib.suppress(TypeError, KeyError):
+        try:
             fill_once(self._entry(self._key(case)), build)
+        except (TypeError, KeyError):
+            return ""
+        except (TooLargeError, MemoryError) as error:
+            why = one_line(error) or "out of memory"
+            return f"its {golden.nbytes / (1 << 30):.1f} GiB cannot be kept: {why}"
+        return ""
 
     def _read(self, entry: Path, case: Case) -> Golden | None:
         try:
@@ -184,16 +196,14 @@ def _write_outputs(folder: Path, outputs: NamedValues, case: Case) -> tuple[str,
     values = dict(outputs)
     digests = []
     for index, (name, declared) in enumerate(zip(case.outputs, case.output_types, strict=True)):
-        content = encode(values[name], declared)
-        (folder / f"output_{index}.pb").write_bytes(content)
-        digests.append(hashlib.sha256(content).hexdigest())
+        digests.append(write_value(folder / f"output_{index}.pb", values[name], declared))
     return tuple(digests)
 
 
 def _read_outputs(folder: Path, digests: tuple[str, ...], case: Case) -> NamedValues:
     declared = zip(case.outputs, case.output_types, digests, strict=True)
     return tuple(
-        (name, decode(read_intact(folder / f"output_{index}.pb", digest), kind))
+        (name, read_value(folder / f"output_{index}.pb", kind, digest))
         for index, (name, kind, digest) in enumerate(declared)
     )
 
