@@ -4,8 +4,9 @@ A golden is what one implementation computed, and may be the worse of the two. B
 find an excuse, so whatever is not plain leaves the verdict as it is.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Sequence as Seq
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -31,6 +32,12 @@ DWARFS = 10.0
 
 Named = Seq[tuple[str, Value]]
 """Outputs by name."""
+
+EXPECTED = "the expected data"
+"""``Witness.name`` of what the makers of a model expect."""
+
+NO_DOUBTS: Mapping[str, str] = MappingProxyType({})
+"""Every witness is believed."""
 
 Nearer = Literal["golden", "ep", "equal"]
 
@@ -125,8 +132,13 @@ def adjudicate(
     return tuple(row for row in rows if row is not None)
 
 
-def rule(compared: Comparison, witnesses: Seq[Witness], adjudications: Seq[Adjudication]) -> Ruling:
-    """Whether a golden stands that a result fails against.
+def rule(
+    compared: Comparison,
+    witnesses: Seq[Witness],
+    adjudications: Seq[Adjudication],
+    doubts: Mapping[str, str] = NO_DOUBTS,
+) -> Ruling:
+    """Decide whether a golden stands that a result fails against.
 
     Only the outputs that failed count. In this order:
 
@@ -137,15 +149,26 @@ def rule(compared: Comparison, witnesses: Seq[Witness], adjudications: Seq[Adjud
     4. Only values are wrong, and more than half of the golden itself is lost against float64 in all of them,
        by more than a tenth of what the EP is off: disputed, for it is no answer.
 
-    A witness who agrees with the golden in all of them, and not with the EP, ends it: the verdict stands.
+    A witness that agrees with the golden in all of them, and not with the EP, ends it: the verdict stands.
+
+    A witness in ``doubts`` is not believed alone: its agreement with the EP disputes nothing (rule 1), and
+    its float64 answer excuses nobody (rules 3 and 4). Another witness must agree with the EP. A computing
+    witness outside ``doubts`` is not believed either where float64, by a witness outside ``doubts``, is
+    clearly nearer to the golden in one of these outputs: answers of two precisions contradict it then.
 
     Args:
         compared: The EP's result held against the golden; it has a verdict.
         witnesses: By their rank, the most trustworthy first.
         adjudications: By float64, where there are any.
+        doubts: ``Witness.name`` or ``Adjudication.by`` -> why it is not believed alone, such as
+            ``not right for BatchNormalization-9``; see ``harness.golden.trust.doubts_of``.
     """
     failed = {row.name: row for row in compared.outputs if row.mismatched}
+    told = of_failed(adjudications, compared.outputs)
+    believed = tuple(row for row in told if row.by not in doubts)
+    contradicted = next((row for row in believed if row.nearer == "golden"), None)
     odd: list[str] = []
+    alone: list[str] = []
     for witness in witnesses:
         golden, ep = ({row.name: row for row in rows} for rows in (witness.golden, witness.ep))
         if not failed or not failed.keys() <= golden.keys():
@@ -155,18 +178,18 @@ def rule(compared: Comparison, witnesses: Seq[Witness], adjudications: Seq[Adjud
         far = apart(golden[name] for name in failed)
         if all(right):
             if not witness.is_golden_again and not all(same):
-                return Ruling(note=_odd(odd))
+                return Ruling(note=_note(odd, alone))
+        elif all(same) and (why := _why_not_alone(witness, doubts, contradicted)):
+            alone.append(f"{witness.name} agrees with the EP, but is not believed alone: {why}")
         elif all(same):
             return Ruling(disputed=f"the EP agrees with {witness.name}, the golden does not", far=far)
         elif not witness.is_golden_again:
             odd.append(witness.name)
         elif not any(right) and not failed.keys() & set(witness.dwarfed):
             return Ruling(disputed=f"the golden is uncertain, {witness.name} differs", far=far)
-    if compared.verdict is Verdict.MISMATCH and failed:
-        told = of_failed(adjudications, compared.outputs)
-        if len(told) == len(failed) and (disputed := _by_float64(told)):
-            return Ruling(disputed=disputed)
-    return Ruling(note=_odd(odd))
+    speaks = compared.verdict is Verdict.MISMATCH and failed and len(believed) == len(failed)
+    disputed = _by_float64(believed) if speaks else ""
+    return Ruling(disputed=disputed) if disputed else Ruling(note=_note(odd, alone))
 
 
 def apart(rows: Iterable[OutputMetrics]) -> str:
@@ -192,8 +215,19 @@ def _by_float64(failed: Seq[Adjudication]) -> str:
     return ""
 
 
-def _odd(witnesses: Seq[str]) -> str:
-    return f"{' and '.join(witnesses)} agree{'s' * (len(witnesses) == 1)} with neither" if witnesses else ""
+def _why_not_alone(witness: Witness, doubts: Mapping[str, str], golden_is_nearer: Adjudication | None) -> str:
+    """Return why the agreement of a witness with the EP disputes nothing; empty where it does."""
+    if witness.name in doubts:
+        return doubts[witness.name]
+    # Expected data are no computation, and may be right where every CPU kernel of an operator is wrong.
+    if golden_is_nearer is None or witness.is_golden_again or witness.name == EXPECTED:
+        return ""
+    return f"{golden_is_nearer.by} is nearer to the golden"
+
+
+def _note(odd: Seq[str], alone: Seq[str]) -> str:
+    neither = f"{' and '.join(odd)} agree{'s' * (len(odd) == 1)} with neither" if odd else ""
+    return "; ".join(filter(None, (neither, *alone)))
 
 
 def _leaves(outputs: Named) -> dict[str, Tensor | None]:

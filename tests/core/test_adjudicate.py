@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.adjudicate import Named, adjudicate, apart, dwarfed, rows_apart, rule
+from harness.core.adjudicate import EXPECTED, Named, adjudicate, apart, dwarfed, rows_apart, rule
 from harness.core.compare import compare_all
 from harness.core.hearing import Adjudication, Witness
 from harness.core.tolerance import Tolerance, default_tolerance
@@ -268,3 +268,102 @@ def test_no_planted_fault_is_excused(name: str, noises: list[float], seed: int) 
 )
 def test_how_far_two_answers_lie_apart(says: Any, golden: Any, words: str) -> None:
     assert apart(compare_all(one(says), one(golden), table).outputs) == words
+
+
+# --- witnesses that are not believed alone ---
+
+REFERENCE = "onnx.reference"
+DOUBT = {REFERENCE: "not right for LRN-13", "onnx.reference in float64": "not right for LRN-13"}
+
+
+def ruled(
+    trial: Trial, witnesses: Sequence[Witness], doubts: dict[str, str], by: str = BY
+) -> tuple[str, str]:
+    compared = compare_all(one(trial.golden), one(trial.actual), table)
+    assert compared.verdict
+    rows: Sequence[Adjudication] = ()
+    if trial.truth is not None:
+        rows = adjudicate(one(trial.truth, np.float64), one(trial.golden), one(trial.actual), table, by)
+    found = rule(compared, witnesses, rows, doubts)
+    return found.disputed, found.note
+
+
+def test_a_doubted_witness_alone_disputes_nothing() -> None:
+    trial = Trial(golden=TRUTH, actual=TRUTH * 1.6)
+    sides = trial.witness(REFERENCE, TRUTH * 1.6)
+    again = trial.witness("again", noise(1e-6), is_golden_again=True)
+    assert ruled(trial, [sides, again], {})[0]
+    note = "onnx.reference agrees with the EP, but is not believed alone: not right for LRN-13"
+    assert ruled(trial, [sides, again], DOUBT) == ("", note)
+    assert ruled(trial, [sides], DOUBT) == ("", note)
+
+
+def test_a_second_voice_beside_a_doubted_witness_disputes() -> None:
+    trial = Trial(golden=TRUTH * 1.6, actual=TRUTH, truth=TRUTH)
+    sides = trial.witness(REFERENCE, TRUTH)
+    again = trial.witness("again", noise(1e-6), is_golden_again=True)
+    expected = trial.witness(EXPECTED, TRUTH)
+    alone = Trial(golden=TRUTH * 1.6, actual=TRUTH)
+    assert ruled(alone, [expected, sides], DOUBT)[0].startswith("the EP agrees with the expected data")
+    assert ruled(alone, [sides, again], DOUBT)[0].startswith("the EP agrees with again")
+    assert "of the EP is nearer to float64" in ruled(trial, [sides], DOUBT)[0]
+
+
+def test_the_same_witness_in_float64_is_no_second_voice() -> None:
+    trial = Trial(golden=TRUTH, actual=TRUTH * 1.6, truth=TRUTH * 1.6)
+    sides = trial.witness(REFERENCE, TRUTH * 1.6)
+    assert ruled(trial, [sides], DOUBT, by="onnx.reference in float64")[0] == ""
+    assert ruled(trial, [], DOUBT, by="onnx.reference in float64")[0] == ""
+    assert ruled(trial, [], {}, by="onnx.reference in float64")[0]
+
+
+def test_a_golden_that_is_no_answer_by_a_doubted_witness_stands() -> None:
+    trial = Trial(golden=-TRUTH, actual=TRUTH[::-1], truth=TRUTH)
+    assert ruled(trial, [], {})[0]
+    assert ruled(trial, [], {BY: "not right for LRN-13"}) == ("", "")
+
+
+def test_float64_that_sides_with_the_golden_contradicts_a_checked_witness() -> None:
+    trial = Trial(golden=noise(1e-6), actual=TRUTH * 1.6, truth=TRUTH)
+    sides = trial.witness(REFERENCE, TRUTH * 1.6)
+    assert ruled(trial, [sides], {}) == (
+        "",
+        "onnx.reference agrees with the EP, but is not believed alone: float64 is nearer to the golden",
+    )
+    # Expected data are no computation: a CPU kernel may be wrong in both precisions.
+    assert ruled(trial, [trial.witness(EXPECTED, TRUTH * 1.6)], {})[0]
+    # A float64 that is not believed contradicts nobody.
+    assert ruled(trial, [sides], {BY: "not right for LRN-13"})[0]
+
+
+@given(
+    name=st.sampled_from(sorted(FAULTS)),
+    seed=st.integers(0, 1 << 30),
+    sides_in_float64=st.booleans(),
+    has_truth=st.booleans(),
+    has_again=st.booleans(),
+    is_first=st.booleans(),
+)
+def test_a_doubted_witness_excuses_no_planted_fault(
+    name: str,
+    seed: int,
+    *,
+    sides_in_float64: bool,
+    has_truth: bool,
+    has_again: bool,
+    is_first: bool,
+) -> None:
+    random = np.random.default_rng(seed)
+    truth = random.normal(size=200)
+    golden, again, result = (truth * (1 + 1e-7 * random.uniform(-1, 1, truth.shape)) for _ in range(3))
+    faulty = FAULTS[name](result)
+    trial = Trial(golden, faulty)
+    heard = [trial.witness(REFERENCE, faulty)]
+    if has_again:
+        heard.insert(0 if is_first else 1, trial.witness("again", again, is_golden_again=True))
+    by = "onnx.reference in float64" if sides_in_float64 else BY
+    if sides_in_float64 or has_truth:
+        trial.truth = faulty if sides_in_float64 else truth
+    assert ruled(trial, heard, DOUBT, by)[0] == ""
+    if has_truth and not sides_in_float64:  # then not even a checked witness excuses it
+        assert ruled(trial, heard, {}, by)[0] == ""
