@@ -63,7 +63,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     elements: int = 0
 
 
-DRAWN = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"})
+DRAWN = frozenset(
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+)
 """Operators whose values ONNX leaves open."""
 
 Named = list[tuple[str, Value]]
@@ -75,7 +77,13 @@ def measure(one: Subject) -> Result:
 
     def result(status: str, **more: Any) -> Result:
         return Result(
-            domain=domain, op_type=op_type, since=since, dtype=one.dtype, status=status, about=dict(one.about), **more
+            domain=domain,
+            op_type=op_type,
+            since=since,
+            dtype=one.dtype,
+            status=status,
+            about=dict(one.about),
+            **more,
         )
 
     if op_type in DRAWN or _is_drawn(one):
@@ -159,7 +167,10 @@ def _of_reference(one: Subject) -> list[Any]:
     if gap:
         raise NotImplementedError(f"the harness does not ask: onnx.reference computes {gap}")
     with _limited(), np.errstate(all="ignore"):
-        feeds = {name: np.array(value) if isinstance(value, np.ndarray) else value for name, value in one.feeds.items()}
+        feeds = {
+            name: np.array(value) if isinstance(value, np.ndarray) else value
+            for name, value in one.feeds.items()
+        }
         return list(ReferenceEvaluator(model).run(None, feeds))
 
 
@@ -229,13 +240,19 @@ def _value(value: Any) -> Value:
 
 def _table(dtype: str) -> Tolerance:
     """The built-in tolerance; of doubles that of doubles."""
-    return default_tolerance(dtype, {"float64": "float64", "float16": "float16", "bfloat16": "bfloat16"}.get(dtype, "float32"))
+    return default_tolerance(
+        dtype, {"float64": "float64", "float16": "float16", "bfloat16": "bfloat16"}.get(dtype, "float32")
+    )
 
 
 def _relative(cpu: Seq[Any], told: Seq[Any]) -> float | None:
     errors = []
     for right, found in zip(cpu, told, strict=False):
-        if not (isinstance(right, np.ndarray) and np.shape(right) == np.shape(found) and right.dtype.kind in "fiub"):
+        if not (
+            isinstance(right, np.ndarray)
+            and np.shape(right) == np.shape(found)
+            and right.dtype.kind in "fiub"
+        ):
             continue
         one, other = (np.asarray(value).astype(np.float64) for value in (right, found))
         both = np.isfinite(one) & np.isfinite(other)

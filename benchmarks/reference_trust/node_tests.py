@@ -33,7 +33,9 @@ def node_tests() -> Iterator[Subject]:
         if not onnx.defs.has(node.op_type, node.domain):
             continue
         inputs, outputs = test.data_sets[0]
-        yield from _of(node, model, opset, [_plain(one) for one in inputs], [_plain(one) for one in outputs], random)
+        yield from _of(
+            node, model, opset, [_plain(one) for one in inputs], [_plain(one) for one in outputs], random
+        )
 
 
 def _of(

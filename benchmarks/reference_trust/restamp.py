@@ -20,9 +20,7 @@ Schema = onnx.defs.OpSchema
 
 def versions_of(domain: str, op_type: str) -> list[Schema]:
     """All schemas of an operator that onnxruntime can be asked about, the newest first; deprecated ones are not."""
-    return [
-        schema for schema in _all_of(domain, op_type) if not schema.deprecated and opsets_of(schema)
-    ]
+    return [schema for schema in _all_of(domain, op_type) if not schema.deprecated and opsets_of(schema)]
 
 
 def opsets_of(schema: Schema) -> tuple[int, ...]:
@@ -60,9 +58,7 @@ def restamped(
         if made is None:
             continue
         for opset in opsets_of(schema):
-            yield subject(
-                made[0], schema.since_version, opset, made[1], made[2], expected if same else ()
-            )
+            yield subject(made[0], schema.since_version, opset, made[1], made[2], expected if same else ())
 
 
 def _rewritten(

@@ -28,7 +28,10 @@ def _recurrent() -> list[Spec]:
             bias, start = floats(ways, 2 * gates * HIDDEN), floats(ways, BATCH, HIDDEN)
             more: list[list[Make]] = [[], [bias], [bias, left_out, start]]
             if name == "LSTM":
-                more += [[bias, left_out, start, start], [bias, left_out, start, start, floats(ways, 3 * HIDDEN)]]
+                more += [
+                    [bias, left_out, start, start],
+                    [bias, left_out, start, start, floats(ways, 3 * HIDDEN)],
+                ]
             outputs = 3 if name == "LSTM" else 2
             for extra in more:
                 attributes = {"hidden_size": (HIDDEN,), "direction": (direction,), **own}
@@ -36,7 +39,9 @@ def _recurrent() -> list[Spec]:
                     Spec(name, [floats(LENGTH, BATCH, WIDTH), *weights, *extra], attributes, outputs=outputs)
                 )
             batch_first = {"hidden_size": (HIDDEN,), "direction": (direction,), "layout": (1,), **own}
-            specs.append(Spec(name, [floats(BATCH, LENGTH, WIDTH), *weights, bias], batch_first, outputs=outputs))
+            specs.append(
+                Spec(name, [floats(BATCH, LENGTH, WIDTH), *weights, bias], batch_first, outputs=outputs)
+            )
     return specs
 
 
@@ -80,8 +85,16 @@ def _quantized() -> list[Spec]:
     specs.append(Spec("QuantizeLinear", [ties, values(1.0, "float32")]))
     specs.append(Spec("QuantizeLinear", [ties, values(1.0, "float32"), values(2, "int8")]))
     specs += [
-        Spec("QuantizeLinear", [floats(2, 6, 4), positive(2, 3, 4), integers(0, 9, (2, 3, 4), "uint8")], {"axis": (1,), "block_size": (2,)}),
-        Spec("DequantizeLinear", [integers(0, 100, (2, 6, 4), "uint8"), positive(2, 3, 4), integers(0, 9, (2, 3, 4), "uint8")], {"axis": (1,), "block_size": (2,)}),
+        Spec(
+            "QuantizeLinear",
+            [floats(2, 6, 4), positive(2, 3, 4), integers(0, 9, (2, 3, 4), "uint8")],
+            {"axis": (1,), "block_size": (2,)},
+        ),
+        Spec(
+            "DequantizeLinear",
+            [integers(0, 100, (2, 6, 4), "uint8"), positive(2, 3, 4), integers(0, 9, (2, 3, 4), "uint8")],
+            {"axis": (1,), "block_size": (2,)},
+        ),
         Spec("DynamicQuantizeLinear", [floats(3, 4)], outputs=3),
         Spec("DynamicQuantizeLinear", [positive(3, 4)], outputs=3),
     ]
@@ -93,14 +106,32 @@ def _quantized() -> list[Spec]:
         specs.append(
             Spec(
                 "QLinearMatMul",
-                [factors[0], scale, points_of[0], factors[1], scale, points_of[1], values(1.0, "float32"), values(3, first)],
+                [
+                    factors[0],
+                    scale,
+                    points_of[0],
+                    factors[1],
+                    scale,
+                    points_of[1],
+                    values(1.0, "float32"),
+                    values(3, first),
+                ],
             )
         )
         image, weight = integers(0, 100, (1, 2, 5, 5), first), integers(0, 100, (3, 2, 3, 3), second)
         specs.append(
             Spec(
                 "QLinearConv",
-                [image, scale, points_of[0], weight, scale, points_of[1], values(1.0, "float32"), values(3, first)],
+                [
+                    image,
+                    scale,
+                    points_of[0],
+                    weight,
+                    scale,
+                    points_of[1],
+                    values(1.0, "float32"),
+                    values(3, first),
+                ],
                 {"pads": (None, [1, 1, 1, 1]), "strides": (None, [2, 2])},
             )
         )
@@ -111,7 +142,11 @@ def _spectra() -> list[Spec]:
     kinds = {"output_datatype": (None, 1, 11), "periodic": (None, 0, 1)}
     specs = [Spec(name, [values(8)], kinds) for name in ("HannWindow", "HammingWindow", "BlackmanWindow")]
     specs += [
-        Spec("DFT", [floats(2, 6, 5, last), left_out, values(axis)], {"inverse": (None, 0, 1), "onesided": (None, 0, 1)})
+        Spec(
+            "DFT",
+            [floats(2, 6, 5, last), left_out, values(axis)],
+            {"inverse": (None, 0, 1), "onesided": (None, 0, 1)},
+        )
         for last in (1, 2)
         for axis in (1, 2, -2)
     ]
@@ -154,8 +189,17 @@ def _selections() -> list[Spec]:
         Spec("SequenceConstruct", [floats(2, 3), floats(2, 3)]),
         Spec("SplitToSequence", [floats(6, 4)], {"axis": (None, 0, 1), "keepdims": (None, 0, 1)}),
         Spec("SplitToSequence", [floats(6, 4), values(2)], {"axis": (None, 0, 1)}),
-        Spec("NegativeLogLikelihoodLoss", [floats(3, 4, 2), integers(0, 4, (3, 2)), positive(4)], {"reduction": (None, "none", "sum", "mean"), "ignore_index": (None, 1)}),
-        Spec("SoftmaxCrossEntropyLoss", [floats(3, 4, 2), integers(0, 4, (3, 2)), positive(4)], {"reduction": (None, "none", "sum", "mean"), "ignore_index": (None, 1)}, outputs=2),
+        Spec(
+            "NegativeLogLikelihoodLoss",
+            [floats(3, 4, 2), integers(0, 4, (3, 2)), positive(4)],
+            {"reduction": (None, "none", "sum", "mean"), "ignore_index": (None, 1)},
+        ),
+        Spec(
+            "SoftmaxCrossEntropyLoss",
+            [floats(3, 4, 2), integers(0, 4, (3, 2)), positive(4)],
+            {"reduction": (None, "none", "sum", "mean"), "ignore_index": (None, 1)},
+            outputs=2,
+        ),
     ]
 
 
@@ -220,12 +264,24 @@ def _classical() -> list[Spec]:
             2,
         ),
     ]  # fmt: skip
-    specs = [Spec(name, [floats(6, 3)], attributes, outputs=count, domain=ML) for name, attributes, count in made]
+    specs = [
+        Spec(name, [floats(6, 3)], attributes, outputs=count, domain=ML) for name, attributes, count in made
+    ]
     specs += [
         Spec("FeatureVectorizer", [floats(4, 2), floats(4, 3)], {"inputdimensions": ([2, 3],)}, domain=ML),
         Spec("ArrayFeatureExtractor", [floats(4, 5), values([0, 3])], domain=ML),
-        Spec("OneHotEncoder", [integers(0, 5, (6,))], {"cats_int64s": ([0, 1, 2, 3],), "zeros": (None, 1)}, domain=ML),
-        Spec("LabelEncoder", [integers(0, 5, (6,))], {"keys_int64s": ([0, 1, 2],), "values_floats": ([0.5, 1.5, 2.5],), "default_float": (None, 9.0)}, domain=ML),
+        Spec(
+            "OneHotEncoder",
+            [integers(0, 5, (6,))],
+            {"cats_int64s": ([0, 1, 2, 3],), "zeros": (None, 1)},
+            domain=ML,
+        ),
+        Spec(
+            "LabelEncoder",
+            [integers(0, 5, (6,))],
+            {"keys_int64s": ([0, 1, 2],), "values_floats": ([0.5, 1.5, 2.5],), "default_float": (None, 9.0)},
+            domain=ML,
+        ),
     ]
     return specs
 

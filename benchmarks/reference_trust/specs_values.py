@@ -36,13 +36,27 @@ ELEMENTWISE = (
     "Identity", "Log", "Neg", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Sinh", "Sqrt", "Tan",
     "Tanh", "IsNaN",
 )  # fmt: skip
-BINARY = ("Add", "Sub", "Mul", "Div", "Pow", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "PRelu")
+BINARY = (
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Pow",
+    "Equal",
+    "Less",
+    "Greater",
+    "LessOrEqual",
+    "GreaterOrEqual",
+    "PRelu",
+)
 VARIADIC = ("Max", "Min", "Sum", "Mean")
 REDUCTIONS = (
     "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
     "ReduceProd", "ReduceSum", "ReduceSumSquare",
 )  # fmt: skip
-EDGES = np.array([-np.inf, np.inf, np.nan, 0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1e-8, 88.0, -88.0, 1e30])
+EDGES = np.array(
+    [-np.inf, np.inf, np.nan, 0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1e-8, 88.0, -88.0, 1e30]
+)
 
 
 def _specs() -> list[Spec]:
@@ -54,7 +68,10 @@ def _specs() -> list[Spec]:
     specs += [Spec(name, [positive(2, 3, 4), floats(2, 1, 4)]) for name in BINARY]
     specs += [Spec(name, [floats(2, 3), floats(3), floats(2, 1)]) for name in VARIADIC]
     specs += [Spec(name, [floats(2, 3)]) for name in VARIADIC]
-    specs += [Spec(name, [values(EDGES, "float32"), values(EDGES[::-1].copy(), "float32")]) for name in ("Max", "Min")]
+    specs += [
+        Spec(name, [values(EDGES, "float32"), values(EDGES[::-1].copy(), "float32")])
+        for name in ("Max", "Min")
+    ]
     for name in ("Add", "Sub", "Mul", "Div", "Pow", "Mod", "Max", "Min", "Equal", "Less", "Greater"):
         for dtype in INTEGERS:
             low = 0 if dtype.startswith("u") else -9
@@ -70,9 +87,13 @@ def _specs() -> list[Spec]:
         )
     for dtype in ("uint8", "uint16", "uint32", "uint64"):
         shifts = integers(0, 7, (20,), dtype)
-        specs.append(Spec("BitShift", [integers(0, 200, (20,), dtype), shifts], {"direction": ("LEFT", "RIGHT")}))
+        specs.append(
+            Spec("BitShift", [integers(0, 200, (20,), dtype), shifts], {"direction": ("LEFT", "RIGHT")})
+        )
     specs.append(Spec("Mod", [floats(20), positive(20)], {"fmod": (1,)}))
-    specs.append(Spec("IsInf", [values(EDGES, "float32")], {"detect_negative": (0, 1), "detect_positive": (0, 1)}))
+    specs.append(
+        Spec("IsInf", [values(EDGES, "float32")], {"detect_negative": (0, 1), "detect_positive": (0, 1)})
+    )
     bounds = values(-0.5, "float32"), values(0.7, "float32")
     specs.append(Spec("Clip", [floats(3, 4), *bounds]))
     specs.append(Spec("Clip", [floats(3, 4), bounds[0]]))
@@ -125,13 +146,25 @@ def _of_an_axis() -> list[Spec]:
             for name in REDUCTIONS
             for dims in (None, [0], [-1])
         ]
-    specs.append(Spec("MeanVarianceNormalization", [floats(2, 3, 4, 5)], {"axes": (None, [0, 2, 3], [2, 3], [1], [0])}))
+    specs.append(
+        Spec("MeanVarianceNormalization", [floats(2, 3, 4, 5)], {"axes": (None, [0, 2, 3], [2, 3], [1], [0])})
+    )
     specs.append(Spec("Trilu", [floats(2, 4, 5), values(1)], {"upper": (None, 0, 1)}))
     specs.append(Spec("Trilu", [floats(2, 4, 5)], {"upper": (None, 0, 1)}))
     specs.append(Spec("EyeLike", [floats(4, 5)], {"k": (None, 1, -2), "dtype": (None, 1, 6, 7, 11)}))
-    specs.append(Spec("OneHot", [integers(-4, 4, (3, 4)), values(5), values([2, 5], "float32")], {"axis": (None, 0, 1, 2, -1, -2)}))
     specs.append(
-        Spec("ReverseSequence", [floats(4, 4, 3), values([4, 3, 2, 1])], {"batch_axis": (0, 1), "time_axis": (0, 1)})
+        Spec(
+            "OneHot",
+            [integers(-4, 4, (3, 4)), values(5), values([2, 5], "float32")],
+            {"axis": (None, 0, 1, 2, -1, -2)},
+        )
+    )
+    specs.append(
+        Spec(
+            "ReverseSequence",
+            [floats(4, 4, 3), values([4, 3, 2, 1])],
+            {"batch_axis": (0, 1), "time_axis": (0, 1)},
+        )
     )
     specs.append(Spec("Compress", [floats(3, 4), values([0, 1, 1], "bool")], {"axis": (None, 0, 1, -1)}))
     specs.append(Spec("Concat", [floats(2, 3, 4), floats(2, 3, 4)], {"axis": (0, 1, 2, -1, -2, -3)}))
@@ -140,7 +173,9 @@ def _of_an_axis() -> list[Spec]:
     specs.append(Spec("Split", [floats(6, 4)], {"axis": (None, 0), "num_outputs": (2,)}, outputs=2))
     specs.append(Spec("Transpose", [floats(2, 3, 4)], {"perm": (None, [2, 0, 1], [0, 2, 1], [1, 2, 0])}))
     specs += [Spec("Gather", [floats(4, 4, 4), integers(-4, 4, (2, 3))], {"axis": (None, 0, 1, 2, -1)})]
-    specs += [Spec("GatherElements", [floats(4, 4, 4), integers(-4, 4, (4, 4, 4))], {"axis": (None, 0, 1, 2, -1)})]
+    specs += [
+        Spec("GatherElements", [floats(4, 4, 4), integers(-4, 4, (4, 4, 4))], {"axis": (None, 0, 1, 2, -1)})
+    ]
     specs.append(Spec("GatherND", [floats(3, 4, 5), integers(0, 3, (3, 2, 1))], {"batch_dims": (None, 0, 1)}))
     order = values(np.array([[3, 1, 0], [2, 0, 1]]))
     specs += [
@@ -160,7 +195,11 @@ def _of_an_axis() -> list[Spec]:
     )
     specs.append(Spec("Unique", [tied(3, 4)], {"axis": (None, 0, 1, -1), "sorted": (None, 0, 1)}, outputs=4))
     specs += [Spec("NonZero", [tied(*shape)]) for shape in SHAPES]
-    for starts, ends, steps in (([0, 1], [2, 3], None), ([-1, 3], [-9, 0], [-1, -2]), ([1, 0], [99, -1], [1, 2])):
+    for starts, ends, steps in (
+        ([0, 1], [2, 3], None),
+        ([-1, 3], [-9, 0], [-1, -2]),
+        ([1, 0], [99, -1], [1, 2]),
+    ):
         more = [values([0, 1]), values(steps)] if steps else []
         specs.append(Spec("Slice", [floats(3, 4), values(starts), values(ends), *more]))
     specs.append(Spec("Slice", [floats(3, 4, 5), values([1]), values([3]), values([-1]), values([1])]))

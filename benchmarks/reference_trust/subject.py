@@ -149,7 +149,9 @@ def _about(node: onnx.NodeProto, values: Sequence[Any]) -> dict[str, str]:
         if attribute.type not in {attribute.GRAPH, attribute.GRAPHS, attribute.TENSOR}
     }
     shapes = [
-        "-" if value is None else "x".join(map(str, np.shape(value))) or "scalar"
+        "-"
+        if value is None
+        else "x".join(map(str, np.shape(value))) or "scalar"
         if isinstance(value, np.ndarray)
         else type(value).__name__
         for value in values
@@ -162,4 +164,8 @@ def _text(value: Any) -> str:
         return value.decode("utf-8", "replace")
     if isinstance(value, float):
         return f"{value:.6g}"
-    return " ".join(map(_text, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
+    return (
+        " ".join(map(_text, value))
+        if isinstance(value, Sequence) and not isinstance(value, str)
+        else str(value)
+    )
