@@ -3,25 +3,22 @@
 Each follows the text of the operator in ONNX's documentation, and shares no code with either implementation.
 """
 
-import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from onnx import helper
 
-from benchmarks.reference_trust.subject import Subject
+from benchmarks.reference_trust.formulas_sizes import grid_sample, resize
+from benchmarks.reference_trust.formulas_windows import average_pool, lp_pool, max_pool
+from benchmarks.reference_trust.subject import Attributes, Formula, Subject
 from harness.core.value import Array
-
-Attributes = dict[str, Any]
-Formula = Callable[[list[Any], Attributes, int], list[Any] | None]
 
 
 def formula(one: Subject) -> list[Any] | None:
     """The outputs by the formula of the operator's text; None where there is none here."""
     made = FORMULAS.get(one.node.op_type)
-    if made is None or one.node.domain:
+    if made is None:
         return None
     attributes = {item.name: _plain(helper.get_attribute_value(item)) for item in one.node.attribute}
     values = [_wide(one.feeds[name]) if name else None for name in one.node.input]
@@ -69,76 +66,6 @@ def _lrn(values: list[Any], given: Attributes, _: int) -> list[Any]:
     return [x / (bias + alpha / size * squares) ** beta]
 
 
-def _pooling(reduce: Callable[[Array, int, Attributes], float]) -> Formula:
-    """A pooling operator by what it makes of a window: its elements, and how many its padding adds."""
-
-    def pool(values: list[Any], given: Attributes, _: int) -> list[Any] | None:
-        x, kernel = values[0], given["kernel_shape"]
-        rank = len(kernel)
-        strides = given.get("strides") or [1] * rank
-        dilations = given.get("dilations") or [1] * rank
-        pads = given.get("pads") or [0] * (2 * rank)
-        auto = given.get("auto_pad", "NOTSET")
-        spans = [dilation * (length - 1) + 1 for length, dilation in zip(kernel, dilations, strict=True)]
-        sizes, begins, ends = [], [], []
-        for place, (extent, span, stride) in enumerate(zip(x.shape[2:], spans, strides, strict=True)):
-            begin, end = pads[place], pads[place + rank]
-            if auto == "VALID":
-                begin = end = 0
-            if auto.startswith("SAME"):
-                size = math.ceil(extent / stride)
-                total = max(0, (size - 1) * stride + span - extent)
-                begin = total // 2 if auto == "SAME_UPPER" else total - total // 2
-                end = total - begin
-            else:
-                steps = (extent + begin + end - span) / stride
-                size = (math.ceil(steps) if given.get("ceil_mode") else math.floor(steps)) + 1
-                # No window starts in the padding behind the data, or beyond it.
-                if given.get("ceil_mode") and (size - 1) * stride >= extent + begin:
-                    size -= 1
-            sizes.append(size)
-            begins.append(begin)
-            ends.append(end)
-        made = np.zeros((*x.shape[:2], *sizes))
-        for corner in itertools.product(*map(range, sizes)):
-            inside, padded = [], 0
-            for offset in itertools.product(*map(range, kernel)):
-                where = [
-                    at * stride + step * dilation - begin
-                    for at, stride, step, dilation, begin in zip(
-                        corner, strides, offset, dilations, begins, strict=True
-                    )
-                ]
-                if all(0 <= one < extent for one, extent in zip(where, x.shape[2:], strict=True)):
-                    inside.append(x[(slice(None), slice(None), *where)])
-                elif all(
-                    one < extent + end for one, extent, end in zip(where, x.shape[2:], ends, strict=True)
-                ):
-                    padded += 1
-            made[(slice(None), slice(None), *corner)] = reduce(np.array(inside), padded, given)
-        return [made]
-
-    return pool
-
-
-def _average(window: Array, padded: int, given: Attributes) -> Any:
-    count = len(window) + (padded if given.get("count_include_pad") else 0)
-    return window.sum(axis=0) / count
-
-
-def _p_norm(window: Array, _: int, given: Attributes) -> Any:
-    order = given.get("p", 2)
-    return np.sum(np.abs(window) ** order, axis=0) ** (1 / order)
-
-
-def _largest(window: Array, _: int, __: Attributes) -> Any:
-    return window.max(axis=0)
-
-
-def _max_pool(values: list[Any], given: Attributes, since: int) -> list[Any] | None:
-    return _pooling(_largest)(values, given, since)
-
-
 def _global_lp(values: list[Any], given: Attributes, _: int) -> list[Any]:
     (x,), order = values, given.get("p", 2)
     return [np.sum(np.abs(x) ** order, axis=tuple(range(2, x.ndim)), keepdims=True) ** (1 / order)]
@@ -157,18 +84,78 @@ def _softmax(values: list[Any], given: Attributes, since: int) -> list[Any]:
     return [(powers / powers.sum(axis=axis, keepdims=True)).reshape(shape)]
 
 
-def _log_softmax(values: list[Any], given: Attributes, since: int) -> list[Any]:
-    return [np.log(_softmax(values, given, since)[0])]
+def _log_softmax(values: list[Any], given: Attributes, since: int) -> list[Any] | None:
+    if since < 13:
+        return None
+    (x,), axis = values, given.get("axis", -1)
+    below = x - x.max(axis=axis, keepdims=True)
+    return [below - np.log(np.exp(below).sum(axis=axis, keepdims=True))]
+
+
+def _mean_variance(values: list[Any], given: Attributes, _: int) -> list[Any]:
+    (x,), axes = values, tuple(given.get("axes", (0, 2, 3)))
+    mean = x.mean(axis=axes, keepdims=True)
+    # The text: (X - E[X]) / sqrt(E[(X - E[X])^2]), and 1e-9 beside the root in the function's body.
+    return [(x - mean) / (np.sqrt(np.mean((x - mean) ** 2, axis=axes, keepdims=True)) + 1e-9)]
+
+
+def _unique(values: list[Any], given: Attributes, _: int) -> list[Any]:
+    (x,), axis = values, given.get("axis")
+    flat = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)
+    rows = flat.reshape(flat.shape[0], -1)
+    kept: list[int] = []
+    inverse = []
+    for number, row in enumerate(rows):
+        same = [place for place, first in enumerate(kept) if np.array_equal(rows[first], row)]
+        inverse.append(same[0] if same else len(kept))
+        kept += [] if same else [number]
+    order = list(range(len(kept)))
+    if given.get("sorted", 1):
+        order.sort(key=lambda place: tuple(rows[kept[place]]))
+    counts = [inverse.count(place) for place in order]
+    made = flat[[kept[place] for place in order]]
+    ranks = {place: rank for rank, place in enumerate(order)}
+    return [
+        made if axis is None else np.moveaxis(made, 0, axis),
+        np.array([kept[place] for place in order]),
+        np.array([ranks[place] for place in inverse]),
+        np.array(counts),
+    ]
+
+
+def _linear_regressor(values: list[Any], given: Attributes, _: int) -> list[Any] | None:
+    if given.get("post_transform", "NONE") != "NONE":
+        return None
+    (x,), targets = values, given.get("targets", 1)
+    weights = np.array(given["coefficients"], np.float32).astype(np.float64).reshape(targets, -1)
+    bias = np.array(given.get("intercepts", [0.0] * targets), np.float32).astype(np.float64)
+    return [x @ weights.T + bias]
+
+
+def _normalizer(values: list[Any], given: Attributes, _: int) -> list[Any]:
+    (x,), norm = values, given.get("norm", "MAX")
+    by = {
+        "MAX": lambda: x.max(axis=1, keepdims=True),
+        "L1": lambda: np.abs(x).sum(axis=1, keepdims=True),
+        "L2": lambda: np.sqrt((x**2).sum(axis=1, keepdims=True)),
+    }[norm]()
+    return [x / by]
 
 
 FORMULAS: dict[str, Formula] = {
-    "AveragePool": _pooling(_average),
+    "AveragePool": average_pool,
     "BatchNormalization": _batch_normalization,
     "GlobalLpPool": _global_lp,
+    "GridSample": grid_sample,
     "LRN": _lrn,
+    "LinearRegressor": _linear_regressor,
     "LogSoftmax": _log_softmax,
     "LpNormalization": _lp_normalization,
-    "LpPool": _pooling(_p_norm),
-    "MaxPool": _max_pool,
+    "LpPool": lp_pool,
+    "MaxPool": max_pool,
+    "MeanVarianceNormalization": _mean_variance,
+    "Normalizer": _normalizer,
+    "Resize": resize,
     "Softmax": _softmax,
+    "Unique": _unique,
 }

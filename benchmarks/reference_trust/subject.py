@@ -1,7 +1,7 @@
 """A subject: one node of one operator version, with inputs, that both implementations can be asked about."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,12 @@ import onnx
 from onnx import TypeProto, helper, numpy_helper
 
 from harness.core.value import Array
+
+Attributes = dict[str, Any]
+"""Attributes of a node by name."""
+
+Formula = Callable[[list[Any], Attributes, int], list[Any] | None]
+"""Inputs in float64, attributes and version of an operator -> its outputs; None where it is not covered."""
 
 NEWEST_OPSET = 26
 """The newest opset that onnxruntime 1.31 supports."""
@@ -117,11 +123,16 @@ def in_float64(one: Subject) -> Subject | None:
     """The same with doubles in place of float32; None where there is no float32, or no array tells the type."""
     if one.types or not any(value.dtype == np.float32 for value in one.feeds.values()):
         return None
-    feeds = {
-        name: value.astype(np.float64) if value.dtype == np.float32 else value
-        for name, value in one.feeds.items()
-    }
-    return dataclasses.replace(one, feeds=feeds, expected=())
+    feeds = {name: _doubled(value) for name, value in one.feeds.items()}
+    expected = [_doubled(value) for value in one.expected]
+    return dataclasses.replace(one, feeds=feeds, expected=expected)
+
+
+def _doubled(value: Any) -> Any:
+    """A float32 array as doubles; the numbers stay what they are."""
+    if isinstance(value, np.ndarray) and value.dtype == np.float32:
+        return value.astype(np.float64)
+    return value
 
 
 def shuffled(one: Subject, random: np.random.Generator) -> Subject | None:

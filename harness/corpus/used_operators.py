@@ -1,4 +1,4 @@
-"""The operators of a model with the versions of their schemas: what a claim about operators is looked up by."""
+"""The operators of a model with the versions of their schemas, by which claims about them are looked up."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ UNKNOWN = 0
 """The version of an operator that ONNX has no schema of, such as one of ``com.microsoft``."""
 
 Operators = dict[tuple[str, str], frozenset[int]]
-"""Domain (empty for ONNX's own) and operator -> the ``since_version`` of the schemas that its nodes follow."""
+"""Domain (empty for ONNX's own) and operator -> ``since_version`` of the schemas that its nodes follow."""
 
 
 def operators_in(path: Path) -> Operators:

@@ -38,9 +38,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         where: Attributes that all of these checks have and not all others do; else those of the worst.
         checks: How many.
         types: Floating types in which they differ.
-        by: Largest ``norm(reference - cpu) / norm(cpu)`` of an output; null where NaN, shapes, or types differ.
+        by: Largest ``norm(reference - cpu) / norm(cpu)`` of an output; null where shapes differ or nothing is
+            finite.
         right: Which of the two a third answer agrees with; ``open`` without a third answer.
-        third: What gave that answer: ``formula`` (numpy in float64) or ``expected data`` (of ONNX's tests).
+        third: What gave that answer: ``formula`` (numpy in float64), ``expected data`` (of ONNX's tests), or
+            ``type and shape inference`` (ONNX's own).
     """
 
     where: str
@@ -58,8 +60,8 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         domain: Empty for ONNX's own.
         op_type: The operator.
         since: ``since_version`` of its schema.
-        standing: ``agrees``: ``onnx.reference`` computes it as the CPU EP does, or is right where they differ.
-            ``disagrees``: it differs, and is not shown to be right. ``raises``: it gives no answer at all.
+        standing: ``agrees``: ``onnx.reference`` computes it as the CPU EP does, or is right where they
+            differ. ``disagrees``: it differs, and is not shown to be right. ``raises``: it never answers.
             ``not checked``: the CPU EP runs none of the checks, or too few have an answer.
         agreed: Checks in which both agree.
         raised: Checks that the CPU EP answers and ``onnx.reference`` does not.
@@ -115,9 +117,11 @@ def distrusted(
     trust: Trust,
     *,
     onnx_version: str,
-    float_types: Collection[str] = (),
+    float_types: Collection[str] = ("float32",),
 ) -> tuple[str, ...]:
     """Return why ``onnx.reference`` is not believed alone about a model; empty where it is.
+
+    An operator that disagrees only in other floating types than those of the model counts as one that agrees.
 
     Args:
         operators: Domain and operator -> versions of their schemas, of the whole model with branches, bodies
@@ -127,23 +131,37 @@ def distrusted(
         float_types: Floating element types of the model, as in ``ModelFacts.float_types``.
     """
     if onnx_version != trust.onnx:
-        return (f"onnx {onnx_version} is not checked, only {trust.onnx} is",)
+        return (f"onnx {onnx_version}",)
     known = _by_key(trust)
     found = []
     for (domain, op_type), versions in sorted(operators.items()):
         for since in sorted(versions):
-            checked = known.get((domain, op_type, since))
-            standing = checked.standing if checked is not None else "not checked"
+            standing = _standing(known.get((domain, op_type, since)), float_types)
             if standing != "agrees":
                 found.append(f"{_name(domain, op_type, since)} ({standing})")
-    found += [f"computing in {name} (not checked)" for name in sorted(set(float_types) - TESTED_TYPES)]
+    found += [f"{name} arithmetic (not checked)" for name in sorted(set(float_types) - TESTED_TYPES)]
     return tuple(found)
+
+
+def _standing(checked: Checked | None, float_types: Collection[str]) -> Standing:
+    """Return what is known of an operator in a model of these floating types."""
+    if checked is None:
+        return "not checked"
+    if checked.standing != "disagrees":
+        return checked.standing
+    counts = (
+        finding.right != "reference" and (not finding.types or not set(finding.types).isdisjoint(float_types))
+        for finding in checked.findings
+    )
+    if any(counts):
+        return "disagrees"
+    return "agrees" if not set(checked.types).isdisjoint(float_types) else "not checked"
 
 
 def wrong_on_cpu(
     operators: Mapping[tuple[str, str], Collection[int]], trust: Trust, *, onnxruntime_version: str
 ) -> tuple[str, ...]:
-    """Return operators of a model that the CPU EP is known to compute wrongly, in whatever precision.
+    """Return operators of a model that the CPU EP is known to compute wrongly in some uses.
 
     Those are the operators for which a third answer agrees with ``onnx.reference`` and not with the CPU EP.
 
@@ -170,9 +188,13 @@ def doubts_of(
     *,
     onnx_version: str,
     onnxruntime_version: str,
-    float_types: Collection[str] = (),
+    float_types: Collection[str] = ("float32",),
 ) -> dict[str, str]:
-    """Return which witnesses are not believed alone about a model, and why: ``doubts`` of ``adjudicate.rule``.
+    """Return the witnesses that are not believed alone about a model, and why.
+
+    This is ``doubts`` of ``harness.core.adjudicate.rule`` and of ``harness.core.dispute.settle``. What is
+    wrong in the model's own precision is wrong in float64 as well, where the same code computes. The CPU EP in
+    float64 is doubted only where ``onnx.reference`` is not: one of them is left to judge.
 
     Args:
         operators: As for ``distrusted``.
@@ -181,13 +203,17 @@ def doubts_of(
         onnxruntime_version: The version of the CPU EP that answers.
         float_types: As for ``distrusted``.
     """
-    doubts = {}
-    of_reference = distrusted(operators, trust, onnx_version=onnx_version, float_types=float_types)
-    if of_reference:
-        doubts[REFERENCE] = doubts[REFERENCE_FLOAT64] = f"its check does not cover {_listed(of_reference)}"
+    check = functools.partial(distrusted, operators, trust, onnx_version=onnx_version)
+    own = check(float_types=float_types)
+    in_float64 = check(float_types={*float_types, "float64"})
     of_cpu = wrong_on_cpu(operators, trust, onnxruntime_version=onnxruntime_version)
-    if of_cpu:
-        doubts[CPU_FLOAT64] = f"the CPU EP is known to be wrong for some uses of {_listed(of_cpu)}"
+    doubts = {}
+    if own:
+        doubts[REFERENCE] = f"it is not right, or not checked, for {_listed(own)}"
+    if in_float64:
+        doubts[REFERENCE_FLOAT64] = f"it is not right, or not checked, for {_listed(in_float64)}"
+    if of_cpu and not own:
+        doubts[CPU_FLOAT64] = f"the CPU EP is not right for some uses of {_listed(of_cpu)}"
     return doubts
 
 
