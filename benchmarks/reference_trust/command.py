@@ -14,11 +14,11 @@ import numpy as np
 
 from benchmarks.reference_trust.measure import Result, measure
 from benchmarks.reference_trust.node_tests import node_tests
+from benchmarks.reference_trust.page import PAGE, page_of
 from benchmarks.reference_trust.specs import subjects_of
 from benchmarks.reference_trust.specs_others import SPECS as OTHERS
 from benchmarks.reference_trust.specs_values import SPECS as VALUES
 from benchmarks.reference_trust.specs_windows import SPECS as WINDOWS
-from benchmarks.reference_trust.page import PAGE, page_of
 from benchmarks.reference_trust.subject import Subject, in_float64
 from benchmarks.reference_trust.table import table_of, toml_of
 from harness.golden.trust import TABLE

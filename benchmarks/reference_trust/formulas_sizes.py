@@ -12,6 +12,9 @@ from harness.core.value import Array
 FIRST_WITH_COORDINATES = 11
 """The version of Resize that brought ``coordinate_transformation_mode``."""
 
+EDGE = 1e-5
+"""Distance of a coordinate from a whole or half number that the rounding of float32 may bridge."""
+
 
 def resize(values: list[Any], given: Attributes, since: int) -> list[Any] | None:
     """Interpolate axis by axis; antialiasing and policies of the aspect ratio are not covered."""
@@ -33,7 +36,7 @@ def resize(values: list[Any], given: Attributes, since: int) -> list[Any] | None
         if roi is not None and roi.size:
             span = (float(roi[place]), float(roi[place + len(axes)]))
         where = _coordinates(extent, length, scale, span, given)
-        if where is None:
+        if where is None or (given.get("mode", "nearest") == "nearest" and _is_on_edge(where)):
             return None
         weights = np.array([_weights(one, extent, given) for one in where])
         made = np.moveaxis(np.tensordot(weights, made, (1, axis)), 0, axis)
@@ -63,6 +66,12 @@ def _coordinates(
         "tf_crop_and_resize": across if length > 1 else np.array([0.5 * (start + end) * (extent - 1)]),
     }
     return found.get(given.get("coordinate_transformation_mode", "half_pixel"))
+
+
+def _is_on_edge(where: Array) -> bool:
+    """Whether rounding decides which element is the nearest one somewhere."""
+    from_edge = np.abs(2 * where - np.round(2 * where))
+    return bool(np.any((from_edge > 0) & (from_edge < EDGE)))
 
 
 def _weights(where: float, extent: int, given: Attributes) -> Array:

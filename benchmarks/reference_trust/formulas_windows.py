@@ -63,8 +63,9 @@ def _pooling(reduce: Callable[[Array, int, Attributes], Array]) -> Formula:
                 ):
                     padded += 1
             window = np.array(inside)
-            made[(slice(None), slice(None), *corner)] = reduce(window, padded, given)
-            chosen[(slice(None), slice(None), *corner)] = first + np.array(places)[window.argmax(axis=0)]
+            at_corner: Any = (slice(None), slice(None), *corner)
+            made[at_corner] = reduce(window, padded, given)
+            chosen[at_corner] = first + np.array(places)[window.argmax(axis=0)]
         return [made, chosen]
 
     return pool

@@ -1,6 +1,7 @@
 """Ask both implementations about one subject, and hold what they say against each other."""
 
 import contextlib
+import importlib
 import math
 import signal
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from onnx import helper
 from benchmarks.reference_trust.formulas import formula
 from benchmarks.reference_trust.subject import Subject, model_of
 from harness.agent.evaluate import gaps, in_wire_form
-from harness.core.compare import compare_all
+from harness.core.compare import Comparison, compare_all
 from harness.core.errors import one_line
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Sequence, Tensor, Value, from_wire, leaves, tensor
@@ -90,17 +91,17 @@ def measure(one: Subject) -> Result:
     if op_type in DRAWN or _is_drawn(one):
         return result("undefined", text="numbers are drawn by lot")
     try:
-        cpu = _of_cpu(one)
+        cpu = answer_of_cpu(one)
     except Exception as error:  # noqa: BLE001 - whatever it is, the CPU EP gives no answer
         return result("refused", text=one_line(str(error)))
     try:
-        told = _of_reference(one)
+        told = answer_of_reference(one)
     except Exception as error:  # noqa: BLE001 - likewise
         return result("raises", text=one_line(f"{type(error).__name__}: {error}"))
     elements = sum(value.size for value in cpu if isinstance(value, np.ndarray))
     names = [name for name in one.node.output if name]
-    compared = _compare(names, cpu, told)
-    if compared.verdict is None or _is_rounding(compared.verdict, names, cpu, told):
+    found = compared(names, cpu, told)
+    if found.verdict is None or _is_rounding(found.verdict, names, cpu, told):
         return result("agrees", elements=elements)
     if any(getattr(value, "dtype", np.dtype(bool)).type.__module__ != "numpy" for value in told):
         return result("refused", text="Python's onnxruntime gives no numbers of ml_dtypes")
@@ -110,7 +111,7 @@ def measure(one: Subject) -> Result:
         by=_relative(cpu, told),
         right=right,
         how=how,
-        text=one_line(compared.message),
+        text=one_line(found.message),
         elements=elements,
     )
 
@@ -135,10 +136,9 @@ def _limited() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _of_cpu(one: Subject) -> list[Any]:
+def answer_of_cpu(one: Subject) -> list[Any]:
     """What the CPU EP computes without optimizations; inputs become constants where it asks for that."""
-    import onnxruntime
-
+    onnxruntime: Any = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
@@ -159,7 +159,8 @@ def _of_cpu(one: Subject) -> list[Any]:
     raise refusal
 
 
-def _of_reference(one: Subject) -> list[Any]:
+def answer_of_reference(one: Subject) -> list[Any]:
+    """What ``onnx.reference`` computes, where the harness asks it."""
     from onnx.reference import ReferenceEvaluator
 
     model = model_of(one)
@@ -219,7 +220,7 @@ def _is_rounding(verdict: Verdict, names: list[str], right: Seq[Any], found: Seq
 
 
 def _leaves(names: list[str], values: Seq[Any]) -> list[Tensor | None]:
-    return [part for name, value in _named(names, values) for _, part in leaves(name, value)]
+    return [part for name, value in named(names, values) for _, part in leaves(name, value)]
 
 
 def _differ_by_rounding(one: Tensor | None, other: Tensor | None) -> bool:
@@ -236,7 +237,7 @@ def _right(names: list[str], third: list[Any], cpu: list[Any], told: list[Any]) 
     known = names[: len(rounded)]
     sides = []
     for answer in (cpu, told):
-        verdict = _compare(known, rounded, answer[: len(rounded)]).verdict
+        verdict = compared(known, rounded, answer[: len(rounded)]).verdict
         sides.append(verdict is None or _is_rounding(verdict, known, rounded, answer[: len(rounded)]))
     if all(sides) and len(known) < len(names):
         return "open"  # they differ in an output that the third answer lacks
@@ -251,11 +252,13 @@ def _as_type(value: Any, of: Any) -> Any:
     return value
 
 
-def _compare(names: list[str], right: Seq[Any], found: Seq[Any]) -> Any:
-    return compare_all(_named(names, right), _named(names, found), _table)
+def compared(names: list[str], right: Seq[Any], found: Seq[Any]) -> Comparison:
+    """How an answer compares with another by the built-in table of tolerances."""
+    return compare_all(named(names, right), named(names, found), table)
 
 
-def _named(names: list[str], values: Seq[Any]) -> Named:
+def named(names: list[str], values: Seq[Any]) -> Named:
+    """Outputs by name, as the harness holds them."""
     return [(name, _value(value)) for name, value in zip(names, values, strict=False)]
 
 
@@ -267,7 +270,7 @@ def _value(value: Any) -> Value:
     return None if value is None else tensor(np.asarray(value))
 
 
-def _table(dtype: str) -> Tolerance:
+def table(dtype: str) -> Tolerance:
     """The built-in tolerance; of doubles that of doubles."""
     return default_tolerance(
         dtype, {"float64": "float64", "float16": "float16", "bfloat16": "bfloat16"}.get(dtype, "float32")

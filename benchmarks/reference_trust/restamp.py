@@ -19,7 +19,7 @@ Schema = onnx.defs.OpSchema
 
 
 def versions_of(domain: str, op_type: str) -> list[Schema]:
-    """All schemas of an operator that onnxruntime can be asked about, the newest first; deprecated ones are not."""
+    """The schemas of an operator that can be asked about, the newest first; none is deprecated."""
     return [schema for schema in _all_of(domain, op_type) if not schema.deprecated and opsets_of(schema)]
 
 

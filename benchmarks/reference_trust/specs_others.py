@@ -216,12 +216,19 @@ def _classical() -> list[Spec]:
     compares = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GT", "BRANCH_GTE", "BRANCH_EQ", "BRANCH_NEQ")
     modes = tuple([one, one, "LEAF", "LEAF", "LEAF"] for one in compares)
     kernel = {"kernel_type": ("LINEAR", "POLY", "RBF", "SIGMOID"), "kernel_params": ([0.4, 0.5, 2.0],)}
-    made = [
+    made: list[tuple[str, dict[str, tuple[object, ...]], int]] = [
         ("Scaler", {"offset": ([0.5], [0.1, 0.2, 0.3]), "scale": ([2.0], [1.0, 2.0, 3.0])}, 1),
         ("Normalizer", {"norm": (None, "MAX", "L1", "L2")}, 1),
         ("Binarizer", {"threshold": (None, 0.2)}, 1),
         ("Imputer", {"imputed_value_floats": ([1.0], [1.0, 2.0, 3.0]), "replaced_value_float": (0.0,)}, 1),
-        ("LinearRegressor", {"coefficients": (weights,), "intercepts": (None, [0.1, 0.2]), "targets": (2,), "post_transform": TRANSFORMS}, 1),
+        (
+            "LinearRegressor",
+            {
+                "coefficients": (weights,), "intercepts": (None, [0.1, 0.2]), "targets": (2,),
+                "post_transform": TRANSFORMS,
+            },
+            1,
+        ),
         (
             "LinearClassifier",
             {
@@ -243,15 +250,20 @@ def _classical() -> list[Spec]:
         (
             "TreeEnsembleClassifier",
             {
-                **trees, "nodes_modes": modes[:2], "class_treeids": ([0, 0, 0],), "class_nodeids": ([2, 3, 4],),
-                "class_ids": ([0, 1, 2],), "class_weights": ([1.5, 0.5, 0.25],), "classlabels_int64s": ([4, 5, 6],),
+                **trees, "nodes_modes": modes[:2], "class_treeids": ([0, 0, 0],),
+                "class_nodeids": ([2, 3, 4],),
+                "class_ids": ([0, 1, 2],), "class_weights": ([1.5, 0.5, 0.25],),
+                "classlabels_int64s": ([4, 5, 6],),
                 "post_transform": TRANSFORMS, "base_values": (None, [0.5, 0.1, 0.2]),
             },
             2,
         ),
         (
             "SVMRegressor",
-            {**kernel, "support_vectors": (weights,), "coefficients": ([0.4, -0.3],), "rho": ([0.2],), "n_supports": (2,), "post_transform": TRANSFORMS},
+            {
+                **kernel, "support_vectors": (weights,), "coefficients": ([0.4, -0.3],), "rho": ([0.2],),
+                "n_supports": (2,), "post_transform": TRANSFORMS,
+            },
             1,
         ),
         (

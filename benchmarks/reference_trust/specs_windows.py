@@ -158,15 +158,15 @@ def _normalizations() -> list[Spec]:
                 outputs=3,
             )
         )
-        for each in (shape[1:],):
-            specs.append(
-                Spec(
-                    "BatchNormalization",
-                    [floats(*shape), floats(*each), floats(*each), floats(*each), positive(*each)],
-                    {"epsilon": (None, 0.1), "spatial": (0,)},
-                    opset=7,
-                )
+        each = shape[1:]
+        specs.append(
+            Spec(
+                "BatchNormalization",
+                [floats(*shape), floats(*each), floats(*each), floats(*each), positive(*each)],
+                {"epsilon": (None, 0.1), "spatial": (0,)},
+                opset=7,
             )
+        )
         specs.append(Spec("BatchNormalization", [floats(*shape), *statistics], {"spatial": (1,)}, opset=7))
         if len(shape) > 2:
             specs.append(

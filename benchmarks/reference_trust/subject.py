@@ -120,7 +120,7 @@ def model_of(one: Subject, fixed: Sequence[str] = ()) -> onnx.ModelProto:
 
 
 def in_float64(one: Subject) -> Subject | None:
-    """The same with doubles in place of float32; None where there is no float32, or no array tells the type."""
+    """The same with doubles in place of float32; None where nothing is, or where arrays do not tell types."""
     if one.types or not any(value.dtype == np.float32 for value in one.feeds.values()):
         return None
     feeds = {name: _doubled(value) for name, value in one.feeds.items()}

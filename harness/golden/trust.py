@@ -193,8 +193,8 @@ def doubts_of(
     """Return the witnesses that are not believed alone about a model, and why.
 
     This is ``doubts`` of ``harness.core.adjudicate.rule`` and of ``harness.core.dispute.settle``. What is
-    wrong in the model's own precision is wrong in float64 as well, where the same code computes. The CPU EP in
-    float64 is doubted only where ``onnx.reference`` is not: one of them is left to judge.
+    wrong in the model's own precision is wrong in float64 as well, where the same code computes. The CPU EP
+    in float64 is doubted only where ``onnx.reference`` is not: one of them is left to judge.
 
     Args:
         operators: As for ``distrusted``.
