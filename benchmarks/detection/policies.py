@@ -9,7 +9,9 @@ import numpy as np
 from benchmarks.detection.effect import flat
 from benchmarks.detection.net import Array
 from harness.core.compare import compare_all
+from harness.core.judged import SUSPICIOUS, judge_rows
 from harness.core.noise import NoiseRule
+from harness.core.policy import Policy as CellPolicy
 from harness.core.spread import DEFAULT_LIMITS, Floats, NoiseLimits
 from harness.core.tolerance import DEFAULTS, default_tolerance
 from harness.core.value import STRING, Tensor
@@ -18,6 +20,7 @@ from harness.corpus.data_sets import NamedValues
 Spread = Mapping[str, Floats]
 """Leaf of an output -> its noise."""
 
+DEFAULT = "default"
 CALIBRATED = "calibrated"
 TABLE = "onnxruntime C++ operator tests"
 
@@ -71,11 +74,25 @@ def by_table(pair: Pair) -> bool:
 
 def by_noise(pair: Pair, limits: NoiseLimits = DEFAULT_LIMITS) -> bool:
     """The calibrated tolerance; what is no float, and what has no noise, goes by the table."""
-    if pair.spread is None:
-        return by_table(pair)
-    table = partial(default_tolerance, precision=pair.precision)
-    noise = NoiseRule(precision=pair.precision, spreads=pair.spread, limits=limits)
-    return compare_all(pair.golden, pair.result, table, noise=noise).verdict is not None
+    return _compared(pair, CellPolicy(precision=pair.precision, judge_by="noise", limits=limits))[0]
+
+
+def by_default(pair: Pair) -> bool:
+    """The harness without a word in the matrix: the table and the noise must both fail."""
+    return _compared(pair, CellPolicy(precision=pair.precision))[0]
+
+
+def by_default_or_marked(pair: Pair) -> bool:
+    """The same, with what passes and is marked suspicious."""
+    return any(_compared(pair, CellPolicy(precision=pair.precision)))
+
+
+def _compared(pair: Pair, policy: CellPolicy) -> tuple[bool, bool]:
+    """Whether a result fails, and whether it is suspicious."""
+    noise = None if pair.spread is None else NoiseRule(precision=pair.precision, spreads=pair.spread)
+    found = compare_all(pair.golden, pair.result, policy.tolerance_for, noise=noise, policy=policy)
+    marked = any(judged.suspicious for judged in judge_rows(found.outputs, policy))
+    return found.verdict is not None, marked
 
 
 def fixed(rtol: float, atol: float) -> Judge:
@@ -116,6 +133,12 @@ POLICIES = (
         name=CALIBRATED,
         what=f"error up to {DEFAULT_LIMITS.rms:g} x noise (RMS), any element's {DEFAULT_LIMITS.max:g} x",
         fails=by_noise,
+    ),
+    Policy(name=DEFAULT, what="the harness's own table and noise must both fail", fails=by_default),
+    Policy(
+        name=f"{DEFAULT}, or marked",
+        what=f"the same, or an error above {SUSPICIOUS:g} x noise",
+        fails=by_default_or_marked,
     ),
     Policy(
         name=TABLE,

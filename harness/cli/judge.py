@@ -9,11 +9,15 @@ from pathlib import Path
 
 import msgspec
 
+from harness.core.decide import decide
 from harness.core.errors import Problem, UsageError
 from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
+from harness.core.facts import facts_of
+from harness.core.missing import Need, missing
+from harness.core.policy import Policy
 from harness.core.record import Record, encode_record
-from harness.core.rejudge import UNHEARD, keeps_ties, knows, rejudged
 from harness.core.run_info import RunInfo
+from harness.core.verdict import Family
 from harness.data_files import data_root
 from harness.engine.run_folder import PLAN, RECORDS
 from harness.plan.matrix import Matrix
@@ -23,6 +27,8 @@ from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
 from harness.report.read import read_run
 
 _SHOWN = 20
+_ASKED_IN_A_RUN = frozenset({Need.NOISE, Need.REFERENCES})
+"""What a verdict under another policy may need, and a run asks of every model."""
 
 
 def judge(run: Path, policy: str, out: Path | None) -> int:
@@ -49,27 +55,46 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
     matrix = _matrix(data.info, run)
     plan = Plan(matrix=matrix, cells=())
     after: list[Record] = []
-    unknown = tied = 0
+    lacks: Counter[Need] = Counter()
     for record in data.records:
         allowed = rule(record)
-        judged = record if allowed is None else rejudged(record, allowed)
-        unknown += allowed is not None and not knows(record, allowed)
-        tied += allowed is not None and keeps_ties(record)
+        judged = record
+        if allowed is not None:
+            need = missing(facts_of(record), allowed, _ASKED_IN_A_RUN)
+            lacks.update([need] if need is not None else [])
+            judged = record if need is Need.NOISE else judged_again(record, allowed)
         if judged.verdict is not record.verdict:
             expected = is_expected(plan.expectation(cell_of(judged)), judged.verdict)
             judged = msgspec.structs.replace(judged, expected=expected)
         after.append(judged)
-    if unknown and not any(output.noise for record in data.records for output in record.outputs):
+    if lacks[Need.NOISE] and not any(output.noise for record in data.records for output in record.outputs):
         what = "none of its records tells the rounding noise of its model"
         raise UsageError(
             Problem(where=str(run), what=what, hint="run the matrix again: this version keeps it")
         )
     if out is not None:
         _write(out, run, data.info, matrix, entries, after)
-    _tell(data.records, after, unknown, tied, out)
+    _tell(data.records, after, lacks, out)
     if not data.info.complete:
         return EXIT_INCOMPLETE
     return EXIT_OK if all(record.expected for record in after) else EXIT_UNEXPECTED
+
+
+def judged_again(record: Record, policy: Policy) -> Record:
+    """The record as a run under the policy would have written it."""
+    decision = decide(facts_of(record), policy)
+    verdict = decision.verdict
+    return msgspec.structs.replace(
+        record,
+        verdict=verdict,
+        family=verdict.family,
+        reason=record.reason if verdict is record.verdict else decision.reason,
+        outputs=decision.outputs,
+        again=decision.again,
+        adjudication=decision.adjudication,
+        suspicious=decision.suspicious,
+        latency=record.latency if verdict.family is Family.PASSED else None,
+    )
 
 
 def _policy_path(policy: str) -> Path:
@@ -116,9 +141,7 @@ def _write(
         raise UsageError(Problem(where=str(out), what=f"cannot be written: {error.strerror}")) from error
 
 
-def _tell(
-    before: Sequence[Record], after: Sequence[Record], unknown: int, tied: int, out: Path | None
-) -> None:
+def _tell(before: Sequence[Record], after: Sequence[Record], lacks: Counter[Need], out: Path | None) -> None:
     changed = [(old, new) for old, new in zip(before, after, strict=True) if old.verdict is not new.verdict]
     lines = [f"{len(after):,} records judged again; {len(changed):,} have another verdict"]
     turns = Counter((old.verdict.value, new.verdict.value) for old, new in changed)
@@ -127,14 +150,10 @@ def _tell(
         lines += [f"{old.cell}", f"    {old.verdict.value} -> {new.verdict.value}: {new.reason}"]
     if len(changed) > _SHOWN:
         lines.append(f"and {len(changed) - _SHOWN:,} more" + ("" if out else ": --out DIR, then diff"))
-    if unheard := sum(new.reason.endswith(UNHEARD) for _, new in changed):
-        lines.append(f"of {unheard:,} of these {UNHEARD}: a run under this policy may call some disputed")
-    if unknown:
-        lines.append(
-            f"{unknown:,} with outputs whose rounding noise is not on record: these keep their judgement"
-        )
-    if tied:
-        lines.append(f"{tied:,} with positions that tie by the run's own tolerance: these stay right")
+    if count := lacks[Need.NOISE]:
+        lines.append(f"{count:,} do not tell the rounding noise of their model: these keep their verdict")
+    if count := lacks[Need.REFERENCES]:
+        lines.append(f"{count:,} were not compared with references: a run may call some of these disputed")
     unexpected = sum(not record.expected for record in after)
     lines.append(f"{unexpected:,} unexpected" if unexpected else "every verdict is as the matrix expects")
     if out is not None:

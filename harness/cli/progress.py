@@ -127,6 +127,8 @@ class Progress:
         planned = sum(row.planned for row in tally.rows())
         if not tally.complete:
             self.say(f"INCOMPLETE   {tally.recorded:,} of {planned:,} cells have a record")
+        elif tally.without_verdict:
+            self.say(f"INCOMPLETE   {tally.without_verdict:,} of {planned:,} cells have no verdict")
         elif tally.unexpected:
             self.say(f"unexpected   {tally.unexpected:,} cells")
         elif untried := sum(row.families.get(Family.SKIPPED, 0) for row in tally.rows()):

@@ -7,8 +7,11 @@ from pathlib import Path, PurePath
 
 from harness.cli.progress import Progress, progress
 from harness.cli.selection import Selection
-from harness.core.exit_code import EXIT_INTERRUPTED
+from harness.core.errors import HarnessError
+from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_INTERRUPTED
+from harness.core.own_error import own_error
 from harness.core.record import Record
+from harness.core.verdict import Verdict
 from harness.engine.artifacts import keep_artifacts
 from harness.engine.durations import Durations
 from harness.engine.engine import Engine
@@ -47,8 +50,10 @@ def run(
         folder = RunFolder.create(out or default_folder(matrix), plan)
     else:
         before = read_run(resume)
-        done = before.records
-        folder = RunFolder.reopen(resume, plan, before.info, len(done))
+        # What an exception of the harness's own has cost a verdict is tried again.
+        again = {one.cell for one in before.records if one.verdict is Verdict.HARNESS_ERROR}
+        done = tuple(record for record in before.records if record.cell not in again)
+        folder = RunFolder.reopen(resume, plan, before.info, len(done), again)
         check_same_models(done, plan, suites, str(resume))
     tally.add(*done)
     interrupted = False
@@ -75,17 +80,16 @@ def run(
             folder.finish()
     interrupted = interrupted and not tally.complete  # as the last cell ends, Ctrl-C has nothing to stop
     shown.summary(tally)
-    if with_report:
-        from harness.report.render import render  # here, for its templates take 0.05 s to import
-
-        shown.say(f"report   {render([folder.path], folder.path / 'report')}")
+    code = tally.exit_code()
+    if with_report and not _report(folder.path, shown):
+        code = EXIT_INCOMPLETE
     shown.say(f"records  {folder.path / 'records.jsonl'}")
     if interrupted:
         shown.say(f"resume   {folder.resume_command(*selection.arguments())}")
-    return EXIT_INTERRUPTED if interrupted else tally.exit_code()
+    return EXIT_INTERRUPTED if interrupted else code
 
 
-def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progress) -> list[Record]:
+def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progress) -> tuple[Record, ...]:
     records = [_with_artifacts(event, folder, shown) for event in batch if isinstance(event, Finished)]
     for event in batch:
         if isinstance(event, TargetReady):
@@ -95,11 +99,14 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
             shown.say(f"warning: {event.message}")
         elif isinstance(event, Noted):
             shown.say(event.message)
-    folder.add(*records)
-    tally.add(*records)
-    for record in records:
-        shown.finished(record)
-    return records
+    written = folder.add(*records)
+    tally.add(*written)
+    for record in written:
+        try:
+            shown.finished(record)
+        except Exception as error:  # noqa: BLE001 - the record is there; only its line is not
+            shown.say(f"warning: {record.cell}: {own_error(error).reason}")
+    return written
 
 
 def _with_artifacts(event: Finished, folder: RunFolder, shown: Progress) -> Record:
@@ -109,6 +116,20 @@ def _with_artifacts(event: Finished, folder: RunFolder, shown: Progress) -> Reco
         # The record matters more than what lies beside it.
         shown.say(f"warning: artifacts of {event.record.cell} cannot be written: {error.strerror}")
         return event.record
+
+
+def _report(folder: Path, shown: Progress) -> bool:
+    """Make the report; False where an exception of the harness's own prevents it."""
+    from harness.report.render import render  # here, for its templates take 0.05 s to import
+
+    try:
+        shown.say(f"report   {render([folder], folder / 'report')}")
+    except HarnessError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the records are there; only their pages are not
+        shown.say(f"report   not made: {own_error(error).reason}")
+        return False
+    return True
 
 
 def default_folder(matrix: PurePath) -> Path:

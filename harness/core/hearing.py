@@ -5,7 +5,6 @@ from typing import Literal
 import msgspec
 
 from harness.core.output_metrics import OutputMetrics
-from harness.core.verdict import Verdict
 
 
 class Adjudication(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,11 +58,9 @@ class Hearing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was said of a golden and a result that differs from it: enough to decide again who is right.
 
     Attributes:
-        verdict: What the cell would be by its golden alone.
         witnesses: By their rank, the most trustworthy first; those who have no answer are left out.
         adjudication: As the record's, of every output that can be adjudicated.
     """
 
-    verdict: Verdict
     witnesses: tuple[Witness, ...] = ()
     adjudication: tuple[Adjudication, ...] = ()

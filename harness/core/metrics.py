@@ -53,9 +53,9 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         delivered_bits: ``-log2(norm(out - golden) / norm(golden))``; None as for ``sqnr_db``.
         headroom: Largest ``|out - golden| / (atol + rtol * |golden|)``; greater than 1.0 exactly where an
             element mismatches; None where it is infinite.
-        frontier: ``(atol, rtol)`` by rising atol from ``ATOL_GRID``: the smallest rtol that passes, to
-            within rounding. It ends with the first rtol of 0; an atol that no rtol passes is left out,
-            so that an empty frontier means that no tolerance of the grid passes.
+        frontier: ``(atol, rtol)`` by rising atol, those of ``ATOL_GRID`` and of the tolerance: the
+            smallest rtol that passes, to within rounding. It ends with the first rtol of 0; an atol that no
+            rtol passes is left out, so that an empty frontier means that no tolerance of the grid passes.
     """
 
     mismatched: int
@@ -86,7 +86,7 @@ def measure(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Measured:
     Args:
         golden: The right answer, any shape, empty and 0-d included.
         actual: What an EP computed, of the same shape.
-        tolerance: Decides ``mismatched`` and ``headroom``; the rest does not depend on it.
+        tolerance: Decides ``mismatched`` and ``headroom``; its ``atol`` is in the ``frontier``.
     """
     flat_golden, flat_actual = golden.array.reshape(-1), actual.array.reshape(-1)
     exact_integers = _is_integer(golden.dtype) and _is_integer(actual.dtype)
@@ -108,7 +108,7 @@ def any_finite(value: Tensor) -> bool:
     if _is_integer(value.dtype) or not value.array.size:
         return value.array.size > 0
     # Nearly always the first element answers.
-    return _some_finite(value.array.flat[0]) or _some_finite(value.array)
+    return _some_finite(value.array.reshape(-1)[0]) or _some_finite(value.array)
 
 
 # A signalling NaN makes casts and predicates of some types warn; it is a NaN like any other here.
@@ -138,6 +138,7 @@ class _Sums:
 
     def __init__(self, tolerance: Tolerance) -> None:
         self.tolerance = tolerance
+        self.grid, self.atols = _grid_with(tolerance.atol)
         self.pairs = self.mismatched = self.special = self.signed_zeros = 0
         self.special_at: int | None = None
         self.error_sq = self.golden_sq = self.actual_sq = self.inner = 0.0
@@ -145,7 +146,7 @@ class _Sums:
         self.max_abs = self.max_rel = -1.0
         self.max_abs_at = self.max_rel_at = 0
         self.max_abs_allowed = self.headroom = 0.0
-        self.needed_rtol = np.zeros(len(_GRID))
+        self.needed_rtol = np.zeros(len(self.grid))
 
     def add_floats(self, start: int, golden: Array, actual: Array) -> None:
         """Take a block of float64 or complex128 elements, of which ``start`` is the first."""
@@ -187,8 +188,8 @@ class _Sums:
         self.error_sq += float(np.dot(error, error))
         self._judge(error, magnitude)
         self._relative(start, error, magnitude, places)
-        rows = int(np.searchsorted(_GRID, largest))
-        needed = np.fmax.reduce((error - _GRID[:rows, None]) / magnitude, axis=1)
+        rows = int(np.searchsorted(self.grid, largest))
+        needed = np.fmax.reduce((error - self.grid[:rows, None]) / magnitude, axis=1)
         # In each of these rows some error exceeds atol, so an rtol of 0 is an underflow.
         self.needed_rtol[:rows] = np.fmax(np.fmax(needed, _SMALLEST), self.needed_rtol[:rows])
 
@@ -245,7 +246,7 @@ class _Sums:
 
     def _frontier(self) -> tuple[tuple[float, float], ...]:
         pairs = []
-        for atol, rtol in zip(ATOL_GRID, self.needed_rtol.tolist(), strict=True):
+        for atol, rtol in zip(self.atols, self.needed_rtol.tolist(), strict=True):
             if math.isfinite(rtol):
                 pairs.append((atol, rtol))
             if rtol == 0.0:
@@ -254,6 +255,16 @@ class _Sums:
 
 
 _GRID = np.array(ATOL_GRID)
+
+
+def _grid_with(atol: float) -> tuple[Floats, tuple[float, ...]]:
+    """The grid of a frontier, and the cell's own ``atol``: a verdict reads the frontier alone."""
+    if atol in ATOL_GRID:
+        return _GRID, ATOL_GRID
+    atols = tuple(sorted((*ATOL_GRID, atol)))
+    return np.array(atols), atols
+
+
 _LARGEST = float(np.finfo(np.float64).max)
 _SMALLEST = 5e-324  # the least positive float64
 

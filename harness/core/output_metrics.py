@@ -1,6 +1,11 @@
 """How one output of a cell compares with its golden: a part of its record."""
 
+from typing import Literal
+
 import msgspec
+
+Frontier = tuple[tuple[float, float], ...]
+"""``(atol, rtol)`` pairs by rising ``atol``; see ``OutputMetrics.frontier``."""
 
 
 class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -13,6 +18,7 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         rms_limit: What ``rms`` may be; null where another tolerance judged.
         max_limit: What ``max`` may be, likewise.
         like: The precision whose noise is nearest to the error; ``exact`` where there is no error.
+        worst: The element with the largest multiple, in words; empty where that is small.
     """
 
     precision: str
@@ -21,6 +27,7 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rms_limit: float | None = None
     max_limit: float | None = None
     like: str = ""
+    worst: str = ""
 
 
 class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -34,6 +41,7 @@ class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         cpu_error: Of the CPU EP with the same model.
         ratio: ``norm(out - golden) / norm(cpu_out - golden)``; 1 where both are 0.
         unknown: Why one of these numbers is missing; empty where all three are there.
+        measured: Whether the output was compared with both answers, value by value.
         within: Whether the EP's answer is near the CPU EP's own, or its error within limits on the CPU EP's:
             whatever a tolerance says of its distance from the golden; see ``harness.core.precise``.
         in_limits: The latter alone, which holds under any tolerance.
@@ -46,26 +54,45 @@ class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     cpu_error: float | None = None
     ratio: float | None = None
     unknown: str = ""
+    measured: bool = False
     within: bool = False
     in_limits: bool = False
-    own_frontier: tuple[tuple[float, float], ...] = ()
+    own_frontier: Frontier = ()
     lost: bool = False
 
 
 class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of an output whose values are more than numbers, or zeros of another sign.
+    """What is known of an output beyond the distance of its values.
 
     Attributes:
+        differs: ``shape`` where it has another shape or structure than the golden, or one of the two lacks
+            it; ``dtype`` where it has another element type; empty where values were compared.
+        special: Elements in which NaN or infinity stands on one side only.
+        own: Of a converted model's output with one right answer, against the CPU EP's own: ``equal`` where
+            each element is that of one of the two; ``lost`` where the CPU EP's differs from the golden, too.
         steps: Of a quantized output: largest difference in steps of its scale.
-        ties: Of an output of positions: elements at another place whose values tie with the golden's.
+        granted: Steps that were granted where the output is right for that reason alone.
+        ties: Of an output of positions: elements at another place whose values may tie with the golden's.
+        ties_of: Element type of these values; empty where no tie excuses another position.
+        tie_frontier: As ``frontier``, of the differences between these values.
+        told: What differs, in words, with the tolerance of the run; empty where that passes.
+        hint: What may explain the difference; empty where nothing does.
         distribution: Of one that is drawn by lot: what it was judged by in place of its values.
         unseen: Of the same: departure of the cumulative distribution, from 0 to 1, below which a wrong one
             would pass for want of numbers.
         signed_zeros: Zeros whose sign is not the golden's; they count as equal.
     """
 
+    differs: Literal["", "shape", "dtype"] = ""
+    special: int = 0
+    own: Literal["", "equal", "lost"] = ""
     steps: float | None = None
+    granted: float = 0.0
     ties: int = 0
+    ties_of: str = ""
+    tie_frontier: Frontier = ()
+    told: str = ""
+    hint: str = ""
     distribution: str = ""
     unseen: float | None = None
     signed_zeros: int = 0
@@ -115,7 +142,7 @@ class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
     rtol: float = 0.0
     atol: float = 0.0
     headroom: float | None = None
-    frontier: tuple[tuple[float, float], ...] = ()
+    frontier: Frontier = ()
     noise: Noise | None = None
     precision_error: PrecisionError | None = None
     details: OutputDetails | None = None

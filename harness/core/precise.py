@@ -1,9 +1,9 @@
-"""Does the result of a model agree that was converted to another precision? Two answers are held against it.
+"""The result of a model that was converted to another precision, against two answers.
 
 The *golden* is what the CPU EP makes of the model as it came, in float32; the CPU EP's *own* answer is what
 it makes of the converted model. Three distances follow, each a root of a sum of squares over one output: the
-EP's error (EP to golden), the CPU EP's error (own to golden), and how far the two are apart (EP to own). The
-CPU EP's error is what the precision costs this very model, and so the measure of the EP's.
+EP's error (EP to golden), the CPU EP's error (own to golden), and the distance of the two (EP to own). The
+CPU EP's error is what the precision costs this model, and so the measure of the EP's.
 
 An output agrees where one of three things holds:
 
@@ -14,7 +14,8 @@ An output agrees where one of three things holds:
   and no element is further off than twice that times the CPU EP's worst.
 
 Where the CPU EP's own error exceeds ``LOST``, the precision leaves nothing of the answer that could tell a
-right result from a wrong one: such an output judges nobody, unless the EP is right nevertheless.
+right result from a wrong one: such an output cannot fail an EP (``no_golden``), unless the EP is right.
+This module measures; ``harness.core.judged`` decides.
 """
 
 import math
@@ -25,16 +26,17 @@ import msgspec
 import numpy as np
 
 from harness.core import wording
-from harness.core.compare import Comparison, ToleranceFor, compare, compare_all
+from harness.core.compare import Comparison, ToleranceFor, compare, compare_all, compared
 from harness.core.distances import Distances, distances
 from harness.core.draws import Draw
+from harness.core.judged import FAR
 from harness.core.lost import LOST
-from harness.core.nature import Nature
-from harness.core.output_metrics import PrecisionError
-from harness.core.tolerance import EXACT, FLOORS, UNIT_ROUNDOFF, default_tolerance
+from harness.core.nature import Nature, with_details
+from harness.core.output_metrics import OutputMetrics, PrecisionError
+from harness.core.policy import Policy
+from harness.core.tolerance import EXACT, UNIT_ROUNDOFF, default_tolerance
 from harness.core.unordered import in_order_of
 from harness.core.value import Tensor, Value, leaves
-from harness.core.verdict import Verdict
 
 NO_NATURES: Mapping[str, Nature] = {}
 
@@ -49,9 +51,6 @@ bfloat16 is summed in float32 everywhere.
 MAX_FACTOR = 2.0
 """What the error of an element may be, in multiples of the CPU EP's worst, as a multiple of the limit."""
 
-FAR = 16.0
-"""What the error may be where the tolerance passes: in multiples of the CPU EP's or of the unit roundoff."""
-
 FLOATING = ("float", "bfloat", "complex")
 """How the names of element types begin that have the three numbers."""
 
@@ -64,7 +63,7 @@ def judge_precision(
     precision: str,
     natures: Mapping[str, Nature] = NO_NATURES,
 ) -> Comparison:
-    """Judge the outputs of a converted model.
+    """Compare the outputs of a converted model.
 
     Args:
         golden: What the CPU EP makes of the model as it came.
@@ -72,7 +71,7 @@ def judge_precision(
         actual: What the EP made of the converted one.
         tolerance_for: Element type of an output -> tolerance at the precision.
         precision: What computes: a key of ``UNIT_ROUNDOFF``, usually from ``computing_precision``.
-        natures: Of outputs that are more than numbers, by name; what is drawn by lot is judged as such.
+        natures: Of outputs that are more than numbers, by name; what is drawn at random is judged as such.
 
     Returns:
         As ``compare_all`` gives it, with ``precision_error`` in the rows of all floating outputs; the verdict
@@ -80,115 +79,100 @@ def judge_precision(
         decides.
     """
     answers, results = dict(golden), dict(actual)
+    policy = Policy(precision=precision, fixed=tolerance_for("float32"), judge_by="table", converted=True)
     if answers.keys() != results.keys():
         direct = compare_all(golden, actual, tolerance_for)
-        return _unmeasured(direct, "there are other outputs than asked for")
+        return compared(
+            [(_unmeasured(row, "it has other outputs than asked for"),) for row in direct.outputs], policy
+        )
     results, owns = (in_order_of(answers, of, natures) for of in (results, dict(own or ())))
-    judge = _Judge(tolerance_for, precision)
-    found: list[Comparison] = []
+    measure = _Measure(tolerance_for, precision)
+    rows: list[tuple[OutputMetrics, ...]] = []
     for name, answer in golden:
         nature = natures.get(name)
         if isinstance(nature, Draw):
             drawn = compare(name, answer, results[name], tolerance_for, nature)
-            found.append(_unmeasured(drawn, "it is drawn by lot"))
+            rows.append(tuple(_unmeasured(row, "it is drawn at random") for row in drawn.outputs))
         else:
-            found += judge.output(name, answer, owns.get(name), results[name])
-    return _folded(found)
+            rows += [(row,) for row in measure.output(name, answer, owns.get(name), results[name])]
+    return compared(rows, policy)
 
 
-def explains(error: PrecisionError, computes: str) -> bool:
-    """Whether the precision explains an error that a tolerance passes, by the numbers of a record.
-
-    Args:
-        error: Of an output that is held against the golden of the model as it came.
-        computes: What the model was converted to compute in: a key of ``FLOORS``.
-    """
-    if error.error is None:
-        return True  # there is nothing to be relative to: the tolerance alone says it
-    cpu_error = error.cpu_error or 0.0
-    explained = FAR * max(UNIT_ROUNDOFF[FLOORS[computes]], 0.0 if cpu_error > LOST else cpu_error)
-    return error.error <= min(LOST, explained)
-
-
-class _Judge:
-    """What all outputs of a model are judged by."""
+class _Measure:
+    """What all outputs of a model are measured with."""
 
     def __init__(self, tolerance_for: ToleranceFor, precision: str) -> None:
         self.tolerance_for = tolerance_for
         self.roundoff = UNIT_ROUNDOFF[precision]
         self.limit = LIMITS[precision]
 
-    def output(self, name: str, golden: Value, own: Value, actual: Value) -> Iterator[Comparison]:
+    def output(self, name: str, golden: Value, own: Value, actual: Value) -> Iterator[OutputMetrics]:
         """The leaves of one output; the output as a whole where its form is not that of the golden."""
         parts, results, owns = (dict(leaves(name, value)) for value in (golden, actual, own))
         same_form = _form(owns) == _form(parts)
         if _form(parts) != _form(results):
-            apart = self.other_form(name, golden, own, actual, own_differs=not same_form)
-            yield _unmeasured(apart, "it has another shape or type than the golden")
+            for row in self.other_form(name, golden, own, actual, own_differs=not same_form):
+                yield _unmeasured(row, "it has another shape or type than the golden")
             return
         for leaf, tensor in parts.items():
             result, other = results[leaf], owns[leaf] if same_form else None
             if tensor is None or result is None or not tensor.array.size:
-                yield _unmeasured(compare(leaf, tensor, result, self.tolerance_for), "it has no elements")
+                yield _unmeasured(self.direct(leaf, tensor, result), "it has no elements")
             elif default_tolerance(tensor.dtype, "float32") == EXACT:
                 yield self.exact(leaf, tensor, other, result)
             else:
                 yield self.floats(leaf, tensor, other, result)
 
+    def direct(self, name: str, golden: Value, actual: Value) -> OutputMetrics:
+        """The row of one leaf against its golden."""
+        return compare(name, golden, actual, self.tolerance_for).outputs[0]
+
     def other_form(
         self, name: str, golden: Value, own: Value, actual: Value, *, own_differs: bool
-    ) -> Comparison:
+    ) -> tuple[OutputMetrics, ...]:
         """How many elements there are may hang on values, as with NonZero: the CPU EP's answer tells."""
         direct = compare(name, golden, actual, self.tolerance_for)
         if own is None or not own_differs:
-            return direct
+            return direct.outputs
         consent = compare(name, own, actual, self.tolerance_for)
-        return (
-            consent
-            if consent.verdict is None
-            else _lost(direct, name, "its shape changes on the CPU EP, too")
-        )
+        if consent.verdict is None:
+            return consent.outputs
+        told = _cannot_judge(name, "its shape changes on the CPU EP, too")
+        return tuple(with_details(row, own="lost", told=told) for row in direct.outputs)
 
-    def exact(self, name: str, golden: Tensor, own: Tensor | None, actual: Tensor) -> Comparison:
+    def exact(self, name: str, golden: Tensor, own: Tensor | None, actual: Tensor) -> OutputMetrics:
         """What has one right answer: each element is that of the golden or of the CPU EP's own answer."""
-        direct = compare(name, golden, actual, self.tolerance_for)
+        direct = self.direct(name, golden, actual)
         if golden.dtype.startswith(FLOATING):
-            direct = _with_error(direct, _precision_error(distances(golden, own, actual)))
-        if direct.verdict is None or own is None:
+            error = _precision_error(distances(golden, own, actual))
+            direct = msgspec.structs.replace(direct, precision_error=error)
+        if not direct.mismatched or own is None:
             return direct
-        either = (actual.array == golden.array) | (actual.array == own.array)
-        if bool(np.all(either)):
-            return _agreed(direct)
-        if _equal(golden, own):
+        if bool(np.all((actual.array == golden.array) | (actual.array == own.array))):
+            return with_details(direct, own="equal")
+        if np.array_equal(golden.array, own.array):
             return direct
-        return _lost(direct, name, "it changes on the CPU EP, too")
+        return with_details(direct, own="lost", told=_cannot_judge(name, "it changes on the CPU EP, too"))
 
-    def floats(self, name: str, golden: Tensor, own: Tensor | None, actual: Tensor) -> Comparison:
+    def floats(self, name: str, golden: Tensor, own: Tensor | None, actual: Tensor) -> OutputMetrics:
         """Rounded numbers; see the module's docstring."""
-        direct = compare(name, golden, actual, self.tolerance_for)
+        direct = self.direct(name, golden, actual)
         apart = distances(golden, own, actual)
         lost = apart.own_special or apart.own_error > LOST * apart.golden
-        within = in_limits = not lost and self._in_limits(apart)
+        in_limits = not lost and self._in_limits(apart)
         frontier: tuple[tuple[float, float], ...] = ()
         if not in_limits and own is not None and self._is_near_own(apart, lost):
-            consent = compare(name, own, actual, self.tolerance_for)
-            within, frontier = consent.verdict is None, consent.outputs[0].frontier
+            consent = self.direct(name, own, actual)
+            frontier = consent.frontier
         error = msgspec.structs.replace(
-            _precision_error(apart), within=within, in_limits=in_limits, own_frontier=frontier, lost=lost
+            _precision_error(apart), measured=True, in_limits=in_limits, own_frontier=frontier, lost=lost
         )
-        direct = _with_error(direct, error)
-        if direct.verdict is None and self._is_near(apart, lost):
-            return direct
-        if within:
-            return _agreed(direct)
-        direct = _failed(direct)
+        row = msgspec.structs.replace(direct, precision_error=error)
         if lost:
-            return _lost(direct, name, _what_is_lost(apart))
-        told = _told(apart, own is not None)
-        if direct.verdict is not None:
-            return msgspec.structs.replace(direct, message=f"{direct.message}; {told}")
-        message = f"{wording.output(name)}: {told}; the tolerance is wider than the values"
-        return msgspec.structs.replace(direct, verdict=Verdict.MISMATCH, message=message)
+            row = with_details(row, hint=_cannot_judge(name, _what_is_lost(apart)))
+        if row.details is not None and row.details.told:
+            row = with_details(row, told=f"{row.details.told}; {_told(apart, own is not None)}")
+        return row
 
     def _in_limits(self, apart: Distances) -> bool:
         """Whether the EP is about as far off as the CPU EP, and on its side."""
@@ -200,15 +184,11 @@ class _Judge:
             and apart.max_error <= MAX_FACTOR * self.limit * apart.max_own_error
         )
 
-    def _is_near(self, apart: Distances, lost: bool) -> bool:  # noqa: FBT001 - private
-        """Whether an error that the tolerance passes is one that the precision explains."""
-        if apart.golden == 0.0:
-            return True  # nothing to be relative to: the tolerance alone says it
-        explained = FAR * max(self.roundoff, 0.0 if lost else apart.own_error / apart.golden)
-        return apart.error <= min(LOST, explained) * apart.golden
-
     def _is_near_own(self, apart: Distances, lost: bool) -> bool:  # noqa: FBT001 - private
-        """The same of the distance from the CPU EP's own answer; of a lost one only what is all but equal."""
+        """Whether the precision explains the distance from the CPU EP's own answer.
+
+        Of an answer that is lost, only what is all but equal.
+        """
         if apart.own == 0.0:
             return not lost and apart.between == 0.0
         if lost:
@@ -221,10 +201,6 @@ def _form(parts: Mapping[str, Tensor | None]) -> dict[str, object]:
     return {name: part and (part.dtype, part.array.shape) for name, part in parts.items()}
 
 
-def _equal(one: Tensor, other: Tensor) -> bool:
-    return bool(np.array_equal(one.array, other.array))
-
-
 def _precision_error(apart: Distances) -> PrecisionError:
     """The three numbers, or why one of them is missing."""
     error = None if apart.special else _quotient(apart.error, apart.golden)
@@ -232,7 +208,7 @@ def _precision_error(apart: Distances) -> PrecisionError:
     if apart.has_own and not apart.own_special:
         cpu_error = _quotient(apart.own_error, apart.golden)
         if not apart.special:
-            # As good as the CPU EP is who loses nothing, as the CPU EP does.
+            # If the conversion costs no accuracy, the result must equal the CPU EP's: a ratio of 1.
             ratio = _quotient(apart.error, apart.own_error) if apart.error or apart.own_error else 1.0
     reasons = (
         ("it has NaN or infinity in other places than the golden", apart.special),
@@ -255,40 +231,16 @@ def _quotient(distance: float, unit: float) -> float | None:
     return quotient if math.isfinite(quotient) else None
 
 
-def _unmeasured(comparison: Comparison, why: str) -> Comparison:
-    """Floating outputs that say why they have none of the three numbers."""
-    rows = tuple(
-        msgspec.structs.replace(row, precision_error=PrecisionError(unknown=why))
-        if row.dtype.startswith(FLOATING)
-        else row
-        for row in comparison.outputs
-    )
-    return msgspec.structs.replace(comparison, outputs=rows)
+def _unmeasured(row: OutputMetrics, why: str) -> OutputMetrics:
+    """A floating output that says why it has none of the three numbers."""
+    if not row.dtype.startswith(FLOATING):
+        return row
+    return msgspec.structs.replace(row, precision_error=PrecisionError(unknown=why))
 
 
-def _with_error(comparison: Comparison, error: PrecisionError) -> Comparison:
-    rows = tuple(msgspec.structs.replace(row, precision_error=error) for row in comparison.outputs)
-    return msgspec.structs.replace(comparison, outputs=rows)
-
-
-def _agreed(comparison: Comparison) -> Comparison:
-    rows = tuple(msgspec.structs.replace(row, mismatched=0) for row in comparison.outputs)
-    return Comparison(verdict=None, message="", outputs=rows)
-
-
-def _failed(comparison: Comparison) -> Comparison:
-    """All elements of an output that a tolerance passes, and the precision does not."""
-    rows = tuple(
-        msgspec.structs.replace(row, mismatched=row.mismatched or max(1, row.elements))
-        for row in comparison.outputs
-    )
-    return msgspec.structs.replace(comparison, outputs=rows)
-
-
-def _lost(comparison: Comparison, name: str, why: str) -> Comparison:
-    """The precision takes so much of an output that it judges nobody."""
-    message = f"{wording.output(name)} judges nobody at this precision: {why}"
-    return msgspec.structs.replace(comparison, verdict=Verdict.NO_GOLDEN, message=message)
+def _cannot_judge(name: str, why: str) -> str:
+    """The precision takes so much of an output that it cannot fail an EP."""
+    return f"{wording.output(name)} judges nobody at this precision: {why}"
 
 
 def _what_is_lost(apart: Distances) -> str:
@@ -304,17 +256,3 @@ def _told(apart: Distances, has_own: bool) -> str:  # noqa: FBT001 - private
         return "the golden is all 0"
     told = f"relative error {apart.error / apart.golden:.2g}"
     return told + (f", the CPU EP's own {apart.own_error / apart.golden:.2g}" if has_own else "")
-
-
-def _folded(found: Seq[Comparison]) -> Comparison:
-    """Every row, and the worst verdict: what is wrong for certain goes before what judges nobody."""
-    rows = tuple(row for comparison in found for row in comparison.outputs)
-    bad = [one for one in found if one.verdict is not None]
-    if not bad:
-        return Comparison(verdict=None, message="", outputs=rows)
-    worst = min(bad, key=lambda one: (one.verdict is Verdict.NO_GOLDEN, _RANK[one.verdict or Verdict.PASS]))
-    more = f" ({len(bad)} of {len(found)} outputs are wrong)" if len(bad) > 1 else ""
-    return Comparison(verdict=worst.verdict, message=worst.message + more, outputs=rows)
-
-
-_RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}

@@ -75,18 +75,38 @@ class OptionEffect(msgspec.Struct, frozen=True, kw_only=True):
     seen: bool
 
 
-class ModelContent(msgspec.Struct, frozen=True, kw_only=True):
+class GeneratedInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """How the inputs of a model without test data were made.
+
+    Attributes:
+        dimensions: Symbolic dimension -> its size; ``axis N`` where it has no name.
+        sizes: How the sizes were chosen: ``distinct``, ``single`` (the same with a batch of 1), or the one
+            size of all.
+        values: Which values the inputs hold that nothing restricts: ``plain``, or ``positive``, ``wide`` or
+            ``small`` where the model does not run with these or its golden is weak.
+        seed: Another seed, other inputs.
+    """
+
+    dimensions: dict[str, int] = {}
+    sizes: str = "distinct"
+    values: str = "plain"
+    seed: int = 0
+
+
+class ModelContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a model is made of, as far as it tells which operators a cell says something about.
 
     Attributes:
         opsets: Domain -> version that the model imports; ONNX's own domain is ``ai.onnx``.
         ops: Operator type -> nodes before any optimization, those in subgraphs and local functions included.
         types: Element types of the inputs that are fed, sorted.
+        generated: How its inputs were made; null where it has test data.
     """
 
     opsets: dict[str, int]
     ops: dict[str, int]
     types: tuple[str, ...] = ()
+    generated: GeneratedInputs | None = None
 
 
 class Repeats(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +125,57 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     distinct: int
     max_abs: float | None = None
     bit_equal: bool = False
+
+
+How = Literal[
+    "unavailable",
+    "declared",
+    "rejected",
+    "broken_model",
+    "no_input",
+    "unfeedable",
+    "unsupported",
+    "raised",
+    "died",
+    "hung",
+    "harness",
+]
+"""How a cell ended; see ``Ended``."""
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a cell ended that did not run to its end.
+
+    Attributes:
+        how: ``unavailable``: the target cannot be used; ``declared``: nothing was tried; ``rejected``: the EP
+            refuses an option; ``broken_model``: the model cannot be read; ``no_input``: no generated input
+            runs; ``unfeedable``: the target's Python API cannot take or give a value; ``unsupported``: the EP
+            has no such scenario; ``raised``, ``died``, ``hung``: what came of trying; ``harness``: an
+            exception of the harness's own.
+        message: One line.
+        kind: Of ``raised``: the error's type.
+        out_of_memory: Whether what was raised or printed says that memory ran out.
+        note: What is to be known besides; may be empty.
+    """
+
+    how: How
+    message: str = ""
+    kind: str = ""
+    out_of_memory: bool = False
+    note: str = ""
+
+
+class OwnCpu(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the CPU EP of the target's own runtime does with the model.
+
+    Attributes:
+        status: ``ok``: it runs; ``refused``: it raises an error; ``died``: its process crashes or hangs, too;
+            ``lost``: there is no answer for another reason.
+        message: One line; empty where it runs.
+    """
+
+    status: Literal["ok", "refused", "died", "lost"]
+    message: str = ""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -140,6 +211,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         hearing: What witnesses say, where the result fails its golden, or a usual tolerance would fail it.
         repeats: What further runs and sessions gave, where the matrix asks for them.
         weak_golden: Why the golden cannot tell a right answer from a wrong one; empty where it can.
+        ended: How the cell ended; null where it ran to its end.
+        own_cpu: What the CPU EP of the target's own runtime does with the model; null where it was not asked.
+        precision: What the cell computes in as far as its default tolerance goes, such as ``float32``.
+        converted: Whether the model was converted to that precision.
+        no_golden: Why there is no answer to compare with; empty where there is one.
+        dispute: Why the golden is in doubt whatever the EP gives; empty where it is not.
+        undefined: Output -> why ONNX leaves its values undefined for this input.
+        providers_changed: The session's providers before and after the run where they differ.
+        teardown: How the process died or hung in teardown, after the result; empty where it did not.
+        answered: What was asked before the verdict was given: see ``harness.core.missing.Need``.
         suspicious: Which output passes its tolerance with an error far above the model's noise, and how far;
             empty where none does.
     """
@@ -176,6 +257,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     adjudication: tuple[Adjudication, ...] = ()
     hearing: Hearing | None = None
     repeats: Repeats | None = None
+    ended: Ended | None = None
+    own_cpu: OwnCpu | None = None
+    precision: str = "float32"
+    converted: bool = False
+    no_golden: str = ""
+    dispute: str = ""
+    undefined: dict[str, str] = {}
+    providers_changed: str = ""
+    teardown: str = ""
+    answered: tuple[str, ...] = ()
     weak_golden: str = ""
     suspicious: str = ""
 

@@ -90,6 +90,9 @@ Beyond, the response bends: the sine of a large angle moves by 1 at most, whatev
 that is no measure of noise at amplitude 1.
 """
 
+ENOUGH = 1 / 2
+"""Part of an output's finite elements that noise has to leave finite, over all draws."""
+
 _LARGEST = float(np.finfo(np.float64).max)
 
 PRECISIONS = {name: UNIT_ROUNDOFF[name] for name in ("float32", "float16", "bfloat16")}
@@ -268,12 +271,20 @@ def _keeps_shape(drawn: Sequence[float], alike: Sequence[float]) -> bool:
 
 
 def _measurable(quiet: Array, noisy: Draws) -> Draws | None:
-    """The draws that tell the noise of an output; None where it is as good as lost in noise."""
+    """The draws that tell the noise of an output; None where it is as good as lost in noise.
+
+    What is NaN or infinite without noise tells nothing. Where noise makes most of the rest so, too, the draws
+    tell nothing either.
+    """
+    finite = np.isfinite(quiet)
+    kept = sum(np.count_nonzero(np.isfinite(one) & finite) for _, one in noisy)
+    if kept < ENOUGH * len(noisy) * np.count_nonzero(finite):
+        return None
     probes = [one for one in noisy if one[0] == 1]
     if not probes or len(probes) > PROBES:
         return noisy
     amplified = [one for one in noisy if one[0] != 1]
-    if _is_within(LINEAR, quiet, amplified):
+    if amplified and _is_within(LINEAR, quiet, amplified):
         return amplified
     return probes if _is_within(1.0, quiet, probes) else None
 

@@ -11,8 +11,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.metrics import widen
-from harness.core.tolerance import Tolerance
+from harness.core.metrics import EXACT_FRONTIER, measure, widen
+from harness.core.output_metrics import Frontier
+from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import Array, Tensor
 
 ChoosingOp = Literal["ArgMax", "ArgMin", "TopK", "MaxPool", "NonMaxSuppression", "NonZero"]
@@ -46,37 +47,71 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
         return not self.exact or self.op not in DEFINED
 
 
-def tied(chosen: Chosen, golden: Array, actual: Array, tolerance: Tolerance) -> Mask | None:
-    """Which elements differ in position but not in value.
+class Ties(msgspec.Struct, frozen=True, kw_only=True):
+    """Positions that differ from the golden's, and the values at both.
+
+    Attributes:
+        fits: Of the shape of the golden: true where the other position may stand there at all.
+        differs: Likewise: true where the position is another one.
+        golden: Values at the golden's positions, float64, of the shape of ``fits``, or broadcast to it.
+        actual: Values at the other positions.
+    """
+
+    fits: Mask
+    differs: Mask
+    golden: Array
+    actual: Array
+
+    def within(self, tolerance: Tolerance) -> int:
+        """How many positions differ whose values tie within a tolerance."""
+        return int((self.fits & self.differs & _close(self.actual, self.golden, tolerance)).sum())
+
+    def frontier(self) -> Frontier:
+        """Which tolerances of the values excuse every position that differs; empty where none does."""
+        if not self.fits[self.differs].all():
+            return ()
+        golden, actual = (
+            np.broadcast_to(side, self.differs.shape)[self.differs] for side in (self.golden, self.actual)
+        )
+        ours, theirs = (Tensor(dtype="float64", array=side.astype(np.float64)) for side in (golden, actual))
+        found = measure(ours, theirs, EXACT)
+        return () if found.special else found.frontier
+
+
+def ties_of(chosen: Chosen, golden: Array, actual: Array) -> Ties | None:
+    """Find the positions that differ, and the values at them.
 
     Args:
         chosen: Where the positions come from.
         golden: Positions of the CPU provider, integers or integral floats.
         actual: Positions of the EP, of the same shape but for NonZero.
-        tolerance: Of the values; equal ones always tie.
 
     Returns:
-        A mask of the shape of ``golden``: true where ``actual`` differs and the values at both positions tie.
-        For NonZero one that is all true, or all false. None where positions and values do not fit together,
-        so that nothing can be told.
+        None where positions and values do not fit together, so that nothing can be told.
     """
     with np.errstate(all="ignore"):
         data = widen(chosen.data.array, chosen.data.dtype)
         right, found = golden.astype(np.int64), actual.astype(np.int64)
         if chosen.op == "NonZero":
-            return _tied_nonzero(data, right, found, tolerance)
+            return _in_list(data, right, found)
         if right.shape != found.shape:
             return None
         if chosen.op == "NonMaxSuppression":
-            return _tied_boxes(data, right, found, tolerance)
+            return _of_boxes(data, right, found)
         if chosen.op == "MaxPool":
-            return _tied_in_planes(data, right, found, tolerance)
-        return _tied_along(data, right, found, chosen, tolerance)
+            return _in_planes(data, right, found)
+        return _along(data, right, found, chosen)
 
 
-def _tied_along(
-    data: Array, golden: Array, actual: Array, chosen: Chosen, tolerance: Tolerance
-) -> Mask | None:
+def excusing(ties: Ties, chosen: Chosen) -> Frontier:
+    """Which tolerances of the values make other positions right; empty where none does."""
+    if not chosen.excuses:
+        return ()
+    frontier = ties.frontier()
+    return () if chosen.exact and frontier != EXACT_FRONTIER else frontier
+
+
+def _along(data: Array, golden: Array, actual: Array, chosen: Chosen) -> Ties | None:
     if not -data.ndim <= chosen.axis < data.ndim:
         return None
     axis = chosen.axis % data.ndim
@@ -90,29 +125,28 @@ def _tied_along(
     length = data.shape[axis]
     if not ((right >= 0) & (right < length)).all():
         return None
-    inside = (found >= 0) & (found < length)
-    theirs = np.take_along_axis(data, np.where(inside, found, right), axis)
-    tie = inside & (found != right) & _close(theirs, np.take_along_axis(data, right, axis), tolerance)
+    fits = (found >= 0) & (found < length)
+    theirs = np.take_along_axis(data, np.where(fits, found, right), axis)
+    ours = np.take_along_axis(data, right, axis)
     if count > 1:  # an index that is given twice ties with itself, and stands in the place of another
         ordered = np.sort(found, axis)
-        tie &= ~(np.diff(ordered, axis=axis) == 0).any(axis, keepdims=True)
-    mask: Mask = tie.reshape(golden.shape)
-    return mask
+        fits = fits & ~(np.diff(ordered, axis=axis) == 0).any(axis, keepdims=True)
+    sides = [side.reshape(golden.shape) for side in (fits, found != right, ours, theirs)]
+    return Ties(fits=sides[0], differs=sides[1], golden=sides[2], actual=sides[3])
 
 
-def _tied_in_planes(data: Array, golden: Array, actual: Array, tolerance: Tolerance) -> Mask | None:
+def _in_planes(data: Array, golden: Array, actual: Array) -> Ties | None:
     """MaxPool numbers the elements of the whole tensor; no window leaves its plane of batch and channel."""
     flat = data.reshape(-1)
     plane = int(np.prod(data.shape[2:]))
     if data.ndim < 3 or not ((golden >= 0) & (golden < flat.size)).all():  # noqa: PLR2004 - batch, channel, more
         return None
-    inside = (actual >= 0) & (actual < flat.size) & (actual // plane == golden // plane)
-    close = _close(flat[np.where(inside, actual, golden)], flat[golden], tolerance)
-    tie: Mask = inside & (actual != golden) & close
-    return tie
+    fits = (actual >= 0) & (actual < flat.size) & (actual // max(1, plane) == golden // max(1, plane))
+    theirs = flat[np.where(fits, actual, golden)]
+    return Ties(fits=fits, differs=actual != golden, golden=flat[golden], actual=theirs)
 
 
-def _tied_boxes(scores: Array, golden: Array, actual: Array, tolerance: Tolerance) -> Mask | None:
+def _of_boxes(scores: Array, golden: Array, actual: Array) -> Ties | None:
     """Rows are batch, class and box, by falling score; two boxes of one score stand in any order."""
     if golden.ndim != 2 or golden.shape[1] != 3 or scores.ndim != 3:  # noqa: PLR2004 - as ONNX has them
         return None
@@ -122,12 +156,12 @@ def _tied_boxes(scores: Array, golden: Array, actual: Array, tolerance: Toleranc
     inside = ((actual >= 0) & (actual < limits)).all(1) & (actual[:, :2] == golden[:, :2]).all(1)
     inside &= len(np.unique(actual, axis=0)) == len(actual)
     safe = np.where(inside[:, None], actual, golden)
-    close = _close(scores[tuple(safe.T)], scores[tuple(golden.T)], tolerance)
-    tie: Mask = (inside & close)[:, None] & (actual != golden)
-    return tie
+    ours, theirs = (scores[tuple(rows.T)][:, None] for rows in (golden, safe))
+    fits = np.broadcast_to(inside[:, None], golden.shape)
+    return Ties(fits=fits, differs=actual != golden, golden=ours, actual=theirs)
 
 
-def _tied_nonzero(data: Array, golden: Array, actual: Array, tolerance: Tolerance) -> Mask | None:
+def _in_list(data: Array, golden: Array, actual: Array) -> Ties | None:
     """Positions of what is not zero, in order; what lies next to zero may be among them or not."""
     if golden.ndim != 2 or actual.ndim != 2 or not len(golden) == len(actual) == data.ndim > 0:  # noqa: PLR2004
         return None
@@ -135,14 +169,15 @@ def _tied_nonzero(data: Array, golden: Array, actual: Array, tolerance: Toleranc
     if not all(((places >= 0) & (places < limits)).all() for places in (golden, actual)):
         return None
     right, found = (np.ravel_multi_index(tuple(places), data.shape) for places in (golden, actual))
-    in_order = (np.diff(found) > 0).all()
     flipped = data.reshape(-1)[np.setxor1d(right, found)]
-    fine = bool(in_order and _close(flipped, np.zeros_like(flipped), tolerance).all())
-    return np.full(golden.shape, fine)
+    in_order = np.full(flipped.shape, bool((np.diff(found) > 0).all()))
+    return Ties(
+        fits=in_order, differs=np.ones(flipped.shape, np.bool_), golden=np.zeros_like(flipped), actual=flipped
+    )
 
 
 def _close(one: Array, other: Array, tolerance: Tolerance) -> Mask:
-    larger = np.maximum(np.abs(one), np.abs(other))
-    near = np.abs(one - other) <= tolerance.atol + tolerance.rtol * np.where(np.isfinite(larger), larger, 0.0)
+    size = np.abs(other)
+    near = np.abs(one - other) <= tolerance.atol + tolerance.rtol * np.where(np.isfinite(size), size, 0.0)
     close: Mask = near | (one == other) | (np.isnan(one) & np.isnan(other))
     return close

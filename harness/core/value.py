@@ -94,7 +94,7 @@ def tensor(array: Array) -> Tensor:
         TypeError: No ONNX element type corresponds to the array's dtype.
     """
     if array.dtype.kind in "OUS":
-        return Tensor(dtype=STRING, array=_strings([_text(item) for item in array.flat], array.shape))
+        return Tensor(dtype=STRING, array=_strings([_text(item) for item in array.reshape(-1)], array.shape))
     name = _NAMES.get(array.dtype)
     if name is None:
         raise TypeError(f"no ONNX element type corresponds to numpy dtype {array.dtype}")
@@ -104,7 +104,7 @@ def tensor(array: Array) -> Tensor:
 def to_wire(value: Value) -> Any:
     """The wire form of a value; see the module's docstring."""
     if isinstance(value, Tensor):  # nearly all of them are, and this is done several times for each cell
-        data = [str(item) for item in value.array.flat] if value.dtype == STRING else pack(value)
+        data = [str(item) for item in value.array.reshape(-1)] if value.dtype == STRING else pack(value)
         return {"dtype": value.dtype, "shape": list(value.array.shape), "data": data}
     if isinstance(value, Sequence):
         return {"sequence": [to_wire(item) for item in value.items]}
@@ -196,7 +196,7 @@ def value_bytes(value: Value) -> int:
         if part is not None:
             total += part.array.nbytes
             if part.dtype == STRING:
-                total += sum(map(sys.getsizeof, part.array.flat))
+                total += sum(map(sys.getsizeof, part.array.reshape(-1)))
     return total
 
 

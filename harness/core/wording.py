@@ -9,10 +9,9 @@ from collections.abc import Sequence as Seq
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.hints import value_hint
 from harness.core.lost import relative_error
 from harness.core.metrics import Measured, special_codes, widen
-from harness.core.output_metrics import OutputMetrics
+from harness.core.output_metrics import Noise, OutputMetrics, PrecisionError
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import Map, Sequence, Tensor, Value
 
@@ -79,11 +78,13 @@ def special_values(name: str, golden: Tensor, actual: Tensor, measured: Measured
     )
 
 
-def values(name: str, golden: Tensor, actual: Tensor, measured: Measured, tolerance: Tolerance) -> str:
+def values(
+    name: str, golden: Tensor, actual: Tensor, measured: Measured, tolerance: Tolerance, note: str = ""
+) -> str:
     """How many values are outside the tolerance, the greatest differences, where, and what was allowed."""
     clauses = [f"{output(name)}: {share(measured.mismatched, golden.array.size)} differ"]
     if tolerance == EXACT:
-        return "; ".join([*clauses, *_inequality(golden, actual, measured)])
+        return "; ".join(filter(None, [*clauses, *_inequality(golden, actual, measured), note]))
     if measured.max_abs is not None and measured.max_abs_at is not None:
         clauses.append(
             f"greatest absolute difference {measured.max_abs:.3g}{_at(golden, measured.max_abs_at)} "
@@ -96,7 +97,7 @@ def values(name: str, golden: Tensor, actual: Tensor, measured: Measured, tolera
         )
     else:
         clauses.append(f"tolerance rtol {tolerance.rtol:g}, atol {tolerance.atol:g}")
-    return "; ".join(filter(None, [*clauses, value_hint(golden, actual, tolerance)]))
+    return "; ".join(filter(None, [*clauses, note]))
 
 
 def _inequality(golden: Tensor, actual: Tensor, measured: Measured) -> Iterator[str]:
@@ -106,30 +107,40 @@ def _inequality(golden: Tensor, actual: Tensor, measured: Measured) -> Iterator[
         sides = f"got {_element(actual, at)}, golden is {_element(golden, at)}"
         furthest = f"the greatest difference is {measured.max_abs:.3g}{_at(golden, at)}"
         yield f"they have to be equal, {furthest}: {sides}"
-    if hint := value_hint(golden, actual, EXACT):
-        yield hint
 
 
-def noise(name: str, golden: Tensor, actual: Tensor, row: OutputMetrics, at: int) -> str:
+def got_and_golden(golden: Tensor, actual: Tensor, at: int) -> str:
+    """`` at (1, 2): got 3, golden is 2``."""
+    return f"{_at(golden, at)}: got {_element(actual, at)}, golden is {_element(golden, at)}"
+
+
+def beyond_noise(row: OutputMetrics, of_rms: float, of_max: float) -> str:
     """By how much an error exceeds the rounding noise of its model, and the worst element.
 
     Args:
-        name: Name of the output.
-        golden: The right answer.
-        actual: What an EP computed.
-        row: With its noise, and limits of it.
-        at: The worst element.
+        row: With its noise.
+        of_rms: The limit of the root mean square.
+        of_max: The limit of the largest multiple.
     """
     found = row.noise
-    if found is None or found.rms_limit is None or found.max_limit is None:
-        raise ValueError(f"{output(name)} was not judged by its noise")
-    whole = f"{output(name)}: the error is {found.rms:.3g} x the model's rounding noise"
-    worst = (
-        f"{found.max:.3g} x{_at(golden, at)}: got {_element(actual, at)}, golden is {_element(golden, at)}"
-    )
-    limits = f"limits {found.rms_limit:.3g} and {found.max_limit:.3g}"
-    hint = value_hint(golden, actual, Tolerance(rtol=row.rtol, atol=row.atol))
-    return "; ".join(filter(None, (f"{whole} at {found.precision}, at most {worst} ({limits})", hint)))
+    if found is None:
+        raise ValueError(f"{output(row.name)} has no noise")
+    whole = f"{output(row.name)}: the error is {found.rms:.3g} x the model's rounding noise"
+    worst = f"at most {found.max:.3g} x{found.worst}"
+    return f"{whole} at {found.precision}, {worst} (limits {of_rms:.3g} and {of_max:.3g})"
+
+
+def times_noise(noise: Noise) -> str:
+    """How large an error is in multiples of the model's rounding noise."""
+    return f"{noise.rms:.3g} x the model's rounding noise at {noise.precision}, at most {noise.max:.3g} x"
+
+
+def relative(error: PrecisionError) -> str:
+    """The relative error of a converted model's output, and the CPU EP's own."""
+    if error.error is None:
+        return error.unknown
+    own = "" if error.cpu_error is None else f", the CPU EP's own {error.cpu_error:.2g}"
+    return f"relative error {error.error:.2g}{own}"
 
 
 def lost(row: OutputMetrics) -> str:
@@ -164,10 +175,9 @@ def remark(row: OutputMetrics) -> str:
 def strings(name: str, golden: Tensor, actual: Tensor, differs: NDArray[np.intp]) -> str:
     """How many strings differ, and the first of them."""
     at = int(differs[0])
-    first = (
-        f"first{_at(golden, at)}: got {_cut(actual.array.flat[at])}, golden is {_cut(golden.array.flat[at])}"
-    )
-    same = sorted(map(str, golden.array.flat)) == sorted(map(str, actual.array.flat))
+    right, found = golden.array.reshape(-1), actual.array.reshape(-1)
+    first = f"first{_at(golden, at)}: got {_cut(found[at])}, golden is {_cut(right[at])}"
+    same = sorted(map(str, right)) == sorted(map(str, found))
     return "; ".join(
         [f"{output(name)}: {share(differs.size, golden.array.size)} differ", first]
         + (["same values in another order"] if same else [])
@@ -181,7 +191,7 @@ def _at(value: Tensor, index: int) -> str:
 
 
 def _element(value: Tensor, index: int) -> str:
-    element = value.array.flat[index]
+    element = value.array.reshape(-1)[index]
     if value.dtype.startswith(("int", "uint", "bool")):
         return str(int(element))
     return f"{complex(element) if value.dtype.startswith('complex') else float(element):.6g}"

@@ -10,22 +10,23 @@ import msgspec
 
 from harness.core.model_settings import ModelSettings
 from harness.core.value import from_wire, to_wire, value_bytes
+from harness.corpus.attempts import FIRST, Attempt
 from harness.corpus.data_sets import (
     DataSet,
     NamedValues,
     Signature,
     check_names,
-    generated,
     hash_data_set,
     read_data_sets,
 )
+from harness.corpus.domain_walk import domains_of
 from harness.corpus.errors import SettingsError, blame
 from harness.corpus.external import external_files
 from harness.corpus.facts import ModelFacts, model_facts
 from harness.corpus.file_state import FileState, cached_state, files_state, model_state
-from harness.corpus.index_ranges import index_ranges
 from harness.corpus.model_file import parse_model, read_model_file
 from harness.corpus.port import Port, ValueType, model_text, value_type
+from harness.corpus.recipe import Recipe, digest_of, inputs_of
 from harness.corpus.shelf import LARGEST, open_shelf
 from harness.corpus.side_file import read_side_file
 from harness.corpus.suites import Suite
@@ -34,7 +35,7 @@ from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, rea
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Case", "DataSet", "load_case"]
+__all__ = ["Case", "DataSet", "at_attempt", "load_case"]
 
 
 SEED = 0
@@ -56,6 +57,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         digest: SHA-256 in hex over all that the CPU provider's answer depends on, and all that it is held
             against: the model, its external data, all data sets, and the tolerance of expected outputs.
         facts: What the model is made of.
+        recipe: What its inputs are made from; None where it has test data.
     """
 
     model_path: Path
@@ -68,6 +70,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     atol: float
     digest: str
     facts: ModelFacts
+    recipe: Recipe | None = None
+
+    @property
+    def model_digest(self) -> str:
+        """Digest of the model with its test data, whichever inputs were generated for it."""
+        return (self.recipe.first if self.recipe else "") or self.digest
 
     @property
     def nbytes(self) -> int:
@@ -86,7 +94,7 @@ def load_case(
     seed: int = SEED,
     settings: ModelSettings | None = None,
 ) -> Case:
-    """Read one model with its data sets, or with a generated one where it has none.
+    """Read one model with its data sets, or with a generated one, the first attempt, where it has none.
 
     External data is checked and hashed, not loaded. What was read before comes from the shelf of the suite's
     cache. For a built-in suite it is enough that the model is still there. For a folder the model, its test
@@ -95,8 +103,8 @@ def load_case(
     Args:
         suite: The suite.
         model: One of its models.
-        dimensions: Sizes of symbolic dimensions by name, for whichever model has them; the others are 1 in
-            generated inputs.
+        dimensions: Sizes of symbolic dimensions by name, for whichever model has them; for the others of
+            generated inputs see ``harness.corpus.sizes``.
         seed: Of generated inputs.
         settings: What the matrix says about this very model; it goes before the model's side file, and that
             before ``dimensions``.
@@ -120,6 +128,24 @@ def load_case(
         if external and state.settled(began) and external.settled(began) and case.nbytes < LARGEST:
             shelf.put(name, state.text, _pack(case, external))
     return case
+
+
+def at_attempt(case: Case, attempt: Attempt) -> Case:
+    """A case with the generated inputs of another attempt.
+
+    Args:
+        case: Of any attempt.
+        attempt: Which.
+
+    Raises:
+        ModelError: These inputs cannot be made.
+    """
+    if case.recipe is None or case.recipe.attempt == attempt:
+        return case
+    recipe = msgspec.structs.replace(case.recipe.at(attempt), first=case.model_digest)
+    data_set = inputs_of(case.model_path, recipe)
+    digest = digest_of(recipe.first, data_set)
+    return msgspec.structs.replace(case, data_sets=(data_set,), digest=digest, recipe=recipe)
 
 
 def _state(suite: Suite, model: str, path: Path) -> FileState | None:
@@ -154,10 +180,11 @@ def _read(
         produced = [_declared(info, sizes) for info in proto.graph.output]
         outputs = tuple(Port(name=name, type=kind) for name, kind in produced)
         facts = model_facts(proto)
-        rows = index_ranges(proto.graph)
+        domains = domains_of(proto)
     check_names(path, settings, ports)
     home = suite.data_folder(model)
     tolerance = ExpectedTolerance()
+    recipe = None
     data_sets = read_data_sets(path, home, Signature(ports=ports, outputs=outputs, declared=declared))
     if data_sets:
         if settings.inputs:
@@ -167,7 +194,10 @@ def _read(
         with blame(home / TOLERANCE_FILE):
             tolerance = read_tolerance(home)
     else:
-        data_sets = (generated(path, model, ports, seed, sizes=sizes, settings=settings.inputs, rows=rows),)
+        recipe = Recipe(
+            model=model, seed=seed, ports=ports, given=sizes, settings=settings.inputs, domains=domains
+        ).at(FIRST)
+        data_sets = (inputs_of(path, recipe),)
     for data_set in data_sets:
         hash_data_set(digest, data_set)
     digest.update(repr(tolerance).encode())
@@ -182,6 +212,7 @@ def _read(
         atol=tolerance.atol,
         digest=digest.hexdigest(),
         facts=facts,
+        recipe=recipe,
     )
     return case, external
 
@@ -211,6 +242,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
     atol: float
     digest: str
     facts: ModelFacts
+    recipe: Recipe | None = None
 
 
 _decoder = msgspec.msgpack.Decoder(_Kept)
@@ -229,6 +261,7 @@ def _pack(case: Case, external: FileState) -> bytes:
         atol=case.atol,
         digest=case.digest,
         facts=case.facts,
+        recipe=case.recipe,
     )
     return _encoder.encode(kept)
 
@@ -255,6 +288,7 @@ def _unpack(content: bytes, path: Path) -> Case | None:
         atol=kept.atol,
         digest=kept.digest,
         facts=kept.facts,
+        recipe=kept.recipe,
     )
 
 

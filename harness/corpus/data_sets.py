@@ -1,33 +1,23 @@
 """Data sets: what a model is fed and expected to return, from the files beside it or made here."""
 
 import hashlib
-import math
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from harness.core.errors import valid_names
-from harness.core.model_settings import InputSettings, ModelSettings
+from harness.core.model_settings import ModelSettings
 from harness.core.value import STRING, Tensor, Value, leaves, pack
-from harness.corpus.contents import content_of
 from harness.corpus.data_files import DataFile, SavedSet, find_data_sets
 from harness.corpus.errors import ModelError, SettingsError, blame
-from harness.corpus.generate import REMEDY, UNKNOWN_SIZE, generate
 from harness.corpus.numpy_files import as_tensor, read_npy, read_npz
 from harness.corpus.port import Port, ValueType
 from harness.corpus.protos import decode_named
-from harness.corpus.symbols import computed, free_symbols
+from harness.corpus.symbols import free_symbols
 
 GENERATED = "generated"
 """Name of the data set that was made here because the model has none."""
-
-LIMIT_BYTES = 1 << 30
-"""Generated inputs above this are taken for a mistake in a size."""
-
-_DRAWN_BYTES = 8
-"""Numbers are drawn with so many bytes each, whatever the type."""
 
 NamedValues = tuple[tuple[str, Value], ...]
 
@@ -74,49 +64,6 @@ def read_data_sets(path: Path, home: Path, signature: Signature) -> tuple[DataSe
     return tuple(_read_data_set(saved, signature) for saved in find_data_sets(path, home))
 
 
-def generated(
-    path: Path,
-    model: str,
-    ports: tuple[Port, ...],
-    seed: int,
-    *,
-    sizes: Mapping[str, int],
-    settings: Mapping[str, InputSettings],
-    rows: Mapping[str, int],
-) -> DataSet:
-    """A data set for a model that has none.
-
-    Args:
-        path: The model's file.
-        model: The model's name in its suite.
-        ports: The graph inputs that have to be fed.
-        seed: Another seed, other inputs.
-        sizes: Of symbolic dimensions by name; the others are 1.
-        settings: What was said about inputs by name.
-        rows: Of the tables that inputs index, by the input's name.
-
-    Raises:
-        ModelError: For one of the inputs nothing can be made.
-    """
-    every = [symbol for port in ports for symbol in port.type.symbols]
-    all_sizes = dict.fromkeys(free_symbols(every), UNKNOWN_SIZE) | dict(sizes)
-    shaped = []
-    for port in ports:
-        with _blame_input(path, port, settings):
-            shaped.append(_shaped(port, settings.get(port.name), all_sizes))
-    if sum(_elements(port) for port in shaped) * _DRAWN_BYTES > LIMIT_BYTES:
-        large = max(shaped, key=_elements)
-        what = f"its inputs would be too large; {large.name!r} is {list(large.type.shape or ())}"
-        raise ModelError(path, f"{what}: {REMEDY}")
-    inputs = []
-    for port in shaped:
-        with _blame_input(path, port, settings):
-            plain = port.type.kind == "tensor"
-            said = content_of(port, settings.get(port.name), rows.get(port.name)) if plain else None
-            inputs.append((port.name, generate(model, port, seed, said)))
-    return DataSet(name=GENERATED, inputs=tuple(inputs))
-
-
 def check_names(path: Path, settings: ModelSettings, ports: tuple[Port, ...]) -> None:
     """See that settings speak of dimensions and inputs that a model has.
 
@@ -147,56 +94,6 @@ def hash_data_set(digest: "hashlib._Hash", data_set: DataSet) -> None:
 
 def _bytes(part: Tensor) -> bytes:
     return repr([str(item) for item in part.array.ravel()]).encode() if part.dtype == STRING else pack(part)
-
-
-@contextmanager
-def _blame_input(path: Path, port: Port, settings: Mapping[str, InputSettings]) -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, MemoryError) as error:
-        kind = SettingsError if port.name in settings else ModelError
-        raise kind(path, f"input {port.name!r}: {error}") from error
-
-
-def _elements(port: Port) -> int:
-    return math.prod(UNKNOWN_SIZE if size is None else size for size in port.type.shape or ())
-
-
-def _shaped(port: Port, settings: InputSettings | None, sizes: Mapping[str, int]) -> Port:
-    """An input with a size for each dimension.
-
-    Raises:
-        ValueError: The shape that was asked for is not one of those that the model declares.
-    """
-    declared = port.type
-    if settings is not None and declared.kind != "tensor":
-        raise ValueError(f"only tensors can be described, and this is of kind {declared.kind}")
-    shape = declared.shape
-    if shape is not None:
-        symbols = declared.symbols or (None,) * len(shape)
-        shape = tuple(
-            _size(symbol, sizes) if size is None else size
-            for symbol, size in zip(symbols, shape, strict=True)
-        )
-    if settings is not None and settings.shape is not msgspec.UNSET:
-        fixed = declared.shape
-        asked = tuple(settings.shape)
-        if fixed is not None and not (
-            len(fixed) == len(asked) and all(a in (b, None) for b, a in zip(asked, fixed, strict=True))
-        ):
-            spelled = ", ".join("?" if size is None else str(size) for size in fixed)
-            raise ValueError(f"the shape {list(asked)} is not one of [{spelled}], as the model declares")
-        shape = asked
-    return Port(name=port.name, type=msgspec.structs.replace(declared, shape=shape))
-
-
-def _size(symbol: str | None, sizes: Mapping[str, int]) -> int:
-    if not symbol:
-        return UNKNOWN_SIZE
-    size = sizes.get(symbol)
-    if size is None:
-        size = computed(symbol, sizes)
-    return UNKNOWN_SIZE if size is None else size
 
 
 def _read_data_set(saved: SavedSet, signature: Signature) -> DataSet:

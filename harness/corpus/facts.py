@@ -9,6 +9,7 @@ import msgspec
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
 from harness.corpus.origins import Origins, origins_of
 from harness.corpus.port import model_text
+from harness.corpus.undefined import Partial, partials_of
 
 if TYPE_CHECKING:
     import onnx
@@ -44,6 +45,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
         shape_only_ops: Operator types *all* of whose nodes work on shapes alone. An execution provider that
             leaves these to the CPU loses nothing; one node outside shape arithmetic takes its type out.
         origins: Where graph outputs come from whose values are more than numbers.
+        partials: Nodes whose result ONNX leaves undefined for some values.
     """
 
     ir_version: int
@@ -53,6 +55,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     float_types: frozenset[str]
     shape_only_ops: frozenset[str]
     origins: Origins = Origins()
+    partials: tuple[Partial, ...] = ()
 
 
 def model_facts(model: "onnx.ModelProto") -> ModelFacts:
@@ -69,6 +72,7 @@ def model_facts(model: "onnx.ModelProto") -> ModelFacts:
         float_types=frozenset(census.float_types),
         shape_only_ops=frozenset(census.shape_ops - census.other_ops),
         origins=origins_of(model),
+        partials=partials_of(model),
     )
 
 

@@ -1,12 +1,23 @@
 """Inputs for a model that comes without any: seeded, so that every machine makes the same."""
 
 import hashlib
+import math
 from typing import Any
 
 import numpy as np
 
 from harness.core.value import BITS, DTYPES, STRING, Array, Map, Sequence, Tensor, Value
-from harness.corpus.contents import Constant, Content, Counting, Indices, Range
+from harness.corpus.contents import (
+    Constant,
+    Content,
+    Counting,
+    Distinct,
+    DistinctTuples,
+    Indices,
+    Pattern,
+    Range,
+)
+from harness.corpus.distinct import distinct, distinct_tuples
 from harness.corpus.port import Port, ValueType
 
 UNKNOWN_SIZE = 1
@@ -80,20 +91,39 @@ def _elements(
 
 
 def _draw_content(dtype: str, shape: tuple[int, ...], random: np.random.Generator, content: Content) -> Array:
+    drawn: Any
     match content:
         case Range(low, high) if "int" in dtype:
             unsigned = np.uint64 if int(high) > np.iinfo(np.int64).max else np.int64
-            return random.integers(int(low), int(high), shape, dtype=unsigned)
-        case Range(low, high):
-            return np.asarray(random.uniform(low, high, shape))
+            drawn = random.integers(int(low), int(high), shape, dtype=unsigned)
+        case Range(low, high, away):
+            drawn = _away_from_zero(np.asarray(random.uniform(low, high, shape)), low, high, away)
         case Indices(rows):
-            largest = _largest_whole(dtype)
-            return random.integers(0, min(rows, largest + 1), shape)
+            drawn = random.integers(0, min(rows, _largest_whole(dtype) + 1), shape)
+        case Distinct(rows, axis):
+            drawn = distinct(rows, axis, shape, random)
+        case DistinctTuples(sizes):
+            drawn = distinct_tuples(sizes, shape, random)
         case Counting(rows):
             counted = np.arange(shape[-1] if shape else 1) % (rows or np.iinfo(np.int64).max)
-            return np.broadcast_to(counted if shape else counted[0], shape)
+            drawn = np.broadcast_to(counted if shape else counted[0], shape)
+        case Pattern(values):
+            count = math.prod(shape)
+            drawn = np.array((*values, *[values[-1]] * count)[:count])
         case Constant(value):
-            return np.full(shape, value)
+            drawn = np.full(shape, value)
+    return np.asarray(drawn)
+
+
+def _away_from_zero(drawn: Array, low: float, high: float, away: float) -> Array:
+    """Values that were drawn from a range, those near zero moved out to a magnitude."""
+    if not away:
+        return drawn
+    upwards = (drawn >= 0) if low < -away else np.True_
+    outwards = np.where(upwards if high > away else np.False_, away, -away)
+    # As far beyond that magnitude as they were from zero, so that they differ from each other.
+    moved = outwards + np.copysign(np.abs(drawn), outwards)
+    return np.where(np.abs(drawn) < away, moved, drawn)
 
 
 def _largest_whole(dtype: str) -> int:

@@ -27,7 +27,7 @@ from harness.corpus.scenario import Inapplicable
 if TYPE_CHECKING:
     import onnx
 
-FORMAT = 9
+FORMAT = 10
 """Rises when the noise changes although no model does."""
 
 SAMPLES = 8

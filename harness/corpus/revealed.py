@@ -1,4 +1,4 @@
-"""A model once more with what its positions were chosen by as further outputs, to see which of them tie."""
+"""A model once more with tensors of its inside as further outputs: what tells how to judge the others."""
 
 import hashlib
 from pathlib import Path
@@ -14,11 +14,12 @@ from harness.corpus.model_file import parse_model, read_model_file
 from harness.corpus.origins import ChosenFrom
 from harness.corpus.port import ValueType
 from harness.corpus.scenario import Inapplicable
+from harness.corpus.undefined import hidden_from
 
 if TYPE_CHECKING:
     import onnx
 
-FORMAT = 1
+FORMAT = 2
 """Rises when what is written changes although the model that it is made from does not."""
 
 LARGEST = 512 << 20
@@ -34,28 +35,32 @@ def hidden(case: Case) -> tuple[str, ...]:
     return tuple(sorted(chosen - set(case.outputs)))
 
 
-def revealed_case(case: Case) -> Case | Inapplicable:
-    """The case with the tensors of ``hidden`` as further outputs; without expected outputs.
+def read_by_partials(case: Case) -> tuple[str, ...]:
+    """Names of tensors inside the model that decide whether its outputs are defined, sorted."""
+    return hidden_from(case.facts.partials, [*case.outputs, *(port.name for port in case.ports)])
+
+
+def revealed_case(case: Case, names: tuple[str, ...]) -> Case | Inapplicable:
+    """The case with some of its tensors as further outputs; without expected outputs.
 
     The model is written into the cache, once.
 
     Returns:
-        ``Inapplicable`` where nothing is hidden, where weights lie in files beside the model, or where the
+        ``Inapplicable`` where there are no names, where weights lie in files beside the model, or where the
         model is larger than ``LARGEST``.
 
     Raises:
         ModelError: The model is broken or has gone.
         UsageError: The cache cannot be written.
     """
-    names = hidden(case)
     if not names:
-        return Inapplicable("no output is chosen by computed values that are not an output themselves")
+        return Inapplicable("nothing inside the model decides how its outputs are judged")
     if case.external:
         return Inapplicable("the weights of the model lie in other files")
     with blame(case.model_path):
         if case.model_path.stat().st_size > LARGEST:
             return Inapplicable(f"the model takes more than {LARGEST >> 20} MiB")
-    digest = hashlib.sha256(f"revealed {FORMAT} {case.digest}".encode()).hexdigest()
+    digest = hashlib.sha256(f"revealed {FORMAT} {case.digest} {names}".encode()).hexdigest()
     path = cache_root() / "revealed" / digest / _MODEL
     if not path.is_file():
         with blame(case.model_path):

@@ -4,7 +4,6 @@ What may vary are the symbolic dimensions of the model's inputs. A symbol has on
 symbol that is spelled as a sum or product of others (``past + sequence``, ``2*batch``) follows them.
 """
 
-import re
 from typing import Any
 
 import msgspec
@@ -14,6 +13,7 @@ from harness.core.value import STRING, Array, Tensor, Value
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.port import Port
+from harness.corpus.sizes import BATCH_NAME, axis_name
 from harness.corpus.symbols import computed
 
 GIVEN = "given"
@@ -22,7 +22,6 @@ GIVEN = "given"
 MOST_SYMBOLS = 4
 """Symbols that are varied, each in a run of its own; further ones keep their size."""
 
-_BATCH = re.compile(r"batch|^(?:n|b|bs)$", re.IGNORECASE)
 _FADE = 0.875
 """Factor between a float and its next repetition: exact in every type, and within any range around zero."""
 
@@ -86,7 +85,7 @@ def _dimensions(port: Port, value: Value) -> dict[int, tuple[str, int]]:
     if not isinstance(value, Tensor) or len(symbols) != value.array.ndim:
         return {}
     return {
-        axis: (symbol or f"axis {axis}", size)
+        axis: (symbol or axis_name(axis), size)
         for axis, (symbol, size) in enumerate(zip(symbols, value.array.shape, strict=True))
         if symbol is not None
     }
@@ -98,10 +97,10 @@ def _batch(ports: tuple[Port, ...], sizes: Sizes) -> str | None:
         symbol
         for port in ports
         for symbol in [next(iter(port.type.symbols), None)]
-        if symbol is not None and (symbol or "axis 0") in sizes
+        if symbol is not None and (symbol or axis_name(0)) in sizes
     ]
-    named = [symbol for symbol in sizes if _BATCH.search(symbol)]
-    return next(((symbol or "axis 0") for symbol in (*named, *leading)), None)
+    named = [symbol for symbol in sizes if BATCH_NAME.search(symbol)]
+    return next(((symbol or axis_name(0)) for symbol in (*named, *leading)), None)
 
 
 def _steps(sizes: Sizes, batch: str | None) -> tuple[Sizes, ...]:

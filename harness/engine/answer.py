@@ -6,12 +6,12 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
-from harness.core.verdict import Verdict
+from harness.core.verdict import Phase
 from harness.corpus.case import Case
 from harness.engine.cases import Untold, why_not
 from harness.engine.compare_sets import compare_sets
 from harness.engine.essence import essence
-from harness.engine.judge import at_data_set, judge_untried
+from harness.engine.measure import at_data_set, ended
 from harness.engine.natures import natures_of
 from harness.engine.outcome import (
     Died,
@@ -59,7 +59,12 @@ def _answer(outcome: Outcome, case: Case) -> Golden:
             return Golden(status="refused", message=message, data_set=outcome.data_set)
         case Unfeedable() | Unsupported():
             return Golden(status="lost", message=outcome.message)
-        case Died() | Hung() | Unavailable() | Rejected():
+        case Died() | Hung():
+            # A model that kills the CPU EP with these inputs may be well with others.
+            ran = isinstance(outcome, Died) and outcome.phase is Phase.RUN and is_of_program(outcome)
+            message = f"the CPU EP {fate(outcome)}"
+            return Golden(status="lost", message=message, died=True, data_set=0 if ran else None)
+        case Unavailable() | Rejected():
             return Golden(status="lost", message=f"the CPU EP {fate(outcome)}")
 
 
@@ -86,7 +91,8 @@ def is_of_program(outcome: Outcome) -> bool:
     A process that is killed from outside, or finds no memory or no room on a disk, says nothing about it.
     """
     if isinstance(outcome, Died):
-        return judge_untried(outcome).verdict is Verdict.CRASH and outcome.cause in OF_PROGRAM
+        how = ended(outcome).ended
+        return outcome.cause in OF_PROGRAM and how is not None and not how.out_of_memory
     return isinstance(outcome, Hung)
 
 
@@ -112,6 +118,20 @@ def _dispute(outcome: Outcome, case: Case) -> str:
     if disagreement.verdict is None:
         return ""
     return one_line(f"golden and expected data disagree: {disagreement.message}")
+
+
+def repeated(golden: Golden, again: Golden, case: Case) -> Golden:
+    """What another process gave, as far as it says whether a golden can be repeated.
+
+    A process that gives nothing, for it is too slow or has no memory, says nothing against the golden.
+    """
+    if golden.status != "ok" or again.status != "ok":
+        return Golden(status="refused", message=again.message)
+    precision = computing_precision(case.facts.float_types, "float32")
+    ours = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
+    natures = natures_of(case, golden.outputs)
+    differs = compare_sets(golden.outputs, again.outputs, ours, natures=natures).verdict
+    return Golden(status="refused", disputed=UNREPEATABLE if differs else "")
 
 
 def forgiving(case: Case, ours: Callable[[str], Tolerance]) -> Callable[[str], Tolerance]:

@@ -45,7 +45,7 @@ def models_of(plan: Plan) -> Models:
 
 
 def planned_case(plan: Plan, suites: Mapping[str, Suite], suite: str, model: str) -> Case:
-    """A model with its data as a run of the plan has it.
+    """A model with its data; of generated inputs the first attempt, see ``harness.engine.trials``.
 
     Raises:
         ModelError: It cannot be used.

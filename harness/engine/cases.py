@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from harness.core.errors import one_line
 from harness.core.precision import AS_IS
 from harness.core.scenario import OTHER_DATA, OTHER_FILES, PLAIN
@@ -9,14 +11,15 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError, SettingsError
 from harness.corpus.noisy import noisy_case
 from harness.corpus.precision import precision_case, rounded_case
-from harness.corpus.revealed import revealed_case
+from harness.corpus.revealed import hidden, read_by_partials, revealed_case
 from harness.corpus.scenario import Inapplicable, scenario_case
 from harness.corpus.shapes import GIVEN
 from harness.corpus.suites import Suite
 from harness.corpus.upcast import float64_case
-from harness.engine.question import ANSWER, MADE, NOISE, REVEALED, ROUNDED, UPCAST, Question
+from harness.engine.question import ANSWER, MADE, NOISE, REVEALED, ROUNDED, UNDEFINED, UPCAST, Question
 from harness.engine.recent import Recent
 from harness.engine.references import References
+from harness.engine.trials import try_inputs
 from harness.plan.plan import Plan
 
 SHAPES = frozenset({"dynamic_shapes"})
@@ -25,7 +28,7 @@ SHAPES = frozenset({"dynamic_shapes"})
 CASES_KEPT = 4096
 """Models kept in memory at most; targets come to the same model at about the same time."""
 
-OTHER_FORMS = UPCAST | {REVEALED, ROUNDED}
+OTHER_FORMS = UPCAST | {REVEALED, ROUNDED, UNDEFINED}
 """Kinds of questions that are about another form of the model."""
 
 OTHER_MODELS = OTHER_DATA | OTHER_FILES
@@ -34,10 +37,26 @@ OTHER_MODELS = OTHER_DATA | OTHER_FILES
 NOT_MADE = Inapplicable("nobody has converted it yet")
 """What there is of a model in a precision until somebody makes it."""
 
-Found = Case | ModelError | Inapplicable
+FIRST = "first"
+"""The form of a model with the first attempt at its inputs."""
+
+
+class NoInput(msgspec.Struct, frozen=True):
+    """A model that loads, but runs with no generated input.
+
+    Attributes:
+        case: With the first attempt.
+        reason: What the CPU provider says about that.
+    """
+
+    case: Case
+    reason: str
+
+
+Found = Case | ModelError | Inapplicable | NoInput
 """A model with its data, or what is wrong with it, or why there is none in this form."""
 
-Untold = ModelError | Inapplicable
+Untold = ModelError | Inapplicable | NoInput
 """Why there is no model."""
 
 _Key = tuple[str, ...]
@@ -63,6 +82,8 @@ class Cases:
         self._warn = warn
         self._kept: Recent[_Key, Found] = Recent(CASES_KEPT)
         self._refused: dict[tuple[str, str, str], dict[str, str]] = {}
+        self._open: dict[tuple[str, str], Case] = {}
+        """Suite and model -> the inputs that the CPU provider has to try next. They stay until it has."""
 
     def of(self, question: Question) -> Found:
         """The model that a question is about; that of a cell is what its question ``ANSWER`` is about."""
@@ -71,6 +92,25 @@ class Cases:
         scenario = question.scenario if question.scenario in OTHER_MODELS else PLAIN
         form = question.kind if question.kind in OTHER_FORMS or question.kind.startswith(NOISE) else ANSWER
         return self._find(question.suite, question.model, question.precision, scenario, form)
+
+    def has_inputs(self, question: Question) -> bool:
+        """Whether it is known which inputs a model runs with; always true of a model with test data.
+
+        Where it is not, the question for the golden of the plain model is about the inputs to be tried next.
+        Call this only while nobody answers that question, since it may change what the question is about.
+        """
+        key = (question.suite, question.model)
+        plain = Question(suite=question.suite, model=question.model)
+        self.of(plain)
+        tried = self._open.get(key)
+        if tried is not None and self._references.find(plain, tried) is not None:
+            del self._open[key]
+            self.of(plain)
+        return key not in self._open
+
+    def tries(self, question: Question) -> bool:
+        """Whether inputs of a model are being tried."""
+        return (question.suite, question.model) in self._open
 
     def forget(self, question: Question) -> None:
         """What a question has been answered about takes another form from now on."""
@@ -105,11 +145,17 @@ class Cases:
                 case = error
                 if isinstance(error, SettingsError):  # somebody's slip, which costs a model that may be good
                     self._warn(str(error))
-            self._kept.put(key, case, case.nbytes if isinstance(case, Case) else 0)
+            # As long as inputs are tried, nothing that is made of them counts.
+            if key[:2] not in self._open or key[-1] == FIRST:
+                self._kept.put(key, case, case.nbytes if isinstance(case, Case) else 0)
         return case
 
     def _load(self, suite: str, model: str, precision: str, scenario: str, form: str) -> Found:
         """One form made of a simpler one."""
+        if form == FIRST:
+            dimensions = self._plan.matrix.models.dimensions
+            settings = self._plan.model_settings(suite, model)
+            return load_case(self._suites[suite], model, dimensions, settings=settings)
         if form != ANSWER:
             case = self._find(suite, model, precision, scenario, ANSWER)
             return _in_form(case, form) if isinstance(case, Case) else case
@@ -119,9 +165,20 @@ class Cases:
         if precision != AS_IS:
             case = self._find(suite, model, AS_IS, PLAIN, ANSWER)
             return self._made(case, precision) if isinstance(case, Case) else case
-        dimensions = self._plan.matrix.models.dimensions
-        settings = self._plan.model_settings(suite, model)
-        return load_case(self._suites[suite], model, dimensions, settings=settings)
+        case = self._find(suite, model, AS_IS, PLAIN, FIRST)
+        return self._with_inputs(suite, model, case) if isinstance(case, Case) else case
+
+    def _with_inputs(self, suite: str, model: str, first: Case) -> Case | NoInput:
+        """A model with inputs that it runs with, or with those to be tried next."""
+        if first.recipe is None:
+            return first
+        if (tried := self._open.get((suite, model))) is not None:
+            return tried
+        plain = Question(suite=suite, model=model)
+        trial = try_inputs(first, lambda case: self._references.find(plain, case))
+        if trial.is_open:
+            self._open[suite, model] = trial.case
+        return NoInput(trial.case, trial.failure) if trial.failure else trial.case
 
     def _made(self, case: Case, precision: str) -> Found:
         golden = self._references.golden(case)
@@ -159,10 +216,12 @@ def _in_form(case: Case, form: str) -> Found:
     if form == ROUNDED:
         return rounded_case(case)
     if form == REVEALED:
-        return revealed_case(case)
+        return revealed_case(case, hidden(case))
+    if form == UNDEFINED:
+        return revealed_case(case, read_by_partials(case))
     return float64_case(case) if form in UPCAST else noisy_case(case, form.removeprefix(NOISE))
 
 
 def why_not(found: Untold) -> str:
     """Why there is no model, in one line."""
-    return one_line(found.reason if isinstance(found, Inapplicable) else found)
+    return one_line(found if isinstance(found, ModelError) else found.reason)

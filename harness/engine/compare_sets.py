@@ -3,14 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-import msgspec
-
 from harness.core.compare import Comparison, compare_all
 from harness.core.nature import Nature
-from harness.core.noise import NoiseRule, with_noise
-from harness.core.spread import NoiseLimits, Spread
+from harness.core.noise import NoiseRule
 from harness.core.tolerance import Tolerance
-from harness.core.value import Value, leaves
+from harness.core.value import Value
 from harness.engine.outcome import NamedValues
 
 T = TypeVar("T")
@@ -58,44 +55,3 @@ def compare_sets(
             for result, names in zip(results, known, strict=True)
         ]
     return compare_all(flat(answers), flat(found), tolerance_for, by_name(natures), noise)
-
-
-def noise_rule(spread: Spread, limits: NoiseLimits | None) -> NoiseRule:
-    """The noise of a model as ``compare_sets`` takes it.
-
-    Args:
-        spread: The noise.
-        limits: What judges; None where it is only told.
-    """
-    return NoiseRule(precision=spread.precision, spreads=by_name(spread.outputs), limits=limits)
-
-
-def with_told_noise(
-    compared: Comparison,
-    answers: Sequence[NamedValues],
-    results: Sequence[NamedValues],
-    spread: Spread,
-) -> Comparison:
-    """A comparison that something else has judged, with the noise in its rows.
-
-    Args:
-        compared: Of the answers with the results.
-        answers: For each data set the right outputs by name.
-        results: For each data set what was judged.
-        spread: The noise.
-    """
-    rule = noise_rule(spread, None)
-    right, found = (
-        {leaf: part for name, value in flat(sets) for leaf, part in leaves(name, value)}
-        for sets in (answers, results)
-    )
-    rows = []
-    for row in compared.outputs:
-        golden, actual = right.get(row.name), found.get(row.name)
-        error = row.precision_error
-        measured = error is not None and error.error is not None
-        if golden is None or actual is None or row.name not in rule.spreads or not measured:
-            rows.append(row)
-        else:
-            rows.append(with_noise(row, golden, actual, rule)[0])
-    return msgspec.structs.replace(compared, outputs=tuple(rows))

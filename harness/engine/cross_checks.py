@@ -15,7 +15,7 @@ from harness.engine.natures import natures_of
 from harness.engine.outcome import NamedValues
 from harness.engine.question import HOME, Question
 from harness.engine.references import References
-from harness.engine.witnesses import EXPECTED, NAMES
+from harness.engine.references_of import EXPECTED, NAMES
 from harness.golden.cross_check import CrossCheck
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan

@@ -1,12 +1,13 @@
 """The dispatcher: tasks from the queues of their lanes into the hands of workers."""
 
+import contextlib
 import datetime as dt
 import itertools
 from collections.abc import Callable
 from typing import Any
 
 from harness.agent.errors import NoRoomError
-from harness.core.errors import one_line
+from harness.core.errors import UsageError, one_line
 from harness.core.verdict import Cause
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
@@ -64,13 +65,38 @@ class Dispatcher:
                     worker.stop()
                 if lane in pausing or (is_behind and not lane.is_reference):
                     continue
-                while worker.has_room and lane.queue and not self._must_wait(lane, worker):
-                    settled |= not self._hand_over(lane, worker, lane.queue.popleft())
+                settled |= self._fill(lane, worker)
                 worker.send_off()
             if lane.wants_worker:
                 self._staff(lane)
             settled |= self._settle(lane)
         return settled or len(self._crew.lanes) > len(lanes)
+
+    def _fill(self, lane: Lane, worker: Worker) -> bool:
+        """Give a worker what it can hold; whether something was settled on the spot."""
+        settled = False
+        while worker.has_room and lane.queue:
+            task = lane.queue[0]
+            try:
+                if self._must_wait(lane, worker):
+                    break
+                lane.queue.popleft()
+                settled |= not self._hand_over(lane, worker, task)
+            except UsageError:
+                raise
+            except Exception as error:  # noqa: BLE001 - it costs this task alone
+                self._drop(lane, worker, task)
+                self._docket.lose(task, error)
+                settled = True
+        return settled
+
+    def _drop(self, lane: Lane, worker: Worker, task: Task) -> None:
+        """Take a task out of a queue, or out of hands that have not been told of it."""
+        if lane.queue and lane.queue[0] is task:
+            lane.queue.popleft()
+        if worker.hands and worker.hands[-1] is task:
+            worker.hands.pop()
+            worker.discard()
 
     def _staff(self, lane: Lane) -> None:
         try:
@@ -85,9 +111,13 @@ class Dispatcher:
         """Where nothing else may run meanwhile, a task waits for its golden, and for the task before."""
         if not lane.alone:
             if not self._docket.awaits(lane.queue[0]):
+                # One more in advance for each that is handed over, so that the answers come in time.
+                if len(lane.queue) > AHEAD:
+                    self._docket.awaits(lane.queue[AHEAD])
                 return False
             for task in itertools.islice(lane.queue, 1, AHEAD):
-                self._docket.awaits(task)
+                with contextlib.suppress(Exception):  # it is told when the task's turn comes
+                    self._docket.awaits(task)
             return True
         # In this order: a question must neither be asked during the task before, nor be overlooked.
         return (

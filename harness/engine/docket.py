@@ -9,36 +9,37 @@ from typing import NamedTuple
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.decide import decide
 from harness.core.errors import UsageError, one_line
+from harness.core.facts import Facts
+from harness.core.own_error import OwnError, UncontainedError, lost_record, own_error
+from harness.core.policy import Policy
 from harness.core.precision import AS_IS
-from harness.core.record import Record
+from harness.core.record import Ended, Record
 from harness.core.scenario import OTHER_DATA, PLAIN
 from harness.core.spread import spread_of
-from harness.core.verdict import Family, Phase, Verdict
+from harness.core.verdict import Family, Phase
 from harness.corpus.case import Case
-from harness.corpus.errors import ModelError
 from harness.corpus.noisy import amplitudes_of, discard_noisy
 from harness.corpus.precision import keep_declined, keep_failed, keep_made
 from harness.corpus.scenario import Inapplicable
-from harness.engine.answer import fate, golden_of, is_of_program, lost
-from harness.engine.cases import SHAPES, Cases, Found, Untold, why_not
+from harness.engine.answer import fate, golden_of, is_of_program, lost, repeated
+from harness.engine.cases import SHAPES, Cases, Found, NoInput, Untold, why_not
 from harness.engine.effects import Baseline, Doubt, Effects, can_tell, outputs_digest, with_effect
 from harness.engine.events import Answered, Event, Finished, Warned
-from harness.engine.judge import (
-    Judgement,
-    judge_untried,
-    with_shapes,
-)
-from harness.engine.outcome import Ending, Made, Outcome, Raised, Ran, Rejected, Unavailable
+from harness.engine.measure import ended, untried, with_shapes
+from harness.engine.next_step import Judged, NextStep
+from harness.engine.outcome import Ending, Made, Outcome, Ran, Rejected, Unavailable
 from harness.engine.question import (
     ANSWER,
     MADE,
     NOISE,
+    REPEATED,
     Question,
 )
-from harness.engine.recorded import record_of
+from harness.engine.recorded import Attempt, record_of
 from harness.engine.references import References
-from harness.engine.scales import Scales
+from harness.engine.rule import rule_of
 from harness.engine.worker import Task
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
@@ -87,12 +88,14 @@ class Docket:
         self._queue = queue
         self._announce = announce
         self._gives_outputs = gives_outputs
-        self._scales = Scales(plan, cases, references)
-        self._waiting: dict[Question, list[tuple[Task, Ran | Raised]]] = {}
+        self._next_step = NextStep(plan, cases, references)
+        self._waiting: dict[Question, list[tuple[Task, Judged]]] = {}
         self._held = 0
         """Outcomes that wait there."""
         self._held_bytes = 0
         self._compared: dict[Baseline, list[_Compared]] = {}
+        self._broken: dict[Question, Exception] = {}
+        """Questions that an exception of our own has left without an answer, and that nobody waited for."""
 
     @property
     def is_behind(self) -> bool:
@@ -129,26 +132,106 @@ class Docket:
     def _for_data(self, task: Task) -> Question | None:
         """What has to be answered before the data of a cell are known; nothing for nearly all."""
         about = task.about
-        if task.cell is None or (about.precision == AS_IS and about.scenario not in SHAPES):
+        if task.cell is None:
             return None
         given = about.for_golden(AS_IS)
         plain = msgspec.structs.replace(given, scenario=PLAIN)
+        made = msgspec.structs.replace(about, kind=MADE, scenario=PLAIN)
+        for question in (plain, given, made):
+            self._raise_again(question)
+        if self._tries_inputs(plain):
+            return plain
         # Shapes that the CPU provider refuses are left out, and a model that it refuses is not converted.
         if about.precision != AS_IS and not self._is_answered(plain):
             return plain
         if about.scenario in SHAPES and not self._is_answered(given):
             return given
-        return (
-            None if self._cases.is_made(about) else msgspec.structs.replace(about, kind=MADE, scenario=PLAIN)
-        )
+        return None if self._cases.is_made(about) else made
+
+    def _tries_inputs(self, plain: Question) -> bool:
+        """Whether generated inputs have to be tried: on the CPU provider, one attempt after the other."""
+        if plain in self._waiting:
+            return self._cases.tries(plain)
+        return not self._cases.has_inputs(plain)
 
     def _is_answered(self, question: Question) -> bool:
         """Whether the answer is known, or there is nothing that could be asked."""
+        if question in self._broken:
+            return True
         case = self._cases.of(question)
         return not isinstance(case, Case) or self._references.find(question, case) is not None
 
     def conclude(self, task: Task, outcome: Ending | Untold) -> None:
-        """A task has its outcome: the answer to a question, or a cell to be judged."""
+        """A task has its outcome: the answer to a question, or a cell to be judged.
+
+        Raises:
+            UsageError: Something is the user's to mend, such as a full disk.
+        """
+        try:
+            self._conclude(task, outcome)
+        except UsageError:
+            raise
+        except Exception as error:  # noqa: BLE001 - it costs this cell alone
+            self.lose(task, error)
+
+    def lose(self, task: Task, error: Exception) -> None:
+        """An exception of our own has cost a task its outcome; called in place of ``conclude``.
+
+        Of the cells that wait for an answer only one is lost; the others ask again.
+
+        Raises:
+            UncontainedError: Not even that works; a run that went on might never end.
+        """
+        try:
+            self._lose(task, error)
+        except Exception as further:
+            raise UncontainedError(f"while containing {error!r}") from further
+
+    def _lose(self, task: Task, error: Exception) -> None:
+        if task.question is not None and not task.wanted:
+            self._lose_answer(task.question, error)
+            return
+        told = own_error(error)
+        if task.wanted:
+            self.open -= 1
+            self._announce(Answered(suite=task.suite, model=task.model, problem=told.reason))
+        elif task.compared is not None:
+            self._compare(task.compared, None)
+        elif task.cell is not None:
+            baseline = self._effects.serves(task.cell)
+            if baseline is not None and self._effects.is_coming(baseline):
+                self._settle(baseline, None)
+            self._lose_cell(task, task.cell, told)
+
+    def _lose_answer(self, question: Question, error: Exception) -> None:
+        self.open -= 1
+        waiting = self._waiting.pop(question, [])
+        if not waiting:
+            self._broken[question] = error
+            return
+        for _, outcome in waiting:
+            self._held -= 1
+            self._held_bytes -= _nbytes(outcome)
+        self.lose(waiting[0][0], error)
+        for task, outcome in waiting[1:]:
+            self.conclude(task, outcome)
+
+    def _lose_cell(self, task: Task, cell: Cell, told: OwnError) -> None:
+        self.open -= 1
+        if task.first is not None:  # the first verdict stands, whatever comes of trying again
+            self._announce(Warned(message=f"{cell.id}: {told.reason}"))
+            self._announce(task.first)
+            return
+        record = lost_record(cell, self._plan.target(cell.target).provider[0], task.started, told)
+        self._announce(Finished(record=record, traceback=told.traceback))
+
+    def _raise_again(self, question: Question) -> None:
+        """Raise what has left a question without an answer, once."""
+        error = self._broken.pop(question, None)
+        if error is not None:
+            raise error
+
+    def _conclude(self, task: Task, outcome: Ending | Untold) -> None:
         if task.question is not None and not task.wanted:
             self._answer(task.question, task, outcome)
             return
@@ -164,22 +247,21 @@ class Docket:
             return
         if (baseline := self._effects.serves(task.cell)) is not None:
             self._settle(baseline, outcome)
-        if isinstance(outcome, ModelError):
-            judgement = Judgement(verdict=Verdict.INVALID_MODEL, phase=Phase.CREATE, reason=one_line(outcome))
-            self._finish(task, task.cell, judgement, None)
-        elif isinstance(outcome, Inapplicable):
-            judgement = Judgement(verdict=Verdict.DECLARED, reason=one_line(outcome.reason))
-            self._finish(task, task.cell, judgement, None)
-        elif isinstance(outcome, Ran | Raised):
+        if isinstance(outcome, Untold):
+            self._finish(task, task.cell, _untold(outcome), None)
+        elif isinstance(outcome, Judged):
             self._judge(task, task.cell, outcome)
         else:
-            self._finish(task, task.cell, judge_untried(outcome), outcome)
+            self._finish(task, task.cell, ended(outcome), outcome)
 
     def declare(self, cell: Cell, reason: str) -> None:
         """A cell that its target does not have; nothing is tried."""
         self.open += 1
         task = Task(suite=cell.suite, model=cell.model, cell=cell, attempt=0)
-        self._finish(task, cell, Judgement(verdict=Verdict.DECLARED, reason=one_line(reason)), None)
+        try:
+            self._finish(task, cell, untried(Ended(how="declared", message=one_line(reason))), None)
+        except Exception as error:  # noqa: BLE001 - it costs this cell alone
+            self.lose(task, error)
 
     def _ask(self, question: Question) -> None:
         """Ask a question, unless it is under way."""
@@ -188,19 +270,20 @@ class Docket:
             self.open += 1
             self._queue(Task(suite=question.suite, model=question.model, question=question))
 
-    def _hold(self, question: Question, task: Task, outcome: Ran | Raised) -> None:
+    def _hold(self, question: Question, task: Task, outcome: Judged) -> None:
         """Let an outcome wait for an answer."""
+        self._raise_again(question)
         self._ask(question)
         self._waiting[question].append((task, outcome))
         self._held += 1
         self._held_bytes += _nbytes(outcome)
 
     def _answer(self, question: Question, task: Task, outcome: Ending | Untold) -> None:
-        self.open -= 1
         try:
             self._take(question, self.case(task), outcome)
         except UsageError as error:
             self._announce(Warned(message=str(error)))
+        self.open -= 1
         for waiting, its_outcome in self._waiting.pop(question):
             self._held -= 1
             self._held_bytes -= _nbytes(its_outcome)
@@ -218,6 +301,11 @@ class Docket:
         answer = lost(outcome) if isinstance(outcome, Untold) else golden_of(outcome, case)
         if question.kind.startswith(NOISE):
             self._take_noise(question, case, answer)
+        elif question.kind == REPEATED:
+            golden = self._references.find(question.for_golden(), case)
+            self._references.keep(
+                question, case, answer if golden is None else repeated(golden, answer, case)
+            )
         else:
             self._references.keep(question, case, answer)
             if self._cases.refuses_shape(question):
@@ -263,27 +351,28 @@ class Docket:
 
     def _tell(self, task: Task, outcome: Outcome | Untold) -> None:
         """Somebody waits for the answer itself."""
+        answered = self._told(task, outcome)
         self.open -= 1
+        self._announce(answered)
+
+    def _told(self, task: Task, outcome: Outcome | Untold) -> Answered:
         case = self.case(task)
         answered = Answered(suite=task.suite, model=task.model)
-        if not isinstance(case, Case):  # it may go while its turn comes
-            self._announce(msgspec.structs.replace(answered, problem=why_not(case)))
-            return
-        if isinstance(outcome, Untold):
-            self._announce(msgspec.structs.replace(answered, problem=why_not(outcome)))
-            return
+        untold = outcome if isinstance(outcome, Untold) else case
+        if isinstance(untold, Untold):  # its file may go while its turn comes
+            return msgspec.structs.replace(answered, problem=why_not(untold))
+        assert isinstance(case, Case) and not isinstance(outcome, Untold)  # noqa: S101, PT018 - seen above
         golden = golden_of(outcome, case)
         if isinstance(outcome, Unavailable | Rejected):
-            self._announce(msgspec.structs.replace(answered, case=case, problem=golden.message))
-        else:
-            self._announce(msgspec.structs.replace(answered, case=case, golden=golden))
+            return msgspec.structs.replace(answered, case=case, problem=golden.message)
+        return msgspec.structs.replace(answered, case=case, golden=golden)
 
-    def _judge(self, task: Task, cell: Cell, outcome: Ran | Raised) -> None:
+    def _judge(self, task: Task, cell: Cell, outcome: Judged) -> None:
         case = self.case(task)
         if not isinstance(case, Case):  # the file changed under the run
             self.conclude(task, case)
             return
-        found = self._scales.weigh(task.about, cell, case, outcome)
+        found = self._next_step.of(task.about, cell, case, outcome)
         if isinstance(found, Question):
             self._hold(found, task, outcome)
             return
@@ -292,49 +381,64 @@ class Docket:
             found = with_shapes(found, case, refused)
         self._look_for_effect(task, cell, found, outcome)
 
-    def _look_for_effect(self, task: Task, cell: Cell, judgement: Judgement, outcome: Ran | Raised) -> None:
+    def _policy(self, cell: Cell, case: Case | None) -> Policy:
+        """What a cell is judged by; nothing of a cell that has no model depends on it."""
+        return Policy() if case is None else rule_of(self._plan, cell, case).policy
+
+    def _look_for_effect(self, task: Task, cell: Cell, facts: Facts, outcome: Judged) -> None:
         """Where options should change the arithmetic, the outputs without them say whether they did."""
         doubt = self._effects.doubt(cell)
-        if doubt is None or not isinstance(outcome, Ran) or not can_tell(judgement, outcome):
-            self._finish(task, cell, judgement, outcome)
+        if doubt is None or not isinstance(outcome, Ran) or not self._can_tell(task, cell, facts, outcome):
+            self._finish(task, cell, facts, outcome)
             return
         baseline, own = self._effects.baseline(cell, doubt), outputs_digest(outcome)
         digest = self._effects.digest(baseline)
         if digest is not None:
-            self._finish(task, cell, with_effect(judgement, doubt, own, digest), outcome)
+            self._finish(task, cell, with_effect(facts, doubt, own, digest), outcome)
             return
         if baseline not in self._compared and not self._effects.is_coming(baseline):
             self.open += 1
             self._queue(Task(suite=cell.suite, model=cell.model, compared=cell))
         if not self._gives_outputs:  # the baseline may be a cell of another target, and far behind
             outcome = msgspec.structs.replace(outcome, outputs=())
-        waiting = _Compared(task, cell, judgement, outcome, doubt, own)
+        waiting = _Compared(task, cell, facts, outcome, doubt, own)
         self._compared.setdefault(baseline, []).append(waiting)
 
-    def _compare(self, cell: Cell, outcome: Outcome | Untold) -> None:
-        self.open -= 1
+    def _can_tell(self, task: Task, cell: Cell, facts: Facts, outcome: Ran) -> bool:
+        case = self.case(task)
+        policy = self._policy(cell, case if isinstance(case, Case) else None)
+        return can_tell(facts, decide(facts, policy).verdict, outcome)
+
+    def _compare(self, cell: Cell, outcome: Outcome | Untold | None) -> None:
         doubt = self._effects.doubt(cell)
+        self.open -= 1
         if doubt is not None:
             self._settle(self._effects.baseline(cell, doubt), outcome)
 
-    def _settle(self, baseline: Baseline, outcome: Outcome | Untold) -> None:
+    def _settle(self, baseline: Baseline, outcome: Outcome | Untold | None) -> None:
         """A baseline has its outcome, and those who wait for it their answer."""
         digest = self._effects.keep(baseline, outcome)
         for waiting in self._compared.pop(baseline, ()):
-            judgement = with_effect(waiting.judgement, waiting.doubt, waiting.digest, digest)
-            self._finish(waiting.task, waiting.cell, judgement, waiting.outcome)
+            try:
+                facts = with_effect(waiting.facts, waiting.doubt, waiting.digest, digest)
+                self._finish(waiting.task, waiting.cell, facts, waiting.outcome)
+            except Exception as error:  # noqa: BLE001 - it costs this cell alone
+                self.lose(waiting.task, error)
 
-    def _finish(self, task: Task, cell: Cell, judgement: Judgement, outcome: Outcome | None) -> None:
+    def _finish(self, task: Task, cell: Cell, facts: Facts, outcome: Outcome | None) -> None:
+        ran = facts.ended is None
+        policy_case = self.case(task) if ran else None
+        decision = decide(facts, self._policy(cell, policy_case if isinstance(policy_case, Case) else None))
         # What is tried again has failed, whatever comes of that.
-        case = self._shown(task, judgement.verdict.family if task.first is None else Family.FAILED)
+        case = self._shown(task, decision.verdict.family if task.first is None else Family.FAILED)
         given = self._cases.of(msgspec.structs.replace(task.about, kind=MADE)) if case else None
+        given = given.case if isinstance(given, NoInput) else given
         record = record_of(
             self._plan,
             cell,
-            judgement,
-            started=task.started,
-            attempt=task.attempt,
-            process=getattr(outcome, "process", None),
+            facts,
+            decision,
+            Attempt(task.attempt, task.started, getattr(outcome, "process", None)),
             case=case,
             given=given if isinstance(given, Case) else None,
         )
@@ -370,7 +474,19 @@ class Docket:
     def _shown(self, task: Task, family: Family) -> Case | None:
         """The model for the record and for whoever keeps artifacts; a skipped cell need not read it."""
         case = None if family is Family.SKIPPED else self.case(task)
+        if isinstance(case, NoInput):
+            return case.case
         return case if isinstance(case, Case) else None
+
+
+def _untold(found: Untold) -> Facts:
+    """The facts of a cell of a model that cannot be run."""
+    reason = why_not(found)
+    if isinstance(found, Inapplicable):
+        return untried(Ended(how="declared", message=reason))
+    if isinstance(found, NoInput):
+        return untried(Ended(how="no_input", message=reason), Phase.RUN)
+    return untried(Ended(how="broken_model", message=reason), Phase.CREATE)
 
 
 class _Compared(NamedTuple):
@@ -378,11 +494,11 @@ class _Compared(NamedTuple):
 
     task: Task
     cell: Cell
-    judgement: Judgement
+    facts: Facts
     outcome: Ran
     doubt: Doubt
     digest: str
 
 
-def _nbytes(outcome: Ran | Raised) -> int:
+def _nbytes(outcome: Judged) -> int:
     return outcome.nbytes if isinstance(outcome, Ran) else 0

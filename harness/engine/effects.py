@@ -12,13 +12,12 @@ import msgspec
 from harness.catalog.option import Option, PrecisionMode
 from harness.catalog.provider import Provider
 from harness.core.cell import Cell
-from harness.core.errors import one_line
+from harness.core.facts import Facts
 from harness.core.operators import COMPUTE_HEAVY
 from harness.core.record import OptionEffect
 from harness.core.value import Map, Sequence, Tensor, Value, to_wire
-from harness.core.verdict import Family
+from harness.core.verdict import Family, Verdict
 from harness.engine.job import Configuration, configuration
-from harness.engine.judge import Judgement
 from harness.engine.outcome import Outcome, Ran
 from harness.plan.known_provider import known_provider
 from harness.plan.plan import Plan
@@ -120,7 +119,7 @@ class Effects:
         return digest
 
 
-def can_tell(judgement: Judgement, outcome: Outcome) -> bool:
+def can_tell(facts: Facts, verdict: Verdict, outcome: Outcome) -> bool:
     """Whether a cell's outputs can show an effect, or none.
 
     The provider has computed, two runs agree, and there is rounding: a floating output differs from the
@@ -129,31 +128,24 @@ def can_tell(judgement: Judgement, outcome: Outcome) -> bool:
     """
     if not isinstance(outcome, Ran) or outcome.second is not None or not outcome.placement.ep_nodes:
         return False
-    floating = [output for output in judgement.outputs if not output.dtype.startswith(_EXACT_TYPES)]
+    floating = [output for output in facts.outputs if not output.dtype.startswith(_EXACT_TYPES)]
     rounds = COMPUTE_HEAVY & outcome.placement.ep_ops.keys() or any(output.max_abs for output in floating)
-    return bool(floating and rounds) and judgement.verdict.family in (Family.PASSED, Family.FAILED)
+    return bool(floating and rounds) and verdict.family in (Family.PASSED, Family.FAILED)
 
 
-def with_effect(judgement: Judgement, doubt: Doubt, digest: str, without: str) -> Judgement:
-    """A judgement that says whether the options had an effect.
+def with_effect(facts: Facts, doubt: Doubt, digest: str, without: str) -> Facts:
+    """Facts that tell whether the options had an effect.
 
     Args:
-        judgement: What it is without.
+        facts: Without that.
         doubt: The options.
         digest: Of the outputs with them.
         without: Of the baseline's.
     """
     if without == NO_ANSWER:
-        return judgement
-    seen = digest != without
-    reason = judgement.reason
-    if not seen:
-        options = one_line(", ".join(doubt.options), 100)
-        note = f"no effect seen: the outputs are bit-identical without {options}"
-        room = 300 - len(note) - len("; ")  # a long reason must not push it out
-        reason = "; ".join(filter(None, (one_line(reason, room), note)))
-    effect = OptionEffect(options=doubt.options, seen=seen)
-    return msgspec.structs.replace(judgement, reason=reason, effect=effect)
+        return facts
+    effect = OptionEffect(options=doubt.options, seen=digest != without)
+    return msgspec.structs.replace(facts, effect=effect)
 
 
 def outputs_digest(outcome: Ran) -> str:

@@ -296,10 +296,10 @@ class Engine:
         for cell in cells:
             if reason := self._plan.target(cell.target).declared(cell):
                 self._docket.declare(cell, reason)
-                continue
-            self._docket.open += 1
-            self._effects.expect(cell)
-            to_run.append(cell)
+            else:
+                self._docket.open += 1
+                self._effects.expect(cell)
+                to_run.append(cell)
         self._lanes.submit(to_run)
 
 

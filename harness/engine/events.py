@@ -33,6 +33,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
         case: The model with its inputs; None where it could not be read.
         outputs: The EP's outputs of the first data set; empty where there are none, or nobody asked for them.
         graph: The optimized model without its weights, where that was asked for.
+        traceback: Of the exception of the harness's own that has cost the cell its verdict; else empty.
     """
 
     record: Record
@@ -40,6 +41,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     case: Case | None = None
     outputs: tuple[tuple[str, Any], ...] = ()
     graph: bytes = b""
+    traceback: str = ""
 
     @property
     def nbytes(self) -> int:

@@ -1,4 +1,4 @@
-"""What a result is held against."""
+"""The answers that a cell is measured against."""
 
 from collections.abc import Mapping
 
@@ -9,22 +9,26 @@ from harness.golden.golden import Golden
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Answers of the CPU provider, as far as a judgement needs them.
+    """Answers of the CPU provider, as far as they are known; None where nobody has asked.
 
     Attributes:
-        golden: What the CPU provider of the harness's own runtime makes of the model as it was run.
-        reference: What the CPU provider of the *target's* runtime makes of it; often the golden.
-        converted: Whether the model was converted to another precision.
+        golden: Of a cell that ran: what the CPU provider of the harness's own runtime makes of the model.
         full: The golden of the model as it came, where it was converted and has run.
-        spread: The rounding noise of the model, or why it has none; None where nobody has asked.
-        revealed: The golden with what its positions were chosen by; None where nobody has asked.
-        witnesses: What others make of it, by the kind of question; empty where nobody has asked.
+        own: What the CPU provider of the *target's* runtime makes of it.
+        spread: The rounding noise of the model, or why it has none.
+        revealed: The golden with what its positions were chosen by.
+        undefined: Output -> why ONNX leaves its values undefined for this input.
+        unrepeatable: Why the golden cannot be repeated; empty where another process gives it, too.
+        references: What others make of the model, by the kind of question.
+        answered: What has been asked: values of ``harness.core.missing.Need``.
     """
 
-    golden: Golden
-    reference: Golden
-    converted: bool = False
+    golden: Golden | None = None
     full: Golden | None = None
+    own: Golden | None = None
     spread: Spread | str | None = None
     revealed: Golden | None = None
-    witnesses: Mapping[str, Golden] = {}
+    undefined: Mapping[str, str] | None = None
+    unrepeatable: str | None = None
+    references: Mapping[str, Golden] | None = None
+    answered: tuple[str, ...] = ()

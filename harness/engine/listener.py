@@ -5,14 +5,17 @@ from typing import Any
 
 import msgspec
 
-from harness.core.errors import one_line
+from harness.core.decide import decide
+from harness.core.errors import UsageError, one_line
+from harness.core.own_error import own_error
+from harness.core.policy import Policy
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
 from harness.engine.crew import Crew
 from harness.engine.docket import Docket
 from harness.engine.events import Event, TargetReady, Warned
-from harness.engine.judge import judge_untried
 from harness.engine.lane import Lane
+from harness.engine.measure import ended
 from harness.engine.model_files import piece
 from harness.engine.outcome import (
     Died,
@@ -73,6 +76,31 @@ class Listener:
         Returns:
             Whether it may have made work for the dispatcher.
         """
+        try:
+            return self._hear(worker, message, at)
+        except UsageError:
+            raise
+        except Exception as error:  # noqa: BLE001 - it costs one task and this process
+            self._lose(worker, error)
+            return True
+
+    def _lose(self, worker: Worker, error: Exception) -> None:
+        """An exception of our own: the task at work is lost, the rest goes back."""
+        task = worker.hands.popleft() if worker.hands else None
+        told = own_error(error).reason
+        if task is not None:
+            self._docket.lose(task, error)
+        else:
+            self._tell(Warned(message=told))
+        if worker.number not in self._crew.workers:  # it has ended already
+            if worker.lane is not None:
+                worker.lane.queue.extendleft(reversed(worker.hands))
+        elif worker.ready:
+            worker.discard()
+        else:
+            worker.break_off(told)
+
+    def _hear(self, worker: Worker, message: tuple[Any, ...], at: float) -> bool:
         if message is ENDED:
             self._bury(worker)
             return True
@@ -133,10 +161,8 @@ class Listener:
             return Raised(phase=Phase.RUN, kind=PROTOCOL_ERROR, message=one_line(error))
 
     def _done(self, worker: Worker, after: dict[str, Any], at: float) -> None:
-        task, outcome = worker.hands.popleft(), worker.result
-        worker.result = None
+        task, outcome = worker.hands[0], worker.result
         process = worker.count(after, at)
-        worker.rest(at)
         if worker.lane is not None:
             worker.lane.done_ms += task.expected_ms
         if isinstance(outcome, Ran):
@@ -146,6 +172,9 @@ class Listener:
             outcome = msgspec.structs.replace(outcome, process=process)
         elif isinstance(outcome, Raised):
             outcome = msgspec.structs.replace(outcome, process=process, sick=one_line(after.get("sick", "")))
+        worker.hands.popleft()
+        worker.result = None
+        worker.rest(at)
         if outcome is not None:
             self._docket.conclude(task, outcome)
         if after.get("sick"):
@@ -162,7 +191,7 @@ class Listener:
 
     def give_up(self, lane: Lane, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]) -> None:
         """A lane gets no further process; if it never got one that works, no task of its will run."""
-        problem = one_line(judge_untried(verdict).reason)
+        problem = decide(ended(verdict), Policy()).reason
         serving = sum(worker.ready and not worker.stopping for worker in lane.workers)
         if serving:
             # A device may hold fewer sessions than the matrix asks for; that condemns nobody.

@@ -21,7 +21,6 @@ def natures_of(
     answers: Sequence[NamedValues],
     *,
     revealed: Sequence[NamedValues] = (),
-    steps: float = 0.0,
     exact_inputs: bool = True,
 ) -> tuple[Mapping[str, Nature], ...]:
     """The natures of outputs by name, for each data set; only of those that are more than numbers.
@@ -30,7 +29,6 @@ def natures_of(
         case: The model and its inputs.
         answers: The right outputs of each data set.
         revealed: The same of the case that reveals what positions were chosen by; empty where nobody asked.
-        steps: Steps of a quantization that are granted.
         exact_inputs: Whether providers get to see the inputs as they are, and do not round them.
     """
     if not case.facts.origins.known:
@@ -46,7 +44,7 @@ def natures_of(
                 case ChosenFrom():
                     nature = _chosen(origin, known, exact_inputs=exact_inputs)
                 case QuantizedWith():
-                    nature = _quantized(origin, known.get(name), inputs, steps)
+                    nature = _quantized(origin, known.get(name), inputs)
                 case DrawnBy():
                     nature = _drawn(origin, inputs)
                 case UnorderedWith():
@@ -72,15 +70,13 @@ def _chosen(origin: ChosenFrom, known: Mapping[str, Value], *, exact_inputs: boo
     return Chosen(op=origin.op, data=data, axis=origin.axis, exact=exact, unordered=origin.unordered)
 
 
-def _quantized(
-    origin: QuantizedWith, answer: Value, inputs: Mapping[str, Value], steps: float
-) -> Quantized | None:
+def _quantized(origin: QuantizedWith, answer: Value, inputs: Mapping[str, Value]) -> Quantized | None:
     if not isinstance(answer, Tensor):
         return None
     if not (origin.scale or origin.values):
         # A float8 is quantized, too, and its values lie on no even grid.
         whole = answer.dtype.startswith(("int", "uint"))
-        return Quantized(scale=np.ones(()), granted=steps) if whole else None
+        return Quantized(scale=np.ones(())) if whole else None
     scale = _array(inputs, origin.scale) if origin.scale else np.array(origin.values)
     if scale is None or scale.ndim > 1 or not (np.isfinite(scale) & (scale != 0)).all():
         return None
@@ -91,7 +87,7 @@ def _quantized(
         scale = scale.reshape([-1 if axis == origin.axis % rank else 1 for axis in range(rank)])
     else:
         scale = scale.reshape(())
-    return Quantized(scale=scale.astype(np.float64), granted=steps)
+    return Quantized(scale=scale.astype(np.float64))
 
 
 def _drawn(origin: DrawnBy, inputs: Mapping[str, Value]) -> Draw | None:

@@ -32,6 +32,12 @@ MADE = "made"
 REVEALED = "revealed"
 """What the CPU provider's positions, such as those of ArgMax, were chosen by."""
 
+UNDEFINED = "undefined"
+"""What operators read whose result ONNX leaves undefined for some values."""
+
+REPEATED = "repeated"
+"""What the CPU provider makes of the model in another process than before: whether it can repeat itself."""
+
 ROUNDED = "rounded"
 """What the CPU provider makes of a converted model in which every rounding is spelled out."""
 
@@ -77,7 +83,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         """Who answers: what is slow or may hang must not stand before the goldens."""
         if self.kind == MADE:
             return "maker"
-        return "witness" if self.kind in WITNESSES else "cpu"
+        return "witness" if self.kind in WITNESSES or self.kind == REPEATED else "cpu"
 
     def for_golden(self, precision: str | None = None) -> "Question":
         """The question whose answer is the golden: other data have their own, other sessions have not.

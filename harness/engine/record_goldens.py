@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from harness.core.errors import one_line
+from harness.core.errors import UsageError, one_line
+from harness.core.own_error import own_error
 from harness.corpus.errors import ModelError
 from harness.corpus.suites import Suite
 from harness.engine.ask import Models, Told, answers, models_of, planned_case, told
@@ -12,7 +13,8 @@ from harness.engine.cross_checks import ask_witnesses, cross_checks
 from harness.engine.events import Answered
 from harness.engine.question import HOME, Question
 from harness.engine.references import References, Stores
-from harness.engine.witnesses import NAMES
+from harness.engine.references_of import NAMES
+from harness.engine.trials import try_inputs
 from harness.golden.cross_check import CrossCheck
 from harness.golden.provenance import provenance
 from harness.golden.recording import Recorder
@@ -78,7 +80,12 @@ def record(
         for done, _ in enumerate(heard, 1):
             show(done, len(NAMES) * len(goldens))
         for answered in known:
-            _write(found, answered, recorder, references)
+            try:
+                _write(found, answered, recorder, references)
+            except UsageError:
+                raise
+            except Exception as error:  # noqa: BLE001 - it costs this golden alone
+                found.unasked.append(told(answered, own_error(error).reason))
     except KeyboardInterrupt:
         found.complete = False
     for told_ones in (found.refused, found.disputed, found.lost, found.unasked):
@@ -100,24 +107,42 @@ def _goldens(
     tell: Callable[[str], None],
 ) -> Iterator[tuple[Answered, bool]]:
     """The golden of each model, and whether it was computed now: those that the cache has come first."""
-    unknown = []
-    for suite, model in pairs:
-        try:
-            case = planned_case(plan, suites, suite, model)
-        except ModelError as error:
-            yield Answered(suite=suite, model=model, problem=one_line(error)), False
-            continue
-        golden = references.golden(case)
-        if golden is None:
-            unknown.append((suite, model))
-        else:
-            yield Answered(suite=suite, model=model, case=case, golden=golden), False
-    for event in answers(plan, suites, unknown, HOME, tell):
-        if isinstance(event, Answered):
-            if event.case and event.golden:
-                question = Question(suite=event.suite, model=event.model)
-                references.keep(question, event.case, event.golden)
-            yield event, True
+    while pairs:
+        unknown = []
+        for suite, model in pairs:
+            try:
+                trial = try_inputs(planned_case(plan, suites, suite, model), references.golden)
+            except ModelError as error:
+                yield Answered(suite=suite, model=model, problem=one_line(error)), False
+                continue
+            except Exception as error:  # noqa: BLE001 - it costs this golden alone
+                yield Answered(suite=suite, model=model, problem=own_error(error).reason), False
+                continue
+            golden = None if trial.is_open else references.golden(trial.case)
+            if golden is None:
+                unknown.append((suite, model))
+            else:
+                yield Answered(suite=suite, model=model, case=trial.case, golden=golden), False
+        pairs = []
+        for event in answers(plan, suites, unknown, HOME, tell):
+            if isinstance(event, Answered):
+                if event.case and event.golden:
+                    question = Question(suite=event.suite, model=event.model)
+                    references.keep(question, event.case, event.golden)
+                    if event.golden.status != "lost" and _is_open(plan, suites, event, references):
+                        pairs.append((event.suite, event.model))
+                        continue
+                yield event, True
+
+
+def _is_open(plan: Plan, suites: Mapping[str, Suite], answered: Answered, references: References) -> bool:
+    """Whether the inputs of an answer are not those that the model is run with."""
+    try:
+        first = planned_case(plan, suites, answered.suite, answered.model)
+    except ModelError:  # it has gone meanwhile
+        return False
+    trial = try_inputs(first, references.golden)
+    return trial.is_open or answered.case is None or trial.case.digest != answered.case.digest
 
 
 def _write(found: Recorded, answered: Answered, recorder: Recorder | None, references: References) -> None:

@@ -1,77 +1,88 @@
-"""From a judgement to a record: whose it is, whether the matrix expects it, and what the model is made of."""
+"""From facts and a decision to a record: whose it is, and whether the matrix expects it."""
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from harness.core.cell import Cell
+from harness.core.decide import Decision
 from harness.core.errors import one_line
-from harness.core.record import SCHEMA, ModelContent, ProcessState, Record
+from harness.core.facts import Facts
+from harness.core.record import SCHEMA, GeneratedInputs, ModelContent, ProcessState, Record
+from harness.core.verdict import Family
 from harness.corpus.case import Case
 from harness.corpus.port import ValueType
-from harness.engine.judge import Judgement
+from harness.corpus.recipe import Recipe
 from harness.plan.plan import Plan, is_expected
+
+
+class Attempt(NamedTuple):
+    """One attempt at a cell.
+
+    Attributes:
+        number: 0 for the first.
+        started: UTC time, ISO 8601.
+        process: What it ran in.
+    """
+
+    number: int
+    started: str
+    process: ProcessState | None = None
 
 
 def record_of(
     plan: Plan,
     cell: Cell,
-    judgement: Judgement,
+    facts: Facts,
+    decision: Decision,
+    attempt: Attempt,
     *,
-    started: str,
-    attempt: int,
-    process: ProcessState | None = None,
     case: Case | None = None,
     given: Case | None = None,
 ) -> Record:
-    """Complete a judgement to a record: whose it is, and whether the matrix expects it.
+    """Complete facts and decision to a record.
 
     Args:
         plan: Where the cell is from.
         cell: The cell.
-        judgement: Its verdict.
-        started: UTC time, ISO 8601.
-        attempt: As in the record.
-        process: What it ran in.
+        facts: What is known of it.
+        decision: Its verdict.
+        attempt: When and in what it ran.
         case: The model as it was run, where it is to be shown.
         given: The model as it came.
     """
     expectation = plan.expectation(cell)
-    family = judgement.verdict.family
-    expected = is_expected(expectation, judgement.verdict)
-    reason = judgement.reason
+    verdict, reason = decision.verdict, decision.reason
+    expected = is_expected(expectation, verdict)
     if expectation is not None and not expected:
         wanted = " or ".join(expectation.verdicts)
-        reason = one_line(f"expected {wanted} ({expectation.reason}); got: {reason or family}")
+        reason = one_line(f"expected {wanted} ({expectation.reason}); got: {reason or verdict.family}")
+    fields: dict[str, Any] = {name: getattr(facts, name) for name in Facts.__struct_fields__}
+    fields |= {
+        "provider": plan.target(cell.target).provider[0],
+        "outputs": decision.outputs,
+        "again": decision.again,
+        # How fast a wrong answer comes, or the CPU's in place of the provider's, is of no interest.
+        "latency": facts.latency if verdict.family is Family.PASSED else None,
+    }
     return Record(
         schema=SCHEMA,
         cell=cell.id,
         suite=cell.suite,
         model=cell.model,
         target=cell.target,
-        provider=plan.target(cell.target).provider[0],
         axes=dict(cell.axes),
-        verdict=judgement.verdict,
-        family=family,
+        verdict=verdict,
+        family=verdict.family,
         expected=expected,
-        phase=judgement.phase,
-        cause=judgement.cause,
         reason=reason,
-        placement=judgement.placement,
-        outputs=judgement.outputs,
-        again=judgement.again,
-        golden=judgement.golden,
-        timings_ms=judgement.timings_ms,
-        effect=judgement.effect,
-        latency=judgement.latency,
-        scenario=judgement.scenario,
-        repeats=judgement.repeats,
-        no_spread=judgement.no_spread,
-        adjudication=judgement.adjudication,
-        hearing=judgement.hearing,
-        started=started,
-        attempt=attempt,
-        process=process,
+        adjudication=decision.adjudication,
+        suspicious=decision.suspicious,
+        started=attempt.started,
+        attempt=attempt.number,
+        process=attempt.process,
         content=None if case is None else _content(case),
-        model_digest="" if given is None else given.digest,
+        model_digest="" if given is None else given.model_digest,
+        **fields,
     )
 
 
@@ -80,6 +91,16 @@ def _content(case: Case) -> ModelContent:
         opsets=case.facts.opsets,
         ops=case.facts.op_types,
         types=tuple(sorted({dtype for port in case.ports for dtype in _dtypes(port.type)})),
+        generated=None if case.recipe is None else _generated(case.recipe),
+    )
+
+
+def _generated(recipe: Recipe) -> GeneratedInputs:
+    return GeneratedInputs(
+        dimensions=recipe.dimensions,
+        sizes=str(recipe.attempt.sizes),
+        values=recipe.attempt.values,
+        seed=recipe.seed,
     )
 
 

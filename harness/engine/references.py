@@ -15,8 +15,10 @@ from harness.engine.question import (
     FLOAT64,
     FLOAT64_EVALUATED,
     HOME,
+    REPEATED,
     REVEALED,
     ROUNDED,
+    UNDEFINED,
     UNOPTIMIZED,
     WITNESSES,
     Question,
@@ -31,6 +33,11 @@ from harness.plan.target import Runtime
 
 KEPT = 4096
 """Goldens kept in memory at most, and noises of models; the store has the others."""
+
+
+MOST_KEPT_BYTES = 1 << 20
+"""Bytes of outputs up to which an answer without a store is kept with them. What the CPU provider of another
+runtime gives is compared only where an EP of that runtime is about to fail."""
 
 
 class Stores(msgspec.Struct, frozen=True):
@@ -69,6 +76,7 @@ class References:
             ANSWER: stores.goldens,
             FLOAT64: stores.goldens,  # another model, and so another entry
             REVEALED: stores.goldens,
+            UNDEFINED: stores.goldens,
             ROUNDED: stores.goldens,
             UNOPTIMIZED: stores.unoptimized,
             EVALUATED: stores.evaluated,
@@ -107,9 +115,8 @@ class References:
             # Nobody depends on a witness, and none is waited for once more that was too slow before.
             golden = msgspec.structs.replace(golden, status="refused")
         store = None if golden.status == "lost" else self._store(question)
-        if store is None or question.runtime != HOME:
-            # Nobody compares with these outputs: whether there are any is all that is asked.
-            golden = msgspec.structs.replace(golden, outputs=())
+        if store is None and golden.nbytes > MOST_KEPT_BYTES:
+            golden = msgspec.structs.replace(golden, outputs=())  # there is no store that could give it back
         if store is None:
             self._others[_other(question, case)] = golden
             return
@@ -159,7 +166,7 @@ class References:
     def _store(self, question: Question) -> GoldenStore | None:
         """Where the answer to a question outlives the run, if it may."""
         runtime = question.runtime
-        if question.session != PLAIN:
+        if question.session != PLAIN or question.kind == REPEATED:
             return None
         if runtime == HOME:
             return self._stores[question.kind]

@@ -63,7 +63,7 @@ def check_same_models(records: Iterable[Record], plan: Plan, suites: Mapping[str
 def _digest(suite: Suite, model: str, plan: Plan) -> str:
     settings = plan.model_settings(suite.name, model)
     try:
-        return load_case(suite, model, plan.matrix.models.dimensions, settings=settings).digest
+        return load_case(suite, model, plan.matrix.models.dimensions, settings=settings).model_digest
     except ModelError:
         return ""
 

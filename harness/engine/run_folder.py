@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shlex
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import msgspec
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.record import SCHEMA, Record, decode_record, encode_record
 from harness.core.run_info import RunInfo
+from harness.engine.artifacts import lost
 from harness.engine.events import TargetReady
 from harness.engine.resume import check_same_environment, check_same_plan
 from harness.plan.plan import Plan
@@ -76,14 +78,17 @@ class RunFolder:
         return cls(path, plan)
 
     @classmethod
-    def reopen(cls, path: Path, plan: Plan, info: RunInfo, recorded: int) -> "RunFolder":
+    def reopen(
+        cls, path: Path, plan: Plan, info: RunInfo, recorded: int, again: Collection[str] = ()
+    ) -> "RunFolder":
         """Open the folder of a run that was broken off, to add what is missing.
 
         Args:
             path: The folder.
             plan: The plan as it is now.
             info: What ``run.json`` says.
-            recorded: Whole records in ``records.jsonl``.
+            recorded: Whole records in ``records.jsonl`` that stay there.
+            again: Ids of cells that are tried again; their records go.
 
         Raises:
             UsageError: The matrix or the models have changed, or the folder cannot be written.
@@ -92,6 +97,10 @@ class RunFolder:
         folder = cls(path, plan, info.targets, recorded)
         with _writing(path):
             _mend(path / RECORDS)
+            if again:
+                folder._records.close()
+                _remove(path / RECORDS, again)
+                folder._records = (path / RECORDS).open("ab")
         return folder
 
     def ready(self, event: TargetReady) -> None:
@@ -108,15 +117,28 @@ class RunFolder:
         self._targets[event.target] = environment
         self._describe()
 
-    def add(self, *records: Record) -> None:
-        """Append records; the disk is waited for once."""
+    def add(self, *records: Record) -> tuple[Record, ...]:
+        """Append records; the disk is waited for once.
+
+        Returns:
+            The records as they were written: one that cannot be written has lost its verdict.
+        """
         if not records:
-            return
+            return ()
+        lines = [self._line(record) for record in records]
         with _writing(self.path):
-            self._records.write(b"".join(encode_record(record) + b"\n" for record in records))
+            self._records.write(b"".join(line for _, line in lines))
             self._records.flush()
             os.fsync(self._records.fileno())
         self._added += len(records)
+        return tuple(record for record, _ in lines)
+
+    def _line(self, record: Record) -> tuple[Record, bytes]:
+        try:
+            return record, encode_record(record) + b"\n"
+        except Exception as error:  # noqa: BLE001 - it costs this cell alone
+            without = lost(self.path, record, error)
+            return without, encode_record(without) + b"\n"
 
     def finish(self) -> bool:
         """Close the files; whether every planned cell has its record."""
@@ -169,6 +191,16 @@ def _mend(records: Path) -> None:
             file.truncate(whole)
         else:
             file.write(b"\n")
+
+
+def _remove(records: Path, cells: Collection[str]) -> None:
+    """Remove the records of cells that are tried again."""
+    fresh = records.with_name("records.jsonl.new")
+    with records.open("rb") as lines, fresh.open("wb") as file:
+        file.writelines(line for line in lines if decode_record(line).cell not in cells)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(fresh, records)  # noqa: PTH105 - replaces on Windows too
 
 
 class _writing:  # noqa: N801 - reads as a statement: with _writing(path)

@@ -86,6 +86,11 @@ class Tally:
         """Records whose verdict the matrix does not expect."""
         return self._unexpected.total()
 
+    @property
+    def without_verdict(self) -> int:
+        """Cells that an exception of the harness's own has cost their verdict."""
+        return sum(verdicts[Verdict.HARNESS_ERROR] for verdicts in self._verdicts.values())
+
     def rows(self) -> tuple[TargetRow, ...]:
         """One row for each target, in the order of the plan."""
         return tuple(
@@ -110,8 +115,8 @@ class Tally:
         return tuple(target for target in self._reasons if self._plan.target(target).required)
 
     def exit_code(self) -> int:
-        """0 as expected, 1 unexpected verdicts, 3 a required target unavailable or a cell without record."""
-        if self.missing_required() or not self.complete:
+        """0 as expected, 1 unexpected verdicts, 3 a target or a verdict that is missing."""
+        if self.missing_required() or not self.complete or self.without_verdict:
             return EXIT_INCOMPLETE
         return EXIT_UNEXPECTED if self.unexpected else EXIT_OK
 

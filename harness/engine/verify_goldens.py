@@ -16,6 +16,7 @@ from harness.engine.ask import Told, answers, models_of, planned_case, told
 from harness.engine.cross_checks import cross_checks
 from harness.engine.events import Answered, TargetReady
 from harness.engine.references import References, Stores
+from harness.engine.trials import try_inputs
 from harness.golden.cross_check import CrossCheck
 from harness.golden.golden import Golden
 from harness.golden.kept import kept_by_case
@@ -105,7 +106,7 @@ def verify_kept(
     models = []
     for suite, model in models_of(plan):
         try:
-            case = planned_case(plan, suites, suite, model)
+            case = try_inputs(planned_case(plan, suites, suite, model), references.golden).case
         except ModelError as error:
             found.unasked.append(Told(model=f"{suite}/{model}", message=one_line(error)))
             continue

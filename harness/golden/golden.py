@@ -16,10 +16,12 @@ class Golden(msgspec.Struct, frozen=True, kw_only=True):
         status: ``ok``: it computed outputs; ``refused``: it raised an error; ``lost``: it crashed, hung or
             could not be fed, so that nothing is known.
         message: Why there are no outputs; empty for ``ok``.
-        data_set: Number of the data set that was refused; None where it was the model.
+        data_set: Number of the data set that was refused, or that crashed it (0, whichever it was); None
+            where it was the model.
         outputs: For each data set the outputs by name.
         disputed: Why these values judge nobody: the CPU EP cannot repeat them, the suite's expected data
             disagree beyond doubt, or an operator draws numbers; empty where nothing speaks against them.
+        died: Of ``lost``: whether the CPU EP crashed or hung.
         provenance: What the values depend on: versions, processor, session settings.
     """
 
@@ -28,6 +30,7 @@ class Golden(msgspec.Struct, frozen=True, kw_only=True):
     data_set: int | None = None
     outputs: tuple[NamedValues, ...] = ()
     disputed: str = ""
+    died: bool = False
     provenance: dict[str, str] = {}
 
     @property

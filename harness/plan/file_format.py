@@ -236,7 +236,11 @@ class ToleranceTable(SelectorTable, kw_only=True):
     ] = UNSET
     steps: Annotated[
         Annotated[float, Meta(ge=0)] | UnsetType,
-        Meta(description="Quantization steps that an output of quantized values may be off."),
+        Meta(description="Quantization steps that an output of quantized values may be off; 1 by default."),
+    ] = UNSET
+    table_only: Annotated[
+        bool | UnsetType,
+        Meta(description="Whether the tolerance alone judges, whatever the model's rounding noise."),
     ] = UNSET
 
 
@@ -244,9 +248,9 @@ ToleranceItem = Annotated[
     ToleranceTable,
     Meta(
         extra_json_schema={
-            "anyOf": [{"required": ["rtol"]}, {"required": ["noise"]}, {"required": ["steps"]}],
+            "anyOf": [{"required": [key]} for key in ("rtol", "noise", "steps", "table_only")],
             "dependentRequired": {"rtol": ["atol"], "atol": ["rtol"]},
-            "not": {"required": ["rtol", "noise"]},
+            "not": {"anyOf": [{"required": [key, "noise"]} for key in ("rtol", "table_only")]},
         }
     ),
 ]

@@ -6,13 +6,16 @@ from typing import Any
 import msgspec
 
 from harness.core.errors import Problem
-from harness.core.spread import NoiseLimits
+from harness.core.policy import DEFAULT_STEPS, Policy
+from harness.core.spread import DEFAULT_LIMITS, NoiseLimits
 from harness.core.structure import Place
 from harness.core.tolerance import Tolerance
 from harness.plan.file_format import NoiseTable
 from harness.plan.selector import Selector, selector_from
 
 _FIXED = ("rtol", "atol")
+_ALONE = frozenset({"noise", "steps", "table_only"})
+"""Keys that make an entry by themselves."""
 
 
 class ToleranceEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +28,8 @@ class ToleranceEntry(msgspec.Struct, frozen=True, kw_only=True):
         noise: Limits in multiples of the model's own rounding noise; never beside ``rtol``. Where both are
             None the built-in tolerances hold.
         noise_precision: Whose rounding makes the noise; empty for that of what the cell computes in.
-        steps: Quantization steps that an output of quantized values may be off, besides.
+        steps: Quantization steps that an output of quantized values may be off; None for the default.
+        table_only: Whether the tolerance alone judges, whatever the model's rounding noise.
     """
 
     selector: Selector
@@ -33,7 +37,8 @@ class ToleranceEntry(msgspec.Struct, frozen=True, kw_only=True):
     atol: float | None = None
     noise: NoiseLimits | None = None
     noise_precision: str = ""
-    steps: float = 0.0
+    steps: float | None = None
+    table_only: bool = False
 
     @property
     def fixed(self) -> Tolerance | None:
@@ -58,8 +63,11 @@ def tolerance_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]
         (missing,) = set(_FIXED) - set(given)
         what = f"the key {missing!r} is missing"
         yield Problem(where=str(place), what=what, hint=f"write {missing} = 0 where nothing of it is allowed")
-    elif not given and "noise" not in entry and "steps" not in entry:
-        hint = "write rtol = 1e-3 and atol = 1e-5, or noise = {}, or steps = 1"
+    elif "noise" in entry and "table_only" in entry:
+        what = "got noise and table_only, which exclude each other"
+        yield Problem(where=str(place), what=what, hint="keep one of them")
+    elif not given and not _ALONE & entry.keys():
+        hint = "write rtol = 1e-3 and atol = 1e-5, or noise = {}, steps = 1 or table_only = true"
         yield Problem(where=str(place), what="says nothing of what is tolerated", hint=hint)
 
 
@@ -71,10 +79,32 @@ def tolerance_entry(entry: dict[str, Any]) -> ToleranceEntry:
     """
     limits = msgspec.convert(entry["noise"], NoiseTable) if "noise" in entry else None
     return ToleranceEntry(
-        selector=selector_from(entry, not_keys=(*_FIXED, "noise", "steps")),
+        selector=selector_from(entry, not_keys=(*_FIXED, *_ALONE)),
         rtol=float(entry["rtol"]) if "rtol" in entry else None,
         atol=float(entry["atol"]) if "atol" in entry else None,
         noise=NoiseLimits(rms=limits.rms, max=limits.max) if limits else None,
         noise_precision=entry.get("noise", {}).get("precision", ""),
-        steps=float(entry.get("steps", 0.0)),
+        steps=float(entry["steps"]) if "steps" in entry else None,
+        table_only=entry.get("table_only", False),
+    )
+
+
+def policy_of(entry: ToleranceEntry | None, precision: str, *, converted: bool) -> Policy:
+    """What a cell is judged by.
+
+    Args:
+        entry: The last entry that selects the cell; None where none does.
+        precision: What the cell computes in, from ``computing_precision``.
+        converted: Whether its model was converted to another precision.
+    """
+    if entry is None:
+        return Policy(precision=precision, converted=converted)
+    return Policy(
+        precision=precision,
+        fixed=entry.fixed,
+        judge_by="noise" if entry.noise is not None else "table" if entry.table_only else "both",
+        limits=entry.noise or DEFAULT_LIMITS,
+        noise_precision=entry.noise_precision,
+        steps=DEFAULT_STEPS if entry.steps is None else entry.steps,
+        converted=converted,
     )

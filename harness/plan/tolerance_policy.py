@@ -10,13 +10,13 @@ from msgspec import Meta
 from harness.core.cell import Cell
 from harness.core.errors import Problem, UsageError
 from harness.core.metrics import ATOL_GRID
+from harness.core.policy import Policy
 from harness.core.record import Record
-from harness.core.rejudge import Allowed
 from harness.core.structure import Place, deviations
 from harness.plan.file_format import ToleranceItem
 from harness.plan.matrix import read_toml
 from harness.plan.selector import SelectorIndex
-from harness.plan.tolerance_entry import ToleranceEntry, tolerance_entry, tolerance_problems
+from harness.plan.tolerance_entry import ToleranceEntry, policy_of, tolerance_entry, tolerance_problems
 
 
 class PolicyFile(msgspec.Struct, kw_only=True):
@@ -56,17 +56,11 @@ def _not_afterwards(entries: list[dict[str, Any]], place: Place) -> Iterator[Pro
                 what=f"{entry['atol']:g} cannot be judged afterwards",
                 hint=f"records tell it for {', '.join(f'{atol:g}' for atol in ATOL_GRID)}; rtol is free",
             )
-        elif "atol" not in entry and "noise" not in entry:
-            yield Problem(
-                where=str(place.item(index)),
-                what="steps alone cannot be judged afterwards",
-                hint="say what holds beside them: rtol and atol, or noise = {}",
-            )
 
 
 def policy_rule(
     entries: tuple[ToleranceEntry, ...], records: Iterable[Record]
-) -> Callable[[Record], Allowed | None]:
+) -> Callable[[Record], Policy | None]:
     """What a policy says about a record: the last entry that selects it; None where none does.
 
     Raises:
@@ -83,20 +77,11 @@ def policy_rule(
             *(Problem(where=f"tolerance[{at}]", what="matches no cell of the run") for at in idle)
         )
 
-    allowed = [_allowed(entry) for entry in entries]
-
-    def rule(record: Record) -> Allowed | None:
+    def rule(record: Record) -> Policy | None:
         last = index.matching(cell_of(record)).bit_length()
-        return allowed[last - 1] if last else None
+        return policy_of(entries[last - 1], record.precision, converted=record.converted) if last else None
 
     return rule
-
-
-def _allowed(entry: ToleranceEntry) -> Allowed:
-    tolerance = entry.noise or entry.fixed
-    if tolerance is None:
-        raise ValueError("an entry with steps alone is no policy")
-    return Allowed(tolerance, entry.steps, entry.noise_precision)
 
 
 def cell_of(record: Record) -> Cell:

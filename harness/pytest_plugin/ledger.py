@@ -84,15 +84,16 @@ class Book:
         for record in news.records:
             if record.cell in self._awaited:
                 self._awaited.remove(record.cell)
-                self.tally.add(record)
                 fresh.append(record)
-                if record.latency is not None:
-                    self._benchmark(record)
-        self.durations.note(fresh)
         if self.folder is not None:
             for ready in news.ready:
                 self.folder.ready(ready)
-            self.folder.add(*fresh)
+            fresh = list(self.folder.add(*fresh))
+        self.tally.add(*fresh)
+        self.durations.note(fresh)
+        for record in fresh:
+            if record.latency is not None:
+                self._benchmark(record)
 
 
 class Ledger:

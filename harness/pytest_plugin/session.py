@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from harness.core.cell import Cell
+from harness.core.own_error import UncontainedError
 from harness.core.record import Record
 from harness.corpus.suites import Suite
 from harness.engine.artifacts import keep_artifacts
@@ -92,7 +93,7 @@ class EngineRun:
     def _next_batch(self) -> list[Event]:
         try:
             return next(self._batches)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is no cell's fault
+        except (Exception, UncontainedError) as error:  # noqa: BLE001 - whatever it is, no cell is to blame
             # Nothing is going to come any more, so each further item would fail with the same traceback.
             told = "".join(traceback.format_exception(error))
             pytest.exit(f"the engine broke, a fault of ep-harness:\n{told}", pytest.ExitCode.INTERNAL_ERROR)
@@ -130,7 +131,7 @@ class EngineRun:
         """Kill every process of the engine; what has come out of it until then and nobody has taken."""
         self._engine.close()
         known: list[Event] = []
-        with contextlib.suppress(Exception):  # that the engine broke has been told
+        with contextlib.suppress(Exception, UncontainedError):  # that the engine broke has been told
             for batch in self._engine.batches():  # the former iterator has ended where Ctrl-C came in between
                 known += batch
         for event in known:

@@ -7,6 +7,7 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.output_metrics import OutputMetrics
+from harness.core.own_error import own_error, without_verdict
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.cell import ReportCell
@@ -145,7 +146,12 @@ def detail_pages(
         file, _, anchor = cell.href.partition("#")
         sections = pages.setdefault(file, {})
         details = sections.setdefault(wants_details(cell.record) or 0, [])
-        details.append(_detail(cell.record, anchor, matrix_path, output))
+        try:
+            details.append(_detail(cell.record, anchor, matrix_path, output))
+        except Exception as error:  # noqa: BLE001 - it costs the details of this cell alone
+            told = own_error(error)
+            without = without_verdict(cell.record, told)
+            details.append(_detail(without, anchor, matrix_path, told.traceback))
     return tuple(
         DetailPage(
             file=file,

@@ -8,6 +8,7 @@ import pytest
 from harness.core.compare import Comparison, compare, compare_all
 from harness.core.nature import Nature
 from harness.core.noise import NoiseRule
+from harness.core.policy import Policy
 from harness.core.spread import NoiseLimits
 from harness.core.steps import Quantized
 from harness.core.tolerance import Tolerance, default_tolerance
@@ -23,10 +24,14 @@ def table(dtype: str) -> Tolerance:
 
 
 def judged(
-    actual: object, golden: object = SMALL, nature: Nature | None = None, noise: NoiseRule | None = None
+    actual: object,
+    golden: object = SMALL,
+    nature: Nature | None = None,
+    noise: NoiseRule | None = None,
+    policy: Policy | None = None,
 ) -> Comparison:
     one, other = (tensor(np.asarray(values, np.float32)) for values in (golden, actual))
-    return compare("y", one, other, table, nature, noise)
+    return compare("y", one, other, table, nature, noise, policy)
 
 
 FAULTS: dict[str, Callable[[], object]] = {
@@ -58,18 +63,24 @@ def test_what_is_left_is_a_matter_of_the_tolerance(golden: object, actual: objec
     assert judged(actual, golden).verdict is None
 
 
-def noise(size: float, limits: NoiseLimits | None = None) -> NoiseRule:
-    return NoiseRule(precision="float32", spreads={"y": np.full(1000, size)}, limits=limits)
+def noise(size: float) -> NoiseRule:
+    return NoiseRule(precision="float32", spreads={"y": np.full(1000, size)})
 
 
-@pytest.mark.parametrize("limits", [None, NoiseLimits(), NoiseLimits(rms=1e9, max=1e9)])
-def test_a_model_whose_rounding_takes_all_judges_nobody(limits: NoiseLimits | None) -> None:
-    found = judged(np.zeros_like(SMALL), noise=noise(4e-6, limits))
+WIDE = NoiseLimits(rms=1e9, max=1e9)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [Policy(), Policy(judge_by="table"), Policy(judge_by="noise"), Policy(judge_by="noise", limits=WIDE)],
+)
+def test_a_model_whose_rounding_takes_all_judges_nobody(policy: Policy) -> None:
+    found = judged(np.zeros_like(SMALL), noise=noise(4e-6), policy=policy)
     assert found.verdict is Verdict.NO_GOLDEN
     assert "judges nobody: relative error 1" in found.message
     assert "the model's own rounding noise" in found.message
-    wide = NoiseLimits(rms=1e9, max=1e9)
-    assert judged(np.zeros_like(SMALL), noise=noise(1e-9, wide)).verdict is Verdict.MISMATCH
+    wide = Policy(judge_by="noise", limits=WIDE)
+    assert judged(np.zeros_like(SMALL), noise=noise(1e-9), policy=wide).verdict is Verdict.MISMATCH
 
 
 def test_what_is_wrong_for_certain_goes_first() -> None:
@@ -82,6 +93,7 @@ def test_what_is_wrong_for_certain_goes_first() -> None:
 
 
 def test_a_step_that_is_granted_is_right_however_small_the_values() -> None:
-    quantized = Quantized(scale=np.array(1e-5), granted=1.0)
-    assert judged(np.zeros_like(SMALL), nature=quantized).verdict is None
-    assert judged(np.zeros_like(SMALL), nature=Quantized(scale=np.array(1e-5))).verdict is Verdict.MISMATCH
+    quantized = Quantized(scale=np.array(1e-5))
+    for steps, verdict in ((1.0, None), (0.0, Verdict.MISMATCH)):
+        found = judged(np.zeros_like(SMALL), nature=quantized, policy=Policy(steps=steps))
+        assert found.verdict is verdict

@@ -5,6 +5,7 @@ import pytest
 
 from harness.core.compare import Comparison, compare_all
 from harness.core.noise import NoiseRule
+from harness.core.policy import JudgeBy, Policy
 from harness.core.spread import NoiseLimits
 from harness.core.tolerance import DEFAULTS, Tolerance
 from harness.core.value import Array, tensor
@@ -16,15 +17,16 @@ LIMITS = NoiseLimits(rms=4.0, max=32.0)
 
 
 def compared(
-    actual: Array, limits: NoiseLimits | None = LIMITS, tolerance: Tolerance = DEFAULTS["float32"]
+    actual: Array, judge_by: JudgeBy = "noise", tolerance: Tolerance = DEFAULTS["float32"]
 ) -> Comparison:
-    rule = NoiseRule(precision="float32", spreads={"y": SPREAD}, limits=limits)
+    rule = NoiseRule(precision="float32", spreads={"y": SPREAD})
     golden = (("y", tensor(GOLDEN)),)
-    return compare_all(golden, (("y", tensor(actual)),), lambda _: tolerance, noise=rule)
+    policy = Policy(judge_by=judge_by, limits=LIMITS, fixed=tolerance)
+    return compare_all(golden, (("y", tensor(actual)),), policy.tolerance_for, noise=rule, policy=policy)
 
 
 def test_noise_is_told_where_a_tolerance_judges() -> None:
-    found = compared(GOLDEN + np.float32(1e-3), limits=None)
+    found = compared(GOLDEN + np.float32(1e-3), judge_by="table")
     assert found.verdict is Verdict.MISMATCH
     (row,) = found.outputs
     assert row.noise is not None
@@ -81,8 +83,21 @@ def test_nan_fails_before_noise_is_looked_at() -> None:
 
 
 def test_an_output_without_a_spread_is_left_to_the_tolerance() -> None:
-    rule = NoiseRule(precision="float32", spreads={}, limits=LIMITS)
+    rule = NoiseRule(precision="float32", spreads={})
     golden, actual = (("y", tensor(GOLDEN)),), (("y", tensor(GOLDEN + np.float32(1e-3))),)
     found = compare_all(golden, actual, lambda _: DEFAULTS["float32"], noise=rule)
     assert found.verdict is Verdict.MISMATCH
     assert found.outputs[0].noise is None
+
+
+def test_by_default_both_have_to_fail() -> None:
+    within = compared(GOLDEN + np.float32(3e-6), "both", Tolerance(rtol=0.0, atol=1e-6))
+    assert within.verdict is None
+    assert within.outputs[0].mismatched == 0
+    assert within.outputs[0].noise is not None
+    assert within.outputs[0].noise.rms_limit == pytest.approx(4.4)
+    beyond = compared(GOLDEN + np.float32(1e-3), "both")
+    assert beyond.verdict is Verdict.MISMATCH
+    assert "greatest absolute difference" in beyond.message
+    assert "x the model's rounding noise" in beyond.message
+    assert compared(GOLDEN + np.float32(5e-5), "both").verdict is None  # within the table

@@ -6,8 +6,9 @@ import pytest
 from numpy.typing import NDArray
 
 from harness.core.compare import Comparison
+from harness.core.judged import explains
 from harness.core.output_metrics import PrecisionError
-from harness.core.precise import explains, judge_precision
+from harness.core.precise import judge_precision
 from harness.core.precision import AS_IS, CONVERSIONS, IN_MODEL, made_for
 from harness.core.tolerance import FLOORS, default_tolerance
 from harness.core.value import Sequence, Value, tensor
@@ -133,11 +134,11 @@ def test_what_is_lost_on_the_cpu_is_right_where_the_result_is() -> None:
 
 def test_an_answer_of_zeros_has_no_relative_error() -> None:
     zero = GOLDEN * 0
-    nothing = PrecisionError(error=0.0, cpu_error=0.0, ratio=1.0, within=True, in_limits=True)
+    nothing = PrecisionError(error=0.0, cpu_error=0.0, ratio=1.0, measured=True, within=True, in_limits=True)
     found = judged(zero, zero, zero)
     assert (found.verdict, error_of(found)) == (None, nothing)
     small = error_of(judged(zero, zero, GOLDEN * np.float32(1e-9)))
-    assert small == PrecisionError(cpu_error=0.0, unknown="the golden is all 0")
+    assert small == PrecisionError(cpu_error=0.0, measured=True, unknown="the golden is all 0")
     both = error_of(judged(zero, GOLDEN, GOLDEN * 2))
     assert (both.error, both.cpu_error, both.unknown) == (None, None, "the golden is all 0")
     assert both.ratio == pytest.approx(2.0)
@@ -175,7 +176,7 @@ def test_numbers_beside_other_infinities_tell_nothing() -> None:
         overflown = rounded(large)
     here = error_of(judged(large, large, overflown))
     assert here == PrecisionError(
-        cpu_error=0.0, unknown="it has NaN or infinity in other places than the golden"
+        cpu_error=0.0, measured=True, unknown="it has NaN or infinity in other places than the golden"
     )
     there = error_of(judged(large, overflown, large))
     assert (there.error, there.cpu_error, there.ratio) == (0.0, None, None)
@@ -247,14 +248,14 @@ def test_what_is_wrong_goes_before_what_judges_nobody() -> None:
     missing = judge_precision([("a", good)], None, [("b", good)], lambda _: FLOAT16, "float16")
     assert missing.verdict is Verdict.SHAPE_MISMATCH
     why = {row.precision_error and row.precision_error.unknown for row in missing.outputs}
-    assert why == {"there are other outputs than asked for"}
+    assert why == {"it has other outputs than asked for"}
 
 
 def test_the_numbers_of_a_record_tell_whether_the_precision_explains_an_error() -> None:
     assert explains(PrecisionError(error=0.007, cpu_error=3e-4), "float16")
     assert not explains(PrecisionError(error=0.01, cpu_error=3e-4), "float16")
-    assert not explains(PrecisionError(error=0.6, cpu_error=0.4), "int8")
-    assert not explains(PrecisionError(error=0.2, cpu_error=0.9), "int8")
+    assert not explains(PrecisionError(error=0.6, cpu_error=0.4), "bfloat16")
+    assert not explains(PrecisionError(error=0.2, cpu_error=0.9), "bfloat16")
 
 
 FLOAT16 = default_tolerance("float32", "float16")

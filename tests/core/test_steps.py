@@ -7,7 +7,7 @@ import pytest
 
 from harness.core.compare import Comparison, compare
 from harness.core.noise import NoiseRule
-from harness.core.spread import NoiseLimits
+from harness.core.policy import Policy
 from harness.core.steps import Quantized
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import tensor
@@ -19,8 +19,9 @@ def tolerance_for(dtype: str) -> Tolerance:
 
 
 def judge(golden: Any, actual: Any, scale: Any, granted: float = 0.0) -> Comparison:
-    nature = Quantized(scale=np.asarray(scale, np.float64), granted=granted)
-    return compare("y", tensor(np.asarray(golden)), tensor(np.asarray(actual)), tolerance_for, nature)
+    nature = Quantized(scale=np.asarray(scale, np.float64))
+    sides = (tensor(np.asarray(golden)), tensor(np.asarray(actual)))
+    return compare("y", *sides, tolerance_for, nature, policy=Policy(steps=granted, judge_by="table"))
 
 
 @pytest.mark.parametrize(("granted", "verdict"), [(0, Verdict.MISMATCH), (1, Verdict.MISMATCH), (2, None)])
@@ -30,8 +31,8 @@ def test_integers_are_a_step_apart(granted: int, verdict: Verdict | None) -> Non
     assert found.verdict is verdict
     assert row.details is not None
     assert row.details.steps == 2
-    assert row.mismatched == {0: 2, 1: 1, 2: 0}[granted]
-    assert row.headroom == {0: None, 1: 2.0, 2: 1.0}[granted]
+    assert row.mismatched == {0: 2, 1: 2, 2: 0}[granted]
+    assert row.headroom == {0: None, 1: None, 2: 1.0}[granted]
     if verdict:
         assert "up to 2 steps of its quantization" in found.message
         assert ("1 granted" in found.message) is (granted == 1)
@@ -52,7 +53,7 @@ def test_each_channel_has_its_scale() -> None:
     golden = np.zeros((1, 2, 2), np.float32)
     off = np.array([0.1, 10.0], np.float32).reshape(1, 2, 1) + golden
     assert judge(golden, off, [[[0.1], [10.0]]], 1).verdict is None
-    assert judge(golden, off, [[[0.1], [1.0]]], 1).outputs[0].mismatched == 2
+    assert judge(golden, off, [[[0.1], [1.0]]], 1).verdict is Verdict.MISMATCH
 
 
 def test_no_step_excuses_nan() -> None:
@@ -65,7 +66,8 @@ def test_no_step_excuses_nan() -> None:
 def test_a_scale_that_does_not_fit_tells_nothing() -> None:
     found = judge(np.zeros(3, np.float32), np.ones(3, np.float32), [1.0, 2.0], 1)
     assert found.verdict is Verdict.MISMATCH
-    assert found.outputs[0].details is None
+    assert found.outputs[0].details is not None
+    assert found.outputs[0].details.steps is None
 
 
 def test_equal_bits_are_no_step_apart() -> None:
@@ -75,11 +77,10 @@ def test_equal_bits_are_no_step_apart() -> None:
 def test_a_granted_step_goes_before_limits_of_noise() -> None:
     golden = (np.arange(-4, 4) * 0.05).astype(np.float32)
     off = golden + np.float32(0.05)
-    noise = NoiseRule(
-        precision="float32", spreads={"y": np.full(8, 1e-7)}, limits=NoiseLimits(rms=4.0, max=32.0)
-    )
+    noise = NoiseRule(precision="float32", spreads={"y": np.full(8, 1e-7)})
+    nature = Quantized(scale=np.array(0.05))
     for granted, verdict in ((0.0, Verdict.MISMATCH), (1.0, None)):
-        nature = Quantized(scale=np.array(0.05), granted=granted)
-        found = compare("y", tensor(golden), tensor(off), tolerance_for, nature, noise)
+        policy = Policy(judge_by="noise", steps=granted)
+        found = compare("y", tensor(golden), tensor(off), tolerance_for, nature, noise, policy)
         assert found.verdict is verdict
         assert found.outputs[0].noise is not None

@@ -49,7 +49,8 @@ def test_an_index_of_another_value_is_wrong_beside_ties() -> None:
 def test_inputs_have_no_rounding_so_that_what_is_nearly_equal_is_wrong() -> None:
     found = judge([[3], [0]], [[1], [0]], "ArgMax", SCORES, axis=1, exact=True)
     assert found.verdict is Verdict.MISMATCH
-    assert found.outputs[0].details is None
+    assert found.outputs[0].details is not None
+    assert found.outputs[0].details.ties == 0
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def said(**inputs: InputSettings) -> ModelSettings:
 
 
 def test_sizes_come_from_the_matrix_then_the_side_file_then_for_all_models(bert: Path) -> None:
-    assert inputs(load(bert))["input_ids"].shape == (1, 1)
+    assert inputs(load(bert))["input_ids"].shape == (2, 3)
     assert inputs(load(bert, batch=5, seq=6, other=7))["input_ids"].shape == (5, 6)
     side(bert, "dimensions = { seq = 3 }")
     assert inputs(load(bert, batch=5, seq=6))["input_ids"].shape == (5, 3)
@@ -140,12 +140,12 @@ def test_sizes_that_are_spelled_as_expressions_follow(write_model: Callable[...,
     model = onnx.load(path)
     model.graph.input[2].type.tensor_type.shape.dim[0].dim_param = "past + 2*seq"
     onnx.save(model, path)
-    assert inputs(load(path))["m"].shape == (3,)
-    assert inputs(load(path, seq=4))["m"].shape == (9,)
+    assert inputs(load(path))["m"].shape == (8,)
+    assert inputs(load(path, seq=4))["m"].shape == (10,)
     assert inputs(load(path, seq=4, past=0))["m"].shape == (8,)
     # The size of an expression as a whole can be given, too.
     settings = ModelSettings(dimensions={"past": 5})
-    assert inputs(load(path, settings))["m"].shape == (7,)
+    assert inputs(load(path, settings))["m"].shape == (9,)
 
 
 def test_a_shape_helps_a_model_that_declares_none(write_model: Callable[..., Path]) -> None:

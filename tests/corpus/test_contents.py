@@ -1,14 +1,13 @@
 """What generated inputs hold where the model, or the name of an input, makes it plain."""
 
 import numpy as np
-import onnx.parser
 import pytest
 
 from harness.core.model_settings import InputSettings
 from harness.core.value import Array, Tensor
-from harness.corpus.contents import Constant, Content, Counting, Indices, Range, content_of
+from harness.corpus.contents import Constant, Content, Counting, Indices, Range, content_of, restricted
+from harness.corpus.domains import Domain
 from harness.corpus.generate import generate
-from harness.corpus.index_ranges import index_ranges
 from harness.corpus.port import Port, ValueType
 
 
@@ -58,10 +57,11 @@ def test_images_are_between_black_and_white() -> None:
 
 def test_what_the_graph_says_goes_before_names_and_what_was_said_before_all() -> None:
     ids = port("attention_mask")
-    assert content_of(ids, None, 2) == Indices(2)
-    assert content_of(port("position_ids"), None, 16) == Counting(16)
-    assert content_of(ids, InputSettings(high=9), 2) == Range(0, 9)
-    assert content_of(ids, InputSettings(shape=[1, 1]), 2) == Indices(2)
+    two, many = (restricted(Domain(extents=("rows",)), {"rows": rows}) for rows in (2, 16))
+    assert content_of(ids, None, two) == Indices(2)
+    assert content_of(port("position_ids"), None, many) == Counting(16)
+    assert content_of(ids, InputSettings(high=9), two) == Range(0, 9)
+    assert content_of(ids, InputSettings(shape=[1, 1]), two) == Indices(2)
 
 
 def test_indices_stay_within_the_table_and_within_the_type() -> None:
@@ -110,30 +110,3 @@ def test_the_whole_range_of_a_type_can_be_asked_for() -> None:
     content = content_of(port("x", "uint8"), InputSettings(low=0, high=256), None)
     assert content is not None
     assert drawn("x", content, "uint8", 5000).max() == 255
-
-
-def ranges(graph: str) -> dict[str, int]:
-    header = '<ir_version: 9, opset_import: ["" : 17, "com.microsoft" : 1]>'
-    return index_ranges(onnx.parser.parse_model(f"{header} {graph}").graph)
-
-
-def test_ids_that_index_a_table_have_its_rows_whatever_their_name() -> None:
-    found = ranges("""agraph (int64[N] a, int32[N, M] b, float[N] c, int64[N] d, int64[N] e, int64[N] none)
-    => (float[n] y) <float[30, 4] table, float[4, 7] wide, uint8[9, 2] packed, float s, uint8 z, int64 one> {
-        y0 = Gather(table, a) y1 = Gather<axis = -1>(wide, a)
-        b1 = Unsqueeze(b, one) b2 = Cast<to = 7>(b1) y2 = Gather(table, b2)
-        c1 = Cast<to = 7>(c) y3 = GatherElements<axis = 1>(wide, c1)
-        unpacked = DequantizeLinear(packed, s, z) y4 = Gather(unpacked, d)
-        shifted = Add(e, one) y5 = Gather(table, shifted)
-        y = Identity(y0) }""")
-    # The smaller table counts; what is computed from an input is no longer that input.
-    assert found == {"a": 7, "b": 30, "c": 7, "d": 9}
-
-
-def test_tables_of_constants_of_computed_size_and_of_onnxruntime() -> None:
-    found = ranges("""agraph (int64[N] a, int64[N] b, int64[N] c, int32[1, N] ids, int32[1, N] types)
-    => (float[n] y) <float[50, 8] words, float[16, 8] places, float[2, 8] kinds, float[8] g, int64[1] rows> {
-        t = Constant<value = float[3] {1.0, 2.0, 3.0}>() y0 = Gather(t, a)
-        u = ConstantOfShape(rows) y1 = Gather(u, b) y2 = Gather<axis = 5>(t, c)
-        y, m = com.microsoft.EmbedLayerNormalization(ids, types, words, places, kinds, g, g) }""")
-    assert found == {"a": 3, "ids": 50, "types": 2}

@@ -207,12 +207,12 @@ def test_what_positions_were_chosen_by_becomes_an_output(
     graph = "g (float[2,3] x) => (int64[2,1] y, float[2,3] b) { a = Neg(x) b = Exp(x) y = ArgMax<axis=1>(a) }"
     case = load(tmp_path, graph, monkeypatch)
     assert hidden(case) == ("a",)
-    found = revealed_case(case)
+    found = revealed_case(case, hidden(case))
     assert isinstance(found, Case)
     assert found.outputs == ("y", "b", "a")
     assert found.digest != case.digest
     assert found.data_sets[0].inputs == case.data_sets[0].inputs
-    assert revealed_case(case) == found
+    assert revealed_case(case, hidden(case)) == found
     runtime = pytest.importorskip("onnxruntime")
     session = runtime.InferenceSession(str(found.model_path), providers=["CPUExecutionProvider"])
     x = case.data_sets[0].inputs[0][1].array  # type: ignore[union-attr]
@@ -232,4 +232,4 @@ def test_nothing_is_hidden_where_it_is_an_input_or_an_output(
 ) -> None:
     case = load(tmp_path, graph, monkeypatch)
     assert hidden(case) == ()
-    assert isinstance(revealed_case(case), Inapplicable)
+    assert isinstance(revealed_case(case, hidden(case)), Inapplicable)

@@ -5,12 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.decide import WORDS
+from harness.core.judged import FAR
 from harness.core.lost import LOST
-from harness.core.precise import FAR, LIMITS, MAX_FACTOR
-from harness.core.rejudge import USUAL
+from harness.core.missing import USUAL
+from harness.core.policy import Policy
+from harness.core.precise import LIMITS, MAX_FACTOR
 from harness.core.spread import DEFAULT_LIMITS
 from harness.core.tolerance import DEFAULTS, EXACT, FLOORS, Tolerance, default_tolerance
 from harness.core.value import DTYPES
+from harness.core.verdict import Verdict
+from harness.plan.tolerance_entry import policy_of
 from harness.plan.tolerance_policy import load_policy
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +40,15 @@ def test_the_table_is_that_of_the_code() -> None:
     assert {cells[1] for cells in published.values()} == {"exact"}
     floors = rows("The built-in table", "computes in |")
     assert {computes: at for computes, (at,) in floors.items()} == FLOORS
+
+
+def test_every_rule_has_its_row_in_the_order_in_which_it_is_tried() -> None:
+    published = rows("The order in which a verdict is found", "rule |")
+    assert [(name, said) for name, (said, _) in published.items()] == list(WORDS.items())
+    named = {word for _, words in published.values() for word in re.findall(r"[a-z_]+", words)}
+    assert named & set(Verdict) >= {
+        *set(Verdict) - {Verdict.NOT_RUN},
+    } - {Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH, Verdict.NAN_MISMATCH, Verdict.MISMATCH}
 
 
 @pytest.mark.parametrize("dtype", sorted(DTYPES))
@@ -76,6 +90,8 @@ def test_shipped_policies_are_what_the_page_says() -> None:
         (entry,) = load_policy(path)
         if entry.noise is not None:
             assert (published[name], entry.noise) == ("noise = {}", DEFAULT_LIMITS)
+        elif entry.fixed is None:
+            assert (name, entry.table_only) == ("default", False)
         else:
             rtol, atol = map(float, published[name].split(", "))
             assert entry.fixed == Tolerance(rtol=rtol, atol=atol)
@@ -83,9 +99,8 @@ def test_shipped_policies_are_what_the_page_says() -> None:
 
 def test_witnesses_are_heard_for_every_policy_that_comes_along() -> None:
     shipped = [
-        entry.fixed or entry.noise
+        policy_of(entry, "float32", converted=False)
         for path in (ROOT / "matrices" / "policies").glob("*.toml")
         for entry in load_policy(path)
     ]
-    assert len(shipped) == len(USUAL)
-    assert all(limit in USUAL for limit in shipped)
+    assert sorted(map(repr, shipped)) == sorted(map(repr, (*USUAL, Policy())))

@@ -5,20 +5,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
 from harness.core.cell import Cell
+from harness.core.decide import decide
+from harness.core.facts import Facts
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import OptionEffect, Placement, Record
+from harness.core.policy import Policy
+from harness.core.record import Ended, OptionEffect, Placement, Record
 from harness.core.value import Map, Sequence, Value, tensor
 from harness.core.verdict import Verdict
 from harness.engine.effects import NO_ANSWER, Doubt, Effects, can_tell, outputs_digest, with_effect
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished
 from harness.engine.job import Configuration
-from harness.engine.judge import Judgement
 from harness.engine.outcome import Ran
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
@@ -51,9 +52,8 @@ def ran(value: Value, **fields: Any) -> Ran:
     return Ran(outputs=((("y", value),),), placement=placement, timings_ms={}, **fields)
 
 
-def judged(verdict: Verdict = Verdict.PASS, dtype: str = "float32", error: float | None = 1e-7) -> Judgement:
-    output = OutputMetrics(name="y", dtype=dtype, shape=(4,), max_abs=error)
-    return Judgement(verdict=verdict, outputs=(output,))
+def measured(dtype: str = "float32", error: float | None = 1e-7) -> Facts:
+    return Facts(outputs=(OutputMetrics(name="y", dtype=dtype, shape=(4,), max_abs=error),))
 
 
 ONE = tensor(np.ones(4, np.float32))
@@ -139,43 +139,43 @@ def test_other_session_settings_are_another_baseline() -> None:
 
 
 @pytest.mark.parametrize(
-    ("judgement", "outcome", "tells"),
+    ("facts", "verdict", "outcome", "tells"),
     [
-        (judged(), ran(ONE), True),
-        (judged(Verdict.MISMATCH), ran(ONE), True),
-        (judged(Verdict.REFERENCE_DISPUTED), ran(ONE), False),
-        (judged(Verdict.FALLBACK), ran(ONE, nodes=0), False),
-        (judged(error=0.0), ran(ONE), False),
-        (judged(error=None), ran(ONE), False),
+        (measured(), Verdict.PASS, ran(ONE), True),
+        (measured(), Verdict.MISMATCH, ran(ONE), True),
+        (measured(), Verdict.REFERENCE_DISPUTED, ran(ONE), False),
+        (measured(), Verdict.FALLBACK, ran(ONE, nodes=0), False),
+        (measured(error=0.0), Verdict.PASS, ran(ONE), False),
+        (measured(error=None), Verdict.PASS, ran(ONE), False),
         # Sums of products round, even where the golden has been rounded in the same way.
-        (judged(error=0.0), ran(ONE, ops={"MatMul": 1}), True),
-        (judged(dtype="int8", error=1.0), ran(ONE), False),
-        (judged(dtype="int32", error=0.0), ran(ONE, ops={"MatMul": 1}), False),
-        (judged(), ran(ONE, second=(("y", ONE),)), False),
+        (measured(error=0.0), Verdict.PASS, ran(ONE, ops={"MatMul": 1}), True),
+        (measured(dtype="int8", error=1.0), Verdict.PASS, ran(ONE), False),
+        (measured(dtype="int32", error=0.0), Verdict.PASS, ran(ONE, ops={"MatMul": 1}), False),
+        (measured(), Verdict.PASS, ran(ONE, second=(("y", ONE),)), False),
     ],
 )
-def test_which_cells_can_tell(judgement: Judgement, outcome: Ran, tells: bool) -> None:  # noqa: FBT001
-    assert can_tell(judgement, outcome) is tells
+def test_which_cells_can_tell(facts: Facts, verdict: Verdict, outcome: Ran, tells: bool) -> None:  # noqa: FBT001
+    assert can_tell(facts, verdict, outcome) is tells
 
 
 def test_bit_identical_outputs_are_no_effect() -> None:
     doubt = Doubt(options=("use_tf32",), without=Configuration(runtime=Runtime()))
     ones, zeros = (outputs_digest(ran(value)) for value in (ONE, tensor(np.zeros(4, np.float32))))
-    same = with_effect(judged(), doubt, ones, ones)
+    same = with_effect(measured(), doubt, ones, ones)
     assert same.effect == OptionEffect(options=("use_tf32",), seen=False)
-    assert same.reason == "no effect seen: the outputs are bit-identical without use_tf32"
-    other = with_effect(judged(), doubt, ones, zeros)
+    other = with_effect(measured(), doubt, ones, zeros)
     assert other.effect == OptionEffect(options=("use_tf32",), seen=True)
-    assert other.reason == ""
-    assert with_effect(judged(), doubt, ones, NO_ANSWER) == judged()
+    assert with_effect(measured(), doubt, ones, NO_ANSWER) == measured()
 
 
-def test_a_long_reason_does_not_push_the_note_out() -> None:
-    doubt = Doubt(options=("o" * 500,), without=Configuration(runtime=Runtime()))
-    judgement = msgspec.structs.replace(judged(), reason="x" * 1000)
-    told = with_effect(judgement, doubt, "same", "same")
-    assert "no effect seen" in told.reason
-    assert len(told.reason) <= 300
+@pytest.mark.parametrize(("option", "reason"), [("use_tf32", ""), ("o" * 500, "x" * 1000)])
+def test_a_reason_ends_with_the_note_that_no_effect_was_seen(option: str, reason: str) -> None:
+    facts = Facts(
+        ended=Ended(how="declared", message=reason), effect=OptionEffect(options=(option,), seen=False)
+    )
+    told = decide(facts, Policy()).reason
+    assert "no effect seen: the outputs are bit-identical without" in told
+    assert len(told) <= 300
 
 
 def test_every_bit_counts() -> None:

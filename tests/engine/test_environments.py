@@ -213,7 +213,7 @@ def test_processes_that_race_build_once(fake_uv: Path) -> None:
 def test_an_interrupted_one_is_not_used_and_its_remains_go(fake_uv: Path) -> None:
     running = Path(f"{fake_uv}.pid")
     victim = building(fake_uv, "hang")
-    wait_for(running.is_file)
+    wait_for(lambda: running.is_file() and bool(running.read_text()))
     victim.kill()
     victim.communicate()
     os.kill(int(running.read_text()), 9)  # what survives it goes on in a folder that nobody will look at

@@ -110,6 +110,18 @@ def desk(tmp_path: Path) -> Desk:
 
 
 @pytest.fixture
+def fed(desk: Desk) -> Desk:
+    """A desk that knows that the model runs with the inputs that were generated first."""
+    task = desk.submit("plain")
+    assert desk.docket.awaits(task)
+    golden = desk.question()
+    desk.docket.conclude(golden, desk.ran(golden))
+    desk.docket.conclude(task, desk.ran(task))
+    desk.records.clear()
+    return desk
+
+
+@pytest.fixture
 def new_desk(tmp_path: Path) -> Callable[[], Desk]:
     return lambda: Desk(tmp_path)
 
@@ -180,22 +192,22 @@ def test_an_opinion_in_a_scenario_is_no_golden(desk: Desk) -> None:
 
 
 def test_shapes_wait_for_the_cpu_provider_and_lose_those_that_it_refuses(
-    desk: Desk, new_desk: Callable[[], Desk]
+    fed: Desk, new_desk: Callable[[], Desk]
 ) -> None:
-    task = desk.submit("dynamic_shapes")
-    assert desk.docket.awaits(task)
-    assert not desk.docket.awaits(desk.submit("plain"))
-    assert desk.docket.foresee(task)
-    first = desk.question()
-    assert names(desk.case(first)) == ["given", "batch=2", "width=2", "given"]
-    desk.docket.conclude(first, raised(data_set=2))
-    assert desk.docket.foresee(task)
-    second = desk.question()
-    assert names(desk.case(second)) == ["given", "batch=2", "given"]
-    desk.docket.conclude(second, desk.ran(second))
-    assert not desk.docket.foresee(task)
-    desk.docket.conclude(task, desk.ran(task, scenario={"run_ms": (1.0, 2.0, 1.0)}))
-    (record,) = desk.records
+    task = fed.submit("dynamic_shapes")
+    assert fed.docket.awaits(task)
+    assert not fed.docket.awaits(fed.submit("plain"))
+    assert fed.docket.foresee(task)
+    first = fed.question()
+    assert names(fed.case(first)) == ["given", "batch=2", "width=2", "given"]
+    fed.docket.conclude(first, raised(data_set=2))
+    assert fed.docket.foresee(task)
+    second = fed.question()
+    assert names(fed.case(second)) == ["given", "batch=2", "given"]
+    fed.docket.conclude(second, fed.ran(second))
+    assert not fed.docket.foresee(task)
+    fed.docket.conclude(task, fed.ran(task, scenario={"run_ms": (1.0, 2.0, 1.0)}))
+    (record,) = fed.records
     assert record.verdict is Verdict.PASS
     assert [output.name for output in record.outputs] == ["y", "1/y", "2/y"]
     assert record.scenario == {
@@ -209,51 +221,51 @@ def test_shapes_wait_for_the_cpu_provider_and_lose_those_that_it_refuses(
     assert names(later.case(again)) == ["given", "batch=2", "given"]
 
 
-def test_a_model_whose_weights_fix_every_shape_is_not_tried(desk: Desk) -> None:
-    task = desk.submit("dynamic_shapes")
+def test_a_model_whose_weights_fix_every_shape_is_not_tried(fed: Desk) -> None:
+    task = fed.submit("dynamic_shapes")
     for _ in range(2):
-        assert desk.docket.foresee(task)
-        desk.docket.conclude(desk.question(), raised(data_set=1))
-    assert not desk.docket.foresee(task)
-    case = desk.docket.case(task)
+        assert fed.docket.foresee(task)
+        fed.docket.conclude(fed.question(), raised(data_set=1))
+    assert not fed.docket.foresee(task)
+    case = fed.docket.case(task)
     assert isinstance(case, Inapplicable)
-    desk.docket.conclude(task, case)
-    (record,) = desk.records
+    fed.docket.conclude(task, case)
+    (record,) = fed.records
     assert record.verdict is Verdict.DECLARED
     assert record.reason == (
         "the CPU EP runs no other shape than the given one: with batch=2: Fail: no; with width=2: Fail: no"
     )
 
 
-def test_a_model_that_fails_in_its_given_shape_keeps_all(desk: Desk) -> None:
-    task = desk.submit("dynamic_shapes")
-    desk.docket.foresee(task)
-    desk.docket.conclude(desk.question(), raised(data_set=0))
-    assert not desk.docket.foresee(task)
-    desk.docket.conclude(task, raised(data_set=0))
-    (record,) = desk.records
+def test_a_model_that_fails_in_its_given_shape_keeps_all(fed: Desk) -> None:
+    task = fed.submit("dynamic_shapes")
+    fed.docket.foresee(task)
+    fed.docket.conclude(fed.question(), raised(data_set=0))
+    assert not fed.docket.foresee(task)
+    fed.docket.conclude(task, raised(data_set=0))
+    (record,) = fed.records
     assert record.verdict is Verdict.INVALID_MODEL
     assert record.reason == "with given: Fail: no"
 
 
-def test_an_error_says_at_which_shape(desk: Desk) -> None:
-    task = desk.submit("dynamic_shapes")
-    desk.docket.foresee(task)
-    question = desk.question()
-    desk.docket.conclude(question, desk.ran(question))
-    desk.docket.conclude(task, raised(data_set=1))
-    (record,) = desk.records
+def test_an_error_says_at_which_shape(fed: Desk) -> None:
+    task = fed.submit("dynamic_shapes")
+    fed.docket.foresee(task)
+    question = fed.question()
+    fed.docket.conclude(question, fed.ran(question))
+    fed.docket.conclude(task, raised(data_set=1))
+    (record,) = fed.records
     assert (record.verdict, record.reason) == (Verdict.ERROR, "with batch=2: Fail: no")
 
 
-def test_a_scenario_that_cannot_be_played_starts_nothing(desk: Desk) -> None:
-    task = desk.submit("external_data")
-    case = desk.docket.case(task)
+def test_a_scenario_that_cannot_be_played_starts_nothing(fed: Desk) -> None:
+    task = fed.submit("external_data")
+    case = fed.docket.case(task)
     assert isinstance(case, Inapplicable)
-    assert not desk.docket.foresee(task)
-    desk.docket.conclude(task, case)
-    assert desk.records[0].verdict is Verdict.DECLARED
-    assert desk.records[0].expected
+    assert not fed.docket.foresee(task)
+    fed.docket.conclude(task, case)
+    assert fed.records[0].verdict is Verdict.DECLARED
+    assert fed.records[0].expected
 
 
 def test_a_copy_that_finds_no_room_is_no_fault_of_the_model(

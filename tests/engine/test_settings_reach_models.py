@@ -37,7 +37,7 @@ def test_a_dimension_of_the_matrix_is_that_of_the_outputs(
     records = {event.record.model: event.record for event in events if isinstance(event, Finished)}
     assert {model: record.outputs[0].shape for model, record in records.items()} == {
         "a.onnx": (3,),
-        "b.onnx": (1,),
+        "b.onnx": (2,),
     }
     assert [event for event in events if isinstance(event, Warned)] == []
 

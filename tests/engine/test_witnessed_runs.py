@@ -13,7 +13,7 @@ from harness.corpus.case import load_case
 from harness.corpus.suites import open_folder
 from harness.engine.events import Event, Finished
 from harness.engine.question import FLOAT64, FLOAT64_EVALUATED
-from harness.engine.witnesses import TRUTHS
+from harness.engine.references_of import TRUTHS
 from harness.golden.golden import Golden
 from harness.golden.provenance import provenance
 from harness.golden.store import GoldenStore
@@ -83,7 +83,7 @@ def test_a_faulty_provider_finds_no_excuse(
 def test_a_bad_golden_fails_nobody(records: dict[str, Record], model: str, by: str) -> None:
     record = records[model]
     assert record.verdict is Verdict.REFERENCE_DISPUTED
-    assert record.reason.startswith("the EP agrees with onnx.reference, the golden does not: 4 of 4 elements")
+    assert "another result each time" in record.reason  # another process gives the right one
     (row,) = record.adjudication
     assert (row.output, row.by, row.nearer) == ("y", TRUTHS[by], "ep")
     assert row.ep < 1e-6

@@ -8,6 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
 from harness.report import details, grid
+from harness.report.command import command_of
 from harness.report.environment import environment_table
 from harness.report.groups import SHOWN_CELLS, SHOWN_GROUPS
 from harness.report.merge import Environment, MergedRun
@@ -40,6 +41,26 @@ def test_the_view_model_of_a_small_run(
     run = merged(records, planned=9, complete=False, targets={"npu": {"versions": {"onnxruntime": "1.31.1"}}})
     report = build_report(run, lambda _folder, found: f"output of {found.model}" if found.cause else "", {})
     assert msgspec.to_builtins(report, enc_hook=str) == snapshot
+
+
+def test_details_that_cannot_be_made_cost_one_cell(
+    record: MakeRecord, merged: Merged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = command_of
+
+    def fail(found: Record, matrix_path: str) -> str:
+        if found.model == "b" and found.verdict is Verdict.MISMATCH:
+            raise RuntimeError("planted")
+        return usual(found, matrix_path)
+
+    monkeypatch.setattr(details, "command_of", fail)
+    records = [record(name, verdict=Verdict.MISMATCH) for name in "abc"]
+    shown = {cell.cell: cell for cell in detailed(build_report(merged(records), nothing, {}))}
+    assert len(shown) == 3
+    (lost,) = [cell for cell in shown.values() if cell.verdict == "harness error"]
+    assert lost.cell.startswith("onnx-node/b")
+    assert "RuntimeError: planted; please report it" in lost.reason
+    assert lost.captured.startswith("Traceback")
 
 
 def test_planned_recorded_and_not_run(record: MakeRecord, merged: Merged) -> None:

@@ -28,6 +28,9 @@ BOUND = 2.0**100
 CLIP_BY_INPUTS = 11
 """Opset from which on the bounds of Clip are inputs."""
 
+FINDS_INFINITY = 10
+"""Opset from which on there is IsInf; IsNaN is older."""
+
 DRAWN_BY_DROPOUT = 22
 """Opset from which on the CPU EP (of onnxruntime 1.31) has no kernel for RandomUniformLike.
 
@@ -104,7 +107,11 @@ class Drawing:
         if even:
             size, mean, level = f"{stem}.size", f"{stem}.mean", f"{stem}.level"
             yield make_node("Abs", [scale], [size])
-            yield make_node("ReduceMean", [size], [mean], keepdims=0)
+            counted = size
+            if self.opset >= FINDS_INFINITY:
+                counted = f"{stem}.counted"
+                yield from self._zero_where_special(wide, size, counted)
+            yield make_node("ReduceMean", [counted], [mean], keepdims=0)
             yield make_node("Add", [size, mean], [level])
             scale = level
         noise = f"{stem}.noise"
@@ -117,6 +124,17 @@ class Drawing:
         else:
             yield make_node("Add", [wide, noise], [f"{stem}.sum"])
             yield make_node("Cast", [f"{stem}.sum"], [result], to=NUMBERS[kind])
+
+    def _zero_where_special(self, source: str, size: str, result: str) -> "Iterator[onnx.NodeProto]":
+        """Nodes that leave NaN and infinity out of a mean: one of them would be the mean of all."""
+        from onnx.helper import make_node
+
+        nan, infinite, special, none = (f"{result}.{word}" for word in ("nan", "infinite", "special", "none"))
+        yield make_node("IsNaN", [source], [nan])
+        yield make_node("IsInf", [source], [infinite])
+        yield make_node("Or", [nan, infinite], [special])
+        yield make_node("Constant", [], [none], value=_zero())
+        yield make_node("Where", [special, none, size], [result])
 
     def _draw(self, scale: str, noise: str, width: float) -> "Iterator[onnx.NodeProto]":
         """Nodes that multiply a tensor of float32 with numbers drawn by lot, and with the amplitude.
@@ -156,3 +174,9 @@ class Drawing:
 
 def _bound(number: float) -> str:
     return f"ep_harness.bound.{number:g}"
+
+
+def _zero() -> "onnx.TensorProto":
+    from onnx.helper import make_tensor
+
+    return make_tensor("zero", NUMBERS[FLOAT], [], [0.0])

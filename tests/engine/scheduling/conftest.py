@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from harness.core.record import Record
@@ -70,9 +71,14 @@ class Bench:
         patch.setattr(Crew, "_launch", watched_launch)
         patch.setattr(Worker, "hand", watched_hand)
 
-    def models(self, *names: str, folder: str = "models") -> None:
+    def models(self, *names: str, folder: str = "models", data: bool = False) -> None:
+        """Write models; without ``data`` of their own they wait until their generated inputs have run."""
         for name in names:
             self._write_model(self.home / folder / f"{name}.onnx")
+            if data:
+                home = self.home / folder / name / "test_data_set_0"
+                home.mkdir(parents=True)
+                np.save(home / "input_0.npy", np.array([-1.5, 2.0, 0.0, 3.5], np.float32))
 
     def target(self, name: str, **settings: Any) -> dict[str, Any]:
         """A target that occupies no device, unless it says so."""

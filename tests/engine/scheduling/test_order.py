@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.core.own_error import UncontainedError
 from harness.core.record import decode_record
 from harness.core.verdict import Verdict
 from harness.engine.crew import NICENESS
@@ -157,12 +158,13 @@ def test_what_happened_before_the_engine_broke_comes_first(
     def fail(*_arguments: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("harness.engine.scales.judge", fail)
+    monkeypatch.setattr("harness.engine.next_step.measure", fail)
+    monkeypatch.setattr("harness.engine.docket.own_error", fail)
     with bench.engine(bench.target("t")) as engine:
         engine._thread.join(30)
         batches = engine.batches()
         assert len(next(batches)) == 1
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(UncontainedError):
             next(batches)
 
 

@@ -80,7 +80,7 @@ def test_nobody_gets_more_to_do_while_too_much_waits_for_goldens(
             staff(crew, lane)
 
     monkeypatch.setattr(Crew, "staff", staff_late)
-    bench.models(*MODELS)
+    bench.models(*MODELS, data=True)
     monkeypatch.setattr(f"harness.engine.docket.{limit}", MOST_WAITING)
     with bench.engine(bench.target("t")) as engine:
         bench.wait_until(lambda: engine._docket.is_behind and not bench.launched[-1].hands)

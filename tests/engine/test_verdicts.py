@@ -1,14 +1,17 @@
-"""The one place where verdicts are made, as a table: outcome and answers in, verdict out."""
+"""From an outcome and the CPU provider's answers to a verdict, as a table."""
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import pytest
 
 from harness.core.cell import Cell
+from harness.core.decide import Decision, decide
+from harness.core.facts import Facts
+from harness.core.policy import Policy
 from harness.core.record import ModelContent, Placement
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Sequence, tensor
@@ -19,7 +22,7 @@ from harness.corpus.origins import Origins
 from harness.corpus.port import Port, ValueType
 from harness.engine.answer import golden_of
 from harness.engine.evidence import Evidence
-from harness.engine.judge import Judgement, judge
+from harness.engine.measure import measure
 from harness.engine.outcome import (
     Died,
     Hung,
@@ -31,7 +34,7 @@ from harness.engine.outcome import (
     Unavailable,
     Unfeedable,
 )
-from harness.engine.recorded import record_of
+from harness.engine.recorded import Attempt, record_of
 from harness.engine.rule import Rule, rule_of
 from harness.golden.golden import Golden
 from harness.plan.expand import expand
@@ -89,15 +92,31 @@ def ran(y: Any = RIGHT, **fields: Any) -> Ran:
 
 OK = Golden(status="ok", outputs=(values(RIGHT),))
 REFUSED = Golden(status="refused", message="not a model")
-LOST = Golden(status="lost", message="the CPU EP crashed: SIGSEGV")
+LOST = Golden(status="lost", message="the CPU EP crashed: SIGSEGV", died=True)
 
 
-def decide(
-    outcome: Outcome, model: Case | None = None, golden: Golden = OK, reference: Golden | None = None
-) -> Judgement:
-    rule = lambda dtype: default_tolerance(dtype, "float32")  # noqa: E731
-    evidence = Evidence(golden=golden, reference=reference or golden)
-    return judge(outcome, model or case(), evidence, Rule(tolerance_for=rule))
+class Judged(NamedTuple):
+    """Facts with their decision."""
+
+    facts: Facts
+    decision: Decision
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.decision.verdict
+
+    @property
+    def reason(self) -> str:
+        return self.decision.reason
+
+
+def judged(
+    outcome: Outcome, model: Case | None = None, golden: Golden = OK, own: Golden | None = None, **known: Any
+) -> Judged:
+    evidence = Evidence(golden=golden, own=own or golden, answered=("own_cpu",), **known)
+    rule = Rule(policy=Policy(judge_by="table"))
+    facts = measure(outcome, model or case(), evidence, rule, "AnyExecutionProvider")
+    return Judged(facts, decide(facts, rule.policy))
 
 
 def raised(message: str, phase: Phase = Phase.CREATE, kind: str = "Fail") -> Raised:
@@ -149,42 +168,52 @@ def raised(message: str, phase: Phase = Phase.CREATE, kind: str = "Fail") -> Rai
     ],
 )
 def test_an_outcome_becomes_a_verdict(outcome: Outcome, verdict: Verdict, phase: Phase, cause: str) -> None:
-    judgement = decide(outcome)
-    assert (judgement.verdict, judgement.phase, judgement.cause) == (verdict, phase, cause)
+    judgement = judged(outcome)
+    assert (judgement.verdict, judgement.facts.phase, judgement.facts.cause) == (verdict, phase, cause)
     assert bool(judgement.reason) is (verdict is not Verdict.PASS)
 
 
 def test_an_error_is_nobodys_fault_where_the_cpu_provider_itself_crashes() -> None:
-    judgement = decide(raised("bad"), golden=LOST)
+    judgement = judged(raised("bad"), golden=LOST)
     assert judgement.verdict is Verdict.NO_GOLDEN
     assert judgement.reason == "the CPU EP crashed: SIGSEGV; and here: Fail: bad"
     # To refuse it cleanly, or to die of it, is what it is.
-    assert decide(raised("x", kind="NotImplemented"), golden=LOST).verdict is Verdict.UNSUPPORTED
-    assert decide(Died(phase=Phase.RUN, cause="SIGSEGV"), golden=LOST).verdict is Verdict.CRASH
+    assert judged(raised("x", kind="NotImplemented"), golden=LOST).verdict is Verdict.UNSUPPORTED
 
 
-def test_every_verdict_about_the_result_wins_over_the_placement() -> None:
+@pytest.mark.parametrize("outcome", [Died(phase=Phase.RUN, cause="SIGFPE"), Hung(phase=Phase.RUN, limit_s=1)])
+def test_a_crash_is_no_fault_of_the_ep_where_its_own_cpu_provider_dies_too(outcome: Outcome) -> None:
+    found = judged(outcome, own=LOST)
+    assert found.verdict is Verdict.NO_GOLDEN
+    assert found.reason.startswith("the CPU EP crashed: SIGSEGV; and here: ")
+    for own in (OK, REFUSED, Golden(status="lost", message="the CPU EP is not there")):
+        assert judged(outcome, own=own).verdict in {Verdict.CRASH, Verdict.HANG}
+
+
+def test_a_wrong_answer_without_a_node_on_the_ep_is_not_the_eps() -> None:
     on_cpu = placement({}, {"Relu": 1})
-    assert decide(ran([9.0, 9.0, 9.0], placement=on_cpu)).verdict is Verdict.MISMATCH
-    assert decide(ran(second=values([9.0, 9.0, 9.0]), placement=on_cpu)).verdict is Verdict.NONDETERMINISTIC
+    for outcome in (ran([9.0, 9.0, 9.0], placement=on_cpu), ran(second=values([9.0] * 3), placement=on_cpu)):
+        found = judged(outcome)
+        assert found.verdict is Verdict.REFERENCE_DISPUTED
+        assert found.reason.startswith("no node ran on the EP, so the EP is not to blame")
 
 
 def test_a_change_of_providers_wins_over_wrong_values() -> None:
-    assert decide(ran([9.0, 9.0, 9.0], providers_changed="x")).verdict is Verdict.FALLBACK_AT_RUN
+    assert judged(ran([9.0, 9.0, 9.0], providers_changed="x")).verdict is Verdict.FALLBACK_AT_RUN
 
 
 @pytest.mark.parametrize("message", ["bad", "out of memory", "not supported"])
 def test_what_the_cpu_of_the_same_runtime_refuses_is_no_fault_of_the_ep(message: str) -> None:
-    judgement = decide(raised(message), golden=OK, reference=REFUSED)
+    judgement = judged(raised(message), golden=OK, own=REFUSED)
     assert (judgement.verdict, judgement.reason) == (Verdict.INVALID_MODEL, "not a model")
     # The harness's own runtime has no say in it.
-    assert decide(raised("bad"), golden=REFUSED, reference=OK).verdict is Verdict.ERROR
+    assert judged(raised("bad"), golden=REFUSED, own=OK).verdict is Verdict.ERROR
 
 
 def test_a_disputed_golden_judges_no_values() -> None:
     disputed = msgspec.structs.replace(OK, disputed="they disagree")
     for result in (ran(), ran([9.0, 9.0, 9.0]), ran([np.nan] * 3), ran(placement=placement({}))):
-        judgement = decide(result, case(values([7.0, -2.0, 0.0])), disputed)
+        judgement = judged(result, case(values([7.0, -2.0, 0.0])), disputed)
         assert (judgement.verdict, judgement.reason) == (Verdict.REFERENCE_DISPUTED, "they disagree")
 
 
@@ -192,10 +221,10 @@ def test_a_disputed_golden_judges_the_form_where_the_expected_data_agree() -> No
     disputed = msgspec.structs.replace(OK, disputed="they disagree")
     flat, double = ran([9.0]), ran(outputs=(values(RIGHT, dtype=np.float64),))
     for model in (case(values([7.0, -2.0, 0.0])), case()):
-        assert decide(flat, model, disputed).verdict is Verdict.SHAPE_MISMATCH
-        assert decide(double, model, disputed).verdict is Verdict.DTYPE_MISMATCH
+        assert judged(flat, model, disputed, references={}).verdict is Verdict.SHAPE_MISMATCH
+        assert judged(double, model, disputed, references={}).verdict is Verdict.DTYPE_MISMATCH
     # As the expected data has it, so that the golden may be the one that is wrong.
-    assert decide(flat, case(values([9.0])), disputed).verdict is Verdict.REFERENCE_DISPUTED
+    assert judged(flat, case(values([9.0])), disputed, references={}).verdict is Verdict.REFERENCE_DISPUTED
 
 
 def test_what_speaks_against_a_golden() -> None:
@@ -215,35 +244,35 @@ def test_a_dispute_is_beyond_the_wider_of_both_tolerances() -> None:
 
 def test_expected_data_judge_where_the_cpu_has_no_kernel() -> None:
     for golden in (REFUSED, LOST):
-        judgement = decide(ran(), case(values(RIGHT)), golden)
-        assert (judgement.verdict, judgement.golden) == (Verdict.PASS, "expected")
-        judgement = decide(ran([1.0, -2.0, 0.5]), case(values(RIGHT)), golden)
-        assert (judgement.verdict, judgement.golden) == (Verdict.MISMATCH, "expected")
-        judgement = decide(ran(), case(), golden)
-        assert (judgement.verdict, judgement.golden) == (Verdict.NO_GOLDEN, "")
+        judgement = judged(ran(), case(values(RIGHT)), golden)
+        assert (judgement.verdict, judgement.facts.golden) == (Verdict.PASS, "expected")
+        judgement = judged(ran([1.0, -2.0, 0.5]), case(values(RIGHT)), golden)
+        assert (judgement.verdict, judgement.facts.golden) == (Verdict.MISMATCH, "expected")
+        judgement = judged(ran(), case(), golden)
+        assert (judgement.verdict, judgement.facts.golden) == (Verdict.NO_GOLDEN, "")
         assert golden.message in judgement.reason
 
 
 def test_expected_data_that_leave_an_output_open_prove_nothing() -> None:
     model = msgspec.structs.replace(case(values(RIGHT)), outputs=("y", "z"))
     outcome = ran(outputs=(values(RIGHT) + values(RIGHT, "z"),))
-    assert decide(outcome, model, REFUSED).verdict is Verdict.NO_GOLDEN
+    assert judged(outcome, model, REFUSED).verdict is Verdict.NO_GOLDEN
 
 
 def test_every_data_set_counts() -> None:
     golden = msgspec.structs.replace(OK, outputs=(values(RIGHT), values([4.0])))
     good = ran(outputs=(values(RIGHT), values([4.0])))
     bad = ran(outputs=(values(RIGHT), values([5.0])))
-    assert decide(good, case((), ()), golden).verdict is Verdict.PASS
-    judgement = decide(bad, case((), ()), golden)
+    assert judged(good, case((), ()), golden).verdict is Verdict.PASS
+    judgement = judged(bad, case((), ()), golden)
     assert judgement.verdict is Verdict.MISMATCH
-    assert [output.name for output in judgement.outputs] == ["y", "1/y"]
+    assert [output.name for output in judgement.decision.outputs] == ["y", "1/y"]
 
 
 def test_a_death_after_the_result_is_a_note() -> None:
-    judgement = decide(ran(teardown="the process died in teardown"))
+    judgement = judged(ran(teardown="the process died in teardown"))
     assert (judgement.verdict, judgement.reason) == (Verdict.PASS, "the process died in teardown")
-    judgement = decide(ran([9.0, 9.0, 9.0], teardown="the process died in teardown"))
+    judgement = judged(ran([9.0, 9.0, 9.0], teardown="the process died in teardown"))
     assert judgement.verdict is Verdict.MISMATCH
     assert judgement.reason.endswith("; the process died in teardown")
 
@@ -290,8 +319,8 @@ def cell(plan: Plan, model: str) -> Cell:
     ],
 )
 def test_what_is_expected(plan: Plan, model: str, verdict: Verdict, expected: bool) -> None:  # noqa: FBT001
-    judgement = Judgement(verdict=verdict, reason="why")
-    record = record_of(plan, cell(plan, model), judgement, started="now", attempt=2)
+    decision = Decision(verdict=verdict, reason="why")
+    record = record_of(plan, cell(plan, model), Facts(), decision, Attempt(2, "now"))
     assert record.expected is expected
     assert record.family is verdict.family
     assert (record.started, record.attempt, record.provider) == ("now", 2, "CPUExecutionProvider")
@@ -305,20 +334,20 @@ def test_a_record_tells_what_its_model_is_made_of(plan: Plan) -> None:
     words = ValueType(kind="map", dtype="string", item=ValueType(kind="tensor", dtype="int64"))
     ports = tuple(Port(name=f"x{i}", type=declared) for i, declared in enumerate((*types, words)))
     model = msgspec.structs.replace(case(), ports=ports)
-    judgement = Judgement(verdict=Verdict.PASS)
-    record = record_of(plan, cell(plan, "any"), judgement, started="", attempt=1, case=model)
+    passed = Decision(verdict=Verdict.PASS)
+    record = record_of(plan, cell(plan, "any"), Facts(), passed, Attempt(1, ""), case=model)
     assert record.content == ModelContent(
         opsets={"ai.onnx": 17}, ops={"Relu": 1, "Shape": 1}, types=("float32", "int64", "string")
     )
-    unread = record_of(plan, cell(plan, "any"), judgement, started="", attempt=1)
+    unread = record_of(plan, cell(plan, "any"), Facts(), passed, Attempt(1, ""))
     assert unread.content is None
 
 
 def test_a_tolerance_of_the_matrix_is_about_rounding_only(plan: Plan) -> None:
-    loose = rule_of(plan, cell(plan, "loose"), case()).tolerance_for
+    loose = rule_of(plan, cell(plan, "loose"), case()).policy.tolerance_for
     assert loose("float32") == Tolerance(rtol=0.5, atol=0.25)
     assert loose("int32") == Tolerance(rtol=0.0, atol=0.0)
-    assert rule_of(plan, cell(plan, "any"), case()).tolerance_for("float32") == default_tolerance(
+    assert rule_of(plan, cell(plan, "any"), case()).policy.tolerance_for("float32") == default_tolerance(
         "float32", "float32"
     )
 
@@ -327,6 +356,6 @@ def test_the_coarsest_type_of_the_model_sets_the_default(plan: Plan) -> None:
     half = msgspec.structs.replace(
         case(), facts=msgspec.structs.replace(case().facts, float_types=frozenset({"float32", "float16"}))
     )
-    assert rule_of(plan, cell(plan, "any"), half).tolerance_for("float32") == default_tolerance(
+    assert rule_of(plan, cell(plan, "any"), half).policy.tolerance_for("float32") == default_tolerance(
         "float32", "float16"
     )

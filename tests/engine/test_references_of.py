@@ -2,10 +2,13 @@
 
 import functools
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from harness.core.adjudicate import Ruling, rule
+from harness.core.hearing import Adjudication
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Value, tensor
 from harness.corpus.case import Case, DataSet
@@ -13,7 +16,7 @@ from harness.corpus.facts import ModelFacts
 from harness.corpus.port import ValueType
 from harness.engine.compare_sets import compare_sets
 from harness.engine.question import EVALUATED, FLOAT64, FLOAT64_EVALUATED, UNOPTIMIZED
-from harness.engine.witnesses import Heard, hear
+from harness.engine.references_of import references_of
 from harness.golden.golden import Golden
 
 Outputs = tuple[tuple[tuple[str, Value], ...], ...]
@@ -51,13 +54,21 @@ def case(expected: Outputs = ((), ())) -> Case:
     )
 
 
+class Heard(NamedTuple):
+    """What the references come to."""
+
+    ruling: Ruling
+    adjudication: tuple[Adjudication, ...]
+
+
 def heard(
     right: Outputs, found: Outputs, witnesses: dict[str, Golden], expected: Outputs = ((), ())
 ) -> Heard:
     compared = compare_sets(right, found, table)
     assert compared.verdict
     known = functools.partial(compare_sets, tolerance_for=table, only_known=True)
-    return hear(case(expected), right, found, compared, witnesses, known, table)
+    hearing = references_of(case(expected), right, found, compared, witnesses, known, "float32")
+    return Heard(rule(compared, hearing.witnesses, hearing.adjudication), hearing.adjudication)
 
 
 GOLDEN, FOUND = outputs(1, 2), outputs(1, 3)

@@ -1,0 +1,58 @@
+"""What is known about one cell before anybody judges it; a record publishes all of it."""
+
+from typing import Any
+
+import msgspec
+
+from harness.core.hearing import Hearing
+from harness.core.latency import Latency
+from harness.core.output_metrics import OutputMetrics
+from harness.core.record import Ended, OptionEffect, OwnCpu, Placement, Record, Repeats
+from harness.core.scenario import Facts as ScenarioFacts
+from harness.core.verdict import Phase
+
+CPU_PROVIDER = "CPUExecutionProvider"
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is known about one cell; fields as in ``harness.core.record.Record``.
+
+    ``provider`` tells whether the CPU EP itself is under test.
+    """
+
+    provider: str = ""
+    phase: Phase | None = None
+    cause: str = ""
+    ended: Ended | None = None
+    own_cpu: OwnCpu | None = None
+    precision: str = "float32"
+    converted: bool = False
+    placement: Placement | None = None
+    outputs: tuple[OutputMetrics, ...] = ()
+    again: tuple[OutputMetrics, ...] = ()
+    golden: str = ""
+    no_golden: str = ""
+    dispute: str = ""
+    undefined: dict[str, str] = {}
+    providers_changed: str = ""
+    teardown: str = ""
+    timings_ms: dict[str, float] = {}
+    latency: Latency | None = None
+    scenario: ScenarioFacts = {}
+    repeats: Repeats | None = None
+    no_spread: str = ""
+    hearing: Hearing | None = None
+    effect: OptionEffect | None = None
+    answered: tuple[str, ...] = ()
+    weak_golden: str = ""
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the CPU EP itself is under test."""
+        return self.provider == CPU_PROVIDER
+
+
+def facts_of(record: Record) -> Facts:
+    """The facts that a record publishes."""
+    fields: dict[str, Any] = {name: getattr(record, name) for name in Facts.__struct_fields__}
+    return Facts(**fields)

@@ -1,0 +1,80 @@
+"""Exceptions of the harness's own: each costs one cell its verdict, and never the run."""
+
+import traceback
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.core.cell import Cell
+from harness.core.errors import one_line
+from harness.core.record import SCHEMA, Ended, Record
+from harness.core.verdict import Verdict
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+class UncontainedError(BaseException):
+    """An exception while another one was being contained: nobody knows what is left of the state."""
+
+
+class OwnError(NamedTuple):
+    """An exception that nobody foresaw.
+
+    Attributes:
+        reason: What, where, and that it should be reported; one line of at most 300 characters.
+        traceback: The whole of it.
+    """
+
+    reason: str
+    traceback: str
+
+
+def own_error(error: BaseException) -> OwnError:
+    """What there is to say about an exception, whatever its text."""
+    told = traceback.TracebackException.from_exception(error)
+    where = next((place for frame in reversed(told.stack) if (place := _place(frame))), "")
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - its own text is part of what nobody foresaw
+        text = ""
+    what = ": ".join(filter(None, (type(error).__name__, one_line(text, 100))))
+    reason = f"an exception of the harness itself{where}: {what}; please report it"
+    return OwnError(reason, "".join(told.format()))
+
+
+def lost_record(cell: Cell, provider: str, started: str, error: OwnError) -> Record:
+    """The record of a cell that an exception has cost its verdict.
+
+    Made of next to nothing: what makes records otherwise may be what has failed.
+    """
+    verdict = Verdict.HARNESS_ERROR
+    reason = f"{error.reason}, with traceback.txt from this cell's artifacts"
+    return Record(
+        schema=SCHEMA,
+        cell=cell.id,
+        suite=cell.suite,
+        model=cell.model,
+        target=cell.target,
+        axes=dict(cell.axes),
+        provider=provider,
+        verdict=verdict,
+        family=verdict.family,
+        expected=False,
+        reason=reason,
+        ended=Ended(how="harness", message=reason),
+        started=started,
+        attempt=1,
+    )
+
+
+def without_verdict(record: Record, error: OwnError) -> Record:
+    """A record that could not be kept as it was."""
+    cell = Cell(suite=record.suite, model=record.model, target=record.target, axes=tuple(record.axes.items()))
+    return lost_record(cell, record.provider, record.started, error)
+
+
+def _place(frame: traceback.FrameSummary) -> str:
+    """Where in the harness a frame is, to stand behind a noun; empty where it is elsewhere."""
+    path = Path(frame.filename)
+    if not path.is_relative_to(_PACKAGE):
+        return ""
+    return f" in {path.relative_to(_PACKAGE).as_posix()}:{frame.lineno}"

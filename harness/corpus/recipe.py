@@ -1,0 +1,175 @@
+"""The recipe of generated inputs: all that they are made from, so that other attempts need no model file."""
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from harness.core.model_settings import InputSettings
+from harness.corpus.attempts import ATTEMPTS, FIRST, LARGEST, Attempt
+from harness.corpus.contents import content_of, restricted
+from harness.corpus.data_sets import GENERATED, DataSet, hash_data_set
+from harness.corpus.domains import Domain
+from harness.corpus.errors import ModelError, SettingsError
+from harness.corpus.generate import REMEDY, UNKNOWN_SIZE, generate
+from harness.corpus.port import Port, ValueType
+from harness.corpus.sizes import axis_name, open_dimensions, size_of, sizes_of
+from harness.corpus.symbols import free_symbols
+
+LIMIT_BYTES = 1 << 30
+"""Generated inputs above this are taken for a mistake in a size."""
+
+_DRAWN_BYTES = 8
+"""Numbers are drawn with so many bytes each, whatever the type."""
+
+
+class Recipe(msgspec.Struct, frozen=True, kw_only=True):
+    """What generated inputs are made from.
+
+    Attributes:
+        model: The model's name in its suite.
+        seed: Another seed, other inputs.
+        ports: The graph inputs that have to be fed.
+        given: Sizes by name that the matrix or the side file has decided.
+        settings: What was said about inputs by name.
+        domains: What the graph demands of inputs, by their names.
+        attempt: Which inputs these are.
+        sizes: The sizes of the dimensions that the model leaves open, by name.
+        first: Digest of the case with the first attempt; empty for that attempt itself.
+    """
+
+    model: str
+    seed: int
+    ports: tuple[Port, ...]
+    given: dict[str, int]
+    settings: dict[str, InputSettings]
+    domains: dict[str, Domain]
+    attempt: Attempt = FIRST
+    sizes: dict[str, int] = {}
+    first: str = ""
+
+    def at(self, attempt: Attempt) -> "Recipe":
+        """The recipe of another attempt."""
+        return msgspec.structs.replace(self, attempt=attempt, sizes=self._sizes(attempt))
+
+    @property
+    def dimensions(self) -> dict[str, int]:
+        """Sizes of symbolic dimensions by name, those included that somebody has decided."""
+        symbols = free_symbols(symbol for port in self.ports for symbol in port.type.symbols)
+        names = dict.fromkeys((*symbols, *open_dimensions(self.ports)))
+        return {name: self.sizes[name] for name in names if name in self.sizes}
+
+    def attempts(self) -> tuple[Attempt, ...]:
+        """The attempts that may give other inputs than those before them, the first one at their head."""
+        if not self.ports:
+            return (FIRST,)
+        seen: dict[tuple[str, str], Attempt] = {}
+        for attempt in ATTEMPTS:
+            sizes = repr(sorted(self._sizes(attempt).items()))
+            seen.setdefault((sizes, attempt.values), attempt)
+        return tuple(seen.values())
+
+    def _sizes(self, attempt: Attempt) -> dict[str, int]:
+        return sizes_of(self.ports, attempt.sizes, _sizes_in_shapes(self.ports, self.settings) | self.given)
+
+
+def inputs_of(path: Path, recipe: Recipe) -> DataSet:
+    """The inputs of a recipe.
+
+    Args:
+        path: The model's file.
+        recipe: With the sizes of its attempt; see ``Recipe.at``.
+
+    Raises:
+        ModelError: For one of the inputs nothing can be made.
+    """
+    shaped = []
+    for port in recipe.ports:
+        with _blame_input(path, port, recipe.settings):
+            shaped.append(_shaped(port, recipe.settings.get(port.name), recipe.sizes))
+    elements = sum(map(_elements, shaped))
+    if elements * _DRAWN_BYTES > LIMIT_BYTES or (recipe.attempt != FIRST and elements > LARGEST):
+        large = max(shaped, key=_elements)
+        what = f"its inputs would be too large; {large.name!r} is {list(large.type.shape or ())}"
+        raise ModelError(path, f"{what}: {REMEDY}")
+    inputs = []
+    for port in shaped:
+        with _blame_input(path, port, recipe.settings):
+            settings, values = recipe.settings.get(port.name), recipe.attempt.values
+            plain = port.type.kind == "tensor"
+            domain = recipe.domains.get(port.name)
+            limits = None if domain is None else restricted(domain, recipe.sizes)
+            content = content_of(port, settings, limits, values) if plain else None
+            inputs.append((port.name, generate(recipe.model, port, recipe.seed, content)))
+    return DataSet(name=GENERATED, inputs=tuple(inputs))
+
+
+def digest_of(first: str, data_set: DataSet) -> str:
+    """Digest of a case with the inputs of another attempt than the first, in hex."""
+    digest = hashlib.sha256(f"attempt {first}".encode())
+    hash_data_set(digest, data_set)
+    return digest.hexdigest()
+
+
+@contextmanager
+def _blame_input(path: Path, port: Port, settings: Mapping[str, InputSettings]) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, MemoryError) as error:
+        kind = SettingsError if port.name in settings else ModelError
+        raise kind(path, f"input {port.name!r}: {error}") from error
+
+
+def _sizes_in_shapes(ports: tuple[Port, ...], settings: Mapping[str, InputSettings]) -> dict[str, int]:
+    """Sizes that follow for other inputs where somebody has decided the shape of one."""
+    found: dict[str, int] = {}
+    for port in ports:
+        said = settings.get(port.name)
+        shape = said.shape if said is not None else msgspec.UNSET
+        if shape is not msgspec.UNSET and len(shape) == len(port.type.symbols):
+            pairs = zip(port.type.symbols, shape, strict=True)
+            found |= {
+                symbol: size for symbol, size in pairs if symbol and free_symbols([symbol]) == (symbol,)
+            }
+    return found
+
+
+def _elements(port: Port) -> int:
+    return math.prod(UNKNOWN_SIZE if size is None else size for size in port.type.shape or ())
+
+
+def _shaped(port: Port, settings: InputSettings | None, sizes: Mapping[str, int]) -> Port:
+    """An input with a size for each dimension.
+
+    Raises:
+        ValueError: The shape that was asked for is not one of those that the model declares.
+    """
+    declared = port.type
+    if settings is not None and declared.kind != "tensor":
+        raise ValueError(f"only tensors can be described, and this is of kind {declared.kind}")
+    shaped = _with_sizes(declared, sizes)
+    if settings is not None and settings.shape is not msgspec.UNSET:
+        fixed = declared.shape or ()  # a size that was given for a symbol is in there
+        asked = tuple(settings.shape)
+        if declared.shape is not None and not (
+            len(fixed) == len(asked) and all(a in (b, None) for b, a in zip(asked, fixed, strict=True))
+        ):
+            spelled = ", ".join("?" if size is None else str(size) for size in fixed)
+            raise ValueError(f"the shape {list(asked)} is not one of [{spelled}], as the model declares")
+        shaped = msgspec.structs.replace(shaped, shape=asked)
+    return Port(name=port.name, type=shaped)
+
+
+def _with_sizes(declared: ValueType, sizes: Mapping[str, int]) -> ValueType:
+    shape = declared.shape
+    if shape is not None:
+        symbols = declared.symbols or (None,) * len(shape)
+        shape = tuple(
+            size_of(symbol or axis_name(axis), sizes) if size is None else size
+            for axis, (symbol, size) in enumerate(zip(symbols, shape, strict=True))
+        )
+    item = declared.item and _with_sizes(declared.item, sizes)
+    return msgspec.structs.replace(declared, shape=shape, item=item)

@@ -1,0 +1,101 @@
+"""Sizes of the dimensions that a model leaves open, for the inputs that are generated.
+
+Dimensions of different names get different sizes. With equal sizes, and above all with 1, an operator along a
+wrong axis gives the right answer.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from harness.corpus.port import Port, ValueType
+from harness.corpus.symbols import computed, free_symbols
+
+BATCH_NAME = re.compile(r"batch|^(?:n|b|bs)$", re.IGNORECASE)
+"""Names of the dimension that counts the samples of a batch."""
+
+BATCH_SIZE = 2
+
+PRIMES = (3, 5, 7, 11, 13)
+"""Sizes of the other dimensions. No two of them, or of their products with 2, are equal. Five are enough for
+most models; more than five names take them in turn, so that tensors stay small."""
+
+Pattern = int | str
+"""``"distinct"``: the batch is 2, the others take ``PRIMES``. ``"single"``: the same with a batch of 1.
+An integer, or ``"image:N"``: every size is that number; with ``"image:N"`` the batch is 1."""
+
+_TOTAL = re.compile(r"total|(?:full|kv|all)_?(?:seq|len)", re.IGNORECASE)
+_PAST = re.compile(r"past|cache", re.IGNORECASE)
+_LENGTH = re.compile(r"seq|len", re.IGNORECASE)
+
+
+def axis_name(axis: int) -> str:
+    """What stands for the name of a dimension that has none: the same axis of all inputs has one size."""
+    return f"axis {axis}"
+
+
+def open_dimensions(ports: Iterable[Port]) -> tuple[str, ...]:
+    """Names of the dimensions without a size, in the order of the inputs; ``axis_name`` where they have none.
+
+    An expression such as ``past + new`` stands for the names in it.
+    """
+    return free_symbols(name for port in ports for name in _open(port.type))
+
+
+def sizes_of(ports: Sequence[Port], pattern: Pattern, given: Mapping[str, int]) -> dict[str, int]:
+    """A size for each dimension of ``open_dimensions``.
+
+    Args:
+        ports: The inputs.
+        pattern: How sizes are chosen.
+        given: Sizes by name that somebody has decided; they stand.
+    """
+    names = open_dimensions(ports)
+    batch = _batch(names, ports)
+    if isinstance(pattern, int):
+        chosen = dict.fromkeys(names, pattern)
+    elif pattern.startswith("image:"):
+        size = int(pattern.removeprefix("image:"))
+        chosen = {name: 1 if name in batch else size for name in names}
+    else:
+        others = [name for name in names if name not in batch]
+        chosen = dict.fromkeys(batch, BATCH_SIZE if pattern == "distinct" else 1)
+        chosen |= {name: PRIMES[number % len(PRIMES)] for number, name in enumerate(others)}
+    chosen |= given
+    return chosen | _totals(names, chosen, given)
+
+
+def size_of(name: str, sizes: Mapping[str, int]) -> int | None:
+    """The size of a dimension by its name, which may be an expression; None where it is not known."""
+    size = sizes.get(name)
+    return computed(name, sizes) if size is None else size
+
+
+def _open(declared: ValueType | None) -> Iterable[str]:
+    while declared is not None:
+        for axis, size in enumerate(declared.shape or ()):
+            if size is None:
+                yield (declared.symbols[axis] if declared.symbols else None) or axis_name(axis)
+        declared = declared.item
+
+
+def _batch(names: Sequence[str], ports: Sequence[Port]) -> tuple[str, ...]:
+    """The dimensions that count samples: by their names, or else the first axis of the first input."""
+    named = tuple(name for name in names if BATCH_NAME.search(name))
+    if named:
+        return named
+    for port in ports:
+        if port.type.shape and port.type.shape[0] is None:
+            first = (port.type.symbols[0] if port.type.symbols else None) or axis_name(0)
+            return (first,) if first in names else ()
+    return ()
+
+
+def _totals(names: Sequence[str], sizes: Mapping[str, int], given: Mapping[str, int]) -> dict[str, int]:
+    """Sizes of the dimensions that count past and new tokens together, as exporters of decoders name them."""
+    lengths = [name for name in names if _LENGTH.search(name)]
+    totals = [name for name in lengths if _TOTAL.search(name)]
+    past = [name for name in lengths if name not in totals and _PAST.search(name)]
+    new = [name for name in lengths if name not in totals and name not in past]
+    if len(past) != 1 or len(new) != 1:
+        return {}
+    return {name: sizes[past[0]] + sizes[new[0]] for name in totals if name not in given}

@@ -1,0 +1,246 @@
+"""What comes next for an outcome: its facts where they suffice for a verdict, else a question."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from harness.core.cell import Cell
+from harness.core.facts import CPU_PROVIDER, Facts
+from harness.core.missing import Need, missing
+from harness.core.precision import AS_IS
+from harness.core.scenario import OTHER_DATA, PLAIN
+from harness.core.spread import PRECISIONS, Spread
+from harness.core.value import STRING, Tensor, Value
+from harness.corpus.case import Case
+from harness.corpus.revealed import hidden, read_by_partials
+from harness.corpus.undefined import undefined_outputs
+from harness.engine.cases import Cases, Found, why_not
+from harness.engine.compare_sets import flat, numbered
+from harness.engine.evidence import Evidence
+from harness.engine.measure import measure
+from harness.engine.outcome import Died, Hung, NamedValues, Raised, Ran
+from harness.engine.question import (
+    ANSWER,
+    EVALUATED,
+    FLOAT64,
+    FLOAT64_EVALUATED,
+    HOME,
+    NOISE,
+    REPEATED,
+    REVEALED,
+    ROUNDED,
+    UNDEFINED,
+    UNOPTIMIZED,
+    Question,
+)
+from harness.engine.references import References
+from harness.engine.rule import Rule, rule_of
+from harness.golden.golden import Golden
+from harness.plan.plan import Plan
+
+Judged = Ran | Raised | Died | Hung
+"""Outcomes for which the CPU provider is asked before there is a verdict."""
+
+
+class NextStep(msgspec.Struct, frozen=True):
+    """Measures outcomes, and says what has to be asked first.
+
+    Attributes:
+        plan: Where the cells come from.
+        cases: The models.
+        references: The answers that are known.
+    """
+
+    plan: Plan
+    cases: Cases
+    references: References
+
+    def of(self, about: Question, cell: Cell, case: Case, outcome: Judged) -> Facts | Question:
+        """The facts of a cell, or a question that has to be answered before.
+
+        Measures with what is known; while something is missing, adds its answer and measures again.
+
+        Args:
+            about: The model in the form that the cell runs.
+            cell: The cell.
+            case: The same model, loaded.
+            outcome: What the target did.
+        """
+        target = self.plan.target(cell.target)
+        rule = rule_of(self.plan, cell, case)
+        evidence = self._goldens(about, case, rule) if isinstance(outcome, Ran) else Evidence()
+        if isinstance(evidence, Question):
+            return evidence
+        if isinstance(outcome, Ran) and not rule.policy.converted:
+            evidence = self._with_known_noise(evidence, case, outcome, rule)
+        askable = self._askable(cell, case, outcome, rule)
+        while True:
+            facts = measure(outcome, case, evidence, rule, target.provider[0])
+            need = missing(facts, rule.policy, askable)
+            if need is None:
+                return facts
+            answer = self._ask(need, about, cell, case, rule)
+            if isinstance(answer, Question):
+                return answer
+            evidence = _with(evidence, need, answer)
+
+    def _goldens(self, about: Question, case: Case, rule: Rule) -> Evidence | Question:
+        """The golden; of a converted model also that of the model as it came."""
+        own = about.for_golden()
+        golden = self.references.find(own, case)
+        if golden is None:
+            return own
+        if not rule.policy.converted:
+            return Evidence(golden=golden)
+        full = self._answered(own.for_golden(AS_IS))
+        if isinstance(full, Question):
+            return full
+        rounded = self._answered(msgspec.structs.replace(own, kind=ROUNDED))
+        if isinstance(rounded, Question):
+            return rounded
+        return Evidence(golden=rounded if rounded.status == "ok" else golden, full=full)
+
+    def _with_known_noise(self, evidence: Evidence, case: Case, outcome: Ran, rule: Rule) -> Evidence:
+        """With the noise of a model where it is known and bits differ, so that values are compared once."""
+        golden = evidence.golden
+        if golden is None or golden.status != "ok":
+            return evidence
+        if not any(map(_differ, flat(golden.outputs), flat(outcome.outputs))):
+            return evidence
+        noise = self.references.spread(case, rule.policy.noise_at)
+        return _with(evidence, Need.NOISE, noise) if isinstance(noise, Spread) else evidence
+
+    def _askable(self, cell: Cell, case: Case, outcome: Judged, rule: Rule) -> frozenset[Need]:
+        """What makes sense for a model on a target."""
+        target = self.plan.target(cell.target)
+        if not isinstance(outcome, Ran):
+            return frozenset({Need.OWN_CPU})
+        needs = {Need.NOISE, Need.REFERENCES}
+        if rule.policy.converted:
+            return frozenset(needs)
+        needs.add(Need.REPEATED)
+        if target.runtime != HOME and target.provider[0] != CPU_PROVIDER:
+            needs.add(Need.OWN_CPU)
+        if hidden(case):
+            needs.add(Need.REVEALED)
+        if case.facts.partials:
+            needs.add(Need.UNDEFINED)
+        return frozenset(needs)
+
+    def _ask(self, need: Need, about: Question, cell: Cell, case: Case, rule: Rule) -> "Answer | Question":
+        own = about.for_golden()
+        given = own.for_golden(AS_IS)
+        match need:
+            case Need.OWN_CPU:
+                return self._own_cpu(about, cell, case)
+            case Need.NOISE if rule.policy.converted:
+                # The golden is that of the model as it came. Its noise is told, and judges nothing.
+                return self._spread(given, self.cases.of(given), rule.policy.precision)
+            case Need.NOISE:
+                return self._spread(own, case, rule.policy.noise_at)
+            case Need.REFERENCES:
+                return self._references(given if rule.policy.converted else own, cell, case)
+            case Need.UNDEFINED:
+                return self._undefined(own, case)
+            case Need.REVEALED | Need.REPEATED:
+                kind = REVEALED if need is Need.REVEALED else REPEATED
+                return self._answered(msgspec.structs.replace(own, kind=kind))
+
+    def _own_cpu(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
+        """What the CPU EP of a target's own runtime makes of a model; a refusal in the scenario counts."""
+        runtime = self.plan.target(cell.target).runtime
+        plain: Golden | None = None
+        for session in dict.fromkeys((PLAIN, about.session)):
+            scenario = about.scenario if about.scenario in OTHER_DATA else session
+            question = msgspec.structs.replace(about, runtime=runtime, scenario=scenario)
+            answer = self.references.find(question, case)
+            if answer is None:
+                return question
+            if answer.status == "refused" or answer.died:
+                return answer
+            plain = plain or answer  # a CPU EP that merely lacks the scenario excuses nothing
+        assert plain is not None  # noqa: S101 - the first session is always there
+        return plain
+
+    def _spread(self, own: Question, case: Found, precision: str) -> Spread | str | Question:
+        """The noise of a model, or why it has none."""
+        if not isinstance(case, Case):
+            return why_not(case)
+        spread = self.references.spread(case, precision)
+        if spread is not None:
+            return spread
+        if precision not in PRECISIONS:
+            return f"the noise of {precision} is not known"
+        question = msgspec.structs.replace(own, kind=NOISE + precision)
+        noisy = self.cases.of(question)
+        return question if isinstance(noisy, Case) else why_not(noisy)
+
+    def _undefined(self, own: Question, case: Case) -> dict[str, str] | Question:
+        """The outputs whose values ONNX leaves undefined for this input."""
+        inside: Sequence[NamedValues] = ()
+        if read_by_partials(case):
+            answer = self._answered(msgspec.structs.replace(own, kind=UNDEFINED))
+            if isinstance(answer, Question):
+                return answer
+            inside = answer.outputs
+        found: dict[str, str] = {}
+        for index, data_set in enumerate(case.data_sets):
+            values = {**dict(data_set.inputs), **dict(inside[index] if inside else ())}
+            undefined = undefined_outputs(case.facts.partials, values)
+            found |= {numbered(index, name): why for name, why in undefined.items()}
+        return found
+
+    def _references(self, own: Question, cell: Cell, case: Case) -> dict[str, Golden] | Question:
+        """What others make of a model, by the kind of question."""
+        found: dict[str, Golden] = {}
+        target = self.plan.target(cell.target)
+        if target.runtime != HOME and target.provider[0] != CPU_PROVIDER:
+            own_cpu = self._own_cpu(own, cell, case)
+            if isinstance(own_cpu, Question):
+                return own_cpu
+            found[ANSWER] = own_cpu
+        for kind in (UNOPTIMIZED, EVALUATED, FLOAT64, FLOAT64_EVALUATED):
+            if kind == FLOAT64_EVALUATED and found[FLOAT64].status == "ok":
+                break
+            answer = self._answered(msgspec.structs.replace(own, kind=kind))
+            if isinstance(answer, Question):
+                return answer
+            found[kind] = answer
+        return found
+
+    def _answered(self, question: Question) -> Golden | Question:
+        """The answer, or the question where it is still to be asked."""
+        case = self.cases.of(question)
+        if not isinstance(case, Case):
+            return Golden(status="lost", message=why_not(case))
+        return self.references.find(question, case) or question
+
+
+Answer = Golden | Spread | str | Mapping[str, Golden] | Mapping[str, str]
+"""What is known once a need is met."""
+
+
+def _with(evidence: Evidence, need: Need, answer: Answer) -> Evidence:
+    value = answer.disputed if need is Need.REPEATED and isinstance(answer, Golden) else answer
+    return msgspec.structs.replace(
+        evidence, answered=(*evidence.answered, need.value), **{_FIELDS[need]: value}
+    )
+
+
+_FIELDS: Mapping[Need, str] = {
+    Need.OWN_CPU: "own",
+    Need.NOISE: "spread",
+    Need.REVEALED: "revealed",
+    Need.UNDEFINED: "undefined",
+    Need.REPEATED: "unrepeatable",
+    Need.REFERENCES: "references",
+}
+"""What is asked -> the field of ``Evidence`` that takes the answer."""
+
+
+def _differ(golden: tuple[str, Value], actual: tuple[str, Value]) -> bool:
+    """Whether two outputs are tensors with other bits."""
+    right, found = golden[1], actual[1]
+    if not (isinstance(right, Tensor) and isinstance(found, Tensor)) or right.dtype == STRING:
+        return False
+    return right.array.tobytes() != found.array.tobytes()

@@ -1,0 +1,95 @@
+"""What others make of a model, for an EP whose result differs from the golden."""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from harness.core.adjudicate import adjudicate, dwarfed, rows_apart
+from harness.core.compare import Comparison
+from harness.core.hearing import Adjudication, Hearing, Witness
+from harness.core.metrics import EXACT_FRONTIER
+from harness.core.tolerance import default_tolerance
+from harness.corpus.case import Case
+from harness.engine.compare_sets import compare_sets, flat
+from harness.engine.outcome import NamedValues
+from harness.engine.question import ANSWER, EVALUATED, FLOAT64, FLOAT64_EVALUATED, UNOPTIMIZED
+from harness.golden.golden import Golden
+
+EXPECTED = "the expected data"
+OWN_CPU = "the CPU EP of the target's own runtime"
+
+NAMES = {EVALUATED: "onnx.reference", UNOPTIMIZED: "the CPU EP without optimizations"}
+"""Kind of a question -> name of the reference, for people; the most trustworthy first."""
+
+TRUTHS = {FLOAT64: "float64 on the CPU EP", FLOAT64_EVALUATED: "onnx.reference in float64"}
+"""The same of the references that compute in float64."""
+
+Compare = Callable[[Sequence[NamedValues], Sequence[NamedValues]], Comparison]
+"""Answers and results of all data sets -> how they compare. Results without an answer are passed over."""
+
+
+def references_of(
+    case: Case,
+    golden: Sequence[NamedValues],
+    results: Sequence[NamedValues],
+    compared: Comparison,
+    answers: Mapping[str, Golden],
+    compare: Compare,
+    precision: str,
+) -> Hearing:
+    """Compare golden and result with each reference that has values.
+
+    Args:
+        case: The model, with the suite's expected outputs.
+        golden: For each data set the outputs that judge.
+        results: For each data set what the EP computed.
+        compared: How these compare.
+        answers: Kind of question -> its answer; ``ANSWER`` is that of the target's own runtime.
+        compare: The comparison of the cell.
+        precision: What computes. Its default tolerance is the unit in which errors are weighed against each
+            other, so that the result holds under any policy.
+    """
+    adjudication: tuple[Adjudication, ...] = ()
+    unit = functools.partial(default_tolerance, precision=precision)
+    for kind, by in TRUTHS.items():
+        truth = answers.get(kind)
+        if not adjudication and truth is not None and truth.outputs:
+            adjudication = adjudicate(flat(truth.outputs), flat(golden), flat(results), unit, by)
+    in_units = functools.partial(compare_sets, tolerance_for=unit, only_known=True)
+    return Hearing(
+        witnesses=tuple(_references(case, golden, results, compared, answers, compare, in_units)),
+        adjudication=adjudication,
+    )
+
+
+def _references(
+    case: Case,
+    golden: Sequence[NamedValues],
+    results: Sequence[NamedValues],
+    compared: Comparison,
+    answers: Mapping[str, Golden],
+    compare: Compare,
+    in_units: Compare,
+) -> Iterator[Witness]:
+    """In the order of trust: what the makers of the model expect comes first."""
+    differ = {row.name for row in compared.outputs if row.mismatched or row.frontier != EXACT_FRONTIER}
+    known: list[tuple[str, Sequence[NamedValues], bool]] = [
+        (EXPECTED, tuple(data_set.expected for data_set in case.data_sets), False)
+    ]
+    known += [
+        (name, answers[kind].outputs, kind == UNOPTIMIZED)
+        for kind, name in ({ANSWER: OWN_CPU} | NAMES).items()
+        if kind in answers
+    ]
+    for name, outputs, is_golden_again in known:
+        if any(outputs):
+            yield Witness(
+                name=name,
+                golden=rows_apart(compare(outputs, golden), differ),
+                ep=rows_apart(compare(outputs, results), differ),
+                is_golden_again=is_golden_again,
+                dwarfed=dwarfed(
+                    in_units(outputs, golden), in_units(golden, results), in_units(outputs, results)
+                )
+                if is_golden_again
+                else (),
+            )

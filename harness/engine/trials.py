@@ -1,0 +1,98 @@
+"""Which of the attempts at inputs a model runs with, as far as the CPU provider's answers are known."""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+import numpy as np
+
+from harness.core.errors import one_line
+from harness.core.value import STRING, Tensor, leaves
+from harness.corpus.attempts import STRONGER, Attempt
+from harness.corpus.case import Case, at_attempt
+from harness.corpus.errors import ModelError
+from harness.golden.golden import Golden
+
+Answer = Callable[[Case], Golden | None]
+"""The golden of a case; None where the CPU provider has to be asked."""
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """The state of the attempts.
+
+    Attributes:
+        case: With the inputs to be used, or, where ``is_open``, with those that have to be tried next.
+        is_open: Whether the CPU provider has to be asked.
+        failure: What it says about the first attempt, where no attempt runs; empty otherwise.
+    """
+
+    case: Case
+    is_open: bool = False
+    failure: str = ""
+
+
+def try_inputs(first: Case, answer: Answer) -> Trial:
+    """Go through the attempts as far as answers are known.
+
+    The first attempt that runs is taken. If its golden cannot tell a right answer from a wrong one, other
+    values are tried at the same sizes, and the first golden that can is taken.
+
+    Args:
+        first: The model with its first attempt. A model with test data, or without any input, has no other.
+        answer: Gives goldens. It decides alone, so that the same goldens give the same inputs in each run.
+    """
+    if first.recipe is None or not first.ports:
+        return Trial(first)
+    failure, tried = "", 0
+    for case in _cases(first, first.recipe.attempts()):
+        golden = answer(case)
+        if golden is None:
+            return Trial(case, is_open=True)
+        if golden.status == "ok":
+            return _strongest(case, golden, answer)
+        if golden.data_set is None:
+            break  # no session can be made, or nothing is known: other inputs change nothing
+        failure, tried = failure or golden.message, tried + 1
+    golden = answer(first)
+    if golden is None or golden.status == "lost" or golden.data_set is None:
+        return Trial(first)
+    return Trial(first, failure=one_line(f"no generated input runs on the CPU EP ({tried} tried): {failure}"))
+
+
+def is_weak(golden: Golden) -> bool:
+    """Whether the outputs of a golden cannot tell a right answer from a wrong one, or hold a NaN."""
+    return any(
+        isinstance(part, Tensor) and _holds_nan(part)
+        for outputs in golden.outputs
+        for name, value in outputs
+        for _, part in leaves(name, value)
+    )
+
+
+def _strongest(case: Case, golden: Golden, answer: Answer) -> Trial:
+    """The first of the attempts at the sizes of a case that runs whose golden is not weak; else that case."""
+    if case.recipe is None or not is_weak(golden):
+        return Trial(case)
+    sizes, found = case.recipe.attempt.sizes, case.recipe.attempt.values
+    others = [Attempt(sizes=sizes, values=values) for values in STRONGER if values != found]
+    for other in _cases(case, others):
+        golden_of_other = answer(other)
+        if golden_of_other is None:
+            return Trial(other, is_open=True)
+        if golden_of_other.status == "ok" and not is_weak(golden_of_other):
+            return Trial(other)
+    return Trial(case)
+
+
+def _cases(case: Case, attempts: "tuple[Attempt, ...] | list[Attempt]") -> Iterator[Case]:
+    for attempt in attempts:
+        try:
+            yield at_attempt(case, attempt)
+        except ModelError:
+            continue  # too large at these sizes
+
+
+def _holds_nan(part: Tensor) -> bool:
+    if part.dtype == STRING or not ("float" in part.dtype or "complex" in part.dtype):
+        return False
+    wide = part.array.astype(np.complex128 if "complex" in part.dtype else np.float64)
+    return bool(np.isnan(wide).any())

@@ -1,0 +1,241 @@
+"""The rules of a verdict, and that the facts of a record are enough to decide again."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.core.decide import RULES, WORDS, Decision, decide
+from harness.core.facts import Facts, facts_of
+from harness.core.hearing import Hearing
+from harness.core.missing import USUAL, Need, missing
+from harness.core.output_metrics import OutputDetails, OutputMetrics
+from harness.core.policy import Policy
+from harness.core.record import (
+    SCHEMA,
+    Ended,
+    OwnCpu,
+    Placement,
+    Record,
+    Repeats,
+    decode_record,
+    encode_record,
+)
+from harness.core.verdict import Family, Phase, Verdict
+
+ON_EP = Placement(ep_nodes=2, cpu_nodes=0, ep_ops={"Relu": 2}, cpu_ops={}, partitions=1, source="assignment")
+ON_CPU = Placement(ep_nodes=0, cpu_nodes=2, ep_ops={}, cpu_ops={"Relu": 2}, partitions=0, source="assignment")
+GOOD = OutputMetrics(
+    name="y", dtype="float32", shape=(2,), elements=2, max_abs=0.0, max_rel=0.0, frontier=((0.0, 0.0),)
+)
+BAD = msgspec.structs.replace(
+    GOOD,
+    max_abs=0.5,
+    max_rel=0.5,
+    mismatched=2,
+    delivered_bits=2.0,
+    frontier=((0.0, 0.5), (1.0, 0.0)),
+    rtol=1e-4,
+    atol=1e-5,
+    details=OutputDetails(told="output 'y': 2 of 2 elements (100.0%) differ"),
+)
+RAN = Facts(
+    phase=Phase.COMPARE, placement=ON_EP, outputs=(GOOD,), golden="cpu", provider="AnyExecutionProvider"
+)
+
+
+def ended(how: Any, **fields: Any) -> Facts:
+    own = fields.pop("own", None)
+    phase = fields.pop("phase", Phase.RUN)
+    return Facts(phase=phase, ended=Ended(how=how, message="what happened", **fields), own_cpu=own)
+
+
+def ran(**fields: Any) -> Facts:
+    return msgspec.structs.replace(RAN, **fields)
+
+
+OK, REFUSED, DIED = (
+    OwnCpu(status="ok"),
+    OwnCpu(status="refused", message="no"),
+    OwnCpu(status="died", message="died"),
+)
+
+CASES: list[tuple[Facts, Verdict]] = [
+    (ended("harness"), Verdict.HARNESS_ERROR),
+    (ended("unavailable"), Verdict.UNAVAILABLE),
+    (ended("declared"), Verdict.DECLARED),
+    (ended("rejected"), Verdict.OPTION_REJECTED),
+    (ended("broken_model"), Verdict.INVALID_MODEL),
+    (ended("no_input"), Verdict.NO_INPUT),
+    (ended("raised", own=REFUSED), Verdict.INVALID_MODEL),
+    (ended("raised", own=DIED), Verdict.NO_GOLDEN),
+    (ended("raised", own=OK), Verdict.ERROR),
+    (ended("raised", own=OK, kind="NotImplemented", phase=Phase.CREATE), Verdict.UNSUPPORTED),
+    (ended("raised", own=OK, out_of_memory=True), Verdict.OUT_OF_MEMORY),
+    (ended("died", own=OK), Verdict.CRASH),
+    (ended("died", own=REFUSED), Verdict.CRASH),
+    (ended("died", own=DIED), Verdict.NO_GOLDEN),
+    (ended("died", own=OK, out_of_memory=True), Verdict.OUT_OF_MEMORY),
+    (ended("hung", own=OK), Verdict.HANG),
+    (ended("hung", own=DIED), Verdict.NO_GOLDEN),
+    (ended("unsupported"), Verdict.UNSUPPORTED),
+    (ended("unfeedable"), Verdict.NO_GOLDEN),
+    (ran(golden="", no_golden="the CPU EP has no kernel"), Verdict.NO_GOLDEN),
+    (ran(dispute="they disagree"), Verdict.REFERENCE_DISPUTED),
+    (ran(providers_changed="A became B", outputs=(BAD,)), Verdict.FALLBACK_AT_RUN),
+    (ran(outputs=(BAD,), undefined={"y": "negative float to uint8"}), Verdict.UNDEFINED_INPUT),
+    (ran(outputs=(BAD,), undefined={"z": "negative float to uint8"}), Verdict.MISMATCH),
+    (ran(outputs=(BAD,), placement=ON_CPU), Verdict.REFERENCE_DISPUTED),
+    (ran(outputs=(BAD,)), Verdict.MISMATCH),
+    (ran(again=(BAD,)), Verdict.NONDETERMINISTIC),
+    (ran(repeats=Repeats(runs=2, sessions=1, distinct=2, bit_equal=True)), Verdict.NONDETERMINISTIC),
+    (ran(), Verdict.PASS),
+    (ran(placement=ON_CPU), Verdict.FALLBACK),
+]
+
+
+@pytest.mark.parametrize(("facts", "verdict"), CASES)
+def test_the_first_rule_that_applies_decides(facts: Facts, verdict: Verdict) -> None:
+    decision = decide(facts, Policy())
+    assert decision.verdict is verdict
+    assert bool(decision.reason) is (verdict is not Verdict.PASS)
+
+
+def test_every_rule_decides_one_of_the_cases() -> None:
+    deciding = set()
+    for facts, _ in CASES:
+        names = [each.__name__ for each in RULES]
+        for at in range(1, len(RULES) + 1):
+            if _decides(facts, at):
+                deciding.add(names[at - 1])
+                break
+    assert deciding == {each.__name__ for each in RULES}
+
+
+def _decides(facts: Facts, count: int) -> bool:
+    from harness.core.decide import Judging
+    from harness.core.judged import judge_rows, worst
+
+    outputs, again = judge_rows(facts.outputs, Policy()), judge_rows(facts.again, Policy())
+    judging = Judging(
+        facts=facts,
+        policy=Policy(),
+        outputs=outputs,
+        again=again,
+        fault=worst(outputs),
+        fault_again=worst(again),
+    )
+    return RULES[count - 1](judging) is not None
+
+
+def test_a_draw_that_is_wrong_in_a_second_run_is_wrong_and_not_merely_different() -> None:
+    misfit = OutputMetrics(
+        name="y",
+        dtype="float32",
+        shape=(9,),
+        elements=9,
+        mismatched=9,
+        details=OutputDetails(distribution="normal"),
+    )
+    decision = decide(ran(again=(misfit,)), Policy())
+    assert decision.verdict is Verdict.MISMATCH
+    assert decision.reason.startswith("in another run ")
+
+
+def test_every_rule_has_its_words() -> None:
+    assert all(words.endswith(".") for words in WORDS.values())
+
+
+ROWS = st.builds(
+    OutputMetrics,
+    name=st.sampled_from(["y", "1/y", "z"]),
+    dtype=st.sampled_from(["float32", "float16", "int64", "string", "sequence", "bool"]),
+    shape=st.just((2,)),
+    max_abs=st.none() | st.floats(0, 10),
+    max_rel=st.none() | st.floats(0, 10),
+    delivered_bits=st.none() | st.floats(-3, 30),
+    mismatched=st.integers(0, 2),
+    elements=st.integers(0, 2),
+    rtol=st.sampled_from([0.0, 1e-4]),
+    atol=st.sampled_from([0.0, 1e-5]),
+    frontier=st.sampled_from([(), ((0.0, 0.0),), ((0.0, 0.5), (1e-5, 1e-3), (1.0, 0.0))]),
+    details=st.none()
+    | st.builds(
+        OutputDetails,
+        differs=st.sampled_from(["", "", "shape", "dtype"]),
+        special=st.integers(0, 1),
+        own=st.sampled_from(["", "equal", "lost"]),
+        steps=st.none() | st.sampled_from([1.0, 2.0]),
+        ties=st.integers(0, 1),
+        ties_of=st.sampled_from(["", "float32"]),
+        distribution=st.sampled_from(["", "normal"]),
+    ),
+)
+FACTS = st.builds(
+    Facts,
+    provider=st.sampled_from(["AnyExecutionProvider", "CPUExecutionProvider"]),
+    phase=st.sampled_from([None, *Phase]),
+    ended=st.none()
+    | st.builds(
+        Ended,
+        how=st.sampled_from(["unavailable", "declared", "rejected", "raised", "died", "hung", "harness"]),
+        message=st.text(max_size=9),
+        kind=st.sampled_from(["Fail", "NotImplemented"]),
+        out_of_memory=st.booleans(),
+    ),
+    own_cpu=st.sampled_from([None, OK, REFUSED, DIED]),
+    precision=st.sampled_from(["float32", "float16"]),
+    converted=st.booleans(),
+    placement=st.sampled_from([None, ON_EP, ON_CPU]),
+    outputs=st.lists(ROWS, max_size=2).map(tuple),
+    again=st.lists(ROWS, max_size=1).map(tuple),
+    golden=st.sampled_from(["", "cpu", "expected"]),
+    dispute=st.sampled_from(["", "they disagree"]),
+    undefined=st.sampled_from([{}, {"y": "why"}]),
+    providers_changed=st.sampled_from(["", "A became B"]),
+    hearing=st.sampled_from([None, Hearing()]),
+)
+POLICIES = st.sampled_from(
+    [*USUAL, Policy(), Policy(steps=1.0), Policy(precision="float16"), Policy(judge_by="table")]
+)
+
+
+@settings(max_examples=300)
+@given(FACTS, POLICIES)
+def test_any_facts_have_a_verdict_and_the_same_after_a_trip_through_json(
+    facts: Facts, policy: Policy
+) -> None:
+    first = decide(facts, policy)
+    record = decode_record(encode_record(_record(facts, first)))
+    assert decide(facts_of(record), policy) == first
+    assert missing(facts, policy, frozenset(Need)) in {None, *Need}
+
+
+def _record(facts: Facts, decision: Decision) -> Record:
+    fields: dict[str, Any] = {name: getattr(facts, name) for name in Facts.__struct_fields__}
+    fields |= {"outputs": decision.outputs, "again": decision.again}
+    return Record(
+        schema=SCHEMA,
+        cell="s/m[t]",
+        suite="s",
+        model="m",
+        target="t",
+        verdict=decision.verdict,
+        family=decision.verdict.family,
+        expected=decision.verdict.family is not Family.FAILED,
+        **fields,
+    )
+
+
+def test_noise_is_asked_for_only_where_an_error_exceeds_what_any_model_allows() -> None:
+    within = msgspec.structs.replace(GOOD, max_abs=1e-7, max_rel=1e-7, frontier=((0.0, 1e-7), (1e-7, 0.0)))
+    every = frozenset(Need)
+    assert missing(ran(outputs=(within,)), Policy(), every) is None
+    beyond = msgspec.structs.replace(within, max_abs=1e-6, max_rel=1e-6, frontier=((0.0, 1e-6),))
+    assert missing(ran(outputs=(beyond,)), Policy(), every) is Need.NOISE
+    assert missing(ran(outputs=(BAD,)), Policy(), every - {Need.NOISE}) is Need.REVEALED
+    assert missing(ran(outputs=(BAD,), answered=tuple(every)), Policy(), every) is None
+    assert missing(ended("died"), Policy(), every) is Need.OWN_CPU
+    assert missing(ended("unavailable"), Policy(), every) is None

@@ -1,0 +1,259 @@
+"""One output under a policy, from the metrics that a record publishes."""
+
+import math
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from harness.core.compare import compare_all
+from harness.core.judged import Judged, judge_row, judge_rows, worst
+from harness.core.metrics import ATOL_GRID
+from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics, PrecisionError
+from harness.core.policy import Policy
+from harness.core.precise import judge_precision
+from harness.core.spread import NoiseLimits, rms_limit
+from harness.core.tolerance import EXACT, Tolerance
+from harness.core.value import Value, tensor
+from harness.core.verdict import Verdict
+
+LIMITS = NoiseLimits(rms=4.0, max=32.0)
+BY_NOISE = Policy(judge_by="noise", limits=LIMITS)
+LOOSE = Policy(fixed=Tolerance(rtol=0.0, atol=0.1), judge_by="table", steps=0.0)
+TOLERANCES = st.builds(
+    Tolerance, rtol=st.sampled_from([0.0, 1e-7, 1e-5, 1e-3, 0.1]), atol=st.sampled_from(ATOL_GRID)
+)
+
+
+def row_of(golden: object, actual: object, tolerance: Tolerance = EXACT) -> OutputMetrics:
+    sides = [(("y", tensor(np.asarray(side))),) for side in (golden, actual)]
+    (row,) = compare_all(sides[0], sides[1], lambda _: tolerance).outputs
+    return row
+
+
+def off_by(error: float) -> OutputMetrics:
+    golden = np.ones(4, np.float32)
+    return row_of(golden, golden + np.float32(error), Tolerance(rtol=0.0, atol=1e-6))
+
+
+def noisy(rms: float, largest: float, elements: int = 10**8) -> OutputMetrics:
+    """Of an output with so many elements that the limit of the rms is nearly the one for many."""
+    noise = Noise(precision="float32", rms=rms, max=largest, like="float32", worst=" at (0,)")
+    return msgspec.structs.replace(off_by(0.01), noise=noise, elements=elements)
+
+
+@pytest.mark.parametrize(
+    ("rms", "largest", "fault", "headroom"),
+    [
+        (1.0, 8.0, None, 0.25),
+        (4.0, 32.0, None, 1.0),
+        (5.0, 8.0, Verdict.MISMATCH, 1.25),
+        (1.0, 64.0, Verdict.MISMATCH, 2.0),
+    ],
+)
+def test_limits_of_noise_judge_what_a_tolerance_has(
+    rms: float, largest: float, fault: Verdict | None, headroom: float
+) -> None:
+    found = judge_row(noisy(rms, largest), BY_NOISE)
+    assert found.fault is fault
+    noise = found.row.noise
+    assert noise is not None
+    assert (noise.rms_limit, noise.max_limit) == (rms_limit(LIMITS, 10**8), 32.0)
+    assert found.row.headroom == pytest.approx(headroom, rel=1e-3)
+    assert bool(found.row.mismatched) is (fault is not None)
+    # And back: the frontier is what it was.
+    tight = Policy(fixed=Tolerance(rtol=0.0, atol=1e-6), judge_by="table")
+    assert judge_row(found.row, tight).fault is Verdict.MISMATCH
+    assert judge_row(found.row, LOOSE).fault is None
+
+
+def test_what_exceeds_the_noise_is_told_with_the_worst_element() -> None:
+    assert judge_row(noisy(5.25, 80.0), BY_NOISE).why == (
+        "output 'y': the error is 5.25 x the model's rounding noise at float32, at most 80 x at (0,) "
+        "(limits 4 and 32); it is 1.01 times the golden"
+    )
+
+
+def test_few_elements_have_a_wider_limit() -> None:
+    assert judge_row(noisy(5.0, 8.0, elements=4), BY_NOISE).fault is None
+    assert judge_row(noisy(5.0, 8.0, elements=25), BY_NOISE).fault is Verdict.MISMATCH
+
+
+def test_noise_of_another_precision_does_not_judge() -> None:
+    other = msgspec.structs.replace(BY_NOISE, noise_precision="float16")
+    assert judge_row(noisy(1.0, 8.0), other).fault is Verdict.MISMATCH  # by the table
+    assert judge_row(noisy(1.0, 8.0), BY_NOISE).fault is None
+
+
+@pytest.mark.parametrize(("rms", "suspicious"), [(1.0, False), (15.0, False), (40.0, True)])
+def test_what_the_table_passes_far_above_the_noise_is_suspicious(rms: float, suspicious: bool) -> None:  # noqa: FBT001
+    noise = Noise(precision="float32", rms=rms, max=rms, like="none")
+    row = msgspec.structs.replace(off_by(5e-5), noise=noise)
+    found = judge_row(row, Policy(limits=LIMITS))
+    assert found.fault is None
+    assert bool(found.suspicious) is suspicious
+    for other in (BY_NOISE, Policy(judge_by="table")):
+        assert judge_row(row, other).suspicious == ""
+
+
+def test_an_ep_may_deliver_what_its_own_default_says_unless_the_matrix_asks_for_more() -> None:
+    float16_error = Noise(precision="float32", rms=8192.0, max=5 * 8192.0, like="float16")
+    row = msgspec.structs.replace(off_by(1e-3), noise=float16_error)
+    told = judge_row(row, Policy(delivers=("float16",)))
+    assert (told.fault, told.delivered) == (None, "float16")
+    assert judge_row(row, Policy()).fault is Verdict.MISMATCH
+    worse = msgspec.structs.replace(row, noise=msgspec.structs.replace(float16_error, rms=9e4, max=9e5))
+    assert judge_row(worse, Policy(delivers=("float16",))).fault is Verdict.MISMATCH
+
+
+@pytest.mark.parametrize(("size", "fault"), [(1.0, Verdict.NO_GOLDEN), (50.0, Verdict.MISMATCH)])
+def test_no_tolerance_passes_what_is_lost(size: float, fault: Verdict) -> None:
+    row = row_of(np.full(4, 1e-6, np.float32), np.zeros(4, np.float32))
+    assert judge_row(row, LOOSE).fault is Verdict.MISMATCH
+    row = msgspec.structs.replace(row, noise=Noise(precision="float32", rms=size, max=size))
+    assert judge_row(row, LOOSE).fault is fault
+    assert judge_row(judge_row(row, LOOSE).row, LOOSE).fault is fault
+
+
+def test_steps_are_granted_to_quantized_values_alone() -> None:
+    def quantized(steps: float) -> OutputMetrics:
+        row = row_of(np.array([10, 20], np.int8), np.array([10 + steps, 20], np.int8))
+        return msgspec.structs.replace(row, details=OutputDetails(steps=steps))
+
+    one = Policy(steps=1.0, judge_by="table")
+    assert judge_row(quantized(1), one).fault is None
+    assert judge_row(quantized(2), one).fault is Verdict.MISMATCH
+    assert judge_row(judge_row(quantized(1), one).row, LOOSE).fault is Verdict.MISMATCH
+    plain = msgspec.structs.replace(quantized(1), details=None)
+    assert judge_row(plain, one).fault is Verdict.MISMATCH
+    loud = msgspec.structs.replace(
+        off_by(0.5), details=OutputDetails(steps=1.0), noise=Noise(precision="float32", rms=50.0, max=90.0)
+    )
+    for by in ("noise", "both", "table"):
+        assert judge_row(loud, Policy(steps=1.0, judge_by=by)).fault is None
+
+
+def test_ties_are_judged_by_the_tolerance_of_the_values() -> None:
+    row = msgspec.structs.replace(
+        row_of(np.array([1, 2]), np.array([1, 0])),
+        details=OutputDetails(ties=1, ties_of="float32", tie_frontier=((0.0, 1e-5), (1e-6, 0.0))),
+    )
+    assert judge_row(row, Policy()).fault is None
+    assert judge_row(row, Policy(fixed=Tolerance(rtol=0.0, atol=1e-7))).fault is Verdict.MISMATCH
+    undefined = msgspec.structs.replace(row, details=OutputDetails(ties=1))
+    assert judge_row(undefined, Policy()).fault is Verdict.MISMATCH
+
+
+@pytest.mark.parametrize(
+    ("error", "fault"),
+    [
+        # About as far off as the CPU EP: whatever the tolerance says.
+        (PrecisionError(error=0.3, cpu_error=0.2, in_limits=True), None),
+        # As near to the CPU EP's own answer as the tolerance allows, or not.
+        (PrecisionError(error=0.3, cpu_error=0.2, own_frontier=((0.0, 1e-9), (0.1, 0.0))), None),
+        (PrecisionError(error=0.3, cpu_error=1e-3, own_frontier=((0.0, 0.9),)), Verdict.MISMATCH),
+        # Explained by what the precision costs, or by one rounding: the tolerance decides.
+        (PrecisionError(error=1e-2, cpu_error=1e-3, ratio=10.0), None),
+        (PrecisionError(error=1e-3), None),
+        # A tolerance that is wide beside the values lets nothing pass.
+        (PrecisionError(error=0.3, cpu_error=1e-3, ratio=300.0), Verdict.MISMATCH),
+        # What the precision leaves nothing of explains nothing.
+        (PrecisionError(error=0.4, cpu_error=0.9, ratio=0.5), Verdict.MISMATCH),
+        (PrecisionError(error=0.4, cpu_error=0.9, ratio=0.5, lost=True), Verdict.NO_GOLDEN),
+    ],
+)
+def test_a_converted_model_is_judged_by_what_its_precision_costs(
+    error: PrecisionError, fault: Verdict | None
+) -> None:
+    row = msgspec.structs.replace(off_by(0.01), precision_error=msgspec.structs.replace(error, measured=True))
+    policy = msgspec.structs.replace(LOOSE, precision="float16", converted=True)
+    assert judge_row(row, policy).fault is fault
+    tight = msgspec.structs.replace(policy, fixed=EXACT)
+    if fault is None:
+        assert (judge_row(row, tight).fault is None) is error.in_limits
+
+
+def test_the_worst_fault_decides_and_what_cannot_tell_comes_last() -> None:
+    rows = [off_by(0.5), row_of(np.ones(2, np.float32), np.ones(3, np.float32)), off_by(0.0)]
+    judged = judge_rows(rows, Policy())
+    fault = worst(judged)
+    assert fault is not None
+    assert fault[0] is Verdict.SHAPE_MISMATCH
+    assert fault[1].endswith("(2 of 3 outputs are wrong)")
+    nobody = Judged(row=rows[2], fault=Verdict.NO_GOLDEN, why="nothing is left")
+    assert worst([nobody, judged[0]]) == (Verdict.MISMATCH, f"{judged[0].why} (2 of 2 outputs are wrong)")
+    assert worst([judged[2]]) is None
+
+
+FLOATS = hnp.arrays(
+    np.float32, 4, elements=st.floats(-100, 100, width=32) | st.sampled_from([math.nan, math.inf, 0.0])
+)
+ERRORS = hnp.arrays(
+    np.float32, 4, elements=st.sampled_from([0.0, 1e-7, 1e-6, 3e-5, 1e-4, 2e-3, 0.5, math.nan])
+)
+
+
+@given(FLOATS, ERRORS, TOLERANCES, TOLERANCES)
+def test_rows_judged_again_are_what_a_comparison_would_have_found(
+    golden: np.ndarray, errors: np.ndarray, before: Tolerance, after: Tolerance
+) -> None:
+    with np.errstate(all="ignore"):
+        actual = golden + errors
+    policy = Policy(fixed=after, judge_by="table")
+    first = judge_row(row_of(golden, actual, before), Policy(fixed=before, judge_by="table"))
+    again = judge_row(msgspec.convert(msgspec.to_builtins(first.row), OutputMetrics), policy)
+    fresh = judge_row(row_of(golden, actual, after), policy)
+    assert again.fault is fresh.fault
+    assert again.row.frontier == fresh.row.frontier
+    assert bool(again.row.mismatched) == bool(fresh.row.mismatched)
+
+
+SIZES = st.sampled_from([0.0, 1e-7, 3e-5, 6e-4, 2e-2, 0.3, 0.8, math.nan])
+"""Of errors, relative to the values; NaN stands for one element that is NaN."""
+
+
+def spoilt(values: np.ndarray, size: float, seed: int) -> np.ndarray:
+    if math.isnan(size):
+        values = values.copy()
+        values[0] = np.nan
+        return values
+    noise = np.random.default_rng(seed).standard_normal(values.shape)
+    return (values * (1 + size * noise)).astype(np.float32)
+
+
+@given(
+    st.integers(0, 50), st.sampled_from([0.0, 1e-5, 1.0]), SIZES, SIZES, st.booleans(), TOLERANCES, TOLERANCES
+)
+def test_converted_models_are_judged_again_as_they_would_have_been(
+    seed: int,
+    scale: float,
+    lost: float,
+    off: float,
+    has_own: bool,  # noqa: FBT001
+    before: Tolerance,
+    after: Tolerance,
+) -> None:
+    right = (scale * np.random.default_rng(seed).standard_normal(8)).astype(np.float32)
+    own = spoilt(right, lost, seed + 1)
+    answers: list[list[tuple[str, Value]]] = [
+        [("y", tensor(values)), ("n", tensor(np.array([1, 2])))]
+        for values in (right, own, spoilt(right, off, seed + 2))
+    ]
+
+    def under(tolerance: Tolerance) -> tuple[OutputMetrics, ...]:
+        golden, cpu, actual = answers
+        return judge_precision(
+            golden,
+            cpu if has_own else None,
+            actual,
+            Policy(fixed=tolerance).tolerance_for,
+            "float16",
+        ).outputs
+
+    policy = Policy(precision="float16", fixed=after, judge_by="table", converted=True)
+    again, fresh = judge_rows(under(before), policy), judge_rows(under(after), policy)
+    assert [one.fault for one in again] == [one.fault for one in fresh]
+    assert [one.row.precision_error for one in again] == [one.row.precision_error for one in fresh]

@@ -1,0 +1,140 @@
+"""Models without test data in whole runs: inputs that the CPU provider refuses are followed by others."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.core.record import GeneratedInputs, Record
+from harness.core.verdict import Family, Phase, Verdict
+from harness.corpus.cache import ENVIRONMENT
+from harness.engine.engine import Engine
+from harness.engine.events import Event, Finished
+
+HEAD = '<ir_version: 9, opset_import: ["" : 17, "nowhere" : 1]> '
+MODELS = {
+    "takes_first": "agraph (float[n, w] x) => (float[n, w] y) { y = Softmax(x) }",
+    "equal_sizes": "agraph (float[n] x, float[w] z) => (float[v] y) { y = Add(x, z) }",
+    "sum_of_sizes": "agraph (float[n, w] x) => (float[16] y) <int64[1] s = {16}> { y = Reshape(x, s) }",
+    "no_size": "agraph (float[n] x) => (float[7, 11] y) <int64[2] s = {7, 11}> { y = Reshape(x, s) }",
+    "no_session": "agraph (float[n] x) => (float[n] y) { y = nowhere.Relu(x) }",
+    "weak": "agraph (float[n, w] x) => (float[n, w] y) { z = Neg(x) a = Neg(z) y = Sqrt(a) }",
+    "always_weak": "agraph (float[n] x) => (float[n] y) { z = Sub(x, x) y = Div(z, z) }",
+}
+MATRIX = """
+[models]
+folders = ["models"]
+[axes]
+%s
+[[target]]
+name = "cpu"
+provider = "CPUExecutionProvider"
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, write_model: Callable[..., None]) -> Path:
+    home = tmp_path_factory.mktemp("trials")
+    for name, graph in MODELS.items():
+        write_model(home / "models" / f"{name}.onnx", HEAD + graph)
+    return home
+
+
+def records_of(events: list[Event]) -> dict[str, Record]:
+    return {
+        event.record.model.removesuffix(".onnx"): event.record
+        for event in events
+        if isinstance(event, Finished)
+    }
+
+
+@pytest.fixture(scope="module")
+def records(home: Path, run_matrix: Callable[..., list[Event]]) -> dict[str, Record]:
+    return records_of(run_matrix(home, MATRIX % ""))
+
+
+def inputs(record: Record) -> GeneratedInputs:
+    assert record.content is not None
+    assert record.content.generated is not None
+    return record.content.generated
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "values", "dimensions"),
+    [
+        ("takes_first", "distinct", "plain", {"n": 2, "w": 3}),
+        ("equal_sizes", "2", "plain", {"n": 2, "w": 2}),
+        ("sum_of_sizes", "4", "plain", {"n": 4, "w": 4}),
+        ("weak", "distinct", "positive", {"n": 2, "w": 3}),
+    ],
+)
+def test_the_first_inputs_that_run_and_can_tell_are_taken_and_recorded(
+    records: dict[str, Record], name: str, sizes: str, values: str, dimensions: dict[str, int]
+) -> None:
+    record = records[name]
+    assert record.verdict is Verdict.PASS, record
+    assert inputs(record) == GeneratedInputs(dimensions=dimensions, sizes=sizes, values=values)
+
+
+def test_a_model_that_loads_and_never_runs_has_no_input(records: dict[str, Record]) -> None:
+    record = records["no_size"]
+    assert (record.verdict, record.family, record.phase) == (
+        Verdict.NO_INPUT,
+        Family.EXCLUDED,
+        Phase.RUN,
+    )
+    assert record.reason.startswith("no generated input runs on the CPU EP (")
+    assert "Reshape" in record.reason
+    # The first attempt is the one that is told.
+    assert inputs(record).dimensions == {"n": 2}
+
+
+def test_a_model_that_does_not_load_is_not_tried_again(records: dict[str, Record]) -> None:
+    assert records["no_session"].verdict is Verdict.INVALID_MODEL
+    assert inputs(records["no_session"]) == GeneratedInputs(dimensions={"n": 2})
+
+
+def test_a_golden_that_stays_weak_is_that_of_the_first_inputs(records: dict[str, Record]) -> None:
+    assert inputs(records["always_weak"]) == GeneratedInputs(dimensions={"n": 2})
+
+
+def test_a_second_run_asks_nothing(
+    tmp_path: Path, home: Path, start_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
+
+    def run() -> tuple[dict[str, Record], bool]:
+        """The records, and whether the CPU provider was asked for goldens."""
+        engine = start_engine(home, MATRIX % "" + '[[exclude]]\nmodel = "no_session.onnx"')
+        records = records_of(list(engine.events()))
+        return records, any(lane.is_reference for lane in engine._crew.lanes)
+
+    first, asked = run()
+    assert asked
+    second, asked = run()
+    assert not asked
+    assert {name: record.content for name, record in first.items()} == {
+        name: record.content for name, record in second.items()
+    }
+    assert {name: record.verdict for name, record in first.items()} == {
+        name: record.verdict for name, record in second.items()
+    }
+
+
+def test_other_data_and_other_precisions_are_made_of_the_inputs_that_run(
+    home: Path, run_matrix: Callable[..., list[Event]]
+) -> None:
+    events = run_matrix(home, MATRIX % 'scenario = ["dynamic_shapes", "external_data", "sessions"]')
+    of_shapes = {
+        event.record.model.removesuffix(".onnx"): event.record
+        for event in events
+        if isinstance(event, Finished) and event.record.axes["scenario"] == "dynamic_shapes"
+    }
+    assert of_shapes["takes_first"].scenario["shapes"] == ("given", "n=4", "w=1", "given")
+    # With 2 for both, one of them may be 1 or, as the batch, 4, which the other does not broadcast to.
+    assert of_shapes["equal_sizes"].scenario["shapes"] == ("given", "w=1", "given")
+    assert of_shapes["no_size"].verdict is Verdict.NO_INPUT
+    events = run_matrix(home, MATRIX % 'precision = ["fp16"]')
+    converted = records_of(events)
+    assert inputs(converted["equal_sizes"]).dimensions == {"n": 2, "w": 2}
+    assert converted["no_size"].verdict is Verdict.NO_INPUT

@@ -1,0 +1,117 @@
+"""Strategies for odd values: each element type, odd shapes, special numbers, containers, natures."""
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
+from harness.core.nature import Nature
+from harness.core.steps import Quantized
+from harness.core.ties import Chosen
+from harness.core.unordered import Unordered
+from harness.core.value import DTYPES, STRING, Map, Sequence, Tensor, Value, unpack
+
+TEXTS = st.text(max_size=6) | st.sampled_from(["", "\x00", "\ud800", "a\nb", "<script>", "🙂"])
+
+
+@st.composite
+def shapes(draw: st.DrawFn) -> tuple[int, ...]:
+    """Mostly small ones; sometimes more dimensions than numpy's older functions take."""
+    if draw(st.integers(0, 15)) == 0:
+        return (1,) * draw(st.integers(30, 64))
+    return tuple(draw(st.lists(st.sampled_from([0, 1, 1, 2, 3]), max_size=4)))
+
+
+@st.composite
+def tensors(draw: st.DrawFn, dtype: str = "", shape: tuple[int, ...] | None = None) -> Tensor:
+    """A tensor of any type, of any bits."""
+    dtype = dtype or draw(st.sampled_from([STRING, *DTYPES]))
+    shape = draw(shapes()) if shape is None else shape
+    count = int(np.prod(shape, dtype=np.int64))
+    if dtype == STRING:
+        array = np.empty(count, object)
+        array[:] = draw(st.lists(TEXTS, min_size=count, max_size=count))
+        return Tensor(dtype=STRING, array=array.reshape(shape))
+    small = draw(st.booleans())
+    if small:  # numbers that meet each other, zeros and ones among them
+        drawn = draw(st.lists(st.sampled_from([0, 1, 2, 3]), min_size=count, max_size=count))
+        with np.errstate(all="ignore"):
+            return Tensor(dtype=dtype, array=np.array(drawn, np.int64).astype(DTYPES[dtype]).reshape(shape))
+    bits = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4e2m1": 4}.get(
+        dtype, 8 * DTYPES[dtype].itemsize
+    )
+    size = -(-count * bits // 8)
+    data = draw(st.binary(min_size=size, max_size=size))
+    if dtype == "bool":
+        data = bytes(byte & 1 for byte in data)
+    return unpack(dtype, shape, data)
+
+
+@st.composite
+def changed(draw: st.DrawFn, value: Tensor) -> Tensor:
+    """A tensor that differs from another in a few elements, in its type, or in its shape."""
+    how = draw(st.sampled_from(["same", "elements", "type", "shape", "other"]))
+    if how == "same":
+        return value
+    if how == "type":
+        return draw(tensors(shape=value.array.shape))
+    if how == "shape":
+        return draw(tensors(dtype=value.dtype))
+    if how == "other" or not value.array.size:
+        return draw(tensors())
+    other = draw(tensors(dtype=value.dtype, shape=value.array.shape))
+    at = draw(st.integers(0, value.array.size - 1))
+    array = value.array.copy()
+    array.reshape(-1)[at] = other.array.reshape(-1)[at]
+    return Tensor(dtype=value.dtype, array=array)
+
+
+@st.composite
+def values(draw: st.DrawFn, depth: int = 2) -> Value:
+    """A tensor, an empty optional, or a container of such."""
+    kind = draw(st.sampled_from(["tensor"] * 4 + ["none", "sequence", "map"] * (depth > 0)))
+    if kind == "none":
+        return None
+    if kind == "sequence":
+        return Sequence(items=tuple(draw(st.lists(values(depth - 1), max_size=3))))
+    if kind == "map":
+        count = draw(st.integers(0, 3))
+        key_type = draw(st.sampled_from(["int64", STRING]))
+        return Map(keys=draw(tensors(key_type, (count,))), values=draw(tensors("", (count,))))
+    return draw(tensors())
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[Value, Value]:
+    """A golden and a result."""
+    golden = draw(values())
+    if isinstance(golden, Tensor):
+        return golden, draw(changed(golden) | values())
+    return golden, draw(st.just(golden) | values())
+
+
+@st.composite
+def natures(draw: st.DrawFn) -> Nature | None:
+    """What an output may be besides numbers; it need not suit the output at all."""
+    axis = draw(st.integers(-4, 4))
+    number = st.floats(allow_nan=True, width=32)
+    array: Any = draw(tensors("float32"))
+    found: list[Nature | None] = [
+        None,
+        Unordered(axis=axis, positions=draw(st.sampled_from(["", "y", "z"]))),
+        Quantized(scale=np.abs(array.array)),
+        Uniform(low=draw(number), high=draw(number)),
+        Normal(mean=draw(number), scale=draw(number)),
+        Bernoulli(probabilities=array.array),
+        Multinomial(logits=array.array),
+        Dropped(data=array.array, ratio=draw(st.floats(0, 0.9)), mask=draw(st.booleans())),
+        Chosen(
+            op=draw(st.sampled_from(["ArgMax", "ArgMin", "TopK", "NonMaxSuppression", "NonZero"])),
+            data=draw(tensors()),
+            axis=axis,
+            exact=draw(st.booleans()),
+            unordered=draw(st.booleans()),
+        ),
+    ]
+    return draw(st.sampled_from(found))
