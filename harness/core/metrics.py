@@ -107,8 +107,8 @@ def any_finite(value: Tensor) -> bool:
     """Whether a numeric tensor holds an element that is neither NaN nor infinite; False where it is empty."""
     if _is_integer(value.dtype) or not value.array.size:
         return value.array.size > 0
-    # Nearly always the first element answers.
-    return _some_finite(value.array.reshape(-1)[0]) or _some_finite(value.array)
+    # Nearly always the first element answers. ``item``, since numpy's ``flat`` ends at 32 dimensions.
+    return _some_finite(value.array.item(0)) or _some_finite(value.array)
 
 
 # A signalling NaN makes casts and predicates of some types warn; it is a NaN like any other here.
@@ -150,6 +150,8 @@ class _Sums:
 
     def add_floats(self, start: int, golden: Array, actual: Array) -> None:
         """Take a block of float64 or complex128 elements, of which ``start`` is the first."""
+        if golden.dtype != actual.dtype:  # one of them is complex
+            golden, actual = golden.astype(np.complex128), actual.astype(np.complex128)
         finite = np.isfinite(golden) & np.isfinite(actual)
         places = None
         if not finite.all():

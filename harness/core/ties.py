@@ -5,6 +5,7 @@ rounding decides which is the larger one, and either choice is right. Where the 
 themselves nothing is rounded, and ONNX says which of two equal ones is to be taken.
 """
 
+import math
 from typing import Literal
 
 import msgspec
@@ -120,8 +121,10 @@ def _along(data: Array, golden: Array, actual: Array, chosen: Chosen) -> Ties | 
     if not count or count * others != golden.size or (chosen.op != "TopK" and count != 1):
         return None
     # Whether ArgMax keeps the axis or not, and whatever reshapes its result, the order of elements stays.
-    shape = (*data.shape[:axis], count, *data.shape[axis + 1 :])
-    right, found = golden.reshape(shape), actual.reshape(shape)
+    # In three dimensions, for numpy sorts and picks along axes of 32 dimensions only.
+    before, after = math.prod(data.shape[:axis]), math.prod(data.shape[axis + 1 :])
+    data, axis = data.reshape(before, data.shape[axis], after), 1
+    right, found = golden.reshape(before, count, after), actual.reshape(before, count, after)
     length = data.shape[axis]
     if not ((right >= 0) & (right < length)).all():
         return None
@@ -168,7 +171,9 @@ def _in_list(data: Array, golden: Array, actual: Array) -> Ties | None:
     limits = np.array(data.shape)[:, None]
     if not all(((places >= 0) & (places < limits)).all() for places in (golden, actual)):
         return None
-    right, found = (np.ravel_multi_index(tuple(places), data.shape) for places in (golden, actual))
+    # What ravel_multi_index does, which takes fewer dimensions than an array has.
+    steps = np.array([math.prod(data.shape[axis + 1 :]) for axis in range(data.ndim)], np.int64)
+    right, found = steps @ golden, steps @ actual
     flipped = data.reshape(-1)[np.setxor1d(right, found)]
     in_order = np.full(flipped.shape, bool((np.diff(found) > 0).all()))
     return Ties(

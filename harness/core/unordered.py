@@ -4,6 +4,7 @@ TopK that need not sort gives a set of values with their positions, NonMaxSuppre
 both sides have stands in one place then; what one of them has alone fills the places left, by its value.
 """
 
+import math
 from collections.abc import Mapping
 
 import msgspec
@@ -58,14 +59,20 @@ def _sort_along(
     names = [name for name in (values, positions) if name]
     right = {name: _numbers(golden.get(name), axis) for name in names}
     found = {name: _numbers(ordered.get(name), axis) for name in names}
-    sides = [*right.values(), *found.values()]
-    if len({None if side is None else side.shape for side in sides}) > 1 or sides[0] is None:
+    shapes = {
+        value.array.shape
+        for name in names
+        for value in (golden.get(name), ordered.get(name))
+        if isinstance(value, Tensor)
+    }
+    if len(shapes) > 1 or any(side is None or not side.size for side in (*right.values(), *found.values())):
         return
     places = _places(right.get(positions), found.get(positions), right.get(values), found.get(values))
     for name in names:
         tensor = ordered[name]
         if isinstance(tensor, Tensor):
-            array = np.take_along_axis(np.moveaxis(tensor.array, axis, -1), places, -1)
+            lying = np.moveaxis(tensor.array, axis, -1)
+            array = np.take_along_axis(_rows(lying), places, -1).reshape(lying.shape)
             ordered[name] = Tensor(dtype=tensor.dtype, array=np.moveaxis(array, -1, axis))
 
 
@@ -75,25 +82,35 @@ def _sort_boxes(golden: Mapping[str, Value], ordered: dict[str, Value], name: st
         return
     if right.array.shape != found.array.shape or right.array.ndim != 2:  # noqa: PLR2004 - a list of rows
         return
-    both = np.concatenate([right.array, found.array])
-    rows = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
-    places = _places(rows[: len(right.array)], rows[len(right.array) :], None, None)
-    ordered[name] = Tensor(dtype=found.dtype, array=found.array[places])
+    if STRING in (right.dtype, found.dtype) or not right.array.size:
+        return
+    # Widened, for not every two element types have one that holds both, such as bfloat16 and int64.
+    both = np.concatenate([widen(right.array, right.dtype), widen(found.array, found.dtype)])
+    codes = np.unique(both, axis=0, return_inverse=True)[1].reshape(2, 1, -1)
+    places = _places(codes[0], codes[1], None, None)
+    ordered[name] = Tensor(dtype=found.dtype, array=found.array[places[0]])
 
 
 def _numbers(value: Value | None, axis: int) -> Array | None:
-    """A tensor's numbers with the axis last; None for what has no such axis."""
+    """A tensor's numbers as rows along the axis; None for what has no such axis."""
     if not isinstance(value, Tensor) or value.dtype == STRING:
         return None
     if not -value.array.ndim <= axis < value.array.ndim:
         return None
-    return np.moveaxis(widen(value.array, value.dtype), axis, -1)
+    return _rows(np.moveaxis(widen(value.array, value.dtype), axis, -1))
+
+
+def _rows(array: Array) -> Array:
+    """An array as ``(rows, length of the last axis)``: numpy sorts and picks along axes of 32 dimensions only."""
+    return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 
 def _places(
     right: Array | None, found: Array | None, right_values: Array | None, found_values: Array | None
 ) -> Places:
-    """For each place of the golden, along the last axis, where its partner stands in the result.
+    """For each place of the golden, along its row, where its partner stands in the result.
+
+    All arrays are ``(rows, places)``, not empty.
 
     Args:
         right: What tells the golden's elements apart, such as positions; None where only values do.
@@ -109,7 +126,7 @@ def _places(
     alone_left = alone_other = np.ones(one.shape, np.bool_)
     if right is not None and found is not None:
         codes = np.unique(np.stack([right, found]), return_inverse=True)[1].reshape(2, *one.shape)
-        rows = np.arange(one.size // max(1, one.shape[-1])).reshape(*one.shape[:-1], 1) * 2 * one.size
+        rows = np.arange(len(one)).reshape(-1, 1) * 2 * one.size
         left_codes, other_codes = codes + rows
         alone_left, alone_other = ~np.isin(left_codes, other_codes), ~np.isin(other_codes, left_codes)
         left, other = np.where(alone_left, left, codes[0]), np.where(alone_other, other, codes[1])

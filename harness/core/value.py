@@ -12,6 +12,7 @@ without this package (and without pickle):
 """
 
 import math
+import mmap
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -84,6 +85,20 @@ STRING = "string"
 BITS: dict[str, int] = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4e2m1": 4}
 """Element types that are packed, with their width in bits."""
 
+MOST_DIMENSIONS = 64
+"""Dimensions of a tensor at most: ``NPY_MAXDIMS`` of numpy 2. ONNX has no limit of its own."""
+
+MOST_EXTENT = sys.maxsize // 64
+"""Product of the extents that are not 0: two such arrays of complex128 can still be put into one."""
+
+MOST_NESTED = 16
+"""Sequences within one another at most; ONNX's operators make sequences of tensors and of maps only."""
+
+KEY_TYPES = frozenset(
+    {STRING, *("int8", "int16", "int32", "int64"), *("uint8", "uint16", "uint32", "uint64")}
+)
+"""Element types of a map's keys: ``TypeProto.Map.key_type`` in onnx.proto."""
+
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
@@ -94,7 +109,9 @@ def tensor(array: Array) -> Tensor:
         TypeError: No ONNX element type corresponds to the array's dtype.
     """
     if array.dtype.kind in "OUS":
-        return Tensor(dtype=STRING, array=_strings([_text(item) for item in array.reshape(-1)], array.shape))
+        # Not ``array.flat``: that ends at 32 dimensions, and numpy's arrays at 64.
+        texts = [_text(item) for item in array.reshape(-1).tolist()]
+        return Tensor(dtype=STRING, array=_strings(texts, array.shape))
     name = _NAMES.get(array.dtype)
     if name is None:
         raise TypeError(f"no ONNX element type corresponds to numpy dtype {array.dtype}")
@@ -104,7 +121,7 @@ def tensor(array: Array) -> Tensor:
 def to_wire(value: Value) -> Any:
     """The wire form of a value; see the module's docstring."""
     if isinstance(value, Tensor):  # nearly all of them are, and this is done several times for each cell
-        data = [str(item) for item in value.array.reshape(-1)] if value.dtype == STRING else pack(value)
+        data = list(map(str, value.array.reshape(-1).tolist())) if value.dtype == STRING else pack(value)
         return {"dtype": value.dtype, "shape": list(value.array.shape), "data": data}
     if isinstance(value, Sequence):
         return {"sequence": [to_wire(item) for item in value.items]}
@@ -114,11 +131,15 @@ def to_wire(value: Value) -> Any:
 
 
 def from_wire(wire: Any) -> Value:
-    """Rebuild a value from its wire form.
+    """Rebuild a value from its wire form, which a broken process may have made of anything.
 
     Raises:
         ValueError: The form is none of the four, or the data does not fill the shape.
     """
+    return _from_wire(wire, MOST_NESTED)
+
+
+def _from_wire(wire: Any, depth: int) -> Value:
     if wire is None:
         return None
     if not isinstance(wire, dict):
@@ -126,11 +147,16 @@ def from_wire(wire: Any) -> Value:
     if "dtype" in wire:
         return _tensor_from_wire(wire)
     if "sequence" in wire:
-        return Sequence(items=tuple(from_wire(item) for item in wire["sequence"]))
+        items = wire["sequence"]
+        if not isinstance(items, list | tuple) or not depth:
+            raise ValueError(f"not the wire form of a sequence: {type(items).__name__}")
+        return Sequence(items=tuple(_from_wire(item, depth - 1) for item in items))
     if "keys" in wire:
-        keys, values = _tensor_from_wire(wire["keys"]), _tensor_from_wire(wire["values"])
-        if keys.array.ndim != 1 or keys.array.shape != values.array.shape:
-            raise ValueError(f"keys {keys.array.shape} and values {values.array.shape} make no map")
+        keys, values = (_tensor_from_wire(wire.get(part)) for part in ("keys", "values"))
+        if keys.array.ndim != 1 or keys.array.shape != values.array.shape or keys.dtype not in KEY_TYPES:
+            raise ValueError(
+                f"{keys.dtype} keys {keys.array.shape} and values {values.array.shape} make no map"
+            )
         return Map(keys=keys, values=values)
     raise ValueError("not the wire form of a value: dict")
 
@@ -196,22 +222,41 @@ def value_bytes(value: Value) -> int:
         if part is not None:
             total += part.array.nbytes
             if part.dtype == STRING:
-                total += sum(map(sys.getsizeof, part.array.reshape(-1)))
+                total += sum(map(sys.getsizeof, part.array.reshape(-1).tolist()))
     return total
 
 
 def _tensor_from_wire(wire: Any) -> Tensor:
-    shape = tuple(wire["shape"])
-    if wire["dtype"] == STRING:
-        if not isinstance(wire["data"], list) or len(wire["data"]) != _elements(shape):
-            raise ValueError(f"{len(wire['data'])} strings do not fill string{list(shape)}")
-        return Tensor(dtype=STRING, array=_strings(wire["data"], shape))
-    return unpack(wire["dtype"], shape, wire["data"])
+    if not isinstance(wire, dict):
+        raise ValueError(f"not the wire form of a tensor: {type(wire).__name__}")  # noqa: TRY004 - bad data
+    dtype, shape, data = wire.get("dtype"), wire.get("shape"), wire.get("data")
+    if not isinstance(dtype, str) or not isinstance(shape, list | tuple):
+        raise ValueError("not the wire form of a tensor: it has no element type, or no shape")  # noqa: TRY004
+    shape = tuple(shape)
+    if dtype != STRING:
+        if not isinstance(data, bytes | bytearray | memoryview | mmap.mmap):
+            raise ValueError(f"{type(data).__name__} does not fill a tensor")  # noqa: TRY004 - bad data
+        return unpack(dtype, shape, data)
+    if not isinstance(data, list) or len(data) != _elements(shape):
+        raise ValueError(f"these are no strings that fill string{list(shape)}")
+    if not all(type(item) is str for item in data):
+        raise ValueError("an element of a string tensor is no string")
+    return Tensor(dtype=STRING, array=_strings(data, shape))
 
 
 def _elements(shape: tuple[int, ...]) -> int:
-    if shape and min(shape) < 0:
+    """How many elements a shape has.
+
+    Raises:
+        ValueError: It is no shape of an array.
+    """
+    if len(shape) > MOST_DIMENSIONS:
+        raise ValueError(f"a shape of {len(shape)} dimensions, and numpy has at most {MOST_DIMENSIONS}")
+    if any(type(extent) is not int or not 0 <= extent <= sys.maxsize for extent in shape):
         raise ValueError(f"{list(shape)} is not a shape")
+    # numpy refuses extents whose product it cannot count in bytes, also where one of them is 0.
+    if math.prod(max(1, extent) for extent in shape) > MOST_EXTENT:
+        raise ValueError(f"{list(shape)} is too large for a shape")
     return math.prod(shape)
 
 

@@ -175,9 +175,9 @@ def remark(row: OutputMetrics) -> str:
 def strings(name: str, golden: Tensor, actual: Tensor, differs: NDArray[np.intp]) -> str:
     """How many strings differ, and the first of them."""
     at = int(differs[0])
-    right, found = golden.array.reshape(-1), actual.array.reshape(-1)
-    first = f"first{_at(golden, at)}: got {_cut(found[at])}, golden is {_cut(right[at])}"
-    same = sorted(map(str, right)) == sorted(map(str, found))
+    got, right = actual.array.reshape(-1).tolist(), golden.array.reshape(-1).tolist()
+    first = f"first{_at(golden, at)}: got {_cut(got[at])}, golden is {_cut(right[at])}"
+    same = sorted(map(str, right)) == sorted(map(str, got))
     return "; ".join(
         [f"{output(name)}: {share(differs.size, golden.array.size)} differ", first]
         + (["same values in another order"] if same else [])
@@ -191,7 +191,7 @@ def _at(value: Tensor, index: int) -> str:
 
 
 def _element(value: Tensor, index: int) -> str:
-    element = value.array.reshape(-1)[index]
+    element = value.array.item(index)
     if value.dtype.startswith(("int", "uint", "bool")):
         return str(int(element))
     return f"{complex(element) if value.dtype.startswith('complex') else float(element):.6g}"

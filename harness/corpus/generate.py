@@ -81,7 +81,10 @@ def _elements(
     if dtype == STRING:
         if isinstance(content, Constant):
             return Tensor(dtype=dtype, array=np.full(shape, content.value, dtype=object))
-        return Tensor(dtype=dtype, array=np.array(WORDS, dtype=object)[random.integers(0, len(WORDS), shape)])
+        # As a list of places: indexed by one place without dimensions, numpy gives a bare str and no array.
+        places = np.asarray(random.integers(0, len(WORDS), shape))
+        words = np.array(WORDS, dtype=object)[places.reshape(-1)]
+        return Tensor(dtype=dtype, array=words.reshape(shape))
     if dtype not in DTYPES:
         raise ValueError(f"data of element type {dtype or 'unknown'} cannot be generated")
     drawn: Any = (
