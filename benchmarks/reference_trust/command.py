@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from benchmarks.reference_trust.checked import table_of
 from benchmarks.reference_trust.measure import Result, measure
 from benchmarks.reference_trust.node_tests import node_tests
 from benchmarks.reference_trust.page import PAGE, page_of
@@ -20,7 +21,7 @@ from benchmarks.reference_trust.specs_others import SPECS as OTHERS
 from benchmarks.reference_trust.specs_values import SPECS as VALUES
 from benchmarks.reference_trust.specs_windows import SPECS as WINDOWS
 from benchmarks.reference_trust.subject import Subject, in_float64
-from benchmarks.reference_trust.table import table_of, toml_of
+from benchmarks.reference_trust.table import toml_of
 from harness.golden.trust import TABLE
 
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.golden.trust import Checked, Finding, Trust
+from benchmarks.reference_trust.checked import Finding, Trust
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "references.md"
 
@@ -42,7 +42,7 @@ def _findings(trust: Trust, keep: Callable[[Finding], bool]) -> str:
         "| "
         + " | ".join(
             (
-                _named(one),
+                one.name,
                 str(one.since),
                 _cell(finding.where),
                 " ".join(finding.types) or "-",
@@ -70,7 +70,7 @@ def _every(trust: Trust) -> str:
         words = {"agrees": f"{one.agreed} agree", "disagrees": "**disagrees**"}.get(
             one.standing, one.standing
         )
-        rows.setdefault(_named(one), []).append(f"{one.since}: {words}")
+        rows.setdefault(one.name, []).append(f"{one.since}: {words}")
     return "\n".join(
         [
             "| operator | versions |",
@@ -78,10 +78,6 @@ def _every(trust: Trust) -> str:
             *(f"| {name} | {'; '.join(cells)} |" for name, cells in rows.items()),
         ]
     )
-
-
-def _named(one: Checked) -> str:
-    return f"{one.domain}.{one.op_type}" if one.domain else one.op_type
 
 
 def _cell(text: str) -> str:

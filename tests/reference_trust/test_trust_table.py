@@ -1,14 +1,14 @@
 """What was measured becomes a table, and the table a page."""
 
+import re
 import tomllib
 from typing import Any
 
-import msgspec
-
+from benchmarks.reference_trust.checked import Checked, table_of
 from benchmarks.reference_trust.measure import Result
 from benchmarks.reference_trust.page import PAGE, page_of
-from benchmarks.reference_trust.table import table_of, toml_of
-from harness.golden.trust import Checked, Trust, shipped_trust
+from benchmarks.reference_trust.table import toml_of
+from harness.golden.trust import shipped_trust
 
 
 def result(status: str, **more: Any) -> Result:
@@ -18,7 +18,7 @@ def result(status: str, **more: Any) -> Result:
 
 def relu(*results: Result) -> Checked:
     trust = table_of(results, 5)
-    return next(one for one in trust.operators if one.key == ("", "Relu", 14))
+    return next(one for one in trust.operators if (one.name, one.since) == ("Relu", 14))
 
 
 def differs(right: str, **more: Any) -> Result:
@@ -54,15 +54,42 @@ def test_a_finding_names_what_its_checks_share() -> None:
     assert finding.types == ("float32", "float64")
 
 
-def test_every_operator_version_has_a_row() -> None:
-    keys = {one.key for one in table_of([], 0).operators}
-    assert keys == {one.key for one in shipped_trust().operators}
+def test_a_difference_in_one_type_does_not_count_against_the_other() -> None:
+    only_double = differs("cpu", dtype="float64")
+    assert relu(AGREES, AGREES, only_double).is_right_in("float32")
+    assert not relu(AGREES, AGREES, only_double).is_right_in("float64")
+    assert not relu(AGREES, AGREES, differs("cpu", dtype="")).is_right_in("float32")
+    assert not relu(AGREES, only_double, differs("open")).is_right_in("float32")
+    assert not relu(result("raises")).is_right_in("float32")
 
 
-def test_the_table_survives_being_written() -> None:
-    trust = table_of([AGREES, AGREES, differs("cpu", about={"mode": 'a "b"'}, by=None)], 5)
-    assert msgspec.convert(tomllib.loads(toml_of(trust)), Trust) == trust
+def test_the_table_lists_what_the_reference_is_right_for() -> None:
+    trust = table_of([AGREES, AGREES, differs("cpu", dtype="float64")], 5)
+    written = tomllib.loads(toml_of(trust))
+    assert (written["float32"], written["float64"]) == ({"Relu": [14]}, {})
 
 
-def test_the_page_is_that_of_the_shipped_table() -> None:
-    assert PAGE.read_text("utf-8") == page_of(shipped_trust())
+def test_the_page_names_where_they_differ() -> None:
+    page = page_of(table_of([AGREES, AGREES, differs("cpu", about={"mode": "a|b"})], 5))
+    assert "| Relu | 14 | mode = a\\|b | float32 | 0.5 | 1 | CPU EP | formula |" in page
+
+
+def test_the_shipped_page_and_the_shipped_table_are_of_one_check() -> None:
+    trust = shipped_trust()
+    text = PAGE.read_text("utf-8")
+    assert f"Checked: onnx {trust.onnx} with" in text
+    every = text.partition("## Every operator")[2]
+    standings = {
+        (name, int(since)): standing
+        for name, versions in re.findall(r"^\| (\S+) \| (\d.*) \|$", every, re.MULTILINE)
+        for since, standing in (version.split(": ") for version in versions.split("; "))
+    }
+    assert len(standings) > 500
+    listed = [
+        {(name, since) for name, all_of in versions.items() for since in all_of}
+        for versions in (trust.float32, trust.float64)
+    ]
+    agree = {key for key, standing in standings.items() if standing.endswith(" agree")}
+    disagree = {key for key, standing in standings.items() if standing == "**disagrees**"}
+    assert agree == listed[0] & listed[1] - disagree
+    assert listed[0] | listed[1] <= agree | disagree
