@@ -4,15 +4,14 @@ A golden is what one implementation computed, and may be the worse of the two. B
 find an excuse, so whatever is not plain leaves the verdict as it is.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from collections.abc import Sequence as Seq
-from types import MappingProxyType
 from typing import Literal
 
 import msgspec
 
 from harness.core.compare import Comparison, ToleranceFor
-from harness.core.hearing import Adjudication, Apart, Witness
+from harness.core.hearing import REFERENCE, Adjudication, Apart, Witness
 from harness.core.lost import LOST, relative_error
 from harness.core.metrics import Measured, measure
 from harness.core.output_metrics import OutputMetrics
@@ -32,12 +31,6 @@ DWARFS = 10.0
 
 Named = Seq[tuple[str, Value]]
 """Outputs by name."""
-
-EXPECTED = "the expected data"
-"""``Witness.name`` of what the makers of a model expect."""
-
-NO_DOUBTS: Mapping[str, str] = MappingProxyType({})
-"""Every witness is believed."""
 
 Nearer = Literal["golden", "ep", "equal"]
 
@@ -132,12 +125,7 @@ def adjudicate(
     return tuple(row for row in rows if row is not None)
 
 
-def rule(
-    compared: Comparison,
-    witnesses: Seq[Witness],
-    adjudications: Seq[Adjudication],
-    doubts: Mapping[str, str] = NO_DOUBTS,
-) -> Ruling:
+def rule(compared: Comparison, witnesses: Seq[Witness], adjudications: Seq[Adjudication]) -> Ruling:
     """Decide whether a golden stands that a result fails against.
 
     Only the outputs that failed count. In this order:
@@ -151,37 +139,34 @@ def rule(
 
     A witness that agrees with the golden in all of them, and not with the EP, ends it: the verdict stands.
 
-    A witness in ``doubts`` is not believed alone: its agreement with the EP disputes nothing (rule 1), and
-    its float64 answer excuses nobody (rules 3 and 4). Another witness must agree with the EP. A computing
-    witness outside ``doubts`` is not believed either where float64, by a witness outside ``doubts``, is
-    clearly nearer to the golden in one of these outputs: answers of two precisions contradict it then.
+    A doubted float64 answer disputes nothing. Rule 1 does not apply to ``onnx.reference`` alone
+
+    * where it is doubted;
+    * where the CPU EP contradicts it at both levels of optimization;
+    * where float64 is clearly nearer to the golden in one of these outputs.
 
     Args:
         compared: The EP's result held against the golden; it has a verdict.
         witnesses: By their rank, the most trustworthy first.
         adjudications: By float64, where there are any.
-        doubts: ``Witness.name`` or ``Adjudication.by`` -> why it is not believed alone, such as
-            ``not right for BatchNormalization-9``; see ``harness.golden.trust.doubts_of``.
     """
     failed = {row.name: row for row in compared.outputs if row.mismatched}
-    told = of_failed(adjudications, compared.outputs)
-    believed = tuple(row for row in told if row.by not in doubts)
-    contradicted = next((row for row in believed if row.nearer == "golden"), None)
+    believed = tuple(row for row in of_failed(adjudications, compared.outputs) if not row.doubt)
     odd: list[str] = []
     alone: list[str] = []
     for witness in witnesses:
-        golden, ep = ({row.name: row for row in rows} for rows in (witness.golden, witness.ep))
+        golden = {row.name: row for row in witness.golden}
         if not failed or not failed.keys() <= golden.keys():
             continue  # it does not speak about these outputs
         right = [not golden[name].mismatched for name in failed]
-        same = [name in ep and not ep[name].mismatched for name in failed]
+        same = _agrees_with_ep(witness, failed)
         far = apart(golden[name] for name in failed)
         if all(right):
-            if not witness.is_golden_again and not all(same):
+            if not witness.is_golden_again and not same:
                 return Ruling(note=_note(odd, alone))
-        elif all(same) and (why := _why_not_alone(witness, doubts, contradicted)):
+        elif same and (why := _why_not_alone(witness, witnesses, failed, believed)):
             alone.append(f"{witness.name} agrees with the EP, but is not believed alone: {why}")
-        elif all(same):
+        elif same:
             return Ruling(disputed=f"the EP agrees with {witness.name}, the golden does not", far=far)
         elif not witness.is_golden_again:
             odd.append(witness.name)
@@ -215,14 +200,24 @@ def _by_float64(failed: Seq[Adjudication]) -> str:
     return ""
 
 
-def _why_not_alone(witness: Witness, doubts: Mapping[str, str], golden_is_nearer: Adjudication | None) -> str:
+def _agrees_with_ep(witness: Witness, outputs: Collection[str]) -> bool:
+    ep = {row.name: row for row in witness.ep}
+    return all(name in ep and not ep[name].mismatched for name in outputs)
+
+
+def _why_not_alone(
+    witness: Witness, witnesses: Seq[Witness], failed: Collection[str], by_float64: Seq[Adjudication]
+) -> str:
     """Return why the agreement of a witness with the EP disputes nothing; empty where it does."""
-    if witness.name in doubts:
-        return doubts[witness.name]
-    # Expected data are no computation, and may be right where every CPU kernel of an operator is wrong.
-    if golden_is_nearer is None or witness.is_golden_again or witness.name == EXPECTED:
-        return ""
-    return f"{golden_is_nearer.by} is nearer to the golden"
+    if witness.doubt:
+        return witness.doubt
+    if witness.name != REFERENCE:
+        return ""  # expected data are no computation, and a CPU EP is the very code that the golden is of
+    again = [one for one in witnesses if one.is_golden_again and {row.name for row in one.ep} >= set(failed)]
+    if any(not _agrees_with_ep(one, failed) for one in again):
+        return "the CPU EP contradicts it at both levels of optimization"
+    contradicts = next((row for row in by_float64 if row.nearer == "golden"), None)
+    return f"{contradicts.by} is nearer to the golden" if contradicts is not None else ""
 
 
 def _note(odd: Seq[str], alone: Seq[str]) -> str:

@@ -1,24 +1,25 @@
-"""A disputed golden fails nobody, and hides no faulty result."""
+"""A disputed golden hides no faulty result."""
 
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.adjudicate import EXPECTED, Named, adjudicate, rows_apart
+from harness.core.adjudicate import Named, adjudicate, rows_apart
 from harness.core.compare import compare_all
-from harness.core.dispute import Settlement, settle
-from harness.core.hearing import Adjudication, Witness
+from harness.core.dispute import Held, Settlement, settle
+from harness.core.hearing import Adjudication
+from harness.core.judged import judge_rows
+from harness.core.policy import Policy
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import tensor
-from harness.core.verdict import Verdict
 
 RANDOM = np.random.default_rng(3)
 TRUTH = RANDOM.normal(size=500)
-WHY = "the golden is uncertain"
 BY = "float64 on the CPU EP"
 
 
@@ -35,138 +36,139 @@ def off(size: float) -> Any:
     return TRUTH * (1 + size * RANDOM.choice([-1.0, 1.0], TRUTH.shape))
 
 
-def witness(says: Named, golden: Named, actual: Named) -> Witness:
+def held(says: Named, golden: Named, actual: Named) -> dict[str, Held]:
     names = [name for name, _ in golden]
-    return Witness(
-        name=EXPECTED,
-        golden=rows_apart(compare_all(says, golden, table), names),
-        ep=rows_apart(compare_all(says, actual, table), names),
-    )
+    sides = [judge_rows(rows_apart(compare_all(says, of, table), names), Policy()) for of in (golden, actual)]
+    return {one.row.name: Held(golden=one, ep=ep) for one, ep in zip(*sides, strict=True)}
 
 
 def settled(
-    golden: Any,
-    actual: Any,
-    expected: Any = None,
-    truth: Any = None,
-    doubts: dict[str, str] | None = None,
-) -> Settlement:
+    golden: Any, actual: Any, expected: Any = None, truth: Any = None, doubt: str = "", *, whole: bool = True
+) -> Settlement | None:
     right, found = named(y=golden), named(y=actual)
-    compared = compare_all(right, found, table)
-    assert compared.verdict
     rows: Sequence[Adjudication] = ()
     if truth is not None:
         rows = adjudicate(named(np.float64, y=truth), right, found, table, BY)
-    says = witness(named(y=expected), right, found) if expected is not None else None
-    return settle(compared.verdict, WHY, compared.outputs, says, rows, doubts or {})
+        rows = [msgspec.structs.replace(row, doubt=doubt) for row in rows]
+    says = held(named(y=expected), right, found) if expected is not None else {}
+    outputs = judge_rows(compare_all(right, found, table).outputs, Policy())
+    return settle(outputs, says, rows, whole=whole)
 
 
-def settled_by(judge: str, golden: Any, actual: Any) -> Settlement:
-    """With the truth as the only judge that is left."""
-    if judge == "expected":
-        return settled(golden, actual, expected=TRUTH)
-    return settled(golden, actual, truth=TRUTH)
+def finding(*arguments: Any, **options: Any) -> str:
+    found = settled(*arguments, **options)
+    return "" if found is None else found.finding
 
 
-def test_with_nothing_left_the_dispute_stays() -> None:
-    assert settled(off(1e-3), off(1e-2)) == Settlement(verdict=Verdict.REFERENCE_DISPUTED, reason=WHY)
+def finding_by(judge: str, golden: Any, actual: Any) -> str:
+    """With the truth as the only answer that is left."""
+    return finding(golden, actual, **{judge: TRUTH})
+
+
+def test_with_nothing_left_it_stays_open() -> None:
+    assert settled(off(1e-3), off(1e-2)) is None
 
 
 @pytest.mark.parametrize("times", [7, 67])
-@pytest.mark.parametrize("judge", ["expected", "float64", "both"])
-def test_an_ep_much_further_off_than_the_disputed_golden_fails(times: int, judge: str) -> None:
+@pytest.mark.parametrize("judge", ["expected", "truth", "both"])
+def test_an_ep_much_further_off_than_the_disputed_golden_is_wrong(times: int, judge: str) -> None:
     found = settled(
         off(3e-4),
         off(times * 3e-4),
-        expected=TRUTH if judge != "float64" else None,
+        expected=TRUTH if judge != "truth" else None,
         truth=TRUTH if judge != "expected" else None,
     )
-    assert found.verdict is Verdict.MISMATCH
-    assert found.judged_by == ("float64" if judge == "float64" else "expected")
-    assert WHY in found.reason
-    assert (BY if judge == "float64" else "the EP differs from the expected data") in found.reason
+    assert found is not None
+    assert found.finding == "wrong"
+    assert (BY if judge == "truth" else "the EP differs from the expected data") in found.reason
 
 
-@pytest.mark.parametrize(("by", "words"), [("expected", EXPECTED), ("float64", BY)])
-def test_an_ep_that_is_right_passes_by_what_is_left(by: str, words: str) -> None:
-    found = settled_by(by, off(0.1), off(1e-6))
-    assert (found.verdict, found.judged_by) == (None, by)
-    assert found.reason.startswith(f"right by {words}")
-    assert found.reason.endswith(WHY)
+@pytest.mark.parametrize("judge", ["expected", "truth"])
+@pytest.mark.parametrize("size", [5e-4, 0.6])
+def test_an_ep_as_far_off_as_the_golden_is_not_blamed(judge: str, size: float) -> None:
+    assert finding_by(judge, off(size), off(1.2 * size)) == ""
 
 
-@pytest.mark.parametrize("by", ["expected", "float64"])
-def test_an_ep_as_far_off_as_a_golden_that_rounds_is_not_blamed(by: str) -> None:
-    found = settled_by(by, off(5e-4), off(6e-4))
-    assert found.verdict is Verdict.REFERENCE_DISPUTED
+def test_an_ep_that_agrees_with_the_expected_data_is_right() -> None:
+    found = settled(off(0.1), off(1e-6), expected=TRUTH)
+    assert found == Settlement(finding="right", reason="right by the expected data")
+    assert finding(off(1e-6), off(1e-6), expected=TRUTH) == "right"
 
 
-def test_a_golden_that_is_plainly_wrong_is_no_measure_of_an_ep() -> None:
-    assert settled(off(0.6), off(0.6), expected=TRUTH).verdict is Verdict.MISMATCH
+def test_float64_alone_makes_nothing_right() -> None:
+    assert finding_by("truth", off(0.1), off(1e-6)) == ""
 
 
-def test_one_bad_element_is_seen_by_expected_data() -> None:
+def test_one_bad_element_is_seen() -> None:
     actual = off(3e-4)
     actual[7] += 1
-    assert settled(off(3e-4), actual, expected=TRUTH).verdict is Verdict.MISMATCH
+    assert finding_by("expected", off(3e-4), actual) == "wrong"
+    assert finding_by("truth", off(3e-4), actual) == "wrong"
 
 
-def test_a_wrong_shape_and_a_wrong_nan_stand_by_expected_data() -> None:
-    nan = TRUTH.copy()
-    nan[0] = np.nan
-    assert settled(off(3e-4), nan, expected=TRUTH).verdict is Verdict.NAN_MISMATCH
-    assert settled(off(3e-4), TRUTH[None], expected=TRUTH).verdict is Verdict.SHAPE_MISMATCH
+@pytest.mark.parametrize("judge", ["expected", "truth"])
+def test_a_nan_that_the_golden_has_not_is_wrong(judge: str) -> None:
+    actual = off(1e-6)
+    actual[0] = np.nan
+    assert finding_by(judge, off(1e-6), actual) == "wrong"
 
 
-def test_judges_that_contradict_each_other_decide_nothing() -> None:
-    found = settled(off(1e-6), off(0.1), expected=TRUTH * 1.5, truth=TRUTH)
-    assert found.verdict is Verdict.MISMATCH  # both find the EP wrong
+def test_a_nan_that_the_golden_has_as_well_is_not_blamed() -> None:
+    golden, actual = off(3e-4), off(3e-4)
+    golden[3] = actual[0] = np.nan
+    assert finding_by("expected", golden, actual) == ""
+
+
+def test_a_wrong_shape_is_wrong_by_expected_data() -> None:
+    assert finding(off(3e-4), TRUTH[None], expected=TRUTH) == "wrong"
+    assert finding(off(3e-4)[None], TRUTH, expected=TRUTH) == "right"
+    assert finding(off(3e-4)[None], off(0.1), expected=TRUTH) == ""  # the golden is the worse one
+
+
+def test_answers_that_contradict_each_other_decide_nothing() -> None:
     ep = TRUTH * 1.5
-    assert settled(TRUTH, ep, expected=ep, truth=TRUTH).verdict is Verdict.REFERENCE_DISPUTED
+    assert finding(TRUTH, ep, expected=ep) == "right"
+    assert finding(TRUTH, ep, expected=ep, truth=TRUTH) == ""
+    assert finding(ep, off(1e-6), expected=ep) == "wrong"
+    assert finding(ep, off(1e-6), expected=ep, truth=TRUTH) == ""
 
 
-def test_float64_that_is_not_believed_judges_nobody() -> None:
-    doubts = {BY: "not right for X-1"}
-    assert settled(off(1e-3), off(0.5), truth=TRUTH, doubts=doubts).verdict is Verdict.REFERENCE_DISPUTED
-    assert settled(off(0.5), off(1e-6), truth=TRUTH, doubts=doubts).verdict is Verdict.REFERENCE_DISPUTED
+def test_float64_that_is_doubted_counts_for_nothing() -> None:
+    assert finding(off(1e-3), off(0.5), truth=TRUTH) == "wrong"
+    assert finding(off(1e-3), off(0.5), truth=TRUTH, doubt="wrong for X-1") == ""
 
 
-def test_an_output_of_which_nothing_is_known_passes_nobody() -> None:
+def test_an_output_of_which_nothing_is_known_makes_nothing_right() -> None:
     golden = named(y=off(0.1), z=TRUTH * 1.5)
     actual = named(y=TRUTH, z=TRUTH * 1.5)
-    compared = compare_all(golden, actual, table)
-    assert compared.verdict
-    says = named(y=TRUTH, z=TRUTH)
-    whole = witness(says, golden, actual)
-    part = Witness(name=EXPECTED, golden=whole.golden[:1], ep=whole.ep[:1])
-    assert settle(compared.verdict, WHY, compared.outputs, part, ()).verdict is Verdict.REFERENCE_DISPUTED
-    # With the row of the other output it is seen that golden and EP are wrong alike.
-    assert settle(compared.verdict, WHY, compared.outputs, whole, ()).verdict is Verdict.MISMATCH
+    outputs = judge_rows(compare_all(golden, actual, table).outputs, Policy())
+    says = held(named(y=TRUTH, z=TRUTH), golden, actual)
+    only_y = {"y": says["y"]}
+    assert settle(outputs, only_y, (), whole=True) is None
+    assert settle(outputs, says, (), whole=True) is None  # golden and EP are wrong alike in z
+    # Where the dispute is about the outputs that fail, the golden judges the others.
+    assert settle(outputs, only_y, (), whole=False) is not None
 
 
-@pytest.mark.parametrize(("wrong", "verdict"), [(0, None), (1, Verdict.MISMATCH)])
-def test_integers_have_one_right_answer(wrong: int, verdict: Verdict | None) -> None:
+@pytest.mark.parametrize(("wrong", "words"), [(0, "right"), (1, "")])
+def test_integers_have_one_right_answer(wrong: int, words: str) -> None:
     right, found = named(np.int64, k=[1, 2, 9]), named(np.int64, k=[1, 2, 3 + wrong])
-    compared = compare_all(right, found, table)
-    assert compared.verdict
     truth = named(np.int64, k=[1, 2, 3])
+    outputs = judge_rows(compare_all(right, found, table).outputs, Policy())
     rows = adjudicate(truth, right, found, table, BY)
-    expected = witness(truth, right, found)
-    assert settle(compared.verdict, WHY, compared.outputs, expected, rows).verdict is verdict
-    alone = settle(compared.verdict, WHY, compared.outputs, None, rows).verdict
-    assert alone is (Verdict.REFERENCE_DISPUTED if wrong else None)
+    result = settle(outputs, held(truth, right, found), rows, whole=True)
+    assert ("" if result is None else result.finding) == words
 
 
 @given(
-    scale=st.floats(1.02, 50),
+    scale=st.floats(1.05, 50),
     golden=st.floats(1e-4, 5e-3),
     seed=st.integers(0, 1 << 30),
-    judge=st.sampled_from(["expected", "float64"]),
+    judge=st.sampled_from(["expected", "truth"]),
 )
-def test_no_dispute_hides_a_result_that_is_clearly_worse(
+def test_no_dispute_hides_a_result_that_is_much_worse(
     scale: float, golden: float, seed: int, judge: str
 ) -> None:
     random = np.random.default_rng(seed)
     right = TRUTH * (1 + golden * random.choice([-1.0, 1.0], TRUTH.shape))
-    found = settled_by(judge, right, TRUTH * scale)
-    assert found.verdict is Verdict.MISMATCH
+    assert finding_by(judge, right, TRUTH * scale) == "wrong"

@@ -1,6 +1,5 @@
 """The operators of a model, wherever they stand in it."""
 
-import onnx
 from onnx import helper, parser
 
 from harness.corpus.used_operators import used_operators
