@@ -55,6 +55,7 @@ def settle(
     adjudications: Seq[Adjudication],
     *,
     whole: bool,
+    excused: float = 0.0,
 ) -> Settlement | None:
     """Judge a result without its golden; None where that stays open.
 
@@ -69,6 +70,7 @@ def settle(
             none, or in which golden and result are equal.
         adjudications: Distances from float64. A doubted one counts for nothing.
         whole: Whether the dispute is about every output; else it is about those that fail.
+        excused: Relative error, as a norm, up to which values are not wrong whatever the golden's error is.
     """
     failed = [one.row for one in outputs if one.fault is not None]
     told = {row.output: row for row in adjudications if not row.doubt}
@@ -76,8 +78,10 @@ def settle(
     is_right = bool(about) and all(
         row.name in expected and expected[row.name].ep.fault is None for row in about
     )
-    by_data = [held.ep.row for row in failed if (held := expected.get(row.name)) and _is_worse(held)]
-    by_float64 = [told[row.name] for row in failed if row.name in told and _is_further(told[row.name], row)]
+    by_data = [held.ep.row for row in failed if (held := expected.get(row.name)) and _is_worse(held, excused)]
+    by_float64 = [
+        told[row.name] for row in failed if row.name in told and _is_further(told[row.name], row, excused)
+    ]
     if is_right:
         return None if by_float64 else Settlement(finding="right", reason=f"right by {EXPECTED}")
     if by_data:
@@ -92,30 +96,35 @@ def settle(
     return None
 
 
-def _is_worse(held: Held) -> bool:
+def _is_worse(held: Held, excused: float) -> bool:
     """Whether the EP misses the expected data, and the golden does not, or by much less."""
     ep, golden = held.ep, held.golden
-    if ep.fault in {None, Verdict.NO_GOLDEN}:
+    if ep.fault in {None, Verdict.NO_GOLDEN} or _differs(ep.row):
+        return _differs(ep.row)
+    if _special(ep.row):
+        return not (_special(golden.row) or _differs(golden.row))
+    if (_relative(ep.row) or 0.0) <= excused and excused:
         return False
-    if golden.fault is None or _differs(ep.row):
-        return True
-    if _differs(golden.row):
+    return golden.fault is None or _is_much(ep.row, golden.row)
+
+
+def _is_much(ep: OutputMetrics, golden: OutputMetrics) -> bool:
+    """Whether finite values of the EP are off by much more than the golden's: the worst one, or all."""
+    if _special(golden) or _differs(golden):
         return False
-    if _special(ep.row) or _special(golden.row):
-        return not _special(golden.row)
-    errors = [(ep.row.max_abs, golden.row.max_abs), (_relative(ep.row), _relative(golden.row))]
+    errors = [(ep.max_abs, golden.max_abs), (_relative(ep), _relative(golden))]
     return any(
         of_ep is not None and of_golden is not None and of_ep > MUCH_WORSE * of_golden
         for of_ep, of_golden in errors
     )
 
 
-def _is_further(told: Adjudication, row: OutputMetrics) -> bool:
+def _is_further(told: Adjudication, row: OutputMetrics, excused: float) -> bool:
     """Whether the EP is much further from float64 than the golden is."""
     if row.details is not None and row.details.distribution:
         return False  # numbers drawn by lot are other ones each time
     is_special = _special(row) and told.nearer == "golden"
-    return is_special or told.ep > MUCH_WORSE * told.golden
+    return is_special or told.ep > max(excused, MUCH_WORSE * told.golden)
 
 
 def _differs(row: OutputMetrics) -> bool:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.decide import RULES, WORDS, Decision, decide, judging_of
-from harness.core.facts import Facts, facts_of
+from harness.core.facts import UNREPEATABLE, Facts, facts_of
 from harness.core.hearing import EXPECTED, REFERENCE, Adjudication, Apart, Hearing, Witness
 from harness.core.missing import USUAL, Need, missing
 from harness.core.output_metrics import OutputDetails, OutputMetrics
@@ -169,6 +169,11 @@ HEARINGS: list[tuple[str, Hearing, Verdict]] = [
     ("unsure", heard(by=float64(0.5, 0.0)), Verdict.REFERENCE_DISPUTED),
     ("unsure", heard(by=float64(0.01, 0.5, doubt="wrong for LRN-13")), Verdict.REFERENCE_DISPUTED),
     ("unsure", heard(witness(0.01, 0.5), by=float64(0.5, 0.0)), Verdict.REFERENCE_DISPUTED),
+    # Of a golden that is another one each time nobody knows how far off it may be.
+    (UNREPEATABLE, heard(witness(0.0, 0.4), by=float64(0.0, 0.4)), Verdict.REFERENCE_DISPUTED),
+    (UNREPEATABLE, heard(witness(0.0, 0.6)), Verdict.MISMATCH),
+    (UNREPEATABLE, heard(by=float64(0.1, 0.6)), Verdict.MISMATCH),
+    (UNREPEATABLE, heard(witness(0.5, 0.0)), Verdict.PASS),
 ]
 
 

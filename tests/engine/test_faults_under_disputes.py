@@ -63,7 +63,7 @@ def test_an_ep_with_the_fault_of_a_wrong_reference_is_found(
     (reference,) = (one for one in record.hearing.witnesses if one.name == REFERENCE)
     assert [row.mismatched for row in reference.ep] == [0]  # it does have the EP's answer
     assert reference.doubt == f"it is wrong, or not checked, for {name}"
-    assert "onnx.reference agrees with " in record.reason
+    assert "onnx.reference" in record.reason
 
 
 @pytest.mark.parametrize("name", MODELS)
