@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from harness.core.compare import Comparison, ToleranceFor
-from harness.core.hearing import Adjudication, Apart, Witness
+from harness.core.hearing import REFERENCE, Adjudication, Apart, Witness
 from harness.core.lost import LOST, relative_error
 from harness.core.metrics import Measured, measure
 from harness.core.output_metrics import OutputMetrics
@@ -126,7 +126,7 @@ def adjudicate(
 
 
 def rule(compared: Comparison, witnesses: Seq[Witness], adjudications: Seq[Adjudication]) -> Ruling:
-    """Whether a golden stands that a result fails against.
+    """Decide whether a golden stands that a result fails against.
 
     Only the outputs that failed count. In this order:
 
@@ -137,7 +137,13 @@ def rule(compared: Comparison, witnesses: Seq[Witness], adjudications: Seq[Adjud
     4. Only values are wrong, and more than half of the golden itself is lost against float64 in all of them,
        by more than a tenth of what the EP is off: disputed, for it is no answer.
 
-    A witness who agrees with the golden in all of them, and not with the EP, ends it: the verdict stands.
+    A witness that agrees with the golden in all of them, and not with the EP, ends it: the verdict stands.
+
+    A doubted float64 answer disputes nothing. Rule 1 does not apply to ``onnx.reference`` alone
+
+    * where it is doubted;
+    * where the CPU EP contradicts it at both levels of optimization;
+    * where float64 is clearly nearer to the golden in one of these outputs.
 
     Args:
         compared: The EP's result held against the golden; it has a verdict.
@@ -145,28 +151,30 @@ def rule(compared: Comparison, witnesses: Seq[Witness], adjudications: Seq[Adjud
         adjudications: By float64, where there are any.
     """
     failed = {row.name: row for row in compared.outputs if row.mismatched}
+    believed = tuple(row for row in of_failed(adjudications, compared.outputs) if not row.doubt)
     odd: list[str] = []
+    alone: list[str] = []
     for witness in witnesses:
-        golden, ep = ({row.name: row for row in rows} for rows in (witness.golden, witness.ep))
+        golden = {row.name: row for row in witness.golden}
         if not failed or not failed.keys() <= golden.keys():
             continue  # it does not speak about these outputs
         right = [not golden[name].mismatched for name in failed]
-        same = [name in ep and not ep[name].mismatched for name in failed]
+        same = _agrees_with_ep(witness, failed)
         far = apart(golden[name] for name in failed)
         if all(right):
-            if not witness.is_golden_again and not all(same):
-                return Ruling(note=_odd(odd))
-        elif all(same):
+            if not witness.is_golden_again and not same:
+                return Ruling(note=_note(odd, alone))
+        elif same and (why := _why_not_alone(witness, witnesses, failed, believed)):
+            alone.append(f"{witness.name} agrees with the EP, but is not believed alone: {why}")
+        elif same:
             return Ruling(disputed=f"the EP agrees with {witness.name}, the golden does not", far=far)
         elif not witness.is_golden_again:
             odd.append(witness.name)
         elif not any(right) and not failed.keys() & set(witness.dwarfed):
             return Ruling(disputed=f"the golden is uncertain, {witness.name} differs", far=far)
-    if compared.verdict is Verdict.MISMATCH and failed:
-        told = of_failed(adjudications, compared.outputs)
-        if len(told) == len(failed) and (disputed := _by_float64(told)):
-            return Ruling(disputed=disputed)
-    return Ruling(note=_odd(odd))
+    speaks = compared.verdict is Verdict.MISMATCH and failed and len(believed) == len(failed)
+    disputed = _by_float64(believed) if speaks else ""
+    return Ruling(disputed=disputed) if disputed else Ruling(note=_note(odd, alone))
 
 
 def apart(rows: Iterable[OutputMetrics]) -> str:
@@ -192,8 +200,29 @@ def _by_float64(failed: Seq[Adjudication]) -> str:
     return ""
 
 
-def _odd(witnesses: Seq[str]) -> str:
-    return f"{' and '.join(witnesses)} agree{'s' * (len(witnesses) == 1)} with neither" if witnesses else ""
+def _agrees_with_ep(witness: Witness, outputs: Collection[str]) -> bool:
+    ep = {row.name: row for row in witness.ep}
+    return all(name in ep and not ep[name].mismatched for name in outputs)
+
+
+def _why_not_alone(
+    witness: Witness, witnesses: Seq[Witness], failed: Collection[str], by_float64: Seq[Adjudication]
+) -> str:
+    """Return why the agreement of a witness with the EP disputes nothing; empty where it does."""
+    if witness.doubt:
+        return witness.doubt
+    if witness.name != REFERENCE:
+        return ""  # expected data are no computation, and a CPU EP is the very code that the golden is of
+    again = [one for one in witnesses if one.is_golden_again and {row.name for row in one.ep} >= set(failed)]
+    if any(not _agrees_with_ep(one, failed) for one in again):
+        return "the CPU EP contradicts it at both levels of optimization"
+    contradicts = next((row for row in by_float64 if row.nearer == "golden"), None)
+    return f"{contradicts.by} is nearer to the golden" if contradicts is not None else ""
+
+
+def _note(odd: Seq[str], alone: Seq[str]) -> str:
+    neither = f"{' and '.join(odd)} agree{'s' * (len(odd) == 1)} with neither" if odd else ""
+    return "; ".join(filter(None, (neither, *alone)))
 
 
 def _leaves(outputs: Named) -> dict[str, Tensor | None]:

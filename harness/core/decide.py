@@ -14,11 +14,12 @@ import msgspec
 from harness.core import wording
 from harness.core.adjudicate import Ruling, of_failed, rule
 from harness.core.compare import Comparison
+from harness.core.dispute import Held, Settlement, settle
 from harness.core.errors import one_line
-from harness.core.facts import Facts
-from harness.core.hearing import Adjudication, Apart
+from harness.core.facts import UNREPEATABLE, Facts
+from harness.core.hearing import EXPECTED, Adjudication, Apart
 from harness.core.judged import Judged, judge_row, judge_rows, worst, wrong_for_other_inputs
-from harness.core.lost import relative_error
+from harness.core.lost import LOST, relative_error
 from harness.core.output_metrics import OutputMetrics
 from harness.core.placed import placed
 from harness.core.policy import Policy
@@ -71,6 +72,9 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         fault: The fault that decides among the outputs; None where all are right.
         fault_again: The same of the second run.
+        ruling: Whether the references dispute the golden that an output fails against.
+        settled: What expected data or float64 find where the golden is disputed; None where they leave it
+            open. If they find the EP right, ``fault`` is None.
     """
 
     facts: Facts
@@ -79,11 +83,18 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
     again: tuple[Judged, ...] = ()
     fault: tuple[Verdict, str] | None = None
     fault_again: tuple[Verdict, str] | None = None
+    ruling: Ruling = Ruling()
+    settled: Settlement | None = None
 
     @property
     def failed(self) -> tuple[str, ...]:
         """Names of the outputs that fail."""
         return tuple(one.row.name for one in self.outputs if one.fault is not None)
+
+    @property
+    def dispute(self) -> str:
+        """Why the golden judges no values; empty where it does."""
+        return self.facts.dispute or ": ".join(filter(None, (self.ruling.disputed, self.ruling.far)))
 
 
 Rule = Callable[[Judging], Found | None]
@@ -96,6 +107,25 @@ def decide(facts: Facts, policy: Policy) -> Decision:
         facts: All that is known of it.
         policy: What it is judged by.
     """
+    judging = judging_of(facts, policy)
+    verdict, reason = next(found for each in RULES if (found := each(judging)) is not None)
+    wrong = verdict in WRONG_VALUES or verdict is Verdict.REFERENCE_DISPUTED
+    heard = facts.hearing.adjudication if facts.hearing is not None and wrong else ()
+    rows = tuple(one.row for one in judging.outputs)
+    return Decision(
+        verdict=verdict,
+        reason=_with_effect(one_line("; ".join(filter(None, (reason, facts.teardown)))), facts),
+        outputs=rows,
+        again=tuple(one.row for one in judging.again),
+        adjudication=of_failed(heard, rows),
+        suspicious="; ".join(one.suspicious for one in judging.outputs if one.suspicious)
+        if not wrong
+        else "",
+    )
+
+
+def judging_of(facts: Facts, policy: Policy) -> Judging:
+    """Judge each output of a cell, and the golden where an output fails against it."""
     policy = msgspec.structs.replace(policy, converted=facts.converted, precision=facts.precision)
     outputs, again = judge_rows(facts.outputs, policy), judge_rows(facts.again, policy)
     judging = Judging(
@@ -106,18 +136,10 @@ def decide(facts: Facts, policy: Policy) -> Decision:
         fault=worst(outputs),
         fault_again=worst(again),
     )
-    verdict, reason = next(found for each in RULES if (found := each(judging)) is not None)
-    wrong = verdict in WRONG_VALUES or verdict is Verdict.REFERENCE_DISPUTED
-    heard = facts.hearing.adjudication if facts.hearing is not None and wrong else ()
-    rows = tuple(one.row for one in outputs)
-    return Decision(
-        verdict=verdict,
-        reason=_with_effect(one_line("; ".join(filter(None, (reason, facts.teardown)))), facts),
-        outputs=rows,
-        again=tuple(one.row for one in again),
-        adjudication=of_failed(heard, rows),
-        suspicious="; ".join(one.suspicious for one in outputs if one.suspicious) if not wrong else "",
-    )
+    judging = msgspec.structs.replace(judging, ruling=_ruling(judging))
+    settled = _settled(judging)
+    is_right = settled is not None and settled.finding == "right"
+    return msgspec.structs.replace(judging, settled=settled, fault=None if is_right else judging.fault)
 
 
 # --- what never ran to its end ---
@@ -216,17 +238,16 @@ def no_golden(judging: Judging) -> Found | None:
 
 
 def disputed_golden(judging: Judging) -> Found | None:
-    """The golden is in doubt whatever the EP gives.
+    """The golden is in doubt whatever the EP gives, and neither expected data nor float64 can judge instead.
 
     It judges no values. It does judge shapes and types, unless the suite's data have those of the EP.
     """
     facts = judging.facts
-    if not facts.dispute:
+    if not facts.dispute or judging.settled is not None:
         return None
     if judging.fault is not None and judging.fault[0] in _FORM:
-        expected = _reference(judging, "the expected data")
-        rows = [judge_row(row, judging.policy) for row in expected]
-        if not rows or any(one.fault in _FORM for one in rows):
+        expected = _expected(judging)
+        if not expected or any(held.ep.fault in _FORM for held in expected.values()):
             return None
     return Found(Verdict.REFERENCE_DISPUTED, facts.dispute)
 
@@ -257,17 +278,15 @@ def not_by_the_ep(judging: Judging) -> Found | None:
 
 
 def wrong_values(judging: Judging) -> Found | None:
-    """An output fails, unless the references dispute the golden that it fails against."""
-    facts = judging.facts
+    """An output fails, unless the golden that it fails against is disputed and nothing else can judge."""
     if judging.fault is None:
         return None
     verdict, why = judging.fault
-    if verdict not in WRONG_VALUES or facts.hearing is None or facts.golden != "cpu":
-        return Found(verdict, why)
-    ruling = _ruling(judging, verdict)
-    if ruling.disputed:
-        return Found(Verdict.REFERENCE_DISPUTED, ": ".join(filter(None, (ruling.disputed, ruling.far))))
-    return Found(verdict, "; ".join(filter(None, (why, ruling.note))))
+    if judging.settled is not None:
+        return Found(verdict, f"{judging.settled.reason}; the golden is disputed: {judging.dispute}")
+    if judging.ruling.disputed:
+        return Found(Verdict.REFERENCE_DISPUTED, judging.dispute)
+    return Found(verdict, "; ".join(filter(None, (why, judging.ruling.note))))
 
 
 def nondeterministic(judging: Judging) -> Found | None:
@@ -311,10 +330,13 @@ def right(judging: Judging) -> Found | None:
     if placement is None:
         return Found(Verdict.HARNESS_ERROR, "the record tells neither how the cell ended nor where it ran")
     verdict, reason = placed(placement, converted=judging.facts.converted)
-    remarks = [wording.remark(one.row) for one in judging.outputs]
+    settled = "" if judging.settled is None else judging.settled.reason
+    if settled and judging.dispute:
+        settled += f"; the golden is disputed: {judging.dispute}"
+    remarks = [wording.remark(one.row) for one in judging.outputs if one.fault is None]
     delivered = sorted({one.delivered for one in judging.outputs if one.delivered})
     told = [f"the EP delivers {precision} by its own default" for precision in delivered]
-    return Found(verdict, "; ".join(filter(None, (reason, *told, *remarks))))
+    return Found(verdict, "; ".join(filter(None, (reason, settled, *told, *remarks))))
 
 
 RULES: tuple[Rule, ...] = (
@@ -369,17 +391,24 @@ def _is_refusal(facts: Facts, ended: Ended) -> bool:
     return facts.phase is Phase.CREATE and (_lacks_kernels(facts) or refuses)
 
 
-def _reference(judging: Judging, name: str) -> tuple[Apart, ...]:
-    """How far the EP's outputs are from those of one reference."""
+def _expected(judging: Judging) -> dict[str, Held]:
+    """How golden and EP compare with the expected data, under the policy; by output."""
     hearing = judging.facts.hearing
-    found = [one.ep for one in hearing.witnesses if one.name == name] if hearing is not None else []
-    return found[0] if found else ()
+    policy = msgspec.structs.replace(judging.policy, converted=False)
+    return {
+        row.name: Held(golden=judge_row(golden[row.name], policy), ep=judge_row(row, policy))
+        for one in (hearing.witnesses if hearing is not None else ())
+        if one.name == EXPECTED and (golden := {row.name: row for row in one.golden})
+        for row in one.ep
+        if row.name in golden
+    }
 
 
-def _ruling(judging: Judging, verdict: Verdict) -> Ruling:
+def _ruling(judging: Judging) -> Ruling:
     """What the references say of the outputs that fail under the policy."""
-    hearing = judging.facts.hearing
-    assert hearing is not None  # noqa: S101 - the caller has seen it
+    hearing, fault = judging.facts.hearing, judging.fault
+    if fault is None or fault[0] not in WRONG_VALUES or hearing is None or judging.facts.golden != "cpu":
+        return Ruling()
     policy = msgspec.structs.replace(judging.policy, converted=False)
     witnesses = tuple(
         msgspec.structs.replace(
@@ -389,8 +418,31 @@ def _ruling(judging: Judging, verdict: Verdict) -> Ruling:
         )
         for witness in hearing.witnesses
     )
-    failed = Comparison(verdict=verdict, message="", outputs=tuple(one.row for one in judging.outputs))
+    failed = Comparison(verdict=fault[0], message="", outputs=tuple(one.row for one in judging.outputs))
     return rule(failed, witnesses, hearing.adjudication)
+
+
+def _settled(judging: Judging) -> Settlement | None:
+    """What expected data and float64 find where the golden is disputed.
+
+    They say nothing of a converted model, whose error is its precision's.
+    """
+    facts, fault = judging.facts, judging.fault
+    if not judging.dispute or facts.hearing is None or facts.golden != "cpu" or facts.converted:
+        return None
+    if fault is not None and fault[0] not in WRONG_VALUES:
+        return None
+    # One of several answers of the CPU EP is no measure of what it gives, unless the EP's answer is lost.
+    excused = LOST if facts.dispute == UNREPEATABLE else 0.0
+    found = settle(
+        judging.outputs,
+        _expected(judging),
+        facts.hearing.adjudication,
+        whole=bool(facts.dispute),
+        excused=excused,
+    )
+    # A further run that differs was not compared with the expected data.
+    return None if found is not None and found.finding == "right" and facts.again else found
 
 
 def _apart(row: Apart, policy: Policy) -> Apart:

@@ -13,6 +13,9 @@ from harness.core.verdict import Phase
 
 CPU_PROVIDER = "CPUExecutionProvider"
 
+UNREPEATABLE = "the CPU EP itself gives another result each time"
+"""Why a golden is disputed that lies apart from what another run of the CPU EP gives."""
+
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is known about one cell; fields as in ``harness.core.record.Record``.

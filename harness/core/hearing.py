@@ -6,8 +6,14 @@ import msgspec
 
 from harness.core.output_metrics import OutputMetrics
 
+EXPECTED = "the expected data"
+"""``Witness.name`` of what the makers of a model expect."""
 
-class Adjudication(msgspec.Struct, frozen=True, kw_only=True):
+REFERENCE = "onnx.reference"
+"""``Witness.name`` of ONNX's own implementation."""
+
+
+class Adjudication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which of golden and EP is nearer to a more precise answer, for one output.
 
     Attributes:
@@ -16,6 +22,7 @@ class Adjudication(msgspec.Struct, frozen=True, kw_only=True):
         golden: ``norm(golden - answer) / norm(answer)``.
         ep: The same of the EP's output.
         nearer: The nearer one; ``equal`` where neither is clearly.
+        doubt: Why that answer is not believed; empty where it is.
     """
 
     output: str
@@ -23,6 +30,7 @@ class Adjudication(msgspec.Struct, frozen=True, kw_only=True):
     golden: float
     ep: float
     nearer: Literal["golden", "ep", "equal"]
+    doubt: str = ""
 
 
 class Apart(OutputMetrics, frozen=True, kw_only=True, omit_defaults=True):
@@ -45,6 +53,7 @@ class Witness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         is_golden_again: Whether it is the golden's own implementation, made to compute in another way: no
             second opinion, but it shows how certain the golden is.
         dwarfed: Of such a one, outputs in which the EP is off by far more than the golden is uncertain.
+        doubt: Why it is not believed alone, such as an operator that it computes wrongly; empty where it is.
     """
 
     name: str
@@ -52,6 +61,7 @@ class Witness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ep: tuple[Apart, ...] = ()
     is_golden_again: bool = False
     dwarfed: tuple[str, ...] = ()
+    doubt: str = ""
 
 
 class Hearing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -10,6 +10,7 @@ from harness.corpus.element_types import ELEMENT_TYPES, is_floating
 from harness.corpus.origins import Origins, origins_of
 from harness.corpus.port import model_text
 from harness.corpus.undefined import Partial, partials_of
+from harness.corpus.used_operators import Operators, used_operators
 
 if TYPE_CHECKING:
     import onnx
@@ -46,6 +47,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
             leaves these to the CPU loses nothing; one node outside shape arithmetic takes its type out.
         origins: Where graph outputs come from whose values are more than numbers.
         partials: Nodes whose result ONNX leaves undefined for some values.
+        operators: Operator -> versions of its schema; see ``harness.corpus.used_operators``.
     """
 
     ir_version: int
@@ -56,6 +58,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     shape_only_ops: frozenset[str]
     origins: Origins = Origins()
     partials: tuple[Partial, ...] = ()
+    operators: Operators = {}
 
 
 def model_facts(model: "onnx.ModelProto") -> ModelFacts:
@@ -73,6 +76,7 @@ def model_facts(model: "onnx.ModelProto") -> ModelFacts:
         shape_only_ops=frozenset(census.shape_ops - census.other_ops),
         origins=origins_of(model),
         partials=partials_of(model),
+        operators=used_operators(model),
     )
 
 

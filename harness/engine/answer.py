@@ -5,6 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from harness.core.errors import one_line
+from harness.core.facts import UNREPEATABLE
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
 from harness.core.verdict import Phase
 from harness.corpus.case import Case
@@ -34,9 +35,6 @@ OF_PROGRAM = frozenset(
 )
 """Ends of a process by its own fault: signals, and codes of Windows for access violation, illegal
 instruction, division by zero, stack overflow, heap corruption, and fail-fast, which is its abort."""
-
-UNREPEATABLE = "the CPU EP itself gives another result each time"
-"""Why a golden is disputed whose values lie apart, run for run."""
 
 
 def golden_of(outcome: Outcome, case: Case) -> Golden:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from harness.core.adjudicate import apart
 from harness.core.errors import one_line
+from harness.core.hearing import EXPECTED
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
 from harness.corpus.case import Case
 from harness.corpus.suites import Suite
@@ -15,7 +16,7 @@ from harness.engine.natures import natures_of
 from harness.engine.outcome import NamedValues
 from harness.engine.question import HOME, Question
 from harness.engine.references import References
-from harness.engine.references_of import EXPECTED, NAMES
+from harness.engine.references_of import NAMES
 from harness.golden.cross_check import CrossCheck
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan

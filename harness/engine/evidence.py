@@ -20,6 +20,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         undefined: Output -> why ONNX leaves its values undefined for this input.
         unrepeatable: Why the golden cannot be repeated; empty where another process gives it, too.
         references: What others make of the model, by the kind of question.
+        doubts: Kind of question -> why its answer is not believed alone.
         answered: What has been asked: values of ``harness.core.missing.Need``.
     """
 
@@ -31,4 +32,5 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     undefined: Mapping[str, str] | None = None
     unrepeatable: str | None = None
     references: Mapping[str, Golden] | None = None
+    doubts: Mapping[str, str] = {}
     answered: tuple[str, ...] = ()

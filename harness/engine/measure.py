@@ -188,7 +188,14 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
     if evidence.references is not None:
         known = functools.partial(compare, only_known=True)
         hearing = references_of(
-            case, answers, outcome.outputs, compared, evidence.references, known, rule.policy.precision
+            case,
+            answers,
+            outcome.outputs,
+            compared,
+            evidence.references,
+            known,
+            rule.policy.precision,
+            evidence.doubts,
         )
     return msgspec.structs.replace(
         facts,
@@ -222,7 +229,14 @@ def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Ev
             compare_sets, tolerance_for=rule.policy.tolerance_for, natures=natures, only_known=True
         )
         hearing = references_of(
-            case, full.outputs, outcome.outputs, compared, evidence.references, known, rule.policy.precision
+            case,
+            full.outputs,
+            outcome.outputs,
+            compared,
+            evidence.references,
+            known,
+            rule.policy.precision,
+            evidence.doubts,
         )
     return msgspec.structs.replace(
         facts,

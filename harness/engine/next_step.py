@@ -36,6 +36,7 @@ from harness.engine.question import (
 from harness.engine.references import References
 from harness.engine.rule import Rule, rule_of
 from harness.golden.golden import Golden
+from harness.golden.trust import doubt_about
 from harness.plan.plan import Plan
 
 Judged = Ran | Raised | Died | Hung
@@ -83,6 +84,8 @@ class NextStep(msgspec.Struct, frozen=True):
             if isinstance(answer, Question):
                 return answer
             evidence = _with(evidence, need, answer)
+            if need is Need.REFERENCES:
+                evidence = msgspec.structs.replace(evidence, doubts=self._doubts(about, case, rule))
 
     def _goldens(self, about: Question, case: Case, rule: Rule) -> Evidence | Question:
         """The golden; of a converted model also that of the model as it came."""
@@ -115,7 +118,9 @@ class NextStep(msgspec.Struct, frozen=True):
         target = self.plan.target(cell.target)
         if not isinstance(outcome, Ran):
             return frozenset({Need.OWN_CPU})
-        needs = {Need.NOISE, Need.REFERENCES}
+        needs = {Need.NOISE}
+        if not case.facts.origins.by_chance:  # nobody draws the same numbers
+            needs.add(Need.REFERENCES)
         if rule.policy.converted:
             return frozenset(needs)
         needs.add(Need.REPEATED)
@@ -207,6 +212,17 @@ class NextStep(msgspec.Struct, frozen=True):
                 return answer
             found[kind] = answer
         return found
+
+    def _doubts(self, about: Question, case: Case, rule: Rule) -> dict[str, str]:
+        """Why what ``onnx.reference`` makes of a model is not believed alone, by the kind of question."""
+        given = self.cases.of(about.for_golden(AS_IS)) if rule.policy.converted else case
+        if not isinstance(given, Case):
+            return {}
+        own = doubt_about(given.facts.operators, given.facts.float_types)
+        # The model in float64 has the operators of the model as it came, and runs the same code.
+        upcast = doubt_about(given.facts.operators, ("float32", "float64"))
+        found = {EVALUATED: own, FLOAT64_EVALUATED: upcast}
+        return {kind: doubt for kind, doubt in found.items() if doubt}
 
     def _answered(self, question: Question) -> Golden | Question:
         """The answer, or the question where it is still to be asked."""

@@ -3,9 +3,11 @@
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import msgspec
+
 from harness.core.adjudicate import adjudicate, dwarfed, rows_apart
 from harness.core.compare import Comparison
-from harness.core.hearing import Adjudication, Hearing, Witness
+from harness.core.hearing import EXPECTED, REFERENCE, Adjudication, Hearing, Witness
 from harness.core.metrics import EXACT_FRONTIER
 from harness.core.tolerance import default_tolerance
 from harness.corpus.case import Case
@@ -14,10 +16,9 @@ from harness.engine.outcome import NamedValues
 from harness.engine.question import ANSWER, EVALUATED, FLOAT64, FLOAT64_EVALUATED, UNOPTIMIZED
 from harness.golden.golden import Golden
 
-EXPECTED = "the expected data"
 OWN_CPU = "the CPU EP of the target's own runtime"
 
-NAMES = {EVALUATED: "onnx.reference", UNOPTIMIZED: "the CPU EP without optimizations"}
+NAMES = {EVALUATED: REFERENCE, UNOPTIMIZED: "the CPU EP without optimizations"}
 """Kind of a question -> name of the reference, for people; the most trustworthy first."""
 
 TRUTHS = {FLOAT64: "float64 on the CPU EP", FLOAT64_EVALUATED: "onnx.reference in float64"}
@@ -35,6 +36,7 @@ def references_of(
     answers: Mapping[str, Golden],
     compare: Compare,
     precision: str,
+    doubts: Mapping[str, str],
 ) -> Hearing:
     """Compare golden and result with each reference that has values.
 
@@ -47,16 +49,19 @@ def references_of(
         compare: The comparison of the cell.
         precision: What computes. Its default tolerance is the unit in which errors are weighed against each
             other, so that the result holds under any policy.
+        doubts: Kind of question -> why its answer is not believed alone.
     """
     adjudication: tuple[Adjudication, ...] = ()
     unit = functools.partial(default_tolerance, precision=precision)
     for kind, by in TRUTHS.items():
         truth = answers.get(kind)
         if not adjudication and truth is not None and truth.outputs:
-            adjudication = adjudicate(flat(truth.outputs), flat(golden), flat(results), unit, by)
+            rows = adjudicate(flat(truth.outputs), flat(golden), flat(results), unit, by)
+            doubt = doubts.get(kind, "")
+            adjudication = tuple(msgspec.structs.replace(row, doubt=doubt) for row in rows)
     in_units = functools.partial(compare_sets, tolerance_for=unit, only_known=True)
     return Hearing(
-        witnesses=tuple(_references(case, golden, results, compared, answers, compare, in_units)),
+        witnesses=tuple(_references(case, golden, results, compared, answers, compare, in_units, doubts)),
         adjudication=adjudication,
     )
 
@@ -69,19 +74,21 @@ def _references(
     answers: Mapping[str, Golden],
     compare: Compare,
     in_units: Compare,
+    doubts: Mapping[str, str],
 ) -> Iterator[Witness]:
     """In the order of trust: what the makers of the model expect comes first."""
     differ = {row.name for row in compared.outputs if row.mismatched or row.frontier != EXACT_FRONTIER}
-    known: list[tuple[str, Sequence[NamedValues], bool]] = [
-        (EXPECTED, tuple(data_set.expected for data_set in case.data_sets), False)
+    known: list[tuple[str, str, Sequence[NamedValues]]] = [
+        ("", EXPECTED, tuple(data_set.expected for data_set in case.data_sets))
     ]
     known += [
-        (name, answers[kind].outputs, kind == UNOPTIMIZED)
+        (kind, name, answers[kind].outputs)
         for kind, name in ({ANSWER: OWN_CPU} | NAMES).items()
         if kind in answers
     ]
-    for name, outputs, is_golden_again in known:
+    for kind, name, outputs in known:
         if any(outputs):
+            is_golden_again = kind == UNOPTIMIZED
             yield Witness(
                 name=name,
                 golden=rows_apart(compare(outputs, golden), differ),
@@ -92,4 +99,5 @@ def _references(
                 )
                 if is_golden_again
                 else (),
+                doubt=doubts.get(kind, ""),
             )

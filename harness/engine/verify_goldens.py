@@ -7,11 +7,11 @@ from typing import Literal
 import msgspec
 
 from harness.core.errors import Problem, UsageError, one_line
+from harness.core.facts import UNREPEATABLE
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
 from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.suites import Suite, open_folder
-from harness.engine.answer import UNREPEATABLE
 from harness.engine.ask import Told, answers, models_of, planned_case, told
 from harness.engine.cross_checks import cross_checks
 from harness.engine.events import Answered, TargetReady

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.core.adjudicate import Named, adjudicate, apart, dwarfed, rows_apart, rule
 from harness.core.compare import compare_all
-from harness.core.hearing import Adjudication, Witness
+from harness.core.hearing import EXPECTED, REFERENCE, Adjudication, Witness
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Map, Value, tensor
 from harness.core.value import Sequence as Items
@@ -268,3 +269,95 @@ def test_no_planted_fault_is_excused(name: str, noises: list[float], seed: int) 
 )
 def test_how_far_two_answers_lie_apart(says: Any, golden: Any, words: str) -> None:
     assert apart(compare_all(one(says), one(golden), table).outputs) == words
+
+
+# --- witnesses that are not believed alone ---
+
+DOUBT = "it is wrong, or not checked, for LRN-13"
+BOTH = "onnx.reference agrees with the EP, but is not believed alone: "
+
+
+def doubted(witness: Witness) -> Witness:
+    return msgspec.structs.replace(witness, doubt=DOUBT)
+
+
+def ruled(trial: Trial, *witnesses: Witness, doubt: str = "") -> tuple[str, str]:
+    """The ruling where the float64 answer is doubted, or not."""
+    compared = compare_all(one(trial.golden), one(trial.actual), table)
+    assert compared.verdict
+    rows: Sequence[Adjudication] = ()
+    if trial.truth is not None:
+        rows = adjudicate(one(trial.truth, np.float64), one(trial.golden), one(trial.actual), table, BY)
+    found = rule(compared, witnesses, [msgspec.structs.replace(row, doubt=doubt) for row in rows])
+    return found.disputed, found.note
+
+
+def test_a_doubted_witness_alone_disputes_nothing() -> None:
+    trial = Trial(golden=TRUTH, actual=TRUTH * 1.6)
+    sides = trial.witness(REFERENCE, TRUTH * 1.6)
+    assert ruled(trial, sides)[0]
+    assert ruled(trial, doubted(sides)) == ("", BOTH + DOUBT)
+
+
+def test_the_reference_alone_against_both_levels_of_optimization_disputes_nothing() -> None:
+    trial = Trial(golden=TRUTH, actual=TRUTH * 1.6)
+    sides = trial.witness(REFERENCE, TRUTH * 1.6)
+    note = BOTH + "the CPU EP contradicts it at both levels of optimization"
+    for again in (noise(1e-6), noise(2e-2)):
+        assert ruled(trial, sides, trial.witness("again", again, is_golden_again=True)) == ("", note)
+    # One level has the reference's answer: the optimizations are at fault.
+    assert ruled(trial, sides, trial.witness("again", TRUTH * 1.6, is_golden_again=True))[0]
+    # The makers of the model, and the CPU EP of the target's own runtime, are believed.
+    again = trial.witness("again", noise(1e-6), is_golden_again=True)
+    for name in (EXPECTED, "the CPU EP of the target's own runtime"):
+        assert ruled(trial, trial.witness(name, TRUTH * 1.6), again)[0]
+
+
+def test_a_second_witness_beside_a_doubted_one_disputes() -> None:
+    trial = Trial(golden=TRUTH * 1.6, actual=TRUTH)
+    sides = doubted(trial.witness(REFERENCE, TRUTH))
+    again = trial.witness("again", noise(1e-6), is_golden_again=True)
+    expected = trial.witness(EXPECTED, TRUTH)
+    assert ruled(trial, expected, sides)[0].startswith("the EP agrees with the expected data")
+    assert ruled(trial, sides, again)[0].startswith("the EP agrees with again")
+    trial = Trial(golden=TRUTH * 1.6, actual=TRUTH, truth=TRUTH)
+    assert "of the EP is nearer to float64" in ruled(trial, sides)[0]
+
+
+def test_a_doubted_float64_answer_disputes_nothing() -> None:
+    trial = Trial(golden=TRUTH, actual=TRUTH * 1.6, truth=TRUTH * 1.6)
+    sides = doubted(trial.witness(REFERENCE, TRUTH * 1.6))
+    assert ruled(trial, sides, doubt=DOUBT) == ("", BOTH + DOUBT)
+    assert ruled(trial, doubt=DOUBT) == ("", "")
+    assert ruled(trial)[0]
+    no_answer = Trial(golden=-TRUTH, actual=TRUTH[::-1], truth=TRUTH)
+    assert ruled(no_answer)[0]
+    assert ruled(no_answer, doubt=DOUBT) == ("", "")
+
+
+def test_float64_that_sides_with_the_golden_contradicts_the_reference() -> None:
+    trial = Trial(golden=noise(1e-6), actual=TRUTH * 1.6, truth=TRUTH)
+    sides = trial.witness(REFERENCE, TRUTH * 1.6)
+    assert ruled(trial, sides) == ("", BOTH + "float64 is nearer to the golden")
+    # Expected data are no computation: a CPU kernel may be wrong in both precisions.
+    assert ruled(trial, trial.witness(EXPECTED, TRUTH * 1.6))[0]
+    assert ruled(trial, sides, doubt=DOUBT)[0]  # float64 that is not believed contradicts nobody
+
+
+@given(
+    name=st.sampled_from(sorted(FAULTS)),
+    seed=st.integers(0, 1 << 30),
+    has_doubt=st.booleans(),
+    has_truth=st.booleans(),
+)
+def test_a_reference_with_the_fault_of_the_ep_excuses_nothing(
+    name: str, seed: int, *, has_doubt: bool, has_truth: bool
+) -> None:
+    random = np.random.default_rng(seed)
+    truth = random.normal(size=200)
+    golden, again, result = (truth * (1 + 1e-7 * random.uniform(-1, 1, truth.shape)) for _ in range(3))
+    faulty = FAULTS[name](result)
+    trial = Trial(golden, faulty, truth=truth if has_truth else None)
+    sides = trial.witness(REFERENCE, faulty)
+    heard = [trial.witness("again", again, is_golden_again=True)] if not has_doubt else []
+    assert ruled(trial, doubted(sides) if has_doubt else sides, *heard)[0] == ""

@@ -1,15 +1,16 @@
 """The rules of a verdict, and that the facts of a record are enough to decide again."""
 
-from typing import Any
+import math
+from typing import Any, Literal
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.decide import RULES, WORDS, Decision, decide
-from harness.core.facts import Facts, facts_of
-from harness.core.hearing import Hearing
+from harness.core.decide import RULES, WORDS, Decision, decide, judging_of
+from harness.core.facts import UNREPEATABLE, Facts, facts_of
+from harness.core.hearing import EXPECTED, REFERENCE, Adjudication, Apart, Hearing, Witness
 from harness.core.missing import USUAL, Need, missing
 from harness.core.output_metrics import OutputDetails, OutputMetrics
 from harness.core.policy import Policy
@@ -23,6 +24,7 @@ from harness.core.record import (
     decode_record,
     encode_record,
 )
+from harness.core.tolerance import Tolerance
 from harness.core.verdict import Family, Phase, Verdict
 
 ON_EP = Placement(ep_nodes=2, cpu_nodes=0, ep_ops={"Relu": 2}, cpu_ops={}, partitions=1, source="assignment")
@@ -120,19 +122,97 @@ def test_every_rule_decides_one_of_the_cases() -> None:
 
 
 def _decides(facts: Facts, count: int) -> bool:
-    from harness.core.decide import Judging
-    from harness.core.judged import judge_rows, worst
+    return RULES[count - 1](judging_of(facts, Policy())) is not None
 
-    outputs, again = judge_rows(facts.outputs, Policy()), judge_rows(facts.again, Policy())
-    judging = Judging(
-        facts=facts,
-        policy=Policy(),
-        outputs=outputs,
-        again=again,
-        fault=worst(outputs),
-        fault_again=worst(again),
-    )
-    return RULES[count - 1](judging) is not None
+
+def apart(error: float, **fields: Any) -> Apart:
+    """How far an answer whose errors are all alike lies from a witness."""
+    bad = {"mismatched": 2, "delivered_bits": -math.log2(error), "max_abs": error} if error else {}
+    frontier = ((0.0, error), (1e-5, error), (10.0, 0.0)) if error else ((0.0, 0.0),)
+    given: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-5, "frontier": frontier} | bad | fields
+    return Apart(name="y", dtype="float32", elements=2, **given)
+
+
+def witness(golden: float, ep: float, name: str = EXPECTED, **fields: Any) -> Witness:
+    return Witness(name=name, golden=(apart(golden),), ep=(apart(ep),), **fields)
+
+
+def float64(golden: float, ep: float, doubt: str = "") -> Adjudication:
+    nearer: Literal["golden", "ep", "equal"] = "equal"
+    if 2 * ep <= golden or 2 * golden <= ep:
+        nearer = "ep" if ep < golden else "golden"
+    return Adjudication(output="y", by="float64", golden=golden, ep=ep, nearer=nearer, doubt=doubt)
+
+
+def heard(*witnesses: Witness, by: Adjudication | None = None) -> Hearing:
+    return Hearing(witnesses=witnesses, adjudication=(by,) if by is not None else ())
+
+
+SIDES = witness(0.5, 0.0, REFERENCE)
+LEVELS = witness(0.0, 0.5, "the CPU EP without optimizations", is_golden_again=True)
+OPTIMIZED = witness(0.5, 0.0, "the CPU EP without optimizations", is_golden_again=True)
+
+HEARINGS: list[tuple[str, Hearing, Verdict]] = [
+    # The golden stands until somebody disputes it.
+    ("", heard(), Verdict.MISMATCH),
+    ("", heard(SIDES), Verdict.REFERENCE_DISPUTED),
+    ("", heard(SIDES, OPTIMIZED), Verdict.REFERENCE_DISPUTED),
+    ("", heard(SIDES, LEVELS), Verdict.MISMATCH),
+    ("", heard(witness(0.5, 0.0, REFERENCE, doubt="wrong for LRN-13")), Verdict.MISMATCH),
+    ("", heard(by=float64(0.5, 0.1)), Verdict.REFERENCE_DISPUTED),
+    ("", heard(by=float64(0.5, 0.1, doubt="wrong for LRN-13")), Verdict.MISMATCH),
+    ("", heard(witness(0.5, 0.0)), Verdict.PASS),
+    # A disputed golden: expected data and float64 judge where they can.
+    ("unsure", heard(), Verdict.REFERENCE_DISPUTED),
+    ("unsure", heard(SIDES), Verdict.REFERENCE_DISPUTED),
+    ("unsure", heard(witness(0.01, 0.5)), Verdict.MISMATCH),
+    ("unsure", heard(witness(0.0, 0.5)), Verdict.MISMATCH),
+    ("unsure", heard(witness(0.3, 0.5)), Verdict.REFERENCE_DISPUTED),
+    ("unsure", heard(witness(0.5, 0.0)), Verdict.PASS),
+    ("unsure", heard(by=float64(0.01, 0.5)), Verdict.MISMATCH),
+    ("unsure", heard(by=float64(0.3, 0.5)), Verdict.REFERENCE_DISPUTED),
+    ("unsure", heard(by=float64(0.5, 0.0)), Verdict.REFERENCE_DISPUTED),
+    ("unsure", heard(by=float64(0.01, 0.5, doubt="wrong for LRN-13")), Verdict.REFERENCE_DISPUTED),
+    ("unsure", heard(witness(0.01, 0.5), by=float64(0.5, 0.0)), Verdict.REFERENCE_DISPUTED),
+    # Of a golden that is another one each time nobody knows how far off it may be.
+    (UNREPEATABLE, heard(witness(0.0, 0.4), by=float64(0.0, 0.4)), Verdict.REFERENCE_DISPUTED),
+    (UNREPEATABLE, heard(witness(0.0, 0.6)), Verdict.MISMATCH),
+    (UNREPEATABLE, heard(by=float64(0.1, 0.6)), Verdict.MISMATCH),
+    (UNREPEATABLE, heard(witness(0.5, 0.0)), Verdict.PASS),
+]
+
+
+@pytest.mark.parametrize(("dispute", "hearing", "verdict"), HEARINGS)
+def test_what_the_references_make_of_a_failing_output(
+    dispute: str, hearing: Hearing, verdict: Verdict
+) -> None:
+    facts = ran(outputs=(BAD,), dispute=dispute, hearing=hearing)
+    decision = decide(facts, Policy())
+    assert decision.verdict is verdict
+    if dispute:
+        assert dispute in decision.reason
+    record = decode_record(encode_record(_record(facts, decision)))
+    assert decide(facts_of(record), Policy()) == decision
+
+
+def test_expected_data_judge_under_the_policy_that_is_asked_for() -> None:
+    facts = ran(outputs=(BAD,), dispute="unsure", hearing=heard(witness(0.5, 1e-3)))
+    assert decide(facts, Policy()).verdict is Verdict.REFERENCE_DISPUTED
+    loose = Policy(fixed=Tolerance(rtol=1e-2, atol=1e-5), judge_by="table")
+    assert decide(facts, loose).verdict is Verdict.PASS
+
+
+def test_what_comes_before_wrong_values_comes_before_a_dispute_that_is_settled() -> None:
+    wrong = heard(witness(0.01, 0.5))
+    facts = ran(outputs=(BAD,), dispute="unsure", hearing=wrong)
+    change = msgspec.structs.replace
+    assert decide(change(facts, undefined={"y": "why"}), Policy()).verdict is Verdict.UNDEFINED_INPUT
+    assert decide(change(facts, placement=ON_CPU), Policy()).verdict is Verdict.REFERENCE_DISPUTED
+    assert decide(change(facts, converted=True), Policy()).verdict is Verdict.REFERENCE_DISPUTED
+    right = change(facts, hearing=heard(witness(0.5, 0.0)))
+    assert decide(change(right, placement=ON_CPU), Policy()).verdict is Verdict.FALLBACK
+    assert decide(change(right, providers_changed="gone"), Policy()).verdict is Verdict.FALLBACK_AT_RUN
+    assert decide(change(right, again=(BAD,)), Policy()).verdict is Verdict.REFERENCE_DISPUTED
 
 
 def test_a_draw_that_is_wrong_in_a_second_run_is_wrong_and_not_merely_different() -> None:
@@ -200,7 +280,7 @@ FACTS = st.builds(
     dispute=st.sampled_from(["", "they disagree"]),
     undefined=st.sampled_from([{}, {"y": "why"}]),
     providers_changed=st.sampled_from(["", "A became B"]),
-    hearing=st.sampled_from([None, Hearing()]),
+    hearing=st.sampled_from([None, *(hearing for _, hearing, _ in HEARINGS)]),
 )
 POLICIES = st.sampled_from(
     [*USUAL, Policy(), Policy(steps=1.0), Policy(precision="float16"), Policy(judge_by="table")]

@@ -1,6 +1,7 @@
 """What witnesses of a golden are heard, and that their names are those of the comparison."""
 
 import functools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,12 +63,16 @@ class Heard(NamedTuple):
 
 
 def heard(
-    right: Outputs, found: Outputs, witnesses: dict[str, Golden], expected: Outputs = ((), ())
+    right: Outputs,
+    found: Outputs,
+    witnesses: dict[str, Golden],
+    expected: Outputs = ((), ()),
+    doubts: Mapping[str, str] = {},
 ) -> Heard:
     compared = compare_sets(right, found, table)
     assert compared.verdict
     known = functools.partial(compare_sets, tolerance_for=table, only_known=True)
-    hearing = references_of(case(expected), right, found, compared, witnesses, known, "float32")
+    hearing = references_of(case(expected), right, found, compared, witnesses, known, "float32", doubts)
     return Heard(rule(compared, hearing.witnesses, hearing.adjudication), hearing.adjudication)
 
 
@@ -109,3 +114,16 @@ def test_float64_is_told_for_each_output_and_by_whom() -> None:
     second = heard(GOLDEN, FOUND, {FLOAT64: refused, FLOAT64_EVALUATED: golden(1, 2, dtype=np.float64)})
     assert [row.by for row in second.adjudication] == ["onnx.reference in float64"] * 2
     assert (second.adjudication[1].nearer, second.ruling.disputed) == ("golden", "")
+
+
+def test_a_doubt_reaches_the_answer_that_it_is_about() -> None:
+    refused = Golden(status="refused", message="no kernel")
+    doubts = {EVALUATED: "wrong for A-1", FLOAT64_EVALUATED: "wrong for B-1"}
+    answers = {EVALUATED: golden(1, 3), UNOPTIMIZED: golden(1, 2), FLOAT64: golden(1, 3, dtype=np.float64)}
+    hearing = heard(GOLDEN, FOUND, {EVALUATED: golden(1, 3)}, doubts=doubts)
+    assert "not believed alone: wrong for A-1" in hearing.ruling.note
+    assert {row.doubt for row in heard(GOLDEN, FOUND, answers, doubts=doubts).adjudication} == {""}
+    by_reference = answers | {FLOAT64: refused, FLOAT64_EVALUATED: golden(1, 3, dtype=np.float64)}
+    hearing = heard(GOLDEN, FOUND, by_reference, doubts=doubts)
+    assert {row.doubt for row in hearing.adjudication} == {"wrong for B-1"}
+    assert hearing.ruling.disputed == ""

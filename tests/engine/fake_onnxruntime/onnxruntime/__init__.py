@@ -3,6 +3,7 @@
 It computes one model, ``y = Relu(x), k = Cast<int32>(x), z = Neg(x)``. How it misbehaves stands in the
 model's file name, ``<number>_<fault>.onnx``, or, for what happens before any model, in the variable
 ``FAKE_FAULT``. A fault ``<action>_in_<phase>`` does something drastic there; the others bend the answer.
+With the fault ``reference`` it computes any model, as ``onnx.reference`` does.
 """
 
 from __future__ import annotations
@@ -365,6 +366,12 @@ def rounding(options: dict[str, str], entries: dict[str, str]) -> np.float32:
     return np.float32(1 + (4e-6 if chosen.get("use_tf32") == "0" else 2e-6))
 
 
+def evaluator(model: str | bytes) -> Any:
+    from onnx.reference import ReferenceEvaluator
+
+    return ReferenceEvaluator(model)
+
+
 class GraphOptimizationLevel(enum.Enum):
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -401,6 +408,7 @@ class InferenceSession:
     ) -> None:
         if enable_fallback:
             raise Fail("the harness must switch the silent retry off")
+        self.model = model
         self.fault = "" if isinstance(model, bytes) else Path(model).stem.partition("_")[2]
         self.compiled = False
         if isinstance(model, str) and Path(model).stem == "context":
@@ -449,6 +457,11 @@ class InferenceSession:
     def get_outputs(self) -> list[Any]:
         if self.fault == "hostile_name":
             return [SimpleNamespace(name="y\udcff\x1b[31m" + "n" * (1 << 20), type="tensor(float)")]
+        if self.fault == "reference":
+            return [
+                SimpleNamespace(name=name, type="tensor(float)")
+                for name in evaluator(self.model).output_names
+            ]
         names = bent(self.fault, {name: np.zeros(4) for name in ("y", "k", "z")}, 0)
         return [SimpleNamespace(name=name, type="tensor(float)") for name in names]
 
@@ -461,6 +474,8 @@ class InferenceSession:
             self.meet()
         if self.fault == "wears" and self.runs > WARM_RUNS:
             segfault()
+        if self.fault == "reference":
+            return list(evaluator(self.model).run(names, feeds))
         x = feeds["x"]
         right = {"y": np.maximum(x, 0) + STATE.shift, "k": x.astype(np.int32), "z": -x * self.error}
         outputs = bent(self.fault, right, self.runs)
