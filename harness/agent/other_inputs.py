@@ -15,7 +15,7 @@ def other_inputs(feeds: dict[str, Any]) -> dict[str, Any] | None:
 
     Both the CPU EP and an EP under test derive them so, from the same data set. The values stay in the domain
     of every operator that takes elements one by one. Only floating tensors of two dimensions or more change;
-    if there are none, integers of that shape, then floating vectors.
+    if there are none, integers of that shape, then floating vectors, then texts and truths.
 
     Args:
         feeds: What ``InferenceSession.run`` takes. What is no numpy array stays as it is.
@@ -23,7 +23,7 @@ def other_inputs(feeds: dict[str, Any]) -> dict[str, Any] | None:
     Returns:
         None where nothing would change.
     """
-    for kinds, dimensions in (("fc", MATRIX), ("iu", MATRIX), ("fc", 1)):
+    for kinds, dimensions in (("fc", MATRIX), ("iu", MATRIX), ("fc", 1), ("Ob", 1)):
         changed = {
             name: reversed_
             for name, value in feeds.items()

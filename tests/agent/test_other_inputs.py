@@ -29,6 +29,13 @@ def test_without_floating_data_integers_change_and_then_vectors() -> None:
     assert found["sizes"] is SIZES
 
 
+def test_texts_and_truths_change_where_nothing_else_does() -> None:
+    words = np.array(["a", "b"], dtype=object)
+    found = other_inputs({"words": words, "sizes": SIZES})
+    assert found is not None
+    assert found["words"].tolist() == ["b", "a"]
+
+
 def test_what_would_be_the_same_is_no_other_input() -> None:
     assert other_inputs({"x": SAME, "sizes": SIZES, "scalar": np.float32(3)}) is None
     assert other_inputs({}) is None
