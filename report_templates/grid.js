@@ -5,7 +5,7 @@ const shown = document.getElementById("filter-count");
 const grid = document.querySelector("table.grid");
 const heads = Array.from(grid.tHead.rows[0].cells).slice(1);
 // Worst first.
-const TONES = ["failed", "unsupported", "untested", "partial", "passed", "excluded", "skipped", "missing"];
+const TONES = ["failed", "unsupported", "untested", "weak", "partial", "passed", "excluded", "skipped", "missing"];
 
 // Rows as they came: `first` is the number of the record behind the first square.
 let squares = 0;
@@ -27,6 +27,9 @@ function toneOf(cell) {
 function verdictOf(cell) {
   if (toneOf(cell) === "passed") {
     return "pass";
+  }
+  if (toneOf(cell) === "weak") {
+    return "weak golden";
   }
   return toneOf(cell) === "partial" ? "pass partial" : /^\S+ ([^,!]*)/.exec(cell.textContent)?.[1].trim();
 }

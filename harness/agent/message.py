@@ -78,19 +78,25 @@ def unpack(content: Any) -> list[Any]:
         end = behind + int.from_bytes(content[end + LENGTH_BYTES : start], "little")
         if end > len(content):
             raise ValueError("no message: it is cut off")
-        messages.append(_read(content, start, behind))
+        messages.append(_read(content, start, behind, end))
     return messages
 
 
-def _read(content: bytes, start: int, behind: int) -> Any:
-    """The message whose JSON lies from ``start`` to ``behind``."""
+def _read(content: bytes, start: int, behind: int, end: int) -> Any:
+    """The message whose JSON lies from ``start`` to ``behind``, and its bytes from there to ``end``."""
+    unread = behind
 
     def resolve(found: dict[str, Any]) -> Any:
+        nonlocal unread
         # Names in a model are anything: this key then stands before something else, or beside others.
         if len(found) != 1 or type(found.get(BYTES)) is not list:
             return found
         at, nbytes = found[BYTES]
-        return content[behind + at : behind + at + nbytes]
+        first, unread = unread, unread + nbytes
+        # In their order and each once: else a short message could ask for any amount of memory.
+        if behind + at != first or not first <= unread <= end:
+            raise ValueError("no message: it has not the bytes that it tells of")
+        return content[first:unread]
 
     try:
         text = content[start:behind].decode()

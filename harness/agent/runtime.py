@@ -56,7 +56,7 @@ def describe_packages() -> dict[str, Any]:
             continue  # as nearly all: to read what each says of itself takes longer than onnxruntime needs
         name = distribution.metadata["Name"] or ""
         if "onnx" in name.lower() or name.lower() == "numpy":
-            packages[name] = distribution.version
+            packages[name] = distribution.version or ""  # None in what pip left behind broken
         if name.lower().startswith("onnxruntime"):
             # One look at the text: to read it as a table takes longer than to import onnxruntime.
             files = "\n" + (distribution.read_text("RECORD") or "").replace("\\", "/")

@@ -21,6 +21,7 @@ MAP_FROM = 1 << 20  # bytes from which on a file is mapped, not read
 MAP_LIMIT = 64  # mappings at a time: each holds a descriptor, of which macOS grants a process 256
 MAP_ALWAYS_FROM = 64 << 20  # bytes from which on a file is mapped nevertheless; memory does not hold many
 MAPPINGS: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+MOST_LEVELS = 16  # sequences within one another; ONNX's operators make sequences of tensors and of maps only
 INLINE_LIMIT = 1 << 30  # bytes of tensors in one message; execnet's own end is at 2 GiB
 WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 READ_FLAGS = os.O_RDONLY  # each of the others is there on some systems only
@@ -154,16 +155,23 @@ class TensorFiles:
                 os.unlink(path)
         self.begin()
 
-    def receive(self, value: Any) -> None:
-        """Put the data of its files into a value in wire form.
+    def receive(self, value: Any, levels: int = 0) -> None:
+        """Put the data of its files into a value in wire form, whoever has sent it.
+
+        Args:
+            value: The value.
+            levels: How many values it lies in.
 
         Raises:
-            UnfeedableError: A file is not to be had.
+            UnfeedableError: A file is not to be had, or there are too many levels for a value.
         """
         if not isinstance(value, dict) or "data" in value:  # nearly all of them
             return
-        for part in [*value.get("sequence", ()), value.get("keys"), value.get("values")]:
-            self.receive(part)
+        if levels > MOST_LEVELS:
+            raise UnfeedableError("a value of more than %d levels" % MOST_LEVELS)
+        items = value.get("sequence")
+        for part in [*(items if isinstance(items, list) else ()), value.get("keys"), value.get("values")]:
+            self.receive(part, levels + 1)
         if "file" in value:
             try:
                 value["data"] = self.read(value.pop("file"))

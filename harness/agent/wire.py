@@ -26,6 +26,7 @@ NARROW = {
     "uint2": (25, 2),
     "int2": (26, 2),
 }
+MOST_DIMENSIONS = 64 if int(np.__version__.split(".")[0]) > 1 else 32  # NPY_MAXDIMS of numpy 2, and before
 MAP_TYPE = re.compile(r"map\((\w+),tensor\((\w+)\)\)")
 MAP_DTYPES = {"float": "float32", "double": "float64", "int64": "int64", "string": "O"}
 
@@ -42,6 +43,8 @@ def to_feed(wire: Any) -> Any:
     if "keys" in wire:
         return dict(zip(to_feed(wire["keys"]).tolist(), to_feed(wire["values"]).tolist()))
     dtype, shape, data = wire["dtype"], wire["shape"], wire["data"]
+    if len(shape) > MOST_DIMENSIONS:
+        raise UnfeedableError("numpy %s has no arrays of %d dimensions" % (np.__version__, len(shape)))
     if dtype == "string":
         return np.array(data, dtype=object).reshape(shape)
     if dtype not in NARROW:

@@ -72,10 +72,13 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
         raise UsageError(
             Problem(where=str(run), what=what, hint="run the matrix again: this version keeps it")
         )
+    for line in data.damaged:
+        sys.stderr.write(f"{line}; it is left out\n")
+    info = msgspec.structs.replace(data.info, complete=data.info.complete and not data.damaged)
     if out is not None:
-        _write(out, run, data.info, matrix, entries, after)
+        _write(out, run, info, matrix, entries, after)
     _tell(data.records, after, lacks, out)
-    if not data.info.complete:
+    if not info.complete:
         return EXIT_INCOMPLETE
     return EXIT_OK if all(record.expected for record in after) else EXIT_UNEXPECTED
 

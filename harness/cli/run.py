@@ -60,6 +60,7 @@ def run(
     with progress(tally) as shown:
         if resume is not None:
             torn = "; a torn last line is dropped" if before.torn else ""
+            torn += f"; {len(before.damaged):,} damaged lines are left out" if before.damaged else ""
             shown.say(f"resuming     {len(done):,} of {len(plan.cells):,} cells have a record{torn}")
         known = {record.cell for record in done}
         engine = Engine(plan, suites, durations_ms=durations.known_ms())

@@ -11,7 +11,7 @@ from harness.core import wording
 from harness.core.draws import Draw, name_of
 from harness.core.hints import shape_hint, value_hint
 from harness.core.judged import Judged, judge_row, worst
-from harness.core.metrics import EXACT_FRONTIER, any_finite, measure
+from harness.core.metrics import EXACT_FRONTIER, any_finite, measure, same_bits
 from harness.core.nature import Nature, drawn_row, with_details, with_steps, with_ties
 from harness.core.noise import NoiseRule, with_noise
 from harness.core.output_metrics import OutputMetrics
@@ -236,7 +236,7 @@ def _number_row(
 ) -> OutputMetrics:
     tolerance = tolerance_for(golden.dtype)
     # Most results are equal bit by bit, and a run compares hundreds of thousands of small ones.
-    if golden.array.tobytes() == actual.array.tobytes():
+    if same_bits(golden.array, actual.array):
         return equal_row(name, golden, tolerance)
     measured = measure(golden, actual, tolerance)
     row, note = measured_row(name, actual, tolerance, measured), ""

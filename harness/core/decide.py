@@ -18,8 +18,8 @@ from harness.core.dispute import Held, Settlement, settle
 from harness.core.errors import one_line
 from harness.core.facts import UNREPEATABLE, Facts
 from harness.core.hearing import EXPECTED, Adjudication, Apart
-from harness.core.judged import Judged, judge_row, judge_rows, worst
-from harness.core.lost import LOST
+from harness.core.judged import Judged, judge_row, judge_rows, worst, wrong_for_other_inputs
+from harness.core.lost import LOST, relative_error
 from harness.core.output_metrics import OutputMetrics
 from harness.core.placed import placed
 from harness.core.policy import Policy
@@ -305,6 +305,25 @@ def nondeterministic(judging: Judging) -> Found | None:
     return None
 
 
+def other_inputs(judging: Judging) -> Found | None:
+    """For other inputs the session gives what it gave for the first ones, or is off by more than half."""
+    placement = judging.facts.placement
+    if placement is None or not (placement.ep_nodes or judging.facts.is_cpu):
+        return None
+    first = {row.name: row for row in judging.facts.outputs}
+    wrong = [
+        row for row in judging.facts.other if wrong_for_other_inputs(row, first.get(row.name), judging.policy)
+    ]
+    if not wrong:
+        return None
+    row = wrong[0]
+    details = row.details
+    stale = details is not None and details.stale
+    error = relative_error(row.delivered_bits or 0.0)
+    what = "is what the inputs before gave, bit for bit" if stale else f"has a relative error of {error:.2g}"
+    return Found(Verdict.MISMATCH, f"for other inputs in the same session {wording.output(row.name)} {what}")
+
+
 def right(judging: Judging) -> Found | None:
     """The answer is right; the verdict is about where the nodes ran."""
     placement = judging.facts.placement
@@ -339,6 +358,7 @@ RULES: tuple[Rule, ...] = (
     not_by_the_ep,
     wrong_values,
     nondeterministic,
+    other_inputs,
     right,
 )
 """In the order in which they are tried; the first that applies decides."""

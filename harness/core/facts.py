@@ -33,6 +33,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     placement: Placement | None = None
     outputs: tuple[OutputMetrics, ...] = ()
     again: tuple[OutputMetrics, ...] = ()
+    other: tuple[OutputMetrics, ...] = ()
     golden: str = ""
     no_golden: str = ""
     dispute: str = ""

@@ -87,6 +87,29 @@ def judge_rows(rows: Iterable[OutputMetrics], policy: Policy) -> tuple[Judged, .
     return tuple(judge_row(row, policy) for row in rows)
 
 
+def wrong_for_other_inputs(row: OutputMetrics, first: OutputMetrics | None, policy: Policy) -> bool:
+    """Whether an output for other inputs is wrong beyond doubt.
+
+    Neither noise nor references are known for these inputs. So it has to fail by far besides the tolerance:
+    by its error as a whole, held against that of the output for the first inputs; or it is that one itself.
+
+    Args:
+        row: Of the output for other inputs.
+        first: Of the same output for the first inputs; None where there is none.
+        policy: What the cell is judged by.
+    """
+    table = msgspec.structs.replace(policy, judge_by="table")
+    if judge_row(row, table).fault is None:
+        return False
+    details = row.details or _NOTHING_MORE
+    if details.stale or details.differs:
+        return details.stale
+    if first is None or row.delivered_bits is None or not is_rounded(row):
+        return False
+    usual = 0.0 if first.delivered_bits is None else relative_error(first.delivered_bits)
+    return relative_error(row.delivered_bits) > max(FAR * usual, LOST)
+
+
 def worst(judged: Iterable[Judged], noun: str = "outputs") -> tuple[Verdict, str] | None:
     """The fault that decides among several outputs; None where all are right.
 

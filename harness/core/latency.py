@@ -75,11 +75,11 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 31)]
-_Amount = Annotated[float, msgspec.Meta(ge=0)]
+_Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]  # neither NaN nor infinite, which satisfy no limit
 _Nanoseconds = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
+class Measured(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an agent says about timed runs; fields as in ``Latency``."""
 
     samples_ns: Annotated[list[_Nanoseconds], msgspec.Meta(min_length=1, max_length=MOST_RUNS)]
@@ -94,15 +94,12 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def latency_of(said: object) -> Latency:
-    """The figures of what an agent said.
+    """The figures of what an agent said, as ``Measured`` or as it came.
 
     Raises:
         ValueError: It is nonsense.
     """
     measured = msgspec.convert(said, Measured)
-    amounts = (measured.waiting_threads, measured.host_peak_mib, measured.device_mib)
-    if not all(math.isfinite(amount) for amount in amounts if amount is not None):
-        raise ValueError("an amount that is not finite")
     samples = [ns / NS_PER_MS for ns in measured.samples_ns]
     ordered = sorted(samples)
     return Latency(

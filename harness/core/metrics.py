@@ -19,6 +19,9 @@ Floats = NDArray[np.float64]
 BLOCK = 8192
 """Elements at a time. OpenBLAS starts threads for dot products beyond 10,000."""
 
+BLOCK_BYTES = 1 << 20
+"""Bytes of a tensor up to which it is copied to be compared bit by bit."""
+
 ATOL_GRID: tuple[float, ...] = tuple(
     sorted({0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, *(t.atol for t in DEFAULTS.values())})
 )
@@ -101,6 +104,20 @@ def measure(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Measured:
             else:
                 sums.add_floats(start, widen(left, golden.dtype), widen(right, actual.dtype))
     return sums.result()
+
+
+def same_bits(one: Array, other: Array) -> bool:
+    """Whether two arrays of one shape and element type are equal bit by bit.
+
+    Large ones are compared by blocks: a copy of each would take as much memory as the two have.
+    """
+    if one.nbytes <= BLOCK_BYTES:
+        return one.tobytes() == other.tobytes()
+    left, right = (np.ascontiguousarray(side).reshape(-1).view(np.uint8) for side in (one, other))
+    return all(
+        np.array_equal(left[at : at + BLOCK_BYTES], right[at : at + BLOCK_BYTES])
+        for at in range(0, left.size, BLOCK_BYTES)
+    )
 
 
 def any_finite(value: Tensor) -> bool:

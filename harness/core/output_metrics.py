@@ -80,6 +80,7 @@ class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         distribution: Of one that is drawn by lot: what it was judged by in place of its values.
         unseen: Of the same: departure of the cumulative distribution, from 0 to 1, below which a wrong one
             would pass for want of numbers.
+        stale: Whether the output for other inputs is, bit for bit, that for the first ones.
         signed_zeros: Zeros whose sign is not the golden's; they count as equal.
     """
 
@@ -95,6 +96,7 @@ class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     hint: str = ""
     distribution: str = ""
     unseen: float | None = None
+    stale: bool = False
     signed_zeros: int = 0
 
 

@@ -189,6 +189,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         phase: Where the cell ended.
         cause: For ``unavailable`` a ``Cause``; for ``crash`` the signal or exit code, such as ``SIGSEGV``.
         reason: One line for people.
+        other: As ``outputs``, of a run with other inputs between two of the first data set.
         again: As ``outputs``, of a second run of the first data set, or of the one furthest from the first of
             several; empty where all gave the same bits.
         golden: What judged the values: ``cpu`` or, where the CPU EP has no kernel, ``expected`` (the
@@ -241,6 +242,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     placement: Placement | None = None
     outputs: tuple[OutputMetrics, ...] = ()
     again: tuple[OutputMetrics, ...] = ()
+    other: tuple[OutputMetrics, ...] = ()
     golden: str = ""
     timings_ms: dict[str, float] = {}
     started: str = ""
@@ -271,6 +273,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     suspicious: str = ""
 
     @property
+    def rests_on_weak_golden(self) -> bool:
+        """Whether the EP's answer is right as far as its golden tells, which is not far."""
+        return bool(self.weak_golden) and self.verdict.family is Family.PASSED
+
+    @property
     def flaky(self) -> bool:
         """Whether a further try gave another verdict."""
         return any(verdict is not self.verdict for verdict in self.retries)
@@ -293,7 +300,10 @@ def decode_record(line: bytes | str) -> Record:
         msgspec.ValidationError: The line is JSON but not a record of this schema.
         msgspec.DecodeError: The line is not JSON, for example because it is torn.
     """
-    return _DECODER.decode(line)
+    try:
+        return _DECODER.decode(line)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise msgspec.DecodeError(str(error)) from error
 
 
 def failing_outputs(record: Record) -> Iterator[OutputMetrics]:

@@ -27,6 +27,10 @@ OTHER_SESSION = SCENARIOS.keys() - OTHER_DATA - OTHER_FILES - {PLAIN}
 """Scenarios that the agent plays. It tells facts about each, so that no plain run passes as one of these."""
 
 
+RUNS_PLAINLY = frozenset({PLAIN, "cpu_fallback_disabled", "external_data", "from_bytes", "ort_format"})
+"""Scenarios whose session runs the data that the model has, as a plain one does."""
+
+
 def session_of(scenario: str) -> str:
     """The scenario as far as it decides what the CPU provider says: other data alone is another case."""
     return PLAIN if scenario in OTHER_DATA else scenario

@@ -101,7 +101,7 @@ def _numbers(value: Value | None, axis: int) -> Array | None:
 
 
 def _rows(array: Array) -> Array:
-    """An array as ``(rows, length of the last axis)``: numpy sorts and picks along axes of 32 dimensions only."""
+    """An array as ``(rows, length of the last axis)``: numpy sorts arrays of 32 dimensions at most."""
     return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 

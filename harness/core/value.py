@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+Bytes = bytes | bytearray | memoryview | mmap.mmap
+"""What holds the elements of a tensor on the wire: large ones are files that are mapped."""
 
 
 class Tensor(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,7 +178,7 @@ def pack(value: Tensor) -> bytes:
     return packed.astype(np.uint8).tobytes()
 
 
-def unpack(dtype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
+def unpack(dtype: str, shape: tuple[int, ...], data: Bytes) -> Tensor:
     """The inverse of ``pack``.
 
     Raises:
@@ -234,8 +236,8 @@ def _tensor_from_wire(wire: Any) -> Tensor:
         raise ValueError("not the wire form of a tensor: it has no element type, or no shape")  # noqa: TRY004
     shape = tuple(shape)
     if dtype != STRING:
-        if not isinstance(data, bytes | bytearray | memoryview | mmap.mmap):
-            raise ValueError(f"{type(data).__name__} does not fill a tensor")  # noqa: TRY004 - bad data
+        if not isinstance(data, Bytes):
+            raise ValueError(f"{type(data).__name__} does not fill a tensor")
         return unpack(dtype, shape, data)
     if not isinstance(data, list) or len(data) != _elements(shape):
         raise ValueError(f"these are no strings that fill string{list(shape)}")

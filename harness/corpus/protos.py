@@ -5,12 +5,13 @@ holds a ``TensorProto``, ``SequenceProto``, ``OptionalProto`` or ``MapProto``.
 """
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.core.value import BITS, DTYPES, STRING, Map, Sequence, Tensor, Value, pack, unpack
+from harness.core.value import BITS, DTYPES, STRING, Map, Sequence, Tensor, Value, pack, unpack, value_bytes
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
 from harness.corpus.external import read_external
 from harness.corpus.port import Kind, ValueType
@@ -42,21 +43,37 @@ def decode_named(data: bytes, declared: ValueType, folder: Path | None = None) -
     return proto.name, _value(proto, declared, folder)
 
 
-def encode(value: Value, declared: ValueType, name: str = "") -> bytes:
+class TooLargeError(ValueError):
+    """A value takes 2 GiB and more, at which a protobuf ends."""
+
+
+def encode(
+    value: Value,
+    declared: ValueType,
+    name: str = "",
+    put: "Callable[[Tensor], onnx.TensorProto] | None" = None,
+) -> bytes:
     """Serialize one value, so that ``decode`` with the same declared type returns it.
 
     Args:
         value: The value.
         declared: Type of the graph's input or output.
         name: What the serialized value is called, for whoever reads it.
+        put: Makes the message of each tensor; ``tensor_proto`` by default.
 
     Raises:
         TypeError: The value has another structure than was declared.
+        TooLargeError: It is too large.
     """
-    proto = _proto(value, declared)
+    from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
+
+    proto = _proto(value, declared, put or tensor_proto)
     if name:
         proto.name = name
-    data: bytes = proto.SerializeToString()
+    try:
+        data: bytes = proto.SerializeToString()
+    except EncodeError as error:
+        raise TooLargeError(f"a value of {value_bytes(value)} bytes, and a protobuf ends at 2 GiB") from error
     return data
 
 
@@ -66,7 +83,7 @@ def parse(message: Any, data: bytes) -> Any:
     Raises:
         ValueError: They are something else, or cut short.
     """
-    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    from google.protobuf.message import DecodeError
 
     try:
         return message.FromString(data)
@@ -105,14 +122,19 @@ def tensor_value(proto: "onnx.TensorProto", folder: Path | None = None) -> Tenso
 
 def tensor_proto(value: Tensor) -> "onnx.TensorProto":
     """A message without a name that holds the tensor, as ``raw_data`` unless it is made of strings."""
-    import onnx
-
-    proto = onnx.TensorProto(data_type=NUMBERS[value.dtype], dims=value.array.shape)
+    proto = tensor_type(value)
     if value.dtype == STRING:
         proto.string_data.extend(str(item).encode() for item in value.array.ravel())
     else:
         proto.raw_data = pack(value)
     return proto
+
+
+def tensor_type(value: Tensor) -> "onnx.TensorProto":
+    """A message that has the element type and the shape of a tensor, and no elements."""
+    import onnx
+
+    return onnx.TensorProto(data_type=NUMBERS[value.dtype], dims=value.array.shape)
 
 
 def _message(declared: ValueType) -> Any:
@@ -160,21 +182,21 @@ def _map_value(proto: "onnx.MapProto", folder: Path | None) -> Map:
     return Map(keys=Tensor(dtype=dtype, array=keys), values=Tensor(dtype=values[0].dtype, array=elements))
 
 
-def _proto(value: Value, declared: ValueType) -> Any:
+def _proto(value: Value, declared: ValueType, put: "Callable[[Tensor], onnx.TensorProto]") -> Any:
     import onnx
 
     item = _item(declared)
     if declared.kind == "tensor" and isinstance(value, Tensor):
-        return tensor_proto(value)
+        return put(value)
     if declared.kind == "sequence" and isinstance(value, Sequence):
         sequence = onnx.SequenceProto(elem_type=_ELEM_TYPES[item.kind])
-        getattr(sequence, f"{item.kind}_values").extend(_proto(entry, item) for entry in value.items)
+        getattr(sequence, f"{item.kind}_values").extend(_proto(entry, item, put) for entry in value.items)
         return sequence
     if declared.kind == "optional":
         if value is None:
             return onnx.OptionalProto()
         optional = onnx.OptionalProto(elem_type=_ELEM_TYPES[item.kind])
-        getattr(optional, f"{item.kind}_value").CopyFrom(_proto(value, item))
+        getattr(optional, f"{item.kind}_value").CopyFrom(_proto(value, item, put))
         return optional
     if declared.kind == "map" and isinstance(value, Map):
         return _map_proto(value)

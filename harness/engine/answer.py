@@ -50,7 +50,7 @@ def lost(found: Untold) -> Golden:
 def _answer(outcome: Outcome, case: Case) -> Golden:
     match outcome:
         case Ran():
-            return Golden(status="ok", outputs=outcome.outputs)
+            return Golden(status="ok", outputs=outcome.outputs, other=outcome.other or ())
         case Raised():
             message = essence(f"{outcome.kind}: {outcome.message}", case.model_path)
             message = one_line(at_data_set(case, outcome.data_set) + message)

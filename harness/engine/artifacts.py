@@ -8,6 +8,7 @@ import msgspec
 
 from harness.core.own_error import own_error, without_verdict
 from harness.core.record import Record
+from harness.core.value import value_bytes
 from harness.core.verdict import Family
 from harness.corpus.protos import encode
 from harness.engine.events import Finished
@@ -72,9 +73,9 @@ def _write_inputs(home: Path, finished: Finished) -> None:
         data_home = home / f"test_data_set_{index}"
         data_home.mkdir(exist_ok=True)
         for number, (name, value) in enumerate(data_set.inputs):
+            total += value_bytes(value)
+            if total > INPUTS_LIMIT:
+                return
             with contextlib.suppress(TypeError):  # a value that its own model does not declare so
                 data = encode(value, types[name])
-                total += len(data)
-                if total > INPUTS_LIMIT:
-                    return
                 (data_home / f"input_{number}.pb").write_bytes(data)

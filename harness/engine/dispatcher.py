@@ -16,7 +16,7 @@ from harness.engine.docket import Docket
 from harness.engine.job import is_local, job
 from harness.engine.lane import Lane
 from harness.engine.lanes import Lanes
-from harness.engine.outcome import Rejected, Unavailable, Unfeedable
+from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable
 from harness.engine.uv import InstallError
 from harness.engine.worker import Task, Worker
 from harness.plan.plan import Plan
@@ -162,5 +162,8 @@ class Dispatcher:
             return False
         task.started = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
         task.nbytes = worker.tensors.nbytes
+        task.asked = Asked(
+            data_sets=len(case.data_sets), outputs=case.outputs, by_reference=task.question is not None
+        )
         worker.hand(task, message)
         return True

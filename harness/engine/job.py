@@ -1,16 +1,17 @@
 """What is asked of an agent: its configuration, and one job for each model."""
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
-from harness.core.scenario import PLAIN
+from harness.core.scenario import PLAIN, RUNS_PLAINLY
 from harness.corpus.case import Case
 from harness.engine.environments import built_python, note_use
 from harness.engine.model_files import parcel
-from harness.engine.question import HOME, Question, asked_of
+from harness.engine.question import ANSWER, HOME, Question, asked_of
 from harness.engine.tensor_files import Tensors
 from harness.golden.provenance import SESSION
 from harness.plan.matrix import LatencySettings
@@ -155,9 +156,19 @@ def job(
             **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
             **({} if repeat is None else {"repeat": msgspec.to_builtins(repeat)}),
             **({} if question is None else asked_of(question)),
+            **({"other": True} if wants_other_inputs(case, settings, question) else {}),
             **({"form": axes[FORM]} if FORM in axes else {}),
             **({THREADS: int(axes[THREADS])} if THREADS in axes else {}),
         }
     except BaseException:
         tensors.discard()
         raise
+
+
+def wants_other_inputs(case: Case, axes: Mapping[str, str], question: Question | None) -> bool:
+    """Whether a job runs other inputs between two runs of its only data set.
+
+    Plain sessions do; what becomes of their inputs elsewhere is what a scenario is about.
+    """
+    plainly = question is None or question.kind == ANSWER
+    return plainly and axes["scenario"] in RUNS_PLAINLY and len(case.data_sets) == 1

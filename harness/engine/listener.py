@@ -16,6 +16,19 @@ from harness.engine.docket import Docket
 from harness.engine.events import Event, TargetReady, Warned
 from harness.engine.lane import Lane
 from harness.engine.measure import ended
+from harness.engine.messages import (
+    After,
+    Done,
+    Enters,
+    Imported,
+    Needs,
+    OfJob,
+    OfStart,
+    Ready,
+    Result,
+    Results,
+    Useless,
+)
 from harness.engine.model_files import piece
 from harness.engine.outcome import (
     Died,
@@ -30,12 +43,10 @@ from harness.engine.outcome import (
     from_result,
 )
 from harness.engine.process import ENDED
-from harness.engine.protocol import nonsense
+from harness.engine.protocol import ProtocolError, understood
 from harness.engine.question import MADE
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
-
-PROTOCOL_ERROR = "ProtocolError"
 
 
 class Listener:
@@ -106,78 +117,77 @@ class Listener:
             return True
         if worker.stopping or worker.broken:
             return False  # what it still says was overtaken by the decision to let it go
-        if problem := nonsense(worker, message):
-            worker.break_off(problem)
+        try:
+            said = understood(worker, message)
+            if isinstance(said, OfStart):
+                return self._hear_of_start(worker, said, at)
+            return self._hear_of_job(worker, said, at)
+        except ProtocolError as error:
+            worker.break_off(str(error))
             return False
-        kind = message[0]
-        if kind in {"phase", "need", "result", "done"}:
-            return self._hear_of_job(worker, kind, message, at)
-        if kind == "imported":
+
+    def _hear_of_start(self, worker: Worker, said: OfStart, at: float) -> bool:
+        if isinstance(said, Imported):
             worker.has_imported(at)
             return worker.lane is None  # a cell that runs alone may have waited for that
         if worker.lane is None:
             worker.discard()  # a spare one that is of no use, whatever its reasons
-        elif kind == "ready":
+        elif isinstance(said, Ready):
             worker.lane.failed_starts = 0
             worker.is_ready(at)
-            self._announce(worker.lane, message[1])
-        elif kind == "unavailable":
-            _, cause, reason, printed, fingerprint = message
-            useless = Unavailable(cause=cause, reason=reason, printed=printed)
-            self._dismiss(worker, worker.lane, useless, fingerprint)
-        elif kind == "rejected":
-            _, option, reason, printed, fingerprint = message
-            rejected = Rejected(option=option, reason=reason, printed=printed)
-            self._dismiss(worker, worker.lane, rejected, fingerprint)
+            self._announce(worker.lane, said.fingerprint)
+        elif isinstance(said, Useless):
+            useless = Unavailable(cause=said.cause, reason=said.reason, printed=said.output)
+            self._dismiss(worker, worker.lane, useless, said.fingerprint)
+        else:
+            rejected = Rejected(option=said.option, reason=said.reason, printed=said.output)
+            self._dismiss(worker, worker.lane, rejected, said.fingerprint)
         return True
 
-    def _hear_of_job(self, worker: Worker, kind: str, message: tuple[Any, ...], at: float) -> bool:
-        if kind == "phase":
-            worker.enter(Phase(message[2]), at)
-        elif kind == "need":
-            self._send_piece(worker, *message[1:])
-        elif kind == "result":
-            worker.result = self._read(worker, message[2])
-            worker.enter(Phase.TEARDOWN, at)
-        else:
-            self._done(worker, message[2], at)
-            return True
+    def _hear_of_job(self, worker: Worker, said: OfJob, at: float) -> bool:
+        match said:
+            case Enters():
+                worker.enter(Phase(said.phase), at)
+            case Needs():
+                self._send_piece(worker, said)
+            case Results():
+                worker.result = self._read(worker, said.result)
+                worker.enter(Phase.TEARDOWN, at)
+            case Done():
+                self._done(worker, said.after, at)
+                return True
         return False
 
-    def _send_piece(self, worker: Worker, job: int, name: str, offset: int) -> None:
+    def _send_piece(self, worker: Worker, said: Needs) -> None:
         """An agent elsewhere does not have a model yet. While it comes, the time for its session stands."""
-        case = next(self._docket.case(task) for task in worker.hands if id(task) == job)
-        content = piece(case, name, offset) if isinstance(case, Case) else None
-        worker.send_piece(job, name, offset, content)
+        case = next(self._docket.case(task) for task in worker.hands if id(task) == said.job)
+        content = piece(case, said.name, said.offset) if isinstance(case, Case) else None
+        worker.send_piece(said.job, said.name, said.offset, content)
 
-    def _read(self, worker: Worker, result: dict[str, Any]) -> Ending:
-        try:
-            task = worker.hands[0]
-            if task.question is not None and task.question.kind == MADE:
-                return from_making(result, worker.tensors)
-            return from_result(result, worker.tensors, task.scenario)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            # An agent that talks nonsense is a broken target, and must not break the run.
-            return Raised(phase=Phase.RUN, kind=PROTOCOL_ERROR, message=one_line(error))
+    def _read(self, worker: Worker, result: Result) -> Ending:
+        task = worker.hands[0]
+        if task.question is not None and task.question.kind == MADE:
+            return from_making(result, worker.tensors)
+        return from_result(result, worker.tensors, task.scenario, task.asked)
 
-    def _done(self, worker: Worker, after: dict[str, Any], at: float) -> None:
+    def _done(self, worker: Worker, after: After, at: float) -> None:
         task, outcome = worker.hands[0], worker.result
         process = worker.count(after, at)
         if worker.lane is not None:
             worker.lane.done_ms += task.expected_ms
         if isinstance(outcome, Ran):
-            timings = {**outcome.timings_ms, "teardown": after["teardown_ms"]}
+            timings = {**outcome.timings_ms, "teardown": after.teardown_ms}
             outcome = msgspec.structs.replace(outcome, timings_ms=timings, process=process)
         elif isinstance(outcome, Unsupported):
             outcome = msgspec.structs.replace(outcome, process=process)
         elif isinstance(outcome, Raised):
-            outcome = msgspec.structs.replace(outcome, process=process, sick=one_line(after.get("sick", "")))
+            outcome = msgspec.structs.replace(outcome, process=process, sick=one_line(after.sick))
         worker.hands.popleft()
         worker.result = None
         worker.rest(at)
         if outcome is not None:
             self._docket.conclude(task, outcome)
-        if after.get("sick"):
+        if after.sick:
             worker.discard()
         if worker.lane is not None:
             self._crew.keep_spare(worker.lane)

@@ -14,16 +14,19 @@ from harness.core.errors import one_line
 from harness.core.facts import Facts
 from harness.core.nature import Nature
 from harness.core.noise import NoiseRule, with_noise
+from harness.core.output_metrics import OutputMetrics
 from harness.core.precise import judge_precision
 from harness.core.record import Ended, How, OwnCpu, Placement
 from harness.core.spread import Spread
 from harness.core.value import leaves
 from harness.core.verdict import Phase
+from harness.core.weak_golden import why_weak
 from harness.corpus.case import Case
 from harness.engine.compare_sets import by_name, compare_sets, flat
 from harness.engine.essence import essence
 from harness.engine.evidence import Evidence
 from harness.engine.natures import draws, natures_of
+from harness.engine.other_rows import other_rows
 from harness.engine.outcome import (
     Died,
     Hung,
@@ -178,6 +181,9 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
     again = None
     if outcome.second is not None:
         again = compare(answers[:1], (outcome.second,), natures=natures[:1])
+    other: tuple[OutputMetrics, ...] = ()
+    if outcome.other and golden.other:
+        other = other_rows(golden, outcome, rule.policy.tolerance_for, natures)
     hearing = None
     if evidence.references is not None:
         known = functools.partial(compare, only_known=True)
@@ -195,8 +201,10 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
         facts,
         outputs=compared.outputs,
         again=again.outputs if again is not None else (),
+        other=other,
         hearing=hearing,
         repeats=outcome.repeats,
+        weak_golden=why_weak(answers, rule.policy.tolerance_for),
         no_spread=evidence.spread if isinstance(evidence.spread, str) else "",
     )
 
@@ -234,6 +242,7 @@ def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Ev
         facts,
         golden="cpu",
         dispute=full.disputed or own.disputed,
+        weak_golden=why_weak(full.outputs, rule.policy.tolerance_for),
         outputs=compared.outputs,
         again=again.outputs if again is not None else (),
         hearing=hearing,

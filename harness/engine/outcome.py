@@ -1,6 +1,8 @@
 """What came of trying a cell, before anyone judges it: plain values, one struct for each way to end."""
 
+import itertools
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,6 +13,8 @@ from harness.core.record import Placement, ProcessState, Repeats
 from harness.core.scenario import OTHER_SESSION, PLAIN, Fact, Facts, Scalar
 from harness.core.value import Tensor, Value, value_bytes
 from harness.core.verdict import Phase
+from harness.engine.messages import Completed, Failed, NotFed, Refused, Result
+from harness.engine.protocol import ProtocolError
 from harness.engine.tensor_files import Tensors
 
 NamedValues = tuple[tuple[str, Value], ...]
@@ -24,6 +28,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         outputs: For each data set the outputs by name.
+        other: Outputs for other inputs, which ``harness.agent.other_inputs`` makes; None without such a run.
         second: Outputs of another run of the first data set where they differ from the first run's; of
             several those furthest from it.
         placement: Where the nodes went.
@@ -41,6 +46,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[NamedValues, ...]
     placement: Placement
     timings_ms: dict[str, float]
+    other: NamedValues | None = None
     second: NamedValues | None = None
     providers_changed: str = ""
     printed: str = ""
@@ -54,7 +60,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the outputs take."""
-        all_outputs = (*self.outputs, self.second or ())
+        all_outputs = (*self.outputs, self.other or (), self.second or ())
         return sum(value_bytes(value) for outputs in all_outputs for _, value in outputs)
 
 
@@ -151,88 +157,138 @@ Ending = Outcome | Made
 """How a task may end, a question for a converted model included."""
 
 
-def from_result(result: dict[str, Any], tensors: Tensors, scenario: str = PLAIN) -> Outcome:
-    """Read the agent's ``result`` message.
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What a job has asked for, as far as its result has to have it.
+
+    Attributes:
+        data_sets: How many there are to run.
+        outputs: Names of the model's outputs, as it declares them.
+        by_reference: Whether the answer judges others, and so has to have these outputs and no others.
+    """
+
+    data_sets: int
+    outputs: tuple[str, ...]
+    by_reference: bool = False
+
+
+def from_result(
+    result: Result, tensors: Tensors, scenario: str = PLAIN, asked: Asked | None = None
+) -> Outcome:
+    """The outcome that an agent's ``result`` message tells of.
 
     Args:
-        result: The message.
+        result: What the message holds.
         tensors: What has carried the outputs.
         scenario: What was to be played. An agent that tells nothing about it may have done something else.
+        asked: What its job has asked for; None where that is not known.
 
     Raises:
-        ValueError, TypeError, KeyError, AttributeError: It is nonsense.
+        ProtocolError: Something is missing, a value is none, or there are other values than asked for.
     """
-    printed = result.get("output", "")
-    if result["status"] == "unfeedable":
-        return Unfeedable(message=result["message"])
-    facts = _facts(result.get("scenario", {}))
-    if result["status"] == "unsupported":
-        return Unsupported(
-            phase=Phase(result["phase"]), message=result["message"], printed=printed, scenario=facts
-        )
-    if result["status"] == "error":
-        phase = Phase(result["phase"])
-        return Raised(
-            phase=phase,
-            kind=result["kind"],
-            message=result["message"],
-            data_set=len(result.get("outputs", ())) if phase is Phase.RUN else None,
-            printed=printed,
-            scenario=facts,
-        )
-    if scenario in OTHER_SESSION and not facts:
-        raise ValueError(f"nothing is told about the scenario {scenario}")
-    names = result["names"]
-    before, after = result["providers"], result["providers_after"]
-    second = result.get("second")
+    facts = _facts(result.scenario)
+    match result:
+        case NotFed():
+            return Unfeedable(message=result.message)
+        case Refused():
+            return Unsupported(
+                phase=Phase(result.phase), message=result.message, printed=result.output, scenario=facts
+            )
+        case Failed():
+            phase = Phase(result.phase)
+            return Raised(
+                phase=phase,
+                kind=result.kind,
+                message=result.message,
+                data_set=len(result.outputs or ()) if phase is Phase.RUN else None,
+                printed=result.output,
+                scenario=facts,
+            )
+        case Completed():
+            if scenario in OTHER_SESSION and not facts:
+                raise ProtocolError(f"nothing is told about the scenario {scenario}")
+            return _ran(result, tensors, facts, asked)
+
+
+def from_making(result: Result, tensors: Tensors) -> Ending:
+    """What came of a job that converts a model; arguments and errors as ``from_result``."""
+    if not isinstance(result, Completed):
+        return from_result(result, tensors)
+    if result.declined is not None:
+        return Made(reason=one_line(result.declined))
+    content = _model(_value(result.made, tensors))
+    rounded = None if result.rounded is None else _model(_value(result.rounded, tensors))
+    return Made(content=content, rounded=rounded)
+
+
+def _ran(result: Completed, tensors: Tensors, facts: Facts, asked: Asked | None) -> Ran:
+    names, outputs, placement = result.names, result.outputs, result.placement
+    before, after = result.providers, result.providers_after
+    if names is None or outputs is None or placement is None or before is None or after is None:
+        raise ProtocolError("a result lacks its outputs, their names, the providers or the placement")
+    if asked is not None:
+        _check_outputs(names, outputs, asked)
     return Ran(
-        outputs=tuple(_named(names, outputs, tensors) for outputs in result["outputs"]),
-        second=None if second is None else _named(names, second, tensors),
-        placement=msgspec.convert(result["placement"], Placement),
+        outputs=tuple(_named(names, values, tensors) for values in outputs),
+        other=None if result.other is None else _named(names, result.other, tensors),
+        second=None if result.second is None else _named(names, result.second, tensors),
+        placement=Placement(**msgspec.structs.asdict(placement)),
         providers_changed="" if before == after else f"{', '.join(before)} became {', '.join(after)}",
-        timings_ms=result["timings_ms"],
-        printed=printed,
-        latency=latency_of(result["latency"]) if "latency" in result else None,
+        timings_ms=result.timings_ms,
+        printed=result.output,
+        latency=None if result.latency is None else latency_of(result.latency),
         scenario=facts,
-        graph=bytes(memoryview(result.get("graph", b""))),
-        repeats=msgspec.convert(result["repeats"], Repeats) if "repeats" in result else None,
+        graph=result.graph,
+        repeats=None if result.repeats is None else Repeats(**msgspec.structs.asdict(result.repeats)),
     )
 
 
-def from_making(result: dict[str, Any], tensors: Tensors) -> Ending:
-    """Read the ``result`` message of a job that converts a model; arguments and errors as ``from_result``."""
-    if result["status"] != "ok":
-        return from_result(result, tensors)
-    if "declined" in result:
-        return Made(reason=one_line(result["declined"]))
-    content = _model(tensors.take(result["made"]))
-    rounded = _model(tensors.take(result["rounded"])) if "rounded" in result else None
-    return Made(content=content, rounded=rounded)
+def _check_outputs(names: list[str], outputs: list[list[Any]], asked: Asked) -> None:
+    """See that there are as many results as were asked for, each of another output.
+
+    What outputs a session has is the provider's affair, and judged: ``shape_mismatch``.
+
+    Raises:
+        ProtocolError: There are not.
+    """
+    if len(outputs) != asked.data_sets:
+        raise ProtocolError(
+            f"it gave outputs of {len(outputs)} data sets, and was asked for {asked.data_sets}"
+        )
+    if len(set(names)) != len(names) and sorted(names) != sorted(asked.outputs):
+        raise ProtocolError("it gave an output twice that the model has once")
+    if asked.by_reference and set(names) != set(asked.outputs):
+        raise ProtocolError(f"it gave {len(names)} outputs with other names than the model declares")
+
+
+def _named(names: list[str], wires: list[Any], tensors: Tensors) -> NamedValues:
+    if len(names) != len(wires):
+        raise ProtocolError(f"it gave {len(wires)} values for {len(names)} outputs")
+    return tuple((name, _value(wire, tensors)) for name, wire in zip(names, wires, strict=True))
+
+
+def _value(wire: Any, tensors: Tensors) -> Value:
+    try:
+        return tensors.take(wire)
+    except ValueError as error:
+        raise ProtocolError(f"it sent a value that is none: {one_line(error)}") from error
 
 
 def _model(value: Value) -> Tensor:
     if not isinstance(value, Tensor) or value.dtype != "uint8" or not value.array.size:
-        raise ValueError("it made no model")
+        raise ProtocolError("it made no model")
     return value
 
 
-def _facts(told: Any) -> Facts:
+def _facts(told: Mapping[str, Scalar | list[Scalar]]) -> Facts:
     """What an agent tells about a scenario, within bounds; numbers that JSON lacks as text."""
-    if told == {}:
-        return {}
-    facts = msgspec.convert(told, Facts)
-    return {one_line(name, 60): _bounded(fact) for name, fact in list(facts.items())[:FACTS_LIMIT]}
+    return {one_line(name, 60): _bounded(fact) for name, fact in itertools.islice(told.items(), FACTS_LIMIT)}
 
 
-def _bounded(fact: Fact) -> Fact:
-    return tuple(map(_short, fact[:FACTS_LIMIT])) if isinstance(fact, tuple) else _short(fact)
+def _bounded(fact: Scalar | list[Scalar]) -> Fact:
+    return tuple(map(_short, fact[:FACTS_LIMIT])) if isinstance(fact, list) else _short(fact)
 
 
 def _short(fact: Scalar) -> Scalar:
     if isinstance(fact, str) or (isinstance(fact, float) and not math.isfinite(fact)):
         return one_line(fact, 200)
     return fact
-
-
-def _named(names: list[str], wires: list[Any], tensors: Tensors) -> NamedValues:
-    return tuple((name, tensors.take(wire)) for name, wire in zip(names, wires, strict=True))

@@ -7,6 +7,7 @@ import msgspec
 from harness.core.errors import UsageError, one_line
 from harness.core.own_error import own_error
 from harness.corpus.errors import ModelError
+from harness.corpus.protos import TooLargeError
 from harness.corpus.suites import Suite
 from harness.engine.ask import Models, Told, answers, models_of, planned_case, told
 from harness.engine.cross_checks import ask_witnesses, cross_checks
@@ -155,7 +156,7 @@ def _write(found: Recorded, answered: Answered, recorder: Recorder | None, refer
     if recorder is not None:
         try:
             recorder.add(suite, model, case, golden, checks)
-        except TypeError as error:
+        except (TypeError, TooLargeError) as error:
             found.lost.append(told(answered, one_line(error)))
 
 

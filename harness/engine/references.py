@@ -121,7 +121,12 @@ class References:
             self._others[_other(question, case)] = golden
             return
         self._goldens.put((id(store), case.digest), golden, golden.nbytes)
-        store.save(case, golden)
+        if no_room := store.save(case, golden):
+            # Memory alone would forget it for the next large one, and it would be asked for without end.
+            self._goldens.drop((id(store), case.digest))
+            self._others[_other(question, case)] = Golden(
+                status="lost", message=f"the CPU EP's answer: {no_room}"
+            )
 
     def spread(self, case: Case, precision: str) -> Spread | str | None:
         """The noise of a model at a precision, or why it has none; None where it has to be found out."""

@@ -187,7 +187,7 @@ def _mend(records: Path) -> None:
             return
         try:
             decode_record(data[whole:])
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except msgspec.DecodeError:
             file.truncate(whole)
         else:
             file.write(b"\n")

@@ -9,9 +9,10 @@ from harness.engine.tally import TargetRow
 WIDTH = 80
 
 COLUMNS: tuple[tuple[str, Callable[[TargetRow], int]], ...] = (
-    ("planned", lambda row: row.planned),
-    ("pass", lambda row: row.verdicts.get(Verdict.PASS, 0)),
-    ("partly", lambda row: row.verdicts.get(Verdict.PASS_PARTIAL, 0)),
+    ("cells", lambda row: row.planned),
+    ("pass", lambda row: _strong(row, Verdict.PASS)),
+    ("partly", lambda row: _strong(row, Verdict.PASS_PARTIAL)),
+    ("weak", lambda row: sum(row.weak.values())),
     ("untested", lambda row: row.families.get(Family.UNTESTED, 0)),
     ("unsupp.", lambda row: row.families.get(Family.UNSUPPORTED, 0)),
     ("failed", lambda row: row.families.get(Family.FAILED, 0)),
@@ -19,7 +20,7 @@ COLUMNS: tuple[tuple[str, Callable[[TargetRow], int]], ...] = (
     ("skip", lambda row: row.families.get(Family.SKIPPED, 0)),
     ("unexp.", lambda row: row.unexpected),
 )
-"""Heading and figure; together with their spaces they leave 18 columns to the target's name."""
+"""Heading and figure; together with their spaces they leave 15 columns to the target's name."""
 
 
 def table(rows: Sequence[TargetRow]) -> list[str]:
@@ -38,8 +39,36 @@ def table(rows: Sequence[TargetRow]) -> list[str]:
 
 def remarks(rows: Sequence[TargetRow]) -> list[tuple[str, str]]:
     """What else there is to say of the cells: ``(word, line)`` pairs."""
-    lines = {"flaky": flaky_line(rows), "noise": noise_line(rows), "latency": latency_line(rows)}
+    lines = {
+        "weak": weak_line(rows),
+        "suspicious": suspicious_line(rows),
+        "flaky": flaky_line(rows),
+        "noise": noise_line(rows),
+        "latency": latency_line(rows),
+    }
     return [(word, line) for word, line in lines.items() if line]
+
+
+def weak_line(rows: Sequence[TargetRow]) -> str:
+    """What to say of passes whose golden proves little; empty where there are none."""
+    count = sum(sum(row.weak.values()) for row in rows)
+    if not count:
+        return ""
+    cells, they = ("right answer", "its golden") if count == 1 else ("right answers", "their goldens")
+    return f"{count:,} {cells} counted apart: {they} could not tell them from most wrong ones"
+
+
+def suspicious_line(rows: Sequence[TargetRow]) -> str:
+    """What to say of passes that are far above the noise; empty where there are none."""
+    count = sum(row.suspicious for row in rows)
+    if not count:
+        return ""
+    cells = "cell passes" if count == 1 else "cells pass"
+    return f"{count:,} {cells} the tolerance, far above the rounding noise of the model"
+
+
+def _strong(row: TargetRow, verdict: Verdict) -> int:
+    return row.verdicts.get(verdict, 0) - row.weak.get(verdict, 0)
 
 
 def flaky_line(rows: Sequence[TargetRow]) -> str:

@@ -19,6 +19,9 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         verdicts: Verdict -> cells.
         families: Family -> cells.
         unexpected: Cells whose verdict the matrix does not expect.
+        weak: Cells of the family passed, by verdict, whose golden could not tell a right answer from most
+            wrong ones.
+        suspicious: Cells that pass although their error is far above the rounding noise of their model.
         flaky: Cells that gave another verdict when tried again; their first one counts.
         timed: Cells whose latency was measured.
         disturbed: Those of them that something else was in the way of.
@@ -32,6 +35,8 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: dict[Verdict, int]
     families: dict[Family, int]
     unexpected: int
+    weak: dict[Verdict, int] = {}
+    suspicious: int = 0
     flaky: int = 0
     timed: int = 0
     disturbed: int = 0
@@ -48,6 +53,8 @@ class Tally:
         self._planned = Counter(cell.target for cell in plan.cells)
         self._verdicts: dict[str, Counter[Verdict]] = {target: Counter() for target in self._planned}
         self._unexpected: Counter[str] = Counter()
+        self._weak: dict[str, Counter[Verdict]] = {target: Counter() for target in self._planned}
+        self._suspicious: Counter[str] = Counter()
         self._flaky: Counter[str] = Counter()
         self._timed: Counter[str] = Counter()
         self._disturbed: Counter[str] = Counter()
@@ -60,6 +67,8 @@ class Tally:
         for record in records:
             self._verdicts[record.target][record.verdict] += 1
             self._unexpected[record.target] += not record.expected
+            self._weak[record.target][record.verdict] += record.rests_on_weak_golden
+            self._suspicious[record.target] += bool(record.suspicious)
             self._flaky[record.target] += record.flaky
             if record.latency is not None:
                 self._timed[record.target] += 1
@@ -100,6 +109,8 @@ class Tally:
                 verdicts=dict(self._verdicts[target]),
                 families=_families(self._verdicts[target]),
                 unexpected=self._unexpected[target],
+                weak=dict(self._weak[target]),
+                suspicious=self._suspicious[target],
                 flaky=self._flaky[target],
                 timed=self._timed[target],
                 disturbed=self._disturbed[target],

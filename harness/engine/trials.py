@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 
 import msgspec
-import numpy as np
 
 from harness.core.errors import one_line
-from harness.core.value import STRING, Tensor, leaves
+from harness.core.tolerance import Tolerance, default_tolerance
+from harness.core.weak_golden import holds_nan, why_weak
 from harness.corpus.attempts import STRONGER, Attempt
 from harness.corpus.case import Case, at_attempt
 from harness.corpus.errors import ModelError
@@ -60,12 +60,11 @@ def try_inputs(first: Case, answer: Answer) -> Trial:
 
 def is_weak(golden: Golden) -> bool:
     """Whether the outputs of a golden cannot tell a right answer from a wrong one, or hold a NaN."""
-    return any(
-        isinstance(part, Tensor) and _holds_nan(part)
-        for outputs in golden.outputs
-        for name, value in outputs
-        for _, part in leaves(name, value)
-    )
+    return bool(why_weak(golden.outputs, _usual)) or holds_nan(golden.outputs)
+
+
+def _usual(dtype: str) -> Tolerance:
+    return default_tolerance(dtype, "float32")
 
 
 def _strongest(case: Case, golden: Golden, answer: Answer) -> Trial:
@@ -89,10 +88,3 @@ def _cases(case: Case, attempts: "tuple[Attempt, ...] | list[Attempt]") -> Itera
             yield at_attempt(case, attempt)
         except ModelError:
             continue  # too large at these sizes
-
-
-def _holds_nan(part: Tensor) -> bool:
-    if part.dtype == STRING or not ("float" in part.dtype or "complex" in part.dtype):
-        return False
-    wide = part.array.astype(np.complex128 if "complex" in part.dtype else np.float64)
-    return bool(np.isnan(wide).any())

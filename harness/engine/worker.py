@@ -15,7 +15,8 @@ from harness.core.record import ProcessState
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Phase
 from harness.engine.events import Finished
-from harness.engine.outcome import Died, Ending, Hung
+from harness.engine.messages import After
+from harness.engine.outcome import Asked, Died, Ending, Hung
 from harness.engine.process import AgentProcess
 from harness.engine.question import Question
 from harness.engine.tensor_files import Tensors
@@ -77,6 +78,7 @@ class Task(msgspec.Struct, kw_only=True, dict=True):
         first: The result of the first try, where this is a further one.
         expected_ms: What it took the last time; 0 where nobody knows.
         nbytes: Size of its inputs, once they are handed over.
+        asked: What its result has to have, once it is handed over.
     """
 
     suite: str
@@ -90,6 +92,7 @@ class Task(msgspec.Struct, kw_only=True, dict=True):
     first: Finished | None = None
     expected_ms: float = 0.0
     nbytes: int = 0
+    asked: Asked | None = None
 
     @cached_property
     def about(self) -> Question:
@@ -293,7 +296,7 @@ class Worker:
             self.enter(Phase.CREATE)
         self.process.send(("model", job, name, offset, content))
 
-    def count(self, after: dict[str, Any], at: float) -> ProcessState:
+    def count(self, after: After, at: float) -> ProcessState:
         """A session is gone: its number, and the memory that is left; enough of either retires the worker.
 
         Args:
@@ -303,7 +306,7 @@ class Worker:
         self.sessions += 1
         took_s = at - self._began_at
         self._pace_s += (took_s - self._pace_s) * (PACE_WEIGHT if self._pace_s else 1.0)
-        took_ms, processor_ms, rss_mib = after["took_ms"], after["processor_ms"], after.get("rss_mib")
+        took_ms, processor_ms, rss_mib = after.took_ms, after.processor_ms, after.rss_mib
         used = min(processor_ms / took_ms, 1.0) if took_ms else 1.0
         self._processor += (used - self._processor) * PACE_WEIGHT
         tasks = IN_HAND_S / self._pace_s if self._pace_s > 0.0 else MOST_IN_HAND

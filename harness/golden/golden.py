@@ -19,6 +19,7 @@ class Golden(msgspec.Struct, frozen=True, kw_only=True):
         data_set: Number of the data set that was refused, or that crashed it (0, whichever it was); None
             where it was the model.
         outputs: For each data set the outputs by name.
+        other: Outputs for other inputs, which ``harness.agent.other_inputs`` makes; empty without such a run.
         disputed: Why these values judge nobody: the CPU EP cannot repeat them, the suite's expected data
             disagree beyond doubt, or an operator draws numbers; empty where nothing speaks against them.
         died: Of ``lost``: whether the CPU EP crashed or hung.
@@ -29,6 +30,7 @@ class Golden(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     data_set: int | None = None
     outputs: tuple[NamedValues, ...] = ()
+    other: NamedValues = ()
     disputed: str = ""
     died: bool = False
     provenance: dict[str, str] = {}
@@ -36,4 +38,4 @@ class Golden(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the outputs take."""
-        return sum(value_bytes(value) for outputs in self.outputs for _, value in outputs)
+        return sum(value_bytes(value) for outputs in (*self.outputs, self.other) for _, value in outputs)

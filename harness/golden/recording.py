@@ -104,6 +104,7 @@ class Recorder:
 
         Raises:
             TypeError: The CPU EP gave values of another kind than the model declares.
+            TooLargeError: A value is too large for a file of ONNX's test data.
             UsageError: The folder cannot be written, or a file of the model has gone.
         """
         name = f"{suite}/{model.removesuffix('.onnx')}"

@@ -1,8 +1,9 @@
 """The golden cache: content-addressed entries in ONNX's own test-data layout.
 
 An entry is ``<cache>/goldens/<2 digits>/<key>/`` with ``manifest.json`` and, where the CPU EP computed
-something, ``test_data_set_N/output_M.pb`` as other tools read and write them. The folder's own time says when
-the golden was last used.
+something, ``test_data_set_N/output_M.pb`` as other tools read and write them, and ``other/output_M.pb``, the
+outputs for other inputs; from a GiB on with external data beside it. The folder's own time says when the
+golden was last used.
 
 What was read from an entry lies on a shelf beside the entries, too, and counts as long as the entry's files
 look the same: deleting an entry, or all of them, makes the CPU EP compute anew.
@@ -18,15 +19,17 @@ from typing import Any, Literal
 import msgspec
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from harness.core.errors import one_line
 from harness.core.value import from_wire, to_wire
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.case import Case
 from harness.corpus.file_state import cached_state
-from harness.corpus.protos import decode, encode
+from harness.corpus.protos import TooLargeError
 from harness.corpus.shelf import LARGEST, open_shelf
+from harness.corpus.value_file import read_value, write_value
 from harness.golden.golden import Golden, NamedValues
 
-FORMAT = 4
+FORMAT = 5
 """Rises when entries change in meaning although nothing that they depend on does."""
 
 
@@ -34,6 +37,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """``manifest.json`` of an entry: the golden without its tensors.
 
     Attributes:
+        other: The same of the outputs for other inputs.
         files: For each data set the SHA-256 of its outputs' files, in the order of ``outputs``. A loss of
             power may leave files of the right length that hold zeros.
     """
@@ -47,6 +51,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     case: str
     provenance: dict[str, str]
     data_set: int | None = None
+    other: tuple[str, ...] = ()
 
 
 def goldens_folder() -> Path:
@@ -110,17 +115,20 @@ class GoldenStore:
             self._shelf.put(key, state.text, _pack(golden))
         return golden
 
-    def save(self, case: Case, golden: Golden) -> None:
+    def save(self, case: Case, golden: Golden) -> str:
         """Keep a golden. One that was ``lost`` is not kept: its next chance is the next run.
 
         Nor is one with values of another kind than the model declares, for which there is no file format.
+
+        Returns:
+            Why there is no room for it, in memory or in a file; else empty.
 
         Raises:
             UsageError: The cache cannot be written.
         """
         status = golden.status
         if status == "lost":
-            return
+            return ""
 
         def build(folder: Path) -> None:
             manifest = Manifest(
@@ -136,11 +144,18 @@ class GoldenStore:
                 case=case.digest,
                 provenance=self._provenance,
                 data_set=golden.data_set,
+                other=_write_outputs(folder / "other", golden.other, case) if golden.other else (),
             )
             (folder / _MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
 
-        with contextlib.suppress(TypeError, KeyError):
+        try:
             fill_once(self._entry(self._key(case)), build)
+        except (TypeError, KeyError):
+            return ""
+        except (TooLargeError, MemoryError) as error:
+            why = one_line(error) or "out of memory"
+            return f"its {golden.nbytes / (1 << 30):.1f} GiB cannot be kept: {why}"
+        return ""
 
     def _read(self, entry: Path, case: Case) -> Golden | None:
         try:
@@ -149,6 +164,7 @@ class GoldenStore:
                 _read_outputs(entry / f"test_data_set_{index}", digests, case)
                 for index, digests in enumerate(manifest.files)
             )
+            other = _read_outputs(entry / "other", manifest.other, case) if manifest.other else ()
         except (OSError, ValueError, msgspec.MsgspecError, DecodeError):
             # Not there, or damaged by a full disk or a power loss: what cannot be read is computed again.
             shutil.rmtree(entry, ignore_errors=True)
@@ -158,6 +174,7 @@ class GoldenStore:
             message=manifest.message,
             data_set=manifest.data_set,
             outputs=outputs,
+            other=other,
             disputed=manifest.disputed,
             provenance=manifest.provenance,
         )
@@ -179,16 +196,14 @@ def _write_outputs(folder: Path, outputs: NamedValues, case: Case) -> tuple[str,
     values = dict(outputs)
     digests = []
     for index, (name, declared) in enumerate(zip(case.outputs, case.output_types, strict=True)):
-        content = encode(values[name], declared)
-        (folder / f"output_{index}.pb").write_bytes(content)
-        digests.append(hashlib.sha256(content).hexdigest())
+        digests.append(write_value(folder / f"output_{index}.pb", values[name], declared))
     return tuple(digests)
 
 
 def _read_outputs(folder: Path, digests: tuple[str, ...], case: Case) -> NamedValues:
     declared = zip(case.outputs, case.output_types, digests, strict=True)
     return tuple(
-        (name, decode(read_intact(folder / f"output_{index}.pb", digest), kind))
+        (name, read_value(folder / f"output_{index}.pb", kind, digest))
         for index, (name, kind, digest) in enumerate(declared)
     )
 
@@ -202,6 +217,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
     disputed: str
     provenance: dict[str, str]
     data_set: int | None = None
+    other: tuple[tuple[str, Any], ...] = ()
 
 
 def _pack(golden: Golden) -> bytes:
@@ -212,6 +228,7 @@ def _pack(golden: Golden) -> bytes:
         disputed=golden.disputed,
         provenance=golden.provenance,
         data_set=golden.data_set,
+        other=tuple((name, to_wire(value)) for name, value in golden.other),
     )
     return msgspec.msgpack.encode(kept)
 
@@ -225,6 +242,7 @@ def _unpack(content: bytes) -> Golden:
         disputed=kept.disputed,
         provenance=kept.provenance,
         data_set=kept.data_set,
+        other=tuple((name, from_wire(wire)) for name, wire in kept.other),
     )
 
 

@@ -17,7 +17,7 @@ from harness.report.evidence import evidence, noise_words
 from harness.report.figures import brief, multiple, plural
 from harness.report.flaky import SHOWN_RETRIES
 from harness.report.scenario import scenario_facts
-from harness.report.tone import SYMBOLS, spoken, tone
+from harness.report.tone import SYMBOLS, spoken, tone_of
 
 MAX_DETAILS_CHARS = 1_200_000
 """Details in one page, so that all of it stays below 3 MB, which a browser opens at once."""
@@ -96,16 +96,18 @@ class DetailSection(msgspec.Struct, frozen=True, kw_only=True):
     details: tuple[CellDetail, ...]
 
 
-_SECTIONS = ("Unexpected", "Failed as expected", "Passed in part", "Unsupported", "Excluded")
+_SECTIONS = ("Unexpected", "Failed as expected", "Suspicious", "Passed in part", "Unsupported", "Excluded")
 
 
 def wants_details(record: Record) -> int | None:
     """Index of the section for a record's details, the most urgent first; None where it needs none."""
     if not record.expected:
         return 0
-    if record.verdict is Verdict.PASS_PARTIAL:
+    if record.suspicious:
         return 2
-    return {Family.FAILED: 1, Family.UNSUPPORTED: 3, Family.EXCLUDED: 4}.get(record.verdict.family)
+    if record.verdict is Verdict.PASS_PARTIAL:
+        return 3
+    return {Family.FAILED: 1, Family.UNSUPPORTED: 4, Family.EXCLUDED: 5}.get(record.verdict.family)
 
 
 def details_chars(record: Record) -> int:
@@ -169,7 +171,7 @@ def _file(page: int) -> str:
 
 
 def _detail(record: Record, anchor: str, matrix_path: str, captured: str) -> CellDetail:
-    look = tone(record.verdict)
+    look = tone_of(record)
     # Stable, so outputs keep their order within the wrong and within the right ones.
     outputs = sorted(record.outputs, key=lambda output: not output.mismatched)
     return CellDetail(
@@ -201,8 +203,7 @@ def _facts(record: Record) -> Iterable[tuple[str, str]]:
     yield from _times(record)
     yield from scenario_facts(record)
     yield from evidence(record)
-    if record.golden and record.golden != "cpu":
-        yield "Judged by", f"{record.golden} data of the suite"
+    yield from _worth(record)
     if record.attempt > 1:
         yield "Attempt", str(record.attempt)
     if record.retries:
@@ -211,6 +212,16 @@ def _facts(record: Record) -> Iterable[tuple[str, str]]:
         yield "Tried again", ", ".join(shown + more)
     if record.artifacts:
         yield "Artifacts", record.artifacts
+
+
+def _worth(record: Record) -> Iterable[tuple[str, str]]:
+    """What there is to say of the golden and of a right answer."""
+    if record.golden and record.golden != "cpu":
+        yield "Judged by", f"{record.golden} data of the suite"
+    if record.weak_golden:
+        yield "Weak golden", one_line(record.weak_golden, _REASON_CHARS)
+    if record.suspicious:
+        yield "Suspicious", one_line(record.suspicious, _REASON_CHARS)
 
 
 def _times(record: Record) -> Iterable[tuple[str, str]]:

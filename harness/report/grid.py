@@ -7,11 +7,11 @@ import msgspec
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.errors import one_line
 from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.verdict import Family
 from harness.report.cell import ReportCell
 from harness.report.figures import Share
 from harness.report.lane import Lane
-from harness.report.tone import SYMBOLS, spoken, tone
+from harness.report.tone import SYMBOLS, spoken, tone_of
 
 MAX_SQUARES = 8_000
 """Squares in one page, which a browser lays out in a fraction of a second."""
@@ -203,13 +203,13 @@ def _suite(name: str, rows: dict[str, list[ReportCell | None]], lanes: int, *, c
 
 def _square(cell: ReportCell) -> GridCell:
     record = cell.record
-    look = tone(record.verdict)
+    look = tone_of(record)
     return GridCell(
         tone=look,
         symbol=SYMBOLS[look],
         text=_text(record),
         # Where there are details the link leads to the same text; twice, it would double the page.
-        title="" if cell.href or record.verdict is Verdict.PASS else _title(record),
+        title="" if cell.href or look == "passed" else _title(record),
         href=cell.href,
         expected=record.expected,
     )
@@ -223,5 +223,5 @@ def _text(record: Record) -> str:
 
 
 def _title(record: Record) -> str:
-    parts = (record.cause.replace("_", " "), record.reason)
+    parts = (record.cause.replace("_", " "), record.reason, record.weak_golden)
     return one_line(" · ".join(part for part in parts if part), _TITLE_CHARS)

@@ -52,14 +52,15 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
     yield "## Targets"
     yield ""
     head = (
-        "target", "by the EP", "in part", "untested", "unsupported", "failed",
-        "tried", "excluded", "skipped", "not run", "cells",
+        "target", "by the EP", "in part", "weak golden", "untested", "unsupported", "failed",
+        "tried", "excluded", "skipped", "not run", "cells", "suspicious",
     )  # fmt: skip
     rows = [
         (
             code(row.label),
             summary.by_ep.text,
             f"{row.passed_in_part:,}",
+            f"{row.weak:,}",
             f"{row.untested:,}",
             f"{row.unsupported:,}",
             f"{row.failed:,}",
@@ -68,14 +69,17 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
             f"{row.skipped:,}",
             f"{row.not_run:,}",
             f"{row.cells:,}",
+            f"{row.suspicious:,}",
         )
         for row, summary in zip(targets, report.summary, strict=True)
     ]
-    yield from table(head, rows, figures=10)
+    yield from table(head, rows, figures=12)
     yield ""
     yield (
         "*By the EP*: right answers that the execution provider computed wholly, of the cells tried. "
+        "*Weak golden*: right answers by the provider that could not be told from most wrong ones. "
         "*Untested*: right answers that the CPU gave in its place. "
+        "*Suspicious*: cells that pass although their error is far above the rounding noise of their model. "
         "cells = tried + excluded + skipped + not run."
     )
 

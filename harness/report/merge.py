@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS, parse_cell_id
+from harness.core.errors import one_line
 from harness.core.record import SCHEMA, Record
 from harness.core.run_info import ShardInfo
 from harness.core.verdict import Verdict
@@ -285,6 +286,13 @@ def _notices(
             yield (
                 f"{name}: the last line of records.jsonl is torn, the run was cut off while writing it; "
                 f"that cell counts as not run."
+            )
+        if run.damaged:
+            first = run.damaged[0]
+            which = f"{first.where.rpartition(': ')[2]}, {one_line(first.what, 100)}"
+            yield (
+                f"{name}: {plural(len(run.damaged), 'line')} of records.jsonl without a record "
+                f"(first: {which}); a cell that has no other record counts as not run."
             )
         if len(run.records) > run.info.cells:
             yield (

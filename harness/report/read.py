@@ -26,6 +26,7 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
         records: One record per cell, in the order in which they were written.
         torn: True where the last line of ``records.jsonl`` was cut off while it was being written.
         planned: Ids of the planned cells; None where an older version left no ``plan.txt``.
+        damaged: The lines of ``records.jsonl`` that hold no record, by number; whoever shows the run says so.
     """
 
     folder: Path
@@ -33,10 +34,11 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
     records: tuple[Record, ...]
     torn: bool
     planned: tuple[str, ...] | None = None
+    damaged: tuple[Problem, ...] = ()
 
 
 def read_run(folder: Path, *, compact: bool = False) -> RunData:
-    """Read a run folder; a torn last line is tolerated and told, every other damage is an error.
+    """Read a run folder; a line that holds no record costs that line, and is told.
 
     Args:
         folder: The run folder.
@@ -44,8 +46,8 @@ def read_run(folder: Path, *, compact: bool = False) -> RunData:
             100,000 records then take a third of the memory.
 
     Raises:
-        UsageError: A file is missing or unreadable, is not of this schema, or one cell has two
-            different records.
+        UsageError: A file is missing or unreadable, is not of this schema or holds not one record, or one
+            cell has two different records.
     """
     if not folder.is_dir():
         raise UsageError(
@@ -53,8 +55,10 @@ def read_run(folder: Path, *, compact: bool = False) -> RunData:
         )
     info = _read_info(folder / "run.json")
     planned = _read_plan(folder / "plan.txt", info.plan)
-    records, torn = _read_records(folder / "records.jsonl", _Compact() if compact else None)
-    return RunData(folder=folder, info=info, records=records, torn=torn, planned=planned)
+    records, torn, damaged = _read_records(folder / "records.jsonl", _Compact() if compact else None)
+    return RunData(
+        folder=folder, info=info, records=records, torn=torn, planned=planned, damaged=tuple(damaged)
+    )
 
 
 def _read_info(path: Path) -> RunInfo:
@@ -62,7 +66,7 @@ def _read_info(path: Path) -> RunInfo:
         raw = path.read_bytes()
     try:
         info = msgspec.json.decode(raw, type=RunInfo)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(Problem(where=str(path), what=f"not the description of a run: {error}")) from error
     if info.schema != SCHEMA:
         raise UsageError(_other_schema(str(path), info.schema))
@@ -80,9 +84,11 @@ def _read_plan(path: Path, digest: str) -> tuple[str, ...] | None:
     return tuple(raw.decode("utf-8", errors="replace").splitlines())
 
 
-def _read_records(path: Path, compact: "_Compact | None") -> tuple[tuple[Record, ...], bool]:
+def _read_records(path: Path, compact: "_Compact | None") -> tuple[tuple[Record, ...], bool, list[Problem]]:
+    """The records, whether the last line is torn, and the lines that hold none."""
     records: dict[str, Record] = {}
     problems: list[Problem] = []
+    damaged: list[Problem] = []
     torn = False
     with _reading(path), path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
@@ -92,12 +98,12 @@ def _read_records(path: Path, compact: "_Compact | None") -> tuple[tuple[Record,
             try:
                 record = decode_record(line)
             except msgspec.ValidationError as error:
-                problems.append(Problem(where=where, what=f"not a record: {error}"))
+                damaged.append(Problem(where=where, what=f"not a record: {error}"))
                 continue
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except msgspec.DecodeError as error:
                 # Only what follows the last newline can be a write that was cut off.
                 if line.endswith(b"\n"):
-                    problems.append(Problem(where=where, what=f"not JSON: {error}"))
+                    damaged.append(Problem(where=where, what=f"not JSON: {error}"))
                 else:
                     torn = True
                 continue
@@ -107,9 +113,9 @@ def _read_records(path: Path, compact: "_Compact | None") -> tuple[tuple[Record,
                 problems.append(_other_schema(where, record.schema))
             elif records.setdefault(record.cell, record) != record:
                 problems.append(Problem(where=where, what=f"a second, different record of {record.cell!r}"))
-    if problems:
-        raise UsageError(*_bounded(problems, path))
-    return tuple(records.values()), torn
+    if problems or (damaged and not records):
+        raise UsageError(*_bounded(problems or damaged, path))
+    return tuple(records.values()), torn, damaged
 
 
 class _Compact:

@@ -24,10 +24,13 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         axes: Axes that are not at their default.
         required: Whether a run without this target means nothing.
         cells: Planned cells.
-        tried: passed + passed_in_part + untested + unsupported + failed.
+        tried: passed + passed_in_part + weak + untested + unsupported + failed.
         passed_in_part: Right answers that the EP had a part in; some compute nodes fell back to the CPU.
+        weak: Right answers by the EP, wholly or in part, whose golden could not tell them from most wrong
+            ones; they count neither as ``passed`` nor as ``passed_in_part``.
         untested: Right answers that the EP had no part in.
         unexpected: Cells whose verdict is not what the matrix expects.
+        suspicious: Cells that pass although their error is far above the rounding noise of their model.
         flaky: Failed cells that gave another verdict when tried again.
         median_bits: Median of the delivered bits of compute-heavy cells; null without figures.
         noise_precision: Whose rounding noise the following are about; empty where no cell has a figure.
@@ -52,10 +55,12 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     tried: int
     passed: int
     passed_in_part: int
+    weak: int
     untested: int
     unsupported: int
     failed: int
     unexpected: int
+    suspicious: int
     flaky: int
     median_bits: float | None
     noise_precision: str
@@ -90,6 +95,8 @@ class CellRow(msgspec.Struct, frozen=True, kw_only=True):
             it came.
         nearer: Whether the ``golden`` or the ``ep`` is nearer to a more precise answer in the first output
             that was held against one; empty where none was.
+        weak_golden: Why a wrong answer could go unnoticed; empty where it would not.
+        suspicious: Which output passes although its error is far above the noise of its model; may be empty.
         results: Different results of repeated runs, bit for bit; null where none were asked for.
         mismatched: Elements outside the tolerance, of all outputs.
         elements: Elements compared.
@@ -127,6 +134,8 @@ class CellRow(msgspec.Struct, frozen=True, kw_only=True):
     error_ratio: float | None
     error_unknown: str
     nearer: str
+    weak_golden: str
+    suspicious: str
     results: int | None
     mismatched: int
     elements: int
@@ -157,10 +166,12 @@ def target_rows(report: Report, run: MergedRun) -> tuple[TargetRow, ...]:
             tried=row.tried,
             passed=row.by_ep.count,
             passed_in_part=row.partly.count,
+            weak=row.weak.count,
             untested=row.untested.count,
             unsupported=row.unsupported.count,
             failed=row.failed.count,
             unexpected=unexpected[row.lane],
+            suspicious=row.suspicious,
             flaky=row.flaky,
             median_bits=precision.bits.median if precision.bits else None,
             noise_precision=noise.precision if noise else "",
@@ -218,6 +229,8 @@ def _row(record: Record, run: str) -> CellRow:
         error_ratio=error.ratio if error else None,
         error_unknown=error.unknown if error else "",
         nearer=record.adjudication[0].nearer if record.adjudication else "",
+        weak_golden=record.weak_golden,
+        suspicious=record.suspicious,
         results=record.repeats.distinct if record.repeats else None,
         mismatched=sum(output.mismatched for output in record.outputs),
         elements=sum(output.elements for output in record.outputs),

@@ -9,7 +9,7 @@ from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.figures import Share
 from harness.report.lane import Lane
-from harness.report.tone import TONES, spoken, tone
+from harness.report.tone import PARTIAL, TONES, WEAK, spoken, tone_of
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,11 +28,14 @@ class LaneSummary(msgspec.Struct, frozen=True, kw_only=True):
         tried: Cells in which the EP was asked: neither skipped, excluded nor missing.
         by_ep: Right answers computed wholly by the EP, of the tried.
         partly: Right answers computed in part by the EP, of the tried.
+        weak: Right answers by the EP, wholly or in part, whose golden could not tell them from most wrong
+            ones, of the tried; they count neither as ``by_ep`` nor as ``partly``.
         untested: Right answers that the EP had no part in, of the tried.
         unsupported: Clean refusals, of the tried.
         failed: The EP's failures, of the tried.
         right: Right answers from whichever EP, of the tried.
-        exercised: Right answers in which the EP had a part, of all right answers.
+        exercised: Right answers in which the EP had a part, of all right answers, weak ones included.
+        suspicious: Cells that pass although their error is far above the noise of their model.
         flaky: Failed cells that gave another verdict when they were tried again.
         kinds: Count of each verdict, spoken, by family; the largest first.
         bar: Stacked bar over all cells of the lane.
@@ -46,11 +49,13 @@ class LaneSummary(msgspec.Struct, frozen=True, kw_only=True):
     tried: int
     by_ep: Share
     partly: Share
+    weak: Share
     untested: Share
     unsupported: Share
     failed: Share
     right: Share
     exercised: Share
+    suspicious: int
     flaky: int
     kinds: dict[str, tuple[tuple[str, int], ...]]
     bar: tuple[Segment, ...]
@@ -65,10 +70,13 @@ def summarise(lane: Lane, records: Iterable[Record], *, complete: bool) -> LaneS
         complete: False where cells of the run were not run: no share is then all or none of the tried.
     """
     verdicts: Counter[Verdict] = Counter()
-    flaky = 0
+    tones: Counter[str] = Counter()
+    flaky = suspicious = 0
     for record in records:
         verdicts[record.verdict] += 1
+        tones[tone_of(record)] += 1
         flaky += record.flaky
+        suspicious += bool(record.suspicious)
     families: Counter[Family] = Counter()
     for verdict, count in verdicts.items():
         families[verdict.family] += count
@@ -87,24 +95,23 @@ def summarise(lane: Lane, records: Iterable[Record], *, complete: bool) -> LaneS
         excluded=excluded,
         missing=missing,
         tried=tried,
-        by_ep=share(verdicts[Verdict.PASS]),
-        partly=share(verdicts[Verdict.PASS_PARTIAL]),
+        by_ep=share(tones["passed"]),
+        partly=share(tones[PARTIAL]),
+        weak=share(tones[WEAK]),
         untested=share(families[Family.UNTESTED]),
         unsupported=share(families[Family.UNSUPPORTED]),
         failed=share(families[Family.FAILED]),
         right=share(right),
         exercised=Share(families[Family.PASSED], right, not complete),
+        suspicious=suspicious,
         flaky=flaky,
         kinds=_kinds(verdicts),
-        bar=stacked(verdicts),
+        bar=stacked(tones),
     )
 
 
-def stacked(verdicts: Counter[Verdict]) -> tuple[Segment, ...]:
-    """The segments of a bar, in the order of ``TONES``, without the empty ones."""
-    counts: Counter[str] = Counter()
-    for verdict, count in verdicts.items():
-        counts[tone(verdict)] += count
+def stacked(counts: Counter[str]) -> tuple[Segment, ...]:
+    """The segments of a bar by tone, in the order of ``TONES``, without the empty ones."""
     total = counts.total()
     segments = []
     before = 0

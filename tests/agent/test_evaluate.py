@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import onnx
 import pytest
@@ -14,6 +15,7 @@ from harness.agent.errors import UnsupportedError
 from harness.agent.evaluate import play
 from harness.core.value import DTYPES, STRING, Map, Sequence, Tensor, Value, tensor, to_wire
 from harness.corpus.element_types import NUMBERS
+from harness.engine.messages import Result
 from harness.engine.outcome import Ran, from_result
 from harness.engine.tensor_files import Tensors
 
@@ -57,7 +59,8 @@ def test_sequences_and_empty_optionals_pass_through(outputs_of: Run, parse: Pars
 def test_a_result_has_the_form_of_a_session_s(serve: Callable[..., dict[str, Any]], parse: Parse) -> None:
     model = parse("g (float[N] x) => (float[N] y, int64[1] n) { a = Relu(x) y = Neg(a) n = Shape(x) }")
     sets = [{"x": tensor(np.array(given, np.float32))} for given in ([-1, 2], [3, 4, 5])]
-    outcome = from_result({**serve(model, *sets, evaluate=True), "output": ""}, Tensors())
+    told = {**serve(model, *sets, evaluate=True), "output": ""}
+    outcome = from_result(msgspec.convert(told, Result), Tensors())
     assert isinstance(outcome, Ran)
     assert [[to_wire(value)["shape"] for _, value in one] for one in outcome.outputs] == [
         [[2], [1]],

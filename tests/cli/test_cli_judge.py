@@ -163,7 +163,7 @@ def with_noise(run: Path, noise: dict[str, dict[str, float]]) -> None:
         row = json.loads(line)
         for output in row["outputs"]:
             # Where nothing differs, what is there need not be measured.
-            output["frontier"] = [[0.0, 1e-7], [1e-7, 0.0]]
+            output["frontier"] = [[0.0, 1e-6], [1e-7, 0.0]]
             output |= {"noise": None, "max_abs": 1e-7, "max_rel": 1e-6}
             if row["target"] in noise:
                 output["noise"] = {"precision": "float32", **noise[row["target"]]}

@@ -43,6 +43,7 @@ BAD = msgspec.structs.replace(
     atol=1e-5,
     details=OutputDetails(told="output 'y': 2 of 2 elements (100.0%) differ"),
 )
+STALE = msgspec.structs.replace(BAD, details=OutputDetails(stale=True))
 RAN = Facts(
     phase=Phase.COMPARE, placement=ON_EP, outputs=(GOOD,), golden="cpu", provider="AnyExecutionProvider"
 )
@@ -93,6 +94,10 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ran(outputs=(BAD,)), Verdict.MISMATCH),
     (ran(again=(BAD,)), Verdict.NONDETERMINISTIC),
     (ran(repeats=Repeats(runs=2, sessions=1, distinct=2, bit_equal=True)), Verdict.NONDETERMINISTIC),
+    (ran(other=(STALE,)), Verdict.MISMATCH),
+    (ran(other=(BAD,)), Verdict.PASS),  # off by no more than other inputs may be
+    (ran(other=(msgspec.structs.replace(BAD, delivered_bits=0.5),)), Verdict.MISMATCH),
+    (ran(other=(STALE,), placement=ON_CPU), Verdict.FALLBACK),
     (ran(), Verdict.PASS),
     (ran(placement=ON_CPU), Verdict.FALLBACK),
 ]

@@ -92,6 +92,7 @@ FAULTS = {
     "zeros": Want(Verdict.MISMATCH, COMPARE, "", "all zeros"),
     "jitter": Want(Verdict.NONDETERMINISTIC, COMPARE, "", "a second run"),
     "small_jitter": Want(PASS),
+    "keeps": Want(Verdict.MISMATCH, COMPARE, "", "is what the inputs before gave, bit for bit"),
     "providers_change": Want(Verdict.FALLBACK_AT_RUN, COMPARE, "", "CUDAExecutionProvider"),
     "placed_nowhere": Want(Verdict.FALLBACK, COMPARE, "", "Cast, Neg, Relu"),
     "folded": Want(Verdict.FOLDED, COMPARE, "", "no node was left"),
@@ -117,7 +118,9 @@ TALK = {
     "early_in_run": Want(CRASH, RUN, "it was done with a model without a result"),
     "useless_in_run": Want(CRASH, RUN, "it started twice"),
     "again_in_run": Want(CRASH, RUN, "it started twice"),
-    "result_in_run": Want(ERROR, RUN, "", f"ProtocolError: 'names'; {REPLACED}: in teardown, {WENT_ON}"),
+    "result_in_run": Want(
+        CRASH, RUN, "a result lacks its outputs, their names, the providers or the placement"
+    ),
     "result_in_teardown": Want(PASS, COMPARE, "", f"{AFTER}: {WENT_ON}"),
 }
 HANGS = {
@@ -237,7 +240,7 @@ def test_every_other_cell_has_one_attempt(cells: dict[str, Finished]) -> None:
 def test_what_a_cell_prints_is_its_own(cells: dict[str, Finished]) -> None:
     said = cells["say_in_run/2_say_in_run"].printed
     # Once for each run of the session.
-    assert said.count("stdout of the provider\n") == said.count("buffered in C\n") == 2
+    assert said.count("stdout of the provider\n") == said.count("buffered in C\n") == 3
     assert "stderr of the provider �\x1b[31m\n" in said
     talkative = {name for name, cell in cells.items() if cell.printed}
     assert {

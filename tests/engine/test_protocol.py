@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.engine.protocol import nonsense
+from harness.engine.protocol import ProtocolError, understood
 from harness.engine.worker import Task
 
 TASK = Task(suite="s", model="m")
@@ -23,7 +23,12 @@ ANSWERED = {**AT_WORK, "result": object()}
 
 
 def check(state: dict[str, Any], message: Any) -> str:
-    return nonsense(SimpleNamespace(**state), message)  # type: ignore[arg-type]
+    """What is wrong with a message in a state; empty where nothing is."""
+    try:
+        understood(SimpleNamespace(**state), message)  # type: ignore[arg-type]
+    except ProtocolError as error:
+        return str(error)
+    return ""
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import onnx
 import onnx.parser
@@ -22,8 +23,10 @@ from harness.engine.cases import Cases
 from harness.engine.docket import Docket
 from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished, Warned
+from harness.engine.messages import Result
 from harness.engine.outcome import Outcome, Raised, Ran, Unsupported, from_result
 from harness.engine.prepare import open_suites
+from harness.engine.protocol import ProtocolError
 from harness.engine.references import References, Stores
 from harness.engine.tensor_files import Tensors
 from harness.engine.worker import Task
@@ -286,7 +289,7 @@ def test_a_copy_that_finds_no_room_is_no_fault_of_the_model(
 def test_unsupported_is_a_verdict_with_its_facts(desk: Desk) -> None:
     task = desk.submit("from_bytes")
     told = {"status": "unsupported", "phase": "create", "message": "no such thing", "scenario": {"a": 1}}
-    desk.docket.conclude(task, from_result(told, Tensors(), "from_bytes"))
+    desk.docket.conclude(task, from_result(result_of(told), Tensors(), "from_bytes"))
     (record,) = desk.records
     assert (record.verdict, record.phase) == (Verdict.UNSUPPORTED, Phase.CREATE)
     assert (record.reason, record.scenario) == ("no such thing", {"a": 1})
@@ -311,13 +314,18 @@ RESULT: dict[str, Any] = {
 }
 
 
+def result_of(told: dict[str, Any]) -> Result:
+    result: Result = msgspec.convert(told, Result)
+    return result
+
+
 def test_a_plain_run_does_not_pass_for_a_scenario() -> None:
-    assert isinstance(from_result(RESULT, Tensors()), Ran)
+    assert isinstance(from_result(result_of(RESULT), Tensors()), Ran)
     nothing: list[dict[str, Any]] = [{}, {"scenario": {}}]
     for told in nothing:
-        with pytest.raises(ValueError, match="nothing is told about the scenario io_binding"):
-            from_result(RESULT | told, Tensors(), "io_binding")
-    ran = from_result(RESULT | {"scenario": {"device": True}}, Tensors(), "io_binding")
+        with pytest.raises(ProtocolError, match="nothing is told about the scenario io_binding"):
+            from_result(result_of(RESULT | told), Tensors(), "io_binding")
+    ran = from_result(result_of(RESULT | {"scenario": {"device": True}}), Tensors(), "io_binding")
     assert isinstance(ran, Ran)
     assert ran.scenario == {"device": True}
 
@@ -325,14 +333,13 @@ def test_a_plain_run_does_not_pass_for_a_scenario() -> None:
 @pytest.mark.parametrize("facts", [{"a": None}, {"a": {}}, [1], {"a": [[1]]}, 3])
 def test_facts_of_another_form_are_refused(facts: Any) -> None:
     with pytest.raises(ValueError, match="Expected"):
-        from_result(RESULT | {"scenario": facts}, Tensors())
+        result_of(RESULT | {"scenario": facts})
 
 
 def test_facts_are_kept_within_bounds() -> None:
     facts = {f"fact{index}": index for index in range(100)}
-    ran = from_result(
-        RESULT | {"scenario": {"many": [0] * 100, "long": "x\n" * 999, "odd": 1e999, **facts}}, Tensors()
-    )
+    told = {"many": [0] * 100, "long": "x\n" * 999, "odd": 1e999, **facts}
+    ran = from_result(result_of(RESULT | {"scenario": told}), Tensors())
     assert isinstance(ran, Ran)
     assert len(ran.scenario) == 64
     assert ran.scenario["many"] == (0,) * 64

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -18,6 +19,7 @@ from harness.core.value import DTYPES, Map, Sequence, Tensor, Value, pack, tenso
 from harness.engine import tensor_files
 from harness.engine.job import cpu_configuration
 from harness.engine.lane import Lane
+from harness.engine.messages import Result
 from harness.engine.outcome import Ran, from_result
 from harness.engine.tensor_files import Tensors
 from harness.engine.worker import BYTES_IN_HAND, Task, Worker
@@ -314,7 +316,7 @@ def test_a_result_is_read_with_its_files(tensors: Tensors, places: tuple[Path, P
             "source": "profile",
         },
     }
-    outcome = from_result(result, tensors)
+    outcome = from_result(msgspec.convert(result, Result), tensors)
     assert isinstance(outcome, Ran)
     assert outcome.second is not None
     found = [*outcome.outputs, outcome.second]

@@ -3,9 +3,11 @@
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from harness.core.verdict import Phase
+from harness.engine.messages import After
 from harness.engine.process import ENDED
 from harness.engine.worker import (
     FEWEST_IN_HAND,
@@ -17,7 +19,8 @@ from harness.engine.worker import (
 )
 from harness.plan.file_format import RenewAfter, Timeouts
 
-DONE = ("done", 1, {"took_ms": 2.0, "teardown_ms": 0.5, "processor_ms": 2.0, "rss_mib": None})
+AFTER = After(took_ms=2.0, teardown_ms=0.5, processor_ms=2.0)
+DONE = ("done", 1, msgspec.to_builtins(AFTER))
 
 
 def worker(hands: int) -> Worker:
@@ -32,7 +35,7 @@ def at_pace(hands: int, pace_s: float) -> Worker:
     for number in range(20):
         made.rest(number * pace_s)
         made.presses(DONE)
-        made.count(DONE[2], (number + 1) * pace_s)
+        made.count(AFTER, (number + 1) * pace_s)
     return made
 
 
@@ -57,7 +60,7 @@ def test_a_worker_whose_pace_changes_holds_more_or_less() -> None:
     busy = at_pace(0, 0.001)
     for number in range(20):
         busy.rest(100.0 + number)
-        busy.count(DONE[2], 101.0 + number)
+        busy.count(AFTER, 101.0 + number)
     assert room(busy) == FEWEST_IN_HAND
 
 
@@ -78,14 +81,14 @@ def test_a_worker_is_busy_that_computes_rather_than_waits(
     one = worker(0)
     for number, used_ms in enumerate(processor_ms):
         one.rest(float(number))
-        one.count({**DONE[2], "took_ms": 1000.0, "processor_ms": used_ms}, number + 1.0)
+        one.count(After(took_ms=1000.0, teardown_ms=0.5, processor_ms=used_ms), number + 1.0)
     assert one.is_busy == is_busy
 
 
 def test_what_took_no_time_says_nothing_of_processors() -> None:
     one = worker(0)
     for number in range(20):
-        one.count({**DONE[2], "took_ms": 0, "processor_ms": 0}, number + 1.0)
+        one.count(After(took_ms=0, teardown_ms=0.5, processor_ms=0), number + 1.0)
     assert one.is_busy
 
 
@@ -108,7 +111,7 @@ def test_what_the_engine_has_taken_note_of_counts_once() -> None:
     for _ in range(MOST_IN_HAND // 2 - 2):
         assert not busy.presses(DONE)
     busy.hands.popleft()
-    busy.count(DONE[2], 0.021)
+    busy.count(AFTER, 0.021)
     assert not busy.presses(DONE)
     assert busy.presses(DONE)
 

@@ -12,7 +12,7 @@ from harness.report.figures import Share, moment, spread
 from harness.report.lane import Lane, lane_of, lanes
 from harness.report.precision import delivered
 from harness.report.summary import summarise
-from harness.report.tone import TONES, tone
+from harness.report.tone import TONES, WEAK, tone
 
 MakeRecord = Callable[..., Record]
 LANE = Lane(target="npu", axes=(), provider="NpuExecutionProvider")
@@ -120,8 +120,23 @@ def test_families_sum_to_the_cells(verdicts: list[Verdict]) -> None:
         assert all(0 <= s.start < 100 for s in row.bar)
 
 
+def test_a_right_answer_with_a_weak_golden_is_counted_apart(record: MakeRecord) -> None:
+    why = "the golden's output is zero"
+    records = [
+        record("a"),
+        record("b", weak_golden=why),
+        record("c", verdict=Verdict.PASS_PARTIAL, weak_golden=why),
+        record("d", verdict=Verdict.MISMATCH, weak_golden=why),  # found all the same
+        record("e", suspicious="output 'y': 20 x the model's rounding noise"),
+    ]
+    row = summarise(lane_of(records[0]), records, complete=True)
+    assert (row.by_ep.count, row.partly.count, row.weak.count, row.failed.count) == (2, 0, 2, 1)
+    assert row.suspicious == 1
+    assert {segment.tone: segment.count for segment in row.bar} == {"passed": 2, WEAK: 2, "failed": 1}
+
+
 def test_every_verdict_has_a_tone() -> None:
-    assert {tone(verdict) for verdict in Verdict} == set(TONES)
+    assert {tone(verdict) for verdict in Verdict} == set(TONES) - {WEAK}
     assert {family.value for family in Family} < set(TONES)
 
 

@@ -52,19 +52,27 @@ def test_a_torn_last_line_is_tolerated_and_told(record: MakeRecord, write_run: W
     assert "the last line of records.jsonl is torn" in page
 
 
-def test_a_damaged_line_in_the_middle_is_an_error_with_its_number(
-    record: MakeRecord, write_run: WriteRun
-) -> None:
-    folder = write_run("run", [record("a"), record("b")])
+def test_a_damaged_line_costs_that_line_and_is_told(record: MakeRecord, write_run: WriteRun) -> None:
+    folder = write_run("run", [record("a"), record("b"), record("c")])
     path = folder / "records.jsonl"
     lines = path.read_bytes().splitlines()
-    path.write_bytes(b"\n".join([lines[0], b"{torn", b'{"schema":1}', lines[1], b""]))
-    with pytest.raises(UsageError) as error:
-        read_run(folder)
-    first, second = error.value.problems
-    assert (first.where, second.where) == (f"{path}: line 2", f"{path}: line 3")
-    assert first.what.startswith("not JSON")
-    assert second.what.startswith("not a record")
+    nameless = lines[1].replace(b'"name":"y"', b'"name":null')
+    assert nameless != lines[1]
+    deep = b'{"later":' + b"[" * 100_000
+    path.write_bytes(b"\n".join([lines[0], b"{torn", b'{"schema":1}', nameless, deep, lines[2], b""]))
+    run = read_run(folder)
+    assert run.records == (record("a"), record("c"))
+    assert [problem.where for problem in run.damaged] == [f"{path}: line {n}" for n in (2, 3, 4, 5)]
+    assert [problem.what.partition(":")[0] for problem in run.damaged] == [
+        "not JSON",
+        "not a record",
+        "not a record",
+        "not JSON",
+    ]
+    page = render([folder], folder / "report").read_text(encoding="utf-8")
+    assert "INCOMPLETE" in page
+    assert "4 lines of records.jsonl without a record" in page
+    assert "first: line 2, not JSON" in page
 
 
 def test_many_damaged_lines_are_counted_not_listed(record: MakeRecord, write_run: WriteRun) -> None:

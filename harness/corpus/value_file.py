@@ -1,0 +1,110 @@
+"""A value as a file of ONNX's test data; what is too large for that lies beside it, as ONNX's external data.
+
+A protobuf ends at 2 GiB, and outputs of models do not.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.core.value import BITS, STRING, Tensor, Value, pack, value_bytes
+from harness.corpus.port import ValueType
+from harness.corpus.protos import decode, encode, tensor_proto, tensor_type
+
+if TYPE_CHECKING:
+    import onnx
+
+LARGE = 1 << 30
+"""Bytes of a value from which on its tensors lie in a file of their own."""
+
+OUTSIDE_FROM = 1 << 20
+"""Bytes from which on one of these tensors does."""
+
+SUFFIX = ".data"
+"""Of the file with the tensors."""
+
+_BLOCK = 16 << 20
+
+
+def write_value(path: Path, value: Value, declared: ValueType) -> str:
+    """Write a value; ``read_value`` with the same declared type returns it.
+
+    Args:
+        path: The file, ``output_0.pb``; tensors of a large value go to ``output_0.data``.
+        value: The value.
+        declared: Type of the graph's output.
+
+    Returns:
+        SHA-256 in hex over what was written.
+
+    Raises:
+        OSError: It cannot be written.
+        TypeError: The value has another structure than was declared.
+        TooLargeError: What cannot lie outside, such as texts, takes 2 GiB and more.
+    """
+    if value_bytes(value) < LARGE:
+        content = encode(value, declared)
+        path.write_bytes(content)
+        return hashlib.sha256(content).hexdigest()
+    with path.with_suffix(SUFFIX).open("wb") as side:
+        outside = _Outside(side, path.with_suffix(SUFFIX).name)
+        content = encode(value, declared, put=outside.put)
+    path.write_bytes(content)
+    outside.digest.update(content)
+    return outside.digest.hexdigest()
+
+
+def read_value(path: Path, declared: ValueType, digest: str) -> Value:
+    """Read a value that ``write_value`` has written.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is not what was written.
+    """
+    content, side = path.read_bytes(), path.with_suffix(SUFFIX)
+    found = hashlib.sha256()
+    if side.exists():
+        with side.open("rb") as file:
+            while block := file.read(_BLOCK):
+                found.update(block)
+    found.update(content)
+    if found.hexdigest() != digest:
+        raise ValueError(f"{path} has another SHA-256")
+    return decode(content, declared, path.parent)
+
+
+class _Outside:
+    """Puts tensors into a file.
+
+    Args:
+        file: It.
+        name: Its name, beside the value.
+    """
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self.digest = hashlib.sha256()
+        self._file = file
+        self._name = name
+
+    def put(self, value: Tensor) -> "onnx.TensorProto":
+        """The message of a tensor, whose elements are in the file if there are many."""
+        if value.dtype == STRING or value.array.nbytes < OUTSIDE_FROM:
+            return tensor_proto(value)
+        start = self._file.tell()
+        data: Any = pack(value) if value.dtype in BITS else _bytes(value)
+        for at in range(0, len(data), _BLOCK):
+            block = data[at : at + _BLOCK]
+            self._file.write(block)
+            self.digest.update(block)
+        proto = tensor_type(value)
+        proto.data_location = proto.EXTERNAL
+        for key, text in (("location", self._name), ("offset", start), ("length", len(data))):
+            proto.external_data.add(key=key, value=str(text))
+        return proto
+
+
+def _bytes(value: Tensor) -> Any:
+    """The bytes of an array, where they lie: a copy would take as much memory once more."""
+    return np.ascontiguousarray(value.array).reshape(-1).view(np.uint8)
