@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.cli.judge import judged_again
 from harness.core.decide import Decision, decide
-from harness.core.facts import Facts, facts_of
+from harness.core.facts import UNREPEATABLE, Facts, facts_of
 from harness.core.metrics import ATOL_GRID
 from harness.core.missing import USUAL, Need, missing
 from harness.core.policy import Policy
@@ -56,15 +56,21 @@ def values(error: float, seed: int, dtype: type = np.float32) -> NamedValues:
 
 
 def under(
-    tolerance: Tolerance, outcome: Ran, golden: Golden, references: dict[str, Golden]
+    tolerance: Tolerance,
+    outcome: Ran,
+    golden: Golden,
+    references: dict[str, Golden],
+    expected: NamedValues = (),
+    doubts: dict[str, str] | None = None,
 ) -> tuple[Facts, Decision]:
     """What a run does: references are asked where they are needed."""
     rule = Rule(policy=Policy(fixed=tolerance, judge_by="table"))
-    evidence = Evidence(golden=golden)
-    facts = measure(outcome, CASE, evidence, rule, "AnyExecutionProvider")
+    evidence = Evidence(golden=golden, doubts=doubts or {})
+    case = msgspec.structs.replace(CASE, data_sets=(DataSet(name="given", inputs=(), expected=expected),))
+    facts = measure(outcome, case, evidence, rule, "AnyExecutionProvider")
     if missing(facts, rule.policy, {Need.REFERENCES}) is not None:
         answered = msgspec.structs.replace(evidence, references=references, answered=("references",))
-        facts = measure(outcome, CASE, answered, rule, "AnyExecutionProvider")
+        facts = measure(outcome, case, answered, rule, "AnyExecutionProvider")
     return facts, decide(facts, rule.policy)
 
 
@@ -99,6 +105,8 @@ TOLERANCES = st.builds(
     before=TOLERANCES,
     after=TOLERANCES,
     providers_changed=st.sampled_from(["", "", "CPU only"]),
+    expected=st.none() | ERRORS,
+    doubt=st.sampled_from([("", {}), ("unsure", {}), (UNREPEATABLE, {}), ("", {EVALUATED: "wrong"})]),
 )
 def test_it_is_what_a_run_would_have_said(
     errors: list[float],
@@ -107,7 +115,10 @@ def test_it_is_what_a_run_would_have_said(
     before: Tolerance,
     after: Tolerance,
     providers_changed: str,
+    expected: float | None,
+    doubt: tuple[str, dict[str, str]],
 ) -> None:
+    dispute, doubts = doubt
     golden, result, evaluated, unoptimized = (values(error, seed) for seed, error in enumerate(errors))
     known = {
         EVALUATED: evaluated,
@@ -126,7 +137,12 @@ def test_it_is_what_a_run_would_have_said(
         providers_changed=providers_changed,
     )
     run = functools.partial(
-        under, outcome=outcome, golden=Golden(status="ok", outputs=(golden,)), references=answers
+        under,
+        outcome=outcome,
+        golden=Golden(status="ok", outputs=(golden,), disputed=dispute),
+        references=answers,
+        expected=() if expected is None else values(expected, 5),
+        doubts=doubts,
     )
     was, wanted = record(*run(before)), record(*run(after))
     policy = Policy(fixed=after, judge_by="table")
