@@ -193,7 +193,7 @@ def test_what_is_lost_is_tried_again(
     assert code == 1
 
 
-@pytest.mark.parametrize("place", ["engine.listener.nonsense", "engine.worker.Worker.rest"])
+@pytest.mark.parametrize("place", ["engine.listener.understood", "engine.worker.Worker.rest"])
 def test_a_process_without_a_cell_is_replaced(
     home: Path, usual: dict[str, Verdict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
