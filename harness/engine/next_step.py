@@ -192,7 +192,8 @@ class NextStep(msgspec.Struct, frozen=True):
         for index, data_set in enumerate(case.data_sets):
             values = {**dict(data_set.inputs), **dict(inside[index] if inside else ())}
             undefined = undefined_outputs(case.facts.partials, values)
-            found |= {numbered(index, name): why for name, why in undefined.items()}
+            told = {name for name, _ in data_set.expected}  # what a suite defines is defined
+            found |= {numbered(index, name): why for name, why in undefined.items() if name not in told}
         return found
 
     def _references(self, own: Question, cell: Cell, case: Case) -> dict[str, Golden] | Question:

@@ -150,7 +150,7 @@ def test_a_golden_is_computed_once(
 
     assert run()
     assert not run()
-    (stored,) = (tmp_path / "cache").rglob("output_0.pb")
+    (stored,) = (tmp_path / "cache").rglob("test_data_set_0/output_0.pb")
     content = stored.read_bytes()
     stored.write_bytes(content[:-3])
     assert run()

@@ -169,7 +169,7 @@ REPEATED: dict[str, tuple[dict[str, Any], Verdict, str]] = {
     "3_jitter": (
         {},
         Verdict.NONDETERMINISTIC,
-        "5 different results in 2 sessions of 5 runs each, up to 2 from",
+        "6 different results in 2 sessions of 5 runs each, up to 2.5 from",
     ),
     "4_tires": ({"runs": 10}, Verdict.NONDETERMINISTIC, "2 different results in 2 sessions of 10 runs each"),
     "5_tires": ({"runs": 3}, Verdict.PASS, ""),

@@ -119,11 +119,11 @@ def test_the_summary_is_a_table_of_at_most_80_columns(shown: Shown) -> None:
     at = next(i for i, line in enumerate(done.lines) if "execution providers: m.toml" in line)
     head, *rows = done.lines[at + 1 : at + 5]
     titles = head.split()
-    assert titles[:4] == ["target", "planned", "pass", "partly"]
+    assert titles[:4] == ["target", "cells", "pass", "partly"]
     table = {row.split()[0]: dict(zip(titles[1:], map(int, row.split()[1:]), strict=True)) for row in rows}
-    assert table["cpu"] == dict.fromkeys(titles[1:], 0) | {"planned": 5, "pass": 4, "excl.": 1, "unexp.": 1}
-    assert table["abort"] == dict.fromkeys(titles[1:], 0) | {"planned": 2, "failed": 2, "unexp.": 1}
-    assert table["ghost"] == dict.fromkeys(titles[1:], 0) | {"planned": 4, "skip": 4}
+    assert table["cpu"] == dict.fromkeys(titles[1:], 0) | {"cells": 5, "pass": 4, "excl.": 1, "unexp.": 1}
+    assert table["abort"] == dict.fromkeys(titles[1:], 0) | {"cells": 2, "failed": 2, "unexp.": 1}
+    assert table["ghost"] == dict.fromkeys(titles[1:], 0) | {"cells": 4, "skip": 4}
     summary = done.lines[at + 1 : at + 8]
     assert max(map(len, summary)) <= 80
     assert "ghost is unavailable: not_installed" in "\n".join(summary)
