@@ -85,6 +85,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         probes: What else to try where its defaults find nothing to compute on; in this order.
         binding_device: Device name of IO binding, such as ``cuda``; empty where it works on CPU memory or
             nothing is documented.
+        delivers: Coarser precisions in which it computes float32 models by its own default, on some devices.
         unknown_options: What happens to an option that the EP does not know: ``refused``, ``ignored``,
             ``passed_on`` (to the vendor's compiler, unchecked), or ``unconfirmed``.
         true_false: How a boolean option is spelled, true first.
@@ -117,6 +118,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     libraries: dict[Text, Text] = {}
     probes: tuple[Probe, ...] = msgspec.field(default=(), name="probe")
     binding_device: str = ""
+    delivers: tuple[Literal["float16", "bfloat16"], ...] = ()
     unknown_options: Literal["refused", "ignored", "passed_on", "unconfirmed"]
     true_false: tuple[Text, Text] = ("1", "0")
     also_booleans: tuple[Text, ...] = ()

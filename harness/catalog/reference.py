@@ -90,6 +90,9 @@ def _facts(provider: Provider) -> Iterator[tuple[str, str]]:
         "Wheels": _codes(provider.wheels),
         "Plugin package": _codes(provider.plugin_packages),
         "IO binding": _code(provider.binding_device) if provider.binding_device else "",
+        "Computes float32 in": f"{' or '.join(provider.delivers)} by its own default, on some devices"
+        if provider.delivers
+        else "",
         "Unknown options": provider.unknown_options.replace("_", " "),
         "Booleans": spelled if any(option.type == "bool" for option in provider.options) else "",
         "Where it is missing": _plain(provider.advice),

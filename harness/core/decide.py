@@ -126,7 +126,9 @@ def decide(facts: Facts, policy: Policy) -> Decision:
 
 def judging_of(facts: Facts, policy: Policy) -> Judging:
     """Judge each output of a cell, and the golden where an output fails against it."""
-    policy = msgspec.structs.replace(policy, converted=facts.converted, precision=facts.precision)
+    policy = msgspec.structs.replace(
+        policy, converted=facts.converted, precision=facts.precision, delivers=facts.delivers
+    )
     outputs, again = judge_rows(facts.outputs, policy), judge_rows(facts.again, policy)
     judging = Judging(
         facts=facts,

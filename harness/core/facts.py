@@ -30,6 +30,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     own_cpu: OwnCpu | None = None
     precision: str = "float32"
     converted: bool = False
+    delivers: tuple[str, ...] = ()
     placement: Placement | None = None
     outputs: tuple[OutputMetrics, ...] = ()
     again: tuple[OutputMetrics, ...] = ()

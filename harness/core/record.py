@@ -215,6 +215,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         ended: How the cell ended; null where it ran to its end.
         own_cpu: What the CPU EP of the target's own runtime does with the model; null where it was not asked.
         precision: What the cell computes in as far as its default tolerance goes, such as ``float32``.
+        delivers: Coarser precisions that the EP may compute in by its own default; empty where the matrix
+            asks for a precision.
         converted: Whether the model was converted to that precision.
         no_golden: Why there is no answer to compare with; empty where there is one.
         dispute: Why the golden is in doubt whatever the EP gives; empty where it is not.
@@ -263,6 +265,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     own_cpu: OwnCpu | None = None
     precision: str = "float32"
     converted: bool = False
+    delivers: tuple[str, ...] = ()
     no_golden: str = ""
     dispute: str = ""
     undefined: dict[str, str] = {}

@@ -72,6 +72,7 @@ def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule, provid
         provider=provider,
         precision=rule.policy.precision,
         converted=rule.policy.converted,
+        delivers=rule.delivers,
         undefined=dict(evidence.undefined or {}),
         own_cpu=None if evidence.own is None else _own_cpu(evidence.own),
         answered=evidence.answered,

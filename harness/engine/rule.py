@@ -17,11 +17,13 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         policy: Tolerances, limits of noise, steps.
+        delivers: Coarser precisions that the provider may compute in by its own default.
         exact_inputs: Whether the provider has to work on the inputs as they are, and may not round them.
         repeat: How the cell is repeated; None where it is not.
     """
 
     policy: Policy = Policy()
+    delivers: tuple[str, ...] = ()
     exact_inputs: bool = True
     repeat: RepeatSettings | None = None
 
@@ -40,6 +42,7 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
     precision = computing_precision(case.facts.float_types, computes)
     return Rule(
         policy=policy_of(plan.tolerance(cell), precision, converted=precision_axis in IN_MODEL),
+        delivers=plan.target(cell.target).delivers(cell) if precision == "float32" else (),
         exact_inputs=FLOORS[computes] == "float32",
         repeat=plan.repeat(cell),
     )

@@ -84,6 +84,18 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     device_lock: str | None = None
     renew_after: RenewAfter = RenewAfter()
 
+    def delivers(self, cell: Cell) -> tuple[str, ...]:
+        """Coarser precisions that the provider may compute a float32 model in by its own default.
+
+        None where the matrix asks for a precision: by the axis, or by an option that chooses one.
+        """
+        known = known_provider(self.provider)
+        if known is None or cell.axis("precision") != AXIS_DEFAULTS["precision"]:
+            return ()
+        choosing = {key for mode in known.precision_modes for key in mode.options}
+        choosing |= {option.key for option in known.options if option.changes_numerics}
+        return () if choosing & self.options_at(cell).keys() else known.delivers
+
     def options_at(self, cell: Cell) -> dict[str, str]:
         """The options of one cell: the target's, with its precision mode's and its option axes' on top."""
         mode = self.mode_at(cell)

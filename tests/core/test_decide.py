@@ -12,7 +12,7 @@ from harness.core.decide import RULES, WORDS, Decision, decide, judging_of
 from harness.core.facts import UNREPEATABLE, Facts, facts_of
 from harness.core.hearing import EXPECTED, REFERENCE, Adjudication, Apart, Hearing, Witness
 from harness.core.missing import USUAL, Need, missing
-from harness.core.output_metrics import OutputDetails, OutputMetrics
+from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import (
     SCHEMA,
@@ -42,6 +42,12 @@ BAD = msgspec.structs.replace(
     rtol=1e-4,
     atol=1e-5,
     details=OutputDetails(told="output 'y': 2 of 2 elements (100.0%) differ"),
+)
+COARSE = msgspec.structs.replace(
+    BAD,
+    delivered_bits=10.0,
+    frontier=((0.0, 1e-3), (1.0, 0.0)),
+    noise=Noise(precision="float32", rms=8000.0, max=16000.0, like="float16"),
 )
 STALE = msgspec.structs.replace(BAD, details=OutputDetails(stale=True))
 RAN = Facts(
@@ -94,6 +100,8 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ran(outputs=(BAD,)), Verdict.MISMATCH),
     (ran(again=(BAD,)), Verdict.NONDETERMINISTIC),
     (ran(repeats=Repeats(runs=2, sessions=1, distinct=2, bit_equal=True)), Verdict.NONDETERMINISTIC),
+    (ran(outputs=(COARSE,), answered=("noise",)), Verdict.MISMATCH),
+    (ran(outputs=(COARSE,), answered=("noise",), delivers=("float16",)), Verdict.PASS),
     (ran(other=(STALE,)), Verdict.MISMATCH),
     (ran(other=(BAD,)), Verdict.PASS),  # off by no more than other inputs may be
     (ran(other=(msgspec.structs.replace(BAD, delivered_bits=0.5),)), Verdict.MISMATCH),
@@ -107,7 +115,7 @@ CASES: list[tuple[Facts, Verdict]] = [
 def test_the_first_rule_that_applies_decides(facts: Facts, verdict: Verdict) -> None:
     decision = decide(facts, Policy())
     assert decision.verdict is verdict
-    assert bool(decision.reason) is (verdict is not Verdict.PASS)
+    assert bool(decision.reason) is (verdict is not Verdict.PASS or bool(facts.delivers))
 
 
 def test_every_rule_decides_one_of_the_cases() -> None:
