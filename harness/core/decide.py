@@ -5,7 +5,6 @@ Each rule is one function; the first that applies gives the verdict. ``docs/refe
 the rules in the same order.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -36,7 +35,6 @@ REASON_CHARS = 300
 """Length of a reason with its notes."""
 
 _FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
-_REFUSAL = re.compile(r"not (?:yet )?(?:supported|implemented)|unsupported|NOT_IMPLEMENTED", re.IGNORECASE)
 
 
 class Found(NamedTuple):
@@ -389,7 +387,7 @@ def _lacks_kernels(facts: Facts) -> bool:
 
 
 def _is_refusal(facts: Facts, ended: Ended) -> bool:
-    refuses = ended.kind == "NotImplemented" or _REFUSAL.search(ended.message) is not None
+    refuses = ended.kind == "NotImplemented" or ended.refused
     return facts.phase is Phase.CREATE and (_lacks_kernels(facts) or refuses)
 
 

@@ -155,6 +155,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         message: One line.
         kind: Of ``raised``: the error's type.
         out_of_memory: Whether what was raised or printed says that memory ran out.
+        refused: Whether what was raised says that something is not supported.
         note: What is to be known besides; may be empty.
     """
 
@@ -162,6 +163,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""
     kind: str = ""
     out_of_memory: bool = False
+    refused: bool = False
     note: str = ""
 
 

@@ -47,6 +47,7 @@ _OUT_OF_MEMORY = re.compile(
     r"\bMemoryError\b|bad_alloc|bad allocation|out of memory|Failed to allocate memory|MemoryAllocation\b",
     re.IGNORECASE,
 )
+_REFUSAL = re.compile(r"not (?:yet )?(?:supported|implemented)|unsupported|NOT_IMPLEMENTED", re.IGNORECASE)
 
 
 def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule, provider: str) -> Facts:
@@ -147,6 +148,7 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
         kind=one_line(outcome.kind, 100),
         message=message,
         out_of_memory=_OUT_OF_MEMORY.search(text) is not None,
+        refused=_REFUSAL.search(text) is not None,
         note=note,
     )
     return Facts(phase=outcome.phase, ended=how, scenario=outcome.scenario)
