@@ -237,7 +237,7 @@ def _of_data_set(
         alike = [
             (amplitude, one)
             for amplitude, one in values
-            if one is not None and one.array.shape == right.array.shape
+            if one is not None and (one.dtype, one.array.shape) == (right.dtype, right.array.shape)
         ]
         if not _keeps_shape(amplitudes, [amplitude for amplitude, _ in alike]):
             continue
@@ -273,7 +273,7 @@ def _measurable(quiet: Array, noisy: Draws) -> Draws | None:
     if not probes or len(probes) > PROBES:
         return noisy
     amplified = [one for one in noisy if one[0] != 1]
-    if _is_within(LINEAR, quiet, amplified):
+    if amplified and _is_within(LINEAR, quiet, amplified):
         return amplified
     return probes if _is_within(1.0, quiet, probes) else None
 
