@@ -61,8 +61,9 @@ def _changed(draw: Draw, valid: Any, changes: int) -> Any:
 
 
 def _change(draw: Draw, tree: list[Any], path: Path) -> None:
-    holder = functools.reduce(lambda inner, key: inner[key], path[:-1], tree)
-    key, old = path[-1], holder[path[-1]]
+    holder: Any = functools.reduce(lambda inner, key: inner[key], path[:-1], tree)  # type: ignore[index]
+    key: Any = path[-1]
+    old = holder[key]
     kinds = ["replace"] * 4 + ["leave out", "double"] + ["add"] * isinstance(old, dict | list)
     match draw(st.sampled_from(kinds)):
         case "replace":
@@ -83,7 +84,7 @@ def _change(draw: Draw, tree: list[Any], path: Path) -> None:
 
 def _paths(tree: Any, here: Path) -> Iterator[Path]:
     yield here
-    if len(here) > 12:  # noqa: PLR2004 - deep enough for anything that is valid
+    if len(here) > 12:
         return
     inner = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
     for key, part in inner:
