@@ -1,15 +1,18 @@
 """What tests of several floors share."""
 
+import importlib
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from hypothesis import settings
+from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.corpus.cache import ENVIRONMENT
@@ -18,6 +21,13 @@ from harness.engine import uv
 # How long an example takes is no matter: machines that run tests are slow, and busy.
 settings.register_profile("harness", deadline=None)
 settings.load_profile("harness")
+
+
+@pytest.fixture(scope="session")
+def mutated() -> Callable[..., st.SearchStrategy[Any]]:
+    """Makes a strategy of variants of something valid; see ``tests/mutations.py``."""
+    made: Callable[..., st.SearchStrategy[Any]] = importlib.import_module("mutations").mutated
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -93,6 +93,8 @@ def measure(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Measured:
     """
     flat_golden, flat_actual = golden.array.reshape(-1), actual.array.reshape(-1)
     exact_integers = _is_integer(golden.dtype) and _is_integer(actual.dtype)
+    # As one type: where one side is complex, the other one is a complex number without an imaginary part.
+    wide = max(golden.dtype, actual.dtype, key=lambda dtype: dtype.startswith("complex"))
     sums = _Sums(tolerance)
     with np.errstate(all="ignore"):
         for start in range(0, flat_golden.size, BLOCK):
@@ -102,7 +104,7 @@ def measure(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Measured:
                     start, _integer_error(left, right), left.astype(np.float64), right.astype(np.float64)
                 )
             else:
-                sums.add_floats(start, widen(left, golden.dtype), widen(right, actual.dtype))
+                sums.add_floats(start, widen(left, wide), widen(right, wide))
     return sums.result()
 
 

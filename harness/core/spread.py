@@ -240,7 +240,7 @@ def _of_data_set(
         alike = [
             (amplitude, one)
             for amplitude, one in values
-            if one is not None and one.array.shape == right.array.shape
+            if one is not None and (one.dtype, one.array.shape) == (right.dtype, right.array.shape)
         ]
         if not _keeps_shape(amplitudes, [amplitude for amplitude, _ in alike]):
             continue

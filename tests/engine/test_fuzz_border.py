@@ -1,0 +1,381 @@
+"""An agent may send anything: it breaks the protocol or is judged, and nothing of ours is raised."""
+
+import importlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.agent import wire as agent_wire
+from harness.agent.message import pack, unpack
+from harness.core.record import Placement, Record, decode_record, encode_record
+from harness.core.value import BITS, DTYPES, KEY_TYPES, STRING, Tensor, from_wire
+from harness.core.verdict import Family, Phase
+from harness.corpus.case import Case
+from harness.engine.cases import Cases
+from harness.engine.docket import Docket
+from harness.engine.effects import Effects
+from harness.engine.events import Event, Finished
+from harness.engine.job import cpu_configuration
+from harness.engine.lane import Lane
+from harness.engine.listener import Listener
+from harness.engine.model_files import piece
+from harness.engine.outcome import Asked, Ending, Raised, Ran
+from harness.engine.prepare import open_suites
+from harness.engine.question import ANSWER, HOME, MADE, Question
+from harness.engine.references import References, Stores
+from harness.engine.tensor_files import Tensors
+from harness.engine.worker import Task, Worker
+from harness.golden.store import GoldenStore
+from harness.plan.expand import expand
+from harness.plan.file_format import Timeouts
+from harness.plan.matrix import matrix_from
+
+Mutated = Callable[..., st.SearchStrategy[Any]]
+
+FEW = settings(max_examples=120, derandomize=True, deadline=None, database=None)
+
+MODEL = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[4, 8] x, float[1, 3, 4] boxes, float[1, 1, 3] scores, string[2] w)
+    => (float[4, 8] y, float[4, 2] v, int64[4, 2] k, int64[4] a, uint8[4, 8] q, int64[2, n] z, int64[m, 3] b,
+        seq(float[2, 8]) s, string[2] t)
+    <int64[1] two = {2}, float scale = {0.1}, uint8 zero = {100}, int64 rows = {2}, int64[1] most = {3}> {
+    y = Relu(x)
+    v, k = TopK<sorted = 0>(x, two)
+    a = ArgMax<axis = 1, keepdims = 0>(x)
+    q = QuantizeLinear(x, scale, zero)
+    z = NonZero(y)
+    b = NonMaxSuppression(boxes, scores, most)
+    s = SplitToSequence<axis = 0>(x, rows)
+    t = Identity(w)
+}"""
+
+FINGERPRINT: dict[str, Any] = {
+    "python": "3.11.2",
+    "packages": {"onnxruntime": "1.31.1"},
+    "owners": ["onnxruntime", "onnxruntime-gpu"],
+    "onnxruntime": "1.31.1",
+    "processor": {"model": "x", "count": 2},
+    "available_providers": ["CPUExecutionProvider"],
+    "session": {"intra_op_num_threads": 1},
+    "providers": ["CUDAExecutionProvider"],
+    "options": {"a": "b"},
+    "devices": [{"provider": "x", "device": {"type": "CPU"}, "metadata": {}}],
+    "plugin": {"library": "/x.so", "version": "1"},
+}
+
+AFTER = {"took_ms": 2.0, "teardown_ms": 0.5, "processor_ms": 2.0, "rss_mib": 40.0, "sick": "CUDA error 700"}
+
+
+def odd_values() -> list[Any]:
+    """Values of any type and shape, in wire form."""
+    shapes: tuple[list[int], ...] = (
+        [],
+        [0],
+        [2],
+        [4, 8],
+        [4, 2],
+        [0, 3],
+        [3, 0],
+        [2, 3],
+        [1] * 33 + [2],
+        [2] + [1] * 63,
+    )
+    found: list[Any] = [None, {"sequence": []}, {"sequence": [None]}]
+    for dtype in (*DTYPES, STRING):
+        for number, shape in enumerate(shapes):
+            elements = int(np.prod(shape, dtype=np.int64))
+            nbytes = -(-elements * (BITS.get(dtype) or 8 * DTYPES.get(dtype, np.dtype("u1")).itemsize) // 8)
+            data: Any = ["a"] * elements if dtype == STRING else bytes([number * 37 % 256]) * nbytes
+            found.append({"dtype": dtype, "shape": shape, "data": data})
+            if shape == [2] and dtype in KEY_TYPES:
+                found.append({"keys": found[-1], "values": found[-1]})
+    return found + [{"sequence": [value, value]} for value in found[:40]]
+
+
+ODD_VALUES = odd_values()
+
+
+class Hall:
+    """A listener and a docket with one model, whose golden is known."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "models").mkdir(parents=True)
+        onnx.save(onnx.parser.parse_model(MODEL), folder / "models" / "one.onnx")
+        target = {"name": "ep", "provider": "CUDAExecutionProvider"}
+        table = {"schema": 1, "models": {"folders": ["models"]}, "target": [target]}
+        matrix = matrix_from(table, folder / "m.toml")
+        suites = open_suites(matrix)
+        self.plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
+        self.queue: list[Task] = []
+        self.records: list[Record] = []
+        stores = (GoldenStore({"by": name}, folder / "goldens") for name in ("cpu", "unoptimized", "onnx"))
+        references = References(Stores(*stores))
+        cases = Cases(self.plan, suites, references, lambda _: None)
+        self.docket = Docket(
+            self.plan, cases, references, Effects(self.plan), self.queue.append, self.announce
+        )
+        crew: Any = SimpleNamespace(lanes=[], keep_spare=lambda _: None)
+        self.listener = Listener(self.plan, crew, self.docket, self.announce, lambda _: None)
+        self.tensors = Tensors()
+        (self.cell,) = self.plan.cells
+        case = self.docket.case(self.task())
+        assert isinstance(case, Case)
+        self.case = case
+        (self.wires,) = computed(case)
+        self.asked: set[str] = set()
+
+    def announce(self, event: Event) -> None:
+        if isinstance(event, Finished):
+            self.records.append(event.record)
+
+    def task(self) -> Task:
+        return Task(suite=self.cell.suite, model=self.cell.model, cell=self.cell)
+
+    def hear(self, message: Any, task: Task, tensors: Tensors | None = None) -> Worker:
+        """Have a message come through the pipe, from a worker that is at a task."""
+        process: Any = SimpleNamespace(
+            pid=7, send=lambda *_: None, kill=lambda: None, break_off=lambda _: None
+        )
+        worker = Worker(1, process, tensors or self.tensors)
+        worker.imported = worker.ready = True
+        worker.hands.append(task)
+        self.say(worker, message)
+        return worker
+
+    def say(self, worker: Worker, message: Any) -> None:
+        (arrived,) = unpack(pack(message))
+        self.listener.hear(worker, arrived, 1.0)
+
+    def settle(self) -> None:
+        """Have the CPU EP of this process answer every question."""
+        while self.queue:
+            task = self.queue.pop(0)
+            case = self.docket.case(task)
+            assert task.question is not None
+            assert isinstance(case, Case)
+            self.asked.add(task.question.kind)
+            self.docket.conclude(task, answered(case))
+
+
+PLACEMENT: dict[str, Any] = {
+    "ep_nodes": 8,
+    "cpu_nodes": 1,
+    "ep_ops": {"Relu": 1, "TopK": 7},
+    "cpu_ops": {"Identity": 1},
+    "partitions": 2,
+    "source": "assignment",
+    "chain_ops": {"A": {"Relu": 1}},
+    "providers": {"A": 8, "CPUExecutionProvider": 1},
+}
+PLACED = Placement(ep_nodes=9, cpu_nodes=0, ep_ops={"Relu": 9}, cpu_ops={}, partitions=1, source="profile")
+
+
+def answered(case: Case) -> Ending:
+    try:
+        found = computed(case)
+    except Exception as error:  # noqa: BLE001 - such as that there is no kernel for float64
+        return Raised(phase=Phase.CREATE, kind=type(error).__name__, message=str(error))
+    outputs = tuple(tuple((name, from_wire(wire)) for name, wire in wires.items()) for wires in found)
+    return Ran(outputs=outputs, placement=PLACED, timings_ms={})
+
+
+def computed(case: Case) -> list[dict[str, Any]]:
+    """What the CPU EP makes of the model, in wire form, for each data set."""
+    runtime: Any = importlib.import_module("onnxruntime")  # its types leave out what is used here
+    session = runtime.InferenceSession(str(case.model_path), providers=["CPUExecutionProvider"])
+    names, answers = list(case.outputs), []
+    for data_set in case.data_sets:
+        feeds = {name: value.array for name, value in data_set.inputs if isinstance(value, Tensor)}
+        answers.append(dict(zip(names, map(agent_wire.to_wire, session.run(names, feeds)), strict=True)))
+    return answers
+
+
+@pytest.fixture(scope="module")
+def hall(tmp_path_factory: pytest.TempPathFactory) -> Hall:
+    return Hall(tmp_path_factory.mktemp("hall"))
+
+
+def results(hall: Hall) -> list[dict[str, Any]]:
+    """Valid results: of a run, of runs with everything that is measured, and of the ways to fail."""
+    names = list(hall.case.outputs)
+    outputs = [hall.wires[name] for name in names]
+    ran = {
+        "status": "ok",
+        "phase": "run",
+        "output": "printed",
+        "names": names,
+        "outputs": [outputs],
+        "providers": ["A"],
+        "providers_after": ["A"],
+        "placement": PLACEMENT,
+        "timings_ms": {"create": 1.5, "first_run": 0.25},
+    }
+    latency = {
+        "samples_ns": [1000, 2000],
+        "warm_up": 1,
+        "stopped_by": "repeats",
+        "io": "copied",
+        "intra_op_threads": 1,
+        "inter_op_threads": 1,
+        "waiting_threads": None,
+        "host_peak_mib": 5.0,
+        "device_mib": 0.0,
+    }
+    repeats = {"runs": 2, "sessions": 2, "distinct": 1, "max_abs": 0.0}
+    more = {
+        "second": outputs,
+        "latency": latency,
+        "repeats": repeats,
+        "graph": b"onnx",
+        "scenario": {"a": [1, "x"]},
+    }
+    failed = {"status": "error", "phase": "run", "kind": "Fail", "message": "no", "outputs": [], "output": ""}
+    refused = {"status": "unsupported", "phase": "create", "message": "no", "scenario": {"refused": True}}
+    return [ran, ran, {**ran, **more}, failed, refused, {"status": "unfeedable", "message": "no"}]
+
+
+@FEW
+@given(st.data())
+def test_any_result_is_judged_or_breaks_the_protocol(
+    hall: Hall, mutated: Mutated, data: st.DataObject
+) -> None:
+    task = hall.task()
+    task.asked = Asked(data_sets=1, outputs=hall.case.outputs)
+    message = ["result", id(task), data.draw(st.sampled_from(results(hall)))]
+    worker = hall.hear(data.draw(mutated(message)), task)
+    if worker.broken:
+        return
+    hall.say(worker, data.draw(mutated(["done", id(task), AFTER], most=1)))
+    if worker.broken:
+        return
+    hall.settle()
+    record = hall.records.pop()
+    assert decode_record(encode_record(record)) == record
+    assert not hall.records
+
+
+def test_the_results_that_are_mutated_are_valid(hall: Hall) -> None:
+    for valid in results(hall):
+        task = hall.task()
+        task.asked = Asked(data_sets=1, outputs=hall.case.outputs)
+        worker = hall.hear(["result", id(task), valid], task)
+        assert worker.result is not None, valid
+        hall.say(worker, ["done", id(task), AFTER])
+        hall.settle()
+        assert (hall.records.pop().verdict == "pass_partial") is (valid["status"] == "ok"), valid
+
+
+@FEW
+@given(st.data())
+def test_any_values_are_judged(hall: Hall, data: st.DataObject) -> None:
+    task = hall.task()
+    task.asked = Asked(data_sets=1, outputs=hall.case.outputs)
+    body = dict(results(hall)[0])
+    values, again = ([hall.wires[name] for name in hall.case.outputs] for _ in range(2))
+    for where in (values, again):
+        for index in data.draw(st.sets(st.integers(0, len(values) - 1), max_size=3)):
+            where[index] = data.draw(st.sampled_from(ODD_VALUES))
+    body |= {"outputs": [values], "second": again}
+    worker = hall.hear(["result", id(task), body], task)
+    assert worker.result is not None
+    hall.say(worker, ["done", id(task), AFTER])
+    hall.settle()
+    record = hall.records.pop()
+    assert decode_record(encode_record(record)) == record
+    wrong = any(one is not hall.wires[name] for name, one in zip(hall.case.outputs, values, strict=True))
+    assert record.family is not Family.PASSED or not wrong
+
+
+@FEW
+@given(st.data())
+def test_any_answer_is_kept_or_breaks_the_protocol(hall: Hall, mutated: Mutated, data: st.DataObject) -> None:
+    question = Question(suite=hall.cell.suite, model=hall.cell.model, kind=data.draw(st.sampled_from(KINDS)))
+    task = Task(suite=hall.cell.suite, model=hall.cell.model, question=question, wanted=True)
+    task.asked = Asked(data_sets=1, outputs=hall.case.outputs, by_reference=True)
+    body: Any = results(hall)[0]
+    if question.kind == MADE:
+        task.wanted = False
+        model = agent_wire.to_wire(np.frombuffer(b"a model", np.uint8))
+        made = {"status": "ok", "made": model, "rounded": model, "timings_ms": {"make": 1.0}}
+        body = data.draw(st.sampled_from([made, {"status": "ok", "declined": "no"}]))
+    worker = hall.hear(data.draw(mutated(["result", id(task), body])), task)
+    if worker.result is not None and question.kind != MADE:
+        hall.say(worker, ["done", id(task), AFTER])
+
+
+KINDS = (ANSWER, "unoptimized", "evaluated", MADE)
+
+
+@FEW
+@given(st.data())
+def test_anything_may_be_said_of_an_environment(hall: Hall, mutated: Mutated, data: st.DataObject) -> None:
+    process: Any = SimpleNamespace(pid=7, send=lambda *_: None, kill=lambda: None, break_off=lambda _: None)
+    worker = Worker(1, process)
+    worker.imported = True
+    worker.lane = Lane("ep", cpu_configuration(HOME), Timeouts())
+    words = data.draw(
+        st.sampled_from(
+            [
+                ["ready", FINGERPRINT],
+                ["unavailable", "no_device", "gone", "printed", FINGERPRINT],
+                ["rejected", "option", "no", "printed", FINGERPRINT],
+                ["imported"],
+            ]
+        )
+    )
+    hall.say(worker, data.draw(mutated(words)))
+
+
+@FEW
+@given(st.data())
+def test_any_message_may_come_at_any_time(hall: Hall, mutated: Mutated, data: st.DataObject) -> None:
+    task = hall.task()
+    words = [
+        ["phase", id(task), "run"],
+        ["need", id(task), "one.onnx", 0],
+        ["done", id(task), AFTER],
+        ["result", id(task), results(hall)[0]],
+        ["imported"],
+        ["ready", FINGERPRINT],
+    ]
+    worker = hall.hear(data.draw(mutated(data.draw(st.sampled_from(words)))), task)
+    hall.say(worker, data.draw(mutated(data.draw(st.sampled_from(words)))))
+    hall.queue.clear()
+
+
+@FEW
+@given(st.data())
+def test_values_in_files_are_read_or_refused(mutated: Mutated, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as home:
+        Path(home, "out-1").write_bytes(b"\0" * 8)
+        if os.name == "posix":
+            Path(home, "out-2").symlink_to(__file__)
+        wire = {"dtype": "float32", "shape": [2], "file": "out-1"}
+        forms = [wire, {"sequence": [wire, {**wire, "file": "out-2"}]}, {"keys": wire, "values": wire}]
+        tensors = Tensors((Path(home),))
+        try:
+            tensors.take(*unpack(pack(data.draw(mutated(data.draw(st.sampled_from(forms)))))))
+        except ValueError:
+            return
+
+
+@pytest.mark.parametrize("offset", [0, 1 << 31, (1 << 63) - 1, 1 << 60])
+def test_a_piece_from_anywhere_is_bytes_or_nothing(hall: Hall, offset: int) -> None:
+    assert isinstance(piece(hall.case, "one.onnx", offset), bytes | None)
+
+
+def test_bytes_are_given_once() -> None:
+    text = b'[{"\\u0000bytes":[0,8]},{"\\u0000bytes":[0,8]}]'
+    content = len(text).to_bytes(8, "little") + (8).to_bytes(8, "little") + text + b"12345678"
+    with pytest.raises(ValueError, match="has not the bytes"):
+        unpack(content)
