@@ -12,7 +12,7 @@ from harness.core.metrics import EXACT_FRONTIER
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.tolerance import Tolerance
-from harness.core.verdict import Verdict
+from harness.core.verdict import Family, Verdict
 
 
 class Need(StrEnum):
@@ -32,6 +32,9 @@ class Need(StrEnum):
 
     REPEATED = "repeated"
     """The golden once more, in another process."""
+
+    ZEROED = "zeroed"
+    """Whether zeros in place of what a node computes would be noticed."""
 
     REFERENCES = "references"
     """What others make of the model: onnx.reference, the CPU EP without optimizations, float64."""
@@ -132,7 +135,15 @@ def is_in_doubt(row: OutputMetrics, precision: str) -> bool:
     return any(judge_row(row, policy).fault for policy in usual)
 
 
+def _needs_zeroed(facts: Facts, policy: Policy) -> bool:
+    """Whether a right answer rests on nodes of the EP, and on a golden that is not known to be weak."""
+    if facts.converted or facts.golden != "cpu" or facts.weak_golden:
+        return False
+    return decide(facts, policy).verdict.family is Family.PASSED
+
+
 _NEEDED = {
+    Need.ZEROED: _needs_zeroed,
     Need.OWN_CPU: _needs_own_cpu,
     Need.NOISE: _needs_noise,
     Need.REVEALED: _wrong_position,

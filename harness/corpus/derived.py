@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.corpus.cache import cache_root, remove_entry
 
-DERIVED = ("external-data", "float64", "precision", "revealed")
+DERIVED = ("external-data", "float64", "precision", "revealed", "zeroed")
 """Folders of the cache with models that can be made again at any time from those that they come from."""
 
 

@@ -9,6 +9,7 @@ from harness.core.facts import UNREPEATABLE
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
 from harness.core.verdict import Phase
 from harness.corpus.case import Case
+from harness.corpus.zeroed import operators_of
 from harness.engine.cases import Untold, why_not
 from harness.engine.compare_sets import compare_sets
 from harness.engine.essence import essence
@@ -130,6 +131,33 @@ def repeated(golden: Golden, again: Golden, case: Case) -> Golden:
     natures = natures_of(case, golden.outputs)
     differs = compare_sets(golden.outputs, again.outputs, ours, natures=natures).verdict
     return Golden(status="refused", disputed=UNREPEATABLE if differs else "")
+
+
+def unnoticed(golden: Golden, zeroed: Golden, zeroed_case: Case, case: Case) -> Golden:
+    """The operators of nodes whose results could be zeros, and the outputs would agree all the same.
+
+    Args:
+        golden: Of the model.
+        zeroed: Of the model with zeros in place of what each node computes; see ``harness.corpus.zeroed``.
+        zeroed_case: The case of that.
+        case: The model.
+
+    Returns:
+        Their names, separated by commas, as the message of a golden without outputs; none where such a model
+        does not run.
+    """
+    if golden.status != "ok" or zeroed.status != "ok":
+        return Golden(status="refused")
+    precision = computing_precision(case.facts.float_types, "float32")
+    ours = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
+    natures = natures_of(case, golden.outputs)[:1]
+    first = golden.outputs[:1]
+    found = [
+        operator
+        for operator, outputs in zip(operators_of(zeroed_case), zeroed.outputs, strict=True)
+        if compare_sets(first, (outputs,), ours, natures=natures).verdict is None
+    ]
+    return Golden(status="refused", message=",".join(found))
 
 
 def forgiving(case: Case, ours: Callable[[str], Tolerance]) -> Callable[[str], Tolerance]:

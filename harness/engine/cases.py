@@ -16,7 +16,18 @@ from harness.corpus.scenario import Inapplicable, scenario_case
 from harness.corpus.shapes import GIVEN
 from harness.corpus.suites import Suite
 from harness.corpus.upcast import float64_case
-from harness.engine.question import ANSWER, MADE, NOISE, REVEALED, ROUNDED, UNDEFINED, UPCAST, Question
+from harness.corpus.zeroed import zeroed_case
+from harness.engine.question import (
+    ANSWER,
+    MADE,
+    NOISE,
+    REVEALED,
+    ROUNDED,
+    UNDEFINED,
+    UPCAST,
+    ZEROED,
+    Question,
+)
 from harness.engine.recent import Recent
 from harness.engine.references import References
 from harness.engine.trials import try_inputs
@@ -28,7 +39,7 @@ SHAPES = frozenset({"dynamic_shapes"})
 CASES_KEPT = 4096
 """Models kept in memory at most; targets come to the same model at about the same time."""
 
-OTHER_FORMS = UPCAST | {REVEALED, ROUNDED, UNDEFINED}
+OTHER_FORMS = UPCAST | {REVEALED, ROUNDED, UNDEFINED, ZEROED}
 """Kinds of questions that are about another form of the model."""
 
 OTHER_MODELS = OTHER_DATA | OTHER_FILES
@@ -217,6 +228,8 @@ def _in_form(case: Case, form: str) -> Found:
         return rounded_case(case)
     if form == REVEALED:
         return revealed_case(case, hidden(case))
+    if form == ZEROED:
+        return zeroed_case(case)
     if form == UNDEFINED:
         return revealed_case(case, read_by_partials(case))
     return float64_case(case) if form in UPCAST else noisy_case(case, form.removeprefix(NOISE))

@@ -23,7 +23,7 @@ from harness.corpus.case import Case
 from harness.corpus.noisy import amplitudes_of, discard_noisy
 from harness.corpus.precision import keep_declined, keep_failed, keep_made
 from harness.corpus.scenario import Inapplicable
-from harness.engine.answer import fate, golden_of, is_of_program, lost, repeated
+from harness.engine.answer import fate, golden_of, is_of_program, lost, repeated, unnoticed
 from harness.engine.cases import SHAPES, Cases, Found, NoInput, Untold, why_not
 from harness.engine.effects import Baseline, Doubt, Effects, can_tell, outputs_digest, with_effect
 from harness.engine.events import Answered, Event, Finished, Warned
@@ -35,6 +35,7 @@ from harness.engine.question import (
     MADE,
     NOISE,
     REPEATED,
+    ZEROED,
     Question,
 )
 from harness.engine.recorded import Attempt, record_of
@@ -301,6 +302,8 @@ class Docket:
         answer = lost(outcome) if isinstance(outcome, Untold) else golden_of(outcome, case)
         if question.kind.startswith(NOISE):
             self._take_noise(question, case, answer)
+        elif question.kind == ZEROED:
+            self._take_zeroed(question, case, answer)
         elif question.kind == REPEATED:
             golden = self._references.find(question.for_golden(), case)
             self._references.keep(
@@ -348,6 +351,14 @@ class Docket:
         spread = spread_of(golden.outputs, answer.outputs, amplitudes, precision)
         self._references.keep_spread(case, precision, spread, amplitudes)
         discard_noisy(case, precision)
+
+    def _take_zeroed(self, question: Question, zeroed: Case, answer: Golden) -> None:
+        """Keep which nodes could compute zeros; the outputs that show it are many."""
+        plain = msgspec.structs.replace(question, kind=ANSWER)
+        case = self._cases.of(plain)
+        golden = self._references.find(plain, case) if isinstance(case, Case) else None
+        if isinstance(case, Case) and golden is not None:
+            self._references.keep(question, zeroed, unnoticed(golden, answer, zeroed, case))
 
     def _tell(self, task: Task, outcome: Outcome | Untold) -> None:
         """Somebody waits for the answer itself."""

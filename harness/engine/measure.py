@@ -207,7 +207,8 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
         other=other,
         hearing=hearing,
         repeats=outcome.repeats,
-        weak_golden=why_weak(answers, rule.policy.tolerance_for),
+        weak_golden=why_weak(answers, rule.policy.tolerance_for)
+        or _why_insensitive(evidence.unnoticed or "", facts.placement),
         no_spread=evidence.spread if isinstance(evidence.spread, str) else "",
     )
 
@@ -282,6 +283,15 @@ def _compare_precision(
         rule.policy.precision,
         by_name(natures),
     )
+
+
+def _why_insensitive(unnoticed: str, placement: Placement | None) -> str:
+    """Why a golden would not show all that the EP may do wrong; empty where it would, as far as is known."""
+    on_the_ep = placement.ep_ops if placement is not None else {}
+    operators = sorted({operator for operator in unnoticed.split(",") if operator in on_the_ep})
+    if not operators:
+        return ""
+    return one_line(f"zeros in place of what the EP computes would go unnoticed: {', '.join(operators)}")
 
 
 def noise_rule(spread: Spread) -> NoiseRule:

@@ -14,6 +14,7 @@ from harness.core.value import STRING, Tensor, Value
 from harness.corpus.case import Case
 from harness.corpus.revealed import hidden, read_by_partials
 from harness.corpus.undefined import undefined_outputs
+from harness.corpus.zeroed import may_be_zeroed
 from harness.engine.cases import Cases, Found, why_not
 from harness.engine.compare_sets import flat, numbered
 from harness.engine.evidence import Evidence
@@ -31,6 +32,7 @@ from harness.engine.question import (
     ROUNDED,
     UNDEFINED,
     UNOPTIMIZED,
+    ZEROED,
     Question,
 )
 from harness.engine.references import References
@@ -130,6 +132,8 @@ class NextStep(msgspec.Struct, frozen=True):
             needs.add(Need.REVEALED)
         if case.facts.partials:
             needs.add(Need.UNDEFINED)
+        if may_be_zeroed(case) and cell.axis("scenario") == PLAIN:
+            needs.add(Need.ZEROED)
         return frozenset(needs)
 
     def _ask(self, need: Need, about: Question, cell: Cell, case: Case, rule: Rule) -> "Answer | Question":
@@ -147,8 +151,8 @@ class NextStep(msgspec.Struct, frozen=True):
                 return self._references(given if rule.policy.converted else own, cell, case)
             case Need.UNDEFINED:
                 return self._undefined(own, case)
-            case Need.REVEALED | Need.REPEATED:
-                kind = REVEALED if need is Need.REVEALED else REPEATED
+            case Need.REVEALED | Need.REPEATED | Need.ZEROED:
+                kind = {Need.REVEALED: REVEALED, Need.REPEATED: REPEATED}.get(need, ZEROED)
                 return self._answered(msgspec.structs.replace(own, kind=kind))
 
     def _own_cpu(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
@@ -238,7 +242,11 @@ Answer = Golden | Spread | str | Mapping[str, Golden] | Mapping[str, str]
 
 
 def _with(evidence: Evidence, need: Need, answer: Answer) -> Evidence:
-    value = answer.disputed if need is Need.REPEATED and isinstance(answer, Golden) else answer
+    value: object = answer
+    if isinstance(answer, Golden) and need is Need.REPEATED:
+        value = answer.disputed
+    elif isinstance(answer, Golden) and need is Need.ZEROED:
+        value = answer.message if answer.status == "refused" else ""
     return msgspec.structs.replace(
         evidence, answered=(*evidence.answered, need.value), **{_FIELDS[need]: value}
     )
@@ -249,6 +257,7 @@ _FIELDS: Mapping[Need, str] = {
     Need.NOISE: "spread",
     Need.REVEALED: "revealed",
     Need.UNDEFINED: "undefined",
+    Need.ZEROED: "unnoticed",
     Need.REPEATED: "unrepeatable",
     Need.REFERENCES: "references",
 }

@@ -35,6 +35,9 @@ REVEALED = "revealed"
 UNDEFINED = "undefined"
 """What operators read whose result ONNX leaves undefined for some values."""
 
+ZEROED = "zeroed"
+"""What the CPU provider makes of the model with zeros in place of what single nodes compute."""
+
 REPEATED = "repeated"
 """What the CPU provider makes of the model in another process than before: whether it can repeat itself."""
 
@@ -83,7 +86,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         """Who answers: what is slow or may hang must not stand before the goldens."""
         if self.kind == MADE:
             return "maker"
-        return "witness" if self.kind in WITNESSES or self.kind == REPEATED else "cpu"
+        return "witness" if self.kind in WITNESSES | {REPEATED, ZEROED} else "cpu"
 
     def for_golden(self, precision: str | None = None) -> "Question":
         """The question whose answer is the golden: other data have their own, other sessions have not.

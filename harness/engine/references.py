@@ -21,6 +21,7 @@ from harness.engine.question import (
     UNDEFINED,
     UNOPTIMIZED,
     WITNESSES,
+    ZEROED,
     Question,
 )
 from harness.engine.recent import Recent
@@ -77,6 +78,7 @@ class References:
             FLOAT64: stores.goldens,  # another model, and so another entry
             REVEALED: stores.goldens,
             UNDEFINED: stores.goldens,
+            ZEROED: stores.goldens,
             ROUNDED: stores.goldens,
             UNOPTIMIZED: stores.unoptimized,
             EVALUATED: stores.evaluated,

@@ -24,7 +24,16 @@ from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished, Warned
 from harness.engine.outcome import Died, Ending, Hung, Made, Raised, Ran
 from harness.engine.prepare import open_suites
-from harness.engine.question import BY_REFERENCE, MADE, NOISE, ROUNDED, UNDEFINED, UNOPTIMIZED, Question
+from harness.engine.question import (
+    BY_REFERENCE,
+    MADE,
+    NOISE,
+    ROUNDED,
+    UNDEFINED,
+    UNOPTIMIZED,
+    ZEROED,
+    Question,
+)
 from harness.engine.references import References, Stores
 from harness.engine.worker import Task
 from harness.golden.provenance import SESSION
@@ -50,6 +59,11 @@ def _isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 UNDEFINED_CAST = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[4, 64] x) => (uint8[4, 64] y) {
     low = Constant<value_float = LOW>() a = Tanh(x) b = Add(a, low) y = Cast<to = 2>(b) }"""
+
+
+INSENSITIVE = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[4, 64] x) => (float[4, 64] y) {
+    tiny = Constant<value_float = 1e-12>() s = Softmax(x) m = Mul(s, tiny) y = Add(x, m) }"""
 
 
 def write(path: Path, text: str = MODEL) -> None:
@@ -168,7 +182,7 @@ def test_an_exact_result_asks_for_nothing_but_the_golden(tmp_path: Path) -> None
     court = Court(tmp_path)
     record = court.judge(lambda right: right)
     assert record.verdict is Verdict.PASS
-    assert court.asked == ["answer"]
+    assert court.asked == ["answer", ZEROED]
     assert record.outputs[0].noise is None
 
 
@@ -176,7 +190,7 @@ def test_an_inexact_result_is_told_in_units_of_the_models_noise(tmp_path: Path) 
     court = Court(tmp_path)
     record = court.judge(off_by(1e-6))
     assert record.verdict is Verdict.PASS
-    assert court.asked == ["answer", NOISE + "float32"]
+    assert court.asked == ["answer", NOISE + "float32", ZEROED]
     noise = record.outputs[0].noise
     assert noise is not None
     assert noise.precision == noise.like == "float32"
@@ -211,7 +225,7 @@ def test_limits_let_pass_what_is_noise(tmp_path: Path) -> None:
     assert record.verdict is Verdict.PASS
     assert record.outputs[0].noise is not None
     assert record.outputs[0].noise.rms_limit is not None
-    assert set(court.asked) == {"answer", NOISE + "float32"}
+    assert set(court.asked) == {"answer", NOISE + "float32", ZEROED}
 
 
 def test_without_noise_the_table_judges_and_the_record_says_why(tmp_path: Path) -> None:
@@ -406,4 +420,20 @@ def test_a_wrong_answer_to_undefined_values_is_not_the_fault_of_the_ep(
     assert told is (verdict is Verdict.UNDEFINED_INPUT)
     asked_before = list(court.asked)
     assert court.judge(lambda right: right).verdict is Verdict.PASS
-    assert court.asked == asked_before  # a right answer needs no excuse
+    assert court.asked == [*asked_before, ZEROED]  # a right answer needs no excuse
+
+
+def test_a_right_answer_to_which_a_node_adds_nothing_has_a_weak_golden(tmp_path: Path) -> None:
+    court = Court(tmp_path, INSENSITIVE)
+    record = court.judge(lambda right: right)
+    assert ZEROED in court.asked
+    assert record.verdict is Verdict.PASS
+    assert record.weak_golden == "zeros in place of what the EP computes would go unnoticed: Softmax"
+    sensitive = Court(tmp_path / "other").judge(lambda right: right)
+    assert (sensitive.verdict, sensitive.weak_golden) == (Verdict.PASS, "")
+
+
+def test_what_is_wrong_needs_no_zeros(tmp_path: Path) -> None:
+    court = Court(tmp_path, INSENSITIVE)
+    assert court.judge(lambda right: right + 1).verdict is Verdict.MISMATCH
+    assert ZEROED not in court.asked
