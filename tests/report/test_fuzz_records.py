@@ -116,7 +116,7 @@ def test_any_line_is_a_record_or_none(
         return
 
 
-@settings(FEW, max_examples=12)
+@settings(FEW, max_examples=8)
 @given(st.data())
 def test_any_run_is_read_and_shown_or_is_an_error_of_use(
     records: list[dict[str, Any]],
