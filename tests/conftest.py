@@ -1,6 +1,7 @@
 """What tests of several floors share."""
 
 import importlib
+import itertools
 import os
 import shlex
 import sys
@@ -28,6 +29,16 @@ def mutated() -> Callable[..., st.SearchStrategy[Any]]:
     """Makes a strategy of variants of something valid; see ``tests/mutations.py``."""
     made: Callable[..., st.SearchStrategy[Any]] = importlib.import_module("mutations").mutated
     return made
+
+
+@pytest.fixture(scope="session")
+def each_replaced() -> Callable[..., Iterator[Any]]:
+    """Every 29th variant of something valid in which one part is another thing; see ``tests/mutations.py``.
+
+    All of them were tried when the border was drawn; these are different parts and things, and take a second.
+    """
+    every: Callable[..., Iterator[Any]] = importlib.import_module("mutations").each_replaced
+    return lambda valid: itertools.islice(every(valid), 0, None, 29)
 
 
 @pytest.fixture(scope="session")

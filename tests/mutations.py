@@ -89,3 +89,19 @@ def _paths(tree: Any, here: Path) -> Iterator[Path]:
     inner = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
     for key, part in inner:
         yield from _paths(part, (*here, key))
+
+
+def each_replaced(valid: Any) -> Iterator[Any]:
+    """Every variant in which one part is another thing, and every one in which one part is missing."""
+    for path in _paths(valid, (0,)):
+        for odd in (*ODD, _MISSING):
+            tree = [copy.deepcopy(valid)]
+            holder: Any = functools.reduce(lambda inner, key: inner[key], path[:-1], tree)  # type: ignore[index]
+            if odd is not _MISSING:
+                holder[path[-1]] = copy.deepcopy(odd)
+            elif len(path) > 1:
+                del holder[path[-1]]
+            yield tree[0]
+
+
+_MISSING = object()

@@ -5,6 +5,9 @@ tolerance passes an output, its error as a whole must stay below half of the gol
 as much to this very model, there is nothing to tell right from wrong by.
 """
 
+import math
+import sys
+
 from harness.core.output_metrics import OutputMetrics
 from harness.core.spread import DEFAULT_LIMITS, rms_limit
 
@@ -23,5 +26,5 @@ def is_noise(row: OutputMetrics) -> bool:
 
 
 def relative_error(delivered_bits: float) -> float:
-    """``norm(out - golden) / norm(golden)``."""
-    return float(2.0**-delivered_bits)
+    """``norm(out - golden) / norm(golden)``; infinite where no float64 holds it."""
+    return math.inf if delivered_bits <= -sys.float_info.max_exp else float(2.0**-delivered_bits)

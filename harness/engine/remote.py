@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness.agent import launcher
 from harness.agent.system import PARENT
+from harness.core.errors import one_line
 from harness.engine.job import interpreter, is_local
 from harness.engine.process import AGENT_ARGUMENTS, AgentProcess
 from harness.plan.target import Runtime
@@ -79,7 +80,7 @@ class RemoteProcess(AgentProcess):
         printed, report, rest = self._last_printed.rpartition(f"\n{self._marker}")
         if report:
             self._last_printed = printed
-            return rest.strip()
+            return one_line(rest)
         unreachable = self._is_ssh and code == CONNECTION_FAILED
         self.lost = code >= 0 and (unreachable or self._was_alive)  # a negative one: it was killed here
         return "the connection was lost" if self.lost else super()._cause(code)

@@ -8,6 +8,8 @@ import onnx
 import pytest
 from onnx import helper
 
+from harness.agent.errors import UnfeedableError
+from harness.agent.wire import to_feed
 from harness.core.value import DTYPES, STRING, Map, Sequence, Tensor, Value, tensor, to_wire
 
 Run = Callable[..., dict[str, Value]]
@@ -209,3 +211,8 @@ def test_maps_as_inputs(
     given = Map(keys=tensor(keys), values=tensor(np.array([0.5, 2], np.float32)))
     (result,) = outputs_of(model, {"x": given}).values()
     assert to_wire(result) == to_wire(tensor(np.array([[2, 0, 0.5]], np.float32)))
+
+
+def test_what_numpy_has_no_dimensions_for_is_no_fault_of_a_provider() -> None:
+    with pytest.raises(UnfeedableError, match="no arrays of 65 dimensions"):
+        to_feed({"dtype": "float32", "shape": [1] * 65, "data": bytes(4)})

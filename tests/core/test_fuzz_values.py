@@ -34,6 +34,7 @@ SHAPES: tuple[tuple[int, ...], ...] = (
     *((1,) * 32, (1,) * 33, (2, *(1,) * 38, 2), (0, *(1,) * 40), (1,) * 64, (*(1,) * 62, 2, 2)),
 )
 NAMES = (*DTYPES, STRING)
+EXTREMES = (0.0, -0.0, 1.0, 1e-161, 1e-40, 5e-324, 1e153, 1e30, -1e308, 1e308, float("inf"), float("nan"))
 WORDS = ("", "a", "b", "ä€😀", "\0", "x" * 300)
 
 
@@ -48,6 +49,15 @@ def tensors(draw: Callable[..., Any], dtype: str = "", shape: tuple[int, ...] | 
         return {"dtype": dtype, "shape": list(shape), "data": words}
     nbytes = -(-elements * (BITS.get(dtype) or 8 * DTYPES[dtype].itemsize) // 8)
     data = draw(st.binary(min_size=nbytes, max_size=nbytes))
+    if dtype in {"float32", "float64", "complex64", "complex128"} and draw(st.booleans()):
+        part = "f4" if dtype in {"float32", "complex64"} else "f8"
+        extremes = draw(st.lists(st.sampled_from(EXTREMES), min_size=1, max_size=4))
+        with np.errstate(over="ignore"):
+            return {
+                "dtype": dtype,
+                "shape": list(shape),
+                "data": np.resize(np.array(extremes, part), nbytes // int(part[1])).tobytes(),
+            }
     if draw(st.booleans()) and dtype not in BITS:  # small numbers, which are positions, too
         numbers = np.frombuffer(data, np.uint8)[:elements] % 4
         data = np.resize(numbers, elements).astype(DTYPES[dtype]).tobytes()

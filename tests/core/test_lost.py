@@ -1,11 +1,13 @@
 """An answer of which more than half is lost passes under no tolerance."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from harness.core.compare import Comparison, compare, compare_all
+from harness.core.lost import relative_error
 from harness.core.nature import Nature
 from harness.core.noise import NoiseRule
 from harness.core.policy import Policy
@@ -97,3 +99,8 @@ def test_a_step_that_is_granted_is_right_however_small_the_values() -> None:
     for steps, verdict in ((1.0, None), (0.0, Verdict.MISMATCH)):
         found = judged(np.zeros_like(SMALL), nature=quantized, policy=Policy(steps=steps))
         assert found.verdict is verdict
+
+
+def test_an_error_beyond_every_number_is_infinite() -> None:
+    assert relative_error(-1043.0) == math.inf
+    assert relative_error(-1000.0) == 2.0**1000

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from harness.core.compare import Comparison, compare
-from harness.core.ties import Chosen
-from harness.core.tolerance import Tolerance, default_tolerance
+from harness.core.ties import Chosen, ties_of
+from harness.core.tolerance import EXACT, Tolerance, default_tolerance
 from harness.core.value import tensor
 from harness.core.verdict import Verdict
 
@@ -119,3 +119,24 @@ def test_nan_ties_with_nan_alone() -> None:
     data = np.array([[1, np.nan, np.nan, 2]], np.float32)
     assert judge([[1]], [[2]], "ArgMax", data, axis=1).verdict is None
     assert judge([[1]], [[3]], "ArgMax", data, axis=1).verdict is Verdict.MISMATCH
+
+
+@pytest.mark.parametrize("rank", [33, 64])
+def test_positions_in_many_dimensions_are_judged_as_in_few(rank: int) -> None:
+    shape = (*(1,) * (rank - 2), 2, 3)
+    data = tensor(np.array([[1.0, 1.0, 0.0], [0.0, 2.0, 2.0]], np.float32).reshape(shape))
+    chosen = Chosen(op="TopK", data=data, axis=rank - 1)
+    golden, actual = (np.array(places).reshape(*shape[:-1], 2) for places in ([0, 1, 1, 2], [1, 0, 2, 1]))
+    found = ties_of(chosen, golden, actual)
+    assert found is not None
+    assert found.within(EXACT) == 4
+    places = np.zeros((rank, 2), np.int64)
+    places[-1] = (0, 1)
+    listed = ties_of(Chosen(op="NonZero", data=data), places, places[:, :1])
+    assert listed is not None
+    assert listed.actual.tolist() == [1.0]
+
+
+def test_complex_numbers_are_no_positions() -> None:
+    chosen = Chosen(op="ArgMax", data=tensor(np.ones(3, np.float32)))
+    assert ties_of(chosen, np.zeros((), np.complex64), np.zeros((), np.int64)) is None

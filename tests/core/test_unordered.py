@@ -13,7 +13,7 @@ from harness.core.nature import Nature
 from harness.core.ties import Chosen
 from harness.core.tolerance import default_tolerance
 from harness.core.unordered import Unordered, in_order_of
-from harness.core.value import Tensor, Value, tensor
+from harness.core.value import DTYPES, Tensor, Value, tensor
 from harness.core.verdict import Verdict
 
 DATA = np.array([[0.1, 0.9, 0.3, 0.7, 0.7 + 1e-6], [5, 4, 3, 2, 1]], np.float32)
@@ -119,3 +119,40 @@ def test_whatever_was_shuffled_comes_back(seed: int, axis: int) -> None:
             assert isinstance(one, Tensor)
             assert isinstance(other, Tensor)
             assert np.array_equal(one.array, other.array)
+
+
+BOXES: Mapping[str, Nature] = {
+    "b": Chosen(op="NonMaxSuppression", data=tensor(np.ones((1, 1, 3), np.float32)))
+}
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_where_nothing_was_chosen_nothing_is_ordered(shape: tuple[int, ...]) -> None:
+    none: dict[str, Value] = {"b": tensor(np.zeros(shape, np.int64))}
+    assert judged(none, none, BOXES).verdict is None
+    nothing: dict[str, Value] = {
+        "v": tensor(np.zeros((*shape, 2)[::-1])),
+        "i": tensor(np.zeros((*shape, 2)[::-1], int)),
+    }
+    for axis in (0, 1, 2):
+        natures: dict[str, Nature] = {"i": CHOSEN, "v": Unordered(axis=axis, positions="i")}
+        assert judged(nothing, nothing, natures).verdict is None
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8e8m0", "uint64", "complex64", "string"])
+def test_boxes_of_another_type_are_told_as_that(dtype: str) -> None:
+    boxes = np.array([[0, 0, 2], [0, 0, 1]])
+    golden: dict[str, Value] = {"b": tensor(boxes)}
+    other = tensor(boxes.astype(str)) if dtype == "string" else tensor(boxes.astype(DTYPES[dtype]))
+    for right, found in ((golden, {"b": other}), ({"b": other}, golden)):
+        assert judged(right, found, BOXES).verdict is Verdict.DTYPE_MISMATCH
+
+
+@pytest.mark.parametrize("rank", [33, 64])
+def test_values_of_many_dimensions_are_brought_into_order(rank: int) -> None:
+    shape = (2, *(1,) * (rank - 2), 3)
+    golden: dict[str, Value] = {"v": tensor(np.arange(6.0).reshape(shape))}
+    actual: dict[str, Value] = {"v": tensor(np.flip(np.arange(6.0).reshape(shape), -1))}
+    natures = {"v": Unordered(axis=rank - 1)}
+    assert judged(golden, actual, natures).verdict is None
+    assert judged(golden, actual, {}).verdict is Verdict.MISMATCH

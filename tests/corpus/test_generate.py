@@ -82,3 +82,9 @@ def test_strings_sequences_optionals_and_maps() -> None:
 def test_what_cannot_be_made_says_why(declared: ValueType, cause: str) -> None:
     with pytest.raises(ValueError, match=cause):
         made(declared)
+
+
+def test_a_single_string_is_an_array_too() -> None:
+    words = array("string")
+    assert words.shape == ()
+    assert isinstance(words.item(), str)

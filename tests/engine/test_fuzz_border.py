@@ -3,7 +3,7 @@
 import importlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -41,6 +41,7 @@ from harness.plan.file_format import Timeouts
 from harness.plan.matrix import matrix_from
 
 Mutated = Callable[..., st.SearchStrategy[Any]]
+Replaced = Callable[..., Iterator[Any]]
 
 FEW = settings(max_examples=120, derandomize=True, deadline=None, database=None)
 
@@ -273,6 +274,19 @@ def test_the_results_that_are_mutated_are_valid(hall: Hall) -> None:
         hall.say(worker, ["done", id(task), AFTER])
         hall.settle()
         assert (hall.records.pop().verdict == "pass_partial") is (valid["status"] == "ok"), valid
+
+
+def test_each_part_of_a_result_may_be_another_thing(hall: Hall, each_replaced: Replaced) -> None:
+    for valid in results(hall)[1:]:
+        for body in each_replaced(valid):
+            task = hall.task()
+            task.asked = Asked(data_sets=1, outputs=hall.case.outputs)
+            worker = hall.hear(["result", id(task), body], task)
+            if not worker.broken:
+                hall.say(worker, ["done", id(task), AFTER])
+                hall.settle()
+                record = hall.records.pop()
+                assert decode_record(encode_record(record)) == record
 
 
 @FEW

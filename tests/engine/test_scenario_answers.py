@@ -15,16 +15,18 @@ from harness.core.errors import UsageError
 from harness.core.record import Placement, Record
 from harness.core.value import Tensor, tensor
 from harness.core.verdict import Phase, Verdict
+from harness.corpus import value_file
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.corpus.external_copy import SMALLEST
+from harness.corpus.protos import TooLargeError
 from harness.corpus.scenario import Inapplicable
 from harness.engine.cases import Cases
 from harness.engine.docket import Docket
 from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished, Warned
 from harness.engine.messages import Result
-from harness.engine.outcome import Outcome, Raised, Ran, Unsupported, from_result
+from harness.engine.outcome import Asked, Outcome, Raised, Ran, Unsupported, from_result
 from harness.engine.prepare import open_suites
 from harness.engine.protocol import ProtocolError
 from harness.engine.references import References, Stores
@@ -348,3 +350,84 @@ def test_facts_are_kept_within_bounds() -> None:
     assert len(long) <= 200
     assert "\n" not in long
     assert ran.scenario["odd"] == "inf"
+
+
+VALUE = {"dtype": "float32", "shape": [1], "data": b"\0\0\0\0"}
+NAMED = {**RESULT, "names": ["y", "k"], "outputs": [[VALUE, VALUE]]}
+ASKED = Asked(data_sets=1, outputs=("y", "k"))
+
+
+def test_a_result_has_what_was_asked_for() -> None:
+    assert isinstance(from_result(result_of(NAMED), Tensors(), asked=ASKED), Ran)
+    # What outputs a session has is the provider's affair, and a verdict of its own.
+    other = {**NAMED, "names": ["y", "z"]}
+    assert isinstance(from_result(result_of(other), Tensors(), asked=ASKED), Ran)
+    twice = msgspec.structs.replace(ASKED, outputs=("y", "y"))
+    assert isinstance(from_result(result_of({**NAMED, "names": ["y", "y"]}), Tensors(), asked=twice), Ran)
+
+
+@pytest.mark.parametrize(
+    ("told", "problem"),
+    [
+        ({"outputs": []}, "outputs of 0 data sets, and was asked for 1"),
+        ({"outputs": [[VALUE, VALUE]] * 2}, "outputs of 2 data sets, and was asked for 1"),
+        ({"outputs": [[VALUE]]}, "1 values for 2 outputs"),
+        ({"outputs": [[VALUE] * 3]}, "3 values for 2 outputs"),
+        ({"second": [VALUE]}, "1 values for 2 outputs"),
+        ({"names": ["y", "y"]}, "an output twice"),
+        ({"outputs": [[VALUE, 3]]}, "a value that is none"),
+        ({"outputs": [[VALUE, {**VALUE, "shape": [2]}]]}, "a value that is none"),
+        ({"placement": None}, "a result lacks"),
+        ({"providers": None}, "a result lacks"),
+    ],
+)
+def test_a_result_of_something_else_breaks_the_protocol(told: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ProtocolError, match=problem):
+        from_result(result_of({**NAMED, **told}), Tensors(), asked=ASKED)
+
+
+def test_an_answer_that_judges_others_has_the_outputs_of_its_model() -> None:
+    asked = msgspec.structs.replace(ASKED, by_reference=True)
+    with pytest.raises(ProtocolError, match="other names than the model declares"):
+        from_result(result_of({**NAMED, "names": ["y", "z"]}), Tensors(), asked=asked)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"names": [None]},
+        {"names": [["y"]]},
+        {"names": ["y" * 70_000]},
+        {"timings_ms": []},
+        {"timings_ms": {"create": -1.0}},
+        {"timings_ms": {"create": float("inf")}},
+        {"placement": {**RESULT["placement"], "ep_nodes": -1}},
+        {"placement": {**RESULT["placement"], "ep_ops": {"Relu": 1 << 70}}},
+        {"scenario": {"a": 1 << 70}},
+        {"repeats": {"runs": 0, "sessions": 1, "distinct": 1, "max_abs": None}},
+        {"later": 1},
+        {"status": "error", "phase": "run", "kind": "Fail", "message": 7},
+        {"status": "error", "phase": "run", "kind": ["Fail"], "message": "no"},
+        {"status": "unfeedable", "message": None},
+    ],
+)
+def test_a_result_is_checked_to_its_last_part(told: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        result_of({**NAMED, **told})
+
+
+def test_an_answer_that_no_file_holds_is_lost_and_not_asked_for_again(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(value_file, "encode", too_large)
+    plain = desk.submit("plain")
+    desk.docket.conclude(plain, desk.ran(plain))
+    question = desk.question()
+    desk.docket.conclude(question, desk.ran(question))
+    assert not desk.queue
+    assert [record.verdict for record in desk.records] == [Verdict.NO_GOLDEN]
+    assert "cannot be kept: a protobuf ends" in desk.records[0].reason
+
+
+def too_large(*_: object, **_more: object) -> bytes:
+    raise TooLargeError("a protobuf ends at 2 GiB")

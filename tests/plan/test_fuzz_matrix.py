@@ -1,7 +1,7 @@
 """Any table in the place of a matrix file is a plan or a UsageError."""
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from harness.plan.expand import expand
 from harness.plan.matrix import load_matrix, matrix_from
 
 Mutated = Callable[..., st.SearchStrategy[Any]]
+Replaced = Callable[..., Iterator[Any]]
 
 FEW = settings(max_examples=200, derandomize=True, deadline=None, database=None)
 
@@ -110,6 +111,15 @@ def test_any_table_is_a_plan_or_an_error_of_use(mutated: Mutated, data: st.DataO
         planned(table)
     except UsageError as error:
         check(error)
+
+
+def test_each_part_of_a_table_may_be_another_thing(each_replaced: Replaced) -> None:
+    for table in each_replaced(tomllib.loads(MATRIX)):
+        if isinstance(table, dict):
+            try:
+                planned(table)
+            except UsageError as error:
+                check(error)
 
 
 @FEW

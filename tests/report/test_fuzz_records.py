@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,13 @@ from harness.core.facts import facts_of
 from harness.core.latency import latency_of
 from harness.core.output_metrics import Noise, OutputDetails, PrecisionError
 from harness.core.policy import Policy
-from harness.core.record import ProcessState, Record, Repeats, decode_record, encode_record
+from harness.core.record import SCHEMA, ProcessState, Record, Repeats, decode_record, encode_record
 from harness.core.verdict import Verdict
 from harness.report.read import read_run
 from harness.report.render import render
 
 Mutated = Callable[..., st.SearchStrategy[Any]]
+Replaced = Callable[..., Iterator[Any]]
 MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]
 
@@ -85,6 +86,24 @@ def test_any_record_that_is_read_can_be_judged(
     assert decode_record(encode_record(record)) == record
 
 
+def test_each_part_of_a_record_may_be_another_thing(
+    records: list[dict[str, Any]], each_replaced: Replaced, module_run: WriteRun
+) -> None:
+    read: dict[str, Record] = {}
+    for valid in records:
+        for variant in each_replaced(valid):
+            try:
+                record = decode_record(as_json(variant))
+            except msgspec.DecodeError:
+                continue
+            for policy in POLICIES:
+                decide(facts_of(record), policy)
+            read.setdefault(record.cell, record)
+    assert len(read) > 2
+    folder = module_run(uuid.uuid4().hex, [record for record in read.values() if record.schema == SCHEMA])
+    render([folder], folder / "report")
+
+
 @FEW
 @given(st.integers(0, 900), st.binary(max_size=12), st.integers(0, 40))
 def test_any_line_is_a_record_or_none(
@@ -97,7 +116,7 @@ def test_any_line_is_a_record_or_none(
         return
 
 
-@settings(FEW, max_examples=12)
+@settings(FEW, max_examples=8)
 @given(st.data())
 def test_any_run_is_read_and_shown_or_is_an_error_of_use(
     records: list[dict[str, Any]],
