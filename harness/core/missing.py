@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from enum import StrEnum
+from functools import cached_property
 
 import msgspec
 
@@ -59,26 +60,51 @@ def missing(facts: Facts, policy: Policy, askable: Collection[Need]) -> Need | N
         policy: What the cell is judged by.
         askable: What makes sense for this model and target.
     """
+    known = _Known(facts, policy)
     return next(
         (
             need
             for need in Need
-            if need in askable and need.value not in facts.answered and _NEEDED[need](facts, policy)
+            if need in askable and need.value not in facts.answered and _NEEDED[need](known)
         ),
         None,
     )
 
 
-def _needs_own_cpu(facts: Facts, policy: Policy) -> bool:
+class _Known:
+    """What is known of a cell, and what follows from it."""
+
+    def __init__(self, facts: Facts, policy: Policy) -> None:
+        self.facts = facts
+        self.policy = policy
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What the cell would get if nothing more were asked."""
+        return decide(self.facts, self.policy).verdict
+
+    @cached_property
+    def is_in_question(self) -> bool:
+        """Whether the golden fails the EP, under this policy or, of a model as it came, under a usual one."""
+        facts = self.facts
+        if facts.golden != "cpu":
+            return False
+        if self.verdict in WRONG_VALUES:
+            return True
+        return not facts.converted and any(is_in_doubt(row, facts.precision) for row in facts.outputs)
+
+
+def _needs_own_cpu(known: _Known) -> bool:
+    facts = known.facts
     if facts.ended is None:
-        return _in_question(facts, policy)
+        return known.is_in_question
     if facts.ended.how == "raised":
         return True
     return facts.ended.how in {"died", "hung"} and not facts.is_cpu
 
 
-def _needs_noise(facts: Facts, policy: Policy) -> bool:
-    del policy  # the policies of ``USUAL`` need it as well
+def _needs_noise(known: _Known) -> bool:
+    facts = known.facts  # whatever the policy: those of ``USUAL`` need it as well
     if facts.ended is not None or facts.golden != "cpu":
         return False
     if facts.converted:
@@ -99,32 +125,20 @@ def _may_exceed_noise(row: OutputMetrics) -> bool:
     return not is_within_two_ulp(row)
 
 
-def _fails(facts: Facts, policy: Policy) -> bool:
-    """Whether a golden is about to fail the EP."""
-    return facts.golden == "cpu" and decide(facts, policy).verdict in WRONG_VALUES
-
-
-def _needs_references(facts: Facts, policy: Policy) -> bool:
+def _needs_references(known: _Known) -> bool:
     """Whether a golden is about to fail the EP, under this policy or a usual one, or is in doubt itself."""
+    facts = known.facts
     if facts.golden != "cpu" or facts.ended is not None:
         return False
-    if facts.dispute:
-        return True
-    return _in_question(facts, policy)
+    return bool(facts.dispute) or known.is_in_question
 
 
-def _wrong_position(facts: Facts, policy: Policy) -> bool:
-    verdict = decide(facts, policy).verdict
-    return facts.golden == "cpu" and verdict in {Verdict.MISMATCH, Verdict.SHAPE_MISMATCH}
+def _wrong_position(known: _Known) -> bool:
+    return known.facts.golden == "cpu" and known.verdict in {Verdict.MISMATCH, Verdict.SHAPE_MISMATCH}
 
 
-def _in_question(facts: Facts, policy: Policy) -> bool:
-    """Whether the golden fails the EP, under this policy or, of a model as it came, under a usual one."""
-    if _fails(facts, policy):
-        return True
-    if facts.golden != "cpu" or facts.converted:
-        return False
-    return any(is_in_doubt(row, facts.precision) for row in facts.outputs)
+def _in_question(known: _Known) -> bool:
+    return known.is_in_question
 
 
 def is_in_doubt(row: OutputMetrics, precision: str) -> bool:
@@ -135,11 +149,12 @@ def is_in_doubt(row: OutputMetrics, precision: str) -> bool:
     return any(judge_row(row, policy).fault for policy in usual)
 
 
-def _needs_zeroed(facts: Facts, policy: Policy) -> bool:
+def _needs_zeroed(known: _Known) -> bool:
     """Whether a right answer rests on nodes of the EP, and on a golden that is not known to be weak."""
+    facts = known.facts
     if facts.converted or facts.golden != "cpu" or facts.weak_golden:
         return False
-    return decide(facts, policy).verdict.family is Family.PASSED
+    return known.verdict.family is Family.PASSED
 
 
 _NEEDED = {

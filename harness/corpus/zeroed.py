@@ -1,6 +1,7 @@
 """A model in which what one node computes can be zeros: whether anybody would notice."""
 
 import hashlib
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,11 @@ def zeroed_case(case: Case) -> Case | Inapplicable:
         ),
         digest=digest,
     )
+
+
+def discard_zeroed(zeroed: Case) -> None:
+    """Remove a model from ``zeroed_case`` that has served its purpose."""
+    shutil.rmtree(zeroed.model_path.parent, ignore_errors=True)
 
 
 def operators_of(zeroed: Case) -> tuple[str, ...]:

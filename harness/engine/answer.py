@@ -133,7 +133,7 @@ def repeated(golden: Golden, again: Golden, case: Case) -> Golden:
     return Golden(status="refused", disputed=UNREPEATABLE if differs else "")
 
 
-def unnoticed(golden: Golden, zeroed: Golden, zeroed_case: Case, case: Case) -> Golden:
+def unnoticed(golden: Golden, zeroed: Golden, zeroed_case: Case, case: Case) -> tuple[str, ...]:
     """The operators of nodes whose results could be zeros, and the outputs would agree all the same.
 
     Args:
@@ -143,21 +143,18 @@ def unnoticed(golden: Golden, zeroed: Golden, zeroed_case: Case, case: Case) -> 
         case: The model.
 
     Returns:
-        Their names, separated by commas, as the message of a golden without outputs; none where such a model
-        does not run.
+        Their names, each once.
     """
-    if golden.status != "ok" or zeroed.status != "ok":
-        return Golden(status="refused")
     precision = computing_precision(case.facts.float_types, "float32")
     ours = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
     natures = natures_of(case, golden.outputs)[:1]
     first = golden.outputs[:1]
-    found = [
+    found = {
         operator
         for operator, outputs in zip(operators_of(zeroed_case), zeroed.outputs, strict=True)
         if compare_sets(first, (outputs,), ours, natures=natures).verdict is None
-    ]
-    return Golden(status="refused", message=",".join(found))
+    }
+    return tuple(sorted(found))
 
 
 def forgiving(case: Case, ours: Callable[[str], Tolerance]) -> Callable[[str], Tolerance]:

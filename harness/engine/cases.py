@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from harness.core.errors import one_line
+from harness.core.errors import UsageError, one_line
 from harness.core.precision import AS_IS
 from harness.core.scenario import OTHER_DATA, OTHER_FILES, PLAIN
 from harness.corpus.case import Case, load_case
@@ -169,7 +169,7 @@ class Cases:
             return load_case(self._suites[suite], model, dimensions, settings=settings)
         if form != ANSWER:
             case = self._find(suite, model, precision, scenario, ANSWER)
-            return _in_form(case, form) if isinstance(case, Case) else case
+            return self._in_form(case, form) if isinstance(case, Case) else case
         if scenario != PLAIN:
             case = self._find(suite, model, precision, PLAIN, ANSWER)
             return self._play(suite, model, scenario, case) if isinstance(case, Case) else case
@@ -178,6 +178,14 @@ class Cases:
             return self._made(case, precision) if isinstance(case, Case) else case
         case = self._find(suite, model, AS_IS, PLAIN, FIRST)
         return self._with_inputs(suite, model, case) if isinstance(case, Case) else case
+
+    def _in_form(self, case: Case, form: str) -> Found:
+        """A case as some question needs it; a full cache costs the question, not the run."""
+        try:
+            return _in_form(case, form)
+        except UsageError as error:
+            self._warn(str(error))
+            return Inapplicable(one_line(error))
 
     def _with_inputs(self, suite: str, model: str, first: Case) -> Case | NoInput:
         """A model with inputs that it runs with, or with those to be tried next."""

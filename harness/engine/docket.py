@@ -23,6 +23,7 @@ from harness.corpus.case import Case
 from harness.corpus.noisy import amplitudes_of, discard_noisy
 from harness.corpus.precision import keep_declined, keep_failed, keep_made
 from harness.corpus.scenario import Inapplicable
+from harness.corpus.zeroed import discard_zeroed
 from harness.engine.answer import fate, golden_of, is_of_program, lost, repeated, unnoticed
 from harness.engine.cases import SHAPES, Cases, Found, NoInput, Untold, why_not
 from harness.engine.effects import Baseline, Doubt, Effects, can_tell, outputs_digest, with_effect
@@ -353,12 +354,18 @@ class Docket:
         discard_noisy(case, precision)
 
     def _take_zeroed(self, question: Question, zeroed: Case, answer: Golden) -> None:
-        """Keep which nodes could compute zeros; the outputs that show it are many."""
+        """Keep which nodes could compute zeros; the outputs that show it are many.
+
+        A model that does not run with zeros in it tells nothing about its golden.
+        """
         plain = msgspec.structs.replace(question, kind=ANSWER)
         case = self._cases.of(plain)
         golden = self._references.find(plain, case) if isinstance(case, Case) else None
-        if isinstance(case, Case) and golden is not None:
-            self._references.keep(question, zeroed, unnoticed(golden, answer, zeroed, case))
+        if not isinstance(case, Case) or golden is None or self._references.unnoticed(case) is not None:
+            return  # another run was quicker, and has removed the model with zeros
+        operators = unnoticed(golden, answer, zeroed, case) if answer.status == "ok" else ()
+        self._references.keep_unnoticed(case, operators, for_ever=answer.status != "lost")
+        discard_zeroed(zeroed)
 
     def _tell(self, task: Task, outcome: Outcome | Untold) -> None:
         """Somebody waits for the answer itself."""

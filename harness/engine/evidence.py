@@ -18,7 +18,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         spread: The rounding noise of the model, or why it has none.
         revealed: The golden with what its positions were chosen by.
         undefined: Output -> why ONNX leaves its values undefined for this input.
-        unnoticed: Operators of nodes whose results could be zeros without being noticed, separated by commas.
+        unnoticed: Operators of nodes whose results could be zeros without being noticed.
         unrepeatable: Why the golden cannot be repeated; empty where another process gives it, too.
         references: What others make of the model, by the kind of question.
         doubts: Kind of question -> why its answer is not believed alone.
@@ -31,7 +31,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     spread: Spread | str | None = None
     revealed: Golden | None = None
     undefined: Mapping[str, str] | None = None
-    unnoticed: str | None = None
+    unnoticed: tuple[str, ...] | None = None
     unrepeatable: str | None = None
     references: Mapping[str, Golden] | None = None
     doubts: Mapping[str, str] = {}

@@ -208,7 +208,7 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
         hearing=hearing,
         repeats=outcome.repeats,
         weak_golden=why_weak(answers, rule.policy.tolerance_for)
-        or _why_insensitive(evidence.unnoticed or "", facts.placement),
+        or _why_insensitive(evidence.unnoticed or (), facts.placement),
         no_spread=evidence.spread if isinstance(evidence.spread, str) else "",
     )
 
@@ -285,10 +285,10 @@ def _compare_precision(
     )
 
 
-def _why_insensitive(unnoticed: str, placement: Placement | None) -> str:
+def _why_insensitive(unnoticed: Sequence[str], placement: Placement | None) -> str:
     """Why a golden would not show all that the EP may do wrong; empty where it would, as far as is known."""
     on_the_ep = placement.ep_ops if placement is not None else {}
-    operators = sorted({operator for operator in unnoticed.split(",") if operator in on_the_ep})
+    operators = [operator for operator in unnoticed if operator in on_the_ep]
     if not operators:
         return ""
     return one_line(f"zeros in place of what the EP computes would go unnoticed: {', '.join(operators)}")

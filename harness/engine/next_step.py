@@ -74,9 +74,9 @@ class NextStep(msgspec.Struct, frozen=True):
         evidence = self._goldens(about, case, rule) if isinstance(outcome, Ran) else Evidence()
         if isinstance(evidence, Question):
             return evidence
-        if isinstance(outcome, Ran) and not rule.policy.converted:
-            evidence = self._with_known_noise(evidence, case, outcome, rule)
         askable = self._askable(cell, case, outcome, rule)
+        if isinstance(outcome, Ran) and not rule.policy.converted:
+            evidence = self._with_known(evidence, case, outcome, rule, askable)
         while True:
             facts = measure(outcome, case, evidence, rule, target.provider[0])
             need = missing(facts, rule.policy, askable)
@@ -105,9 +105,17 @@ class NextStep(msgspec.Struct, frozen=True):
             return rounded
         return Evidence(golden=rounded if rounded.status == "ok" else golden, full=full)
 
-    def _with_known_noise(self, evidence: Evidence, case: Case, outcome: Ran, rule: Rule) -> Evidence:
-        """With the noise of a model where it is known and bits differ, so that values are compared once."""
+    def _with_known(
+        self, evidence: Evidence, case: Case, outcome: Ran, rule: Rule, askable: frozenset[Need]
+    ) -> Evidence:
+        """With what is known and will be needed, so that values are compared once.
+
+        That is the noise where bits differ, and what zeros would go unnoticed.
+        """
         golden = evidence.golden
+        unnoticed = self.references.unnoticed(case) if Need.ZEROED in askable else None
+        if unnoticed is not None:
+            evidence = _with(evidence, Need.ZEROED, unnoticed)
         if golden is None or golden.status != "ok":
             return evidence
         if not any(map(_differ, flat(golden.outputs), flat(outcome.outputs))):
@@ -138,21 +146,20 @@ class NextStep(msgspec.Struct, frozen=True):
 
     def _ask(self, need: Need, about: Question, cell: Cell, case: Case, rule: Rule) -> "Answer | Question":
         own = about.for_golden()
-        given = own.for_golden(AS_IS)
         match need:
             case Need.OWN_CPU:
                 return self._own_cpu(about, cell, case)
-            case Need.NOISE if rule.policy.converted:
-                # The golden is that of the model as it came. Its noise is told, and judges nothing.
-                return self._spread(given, self.cases.of(given), rule.policy.precision)
             case Need.NOISE:
-                return self._spread(own, case, rule.policy.noise_at)
+                return self._noise(own, case, rule)
             case Need.REFERENCES:
-                return self._references(given if rule.policy.converted else own, cell, case)
+                whose = own.for_golden(AS_IS) if rule.policy.converted else own
+                return self._references(whose, cell, case)
             case Need.UNDEFINED:
                 return self._undefined(own, case)
-            case Need.REVEALED | Need.REPEATED | Need.ZEROED:
-                kind = {Need.REVEALED: REVEALED, Need.REPEATED: REPEATED}.get(need, ZEROED)
+            case Need.ZEROED:
+                return self._unnoticed(own, case)
+            case Need.REVEALED | Need.REPEATED:
+                kind = REVEALED if need is Need.REVEALED else REPEATED
                 return self._answered(msgspec.structs.replace(own, kind=kind))
 
     def _own_cpu(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
@@ -171,6 +178,13 @@ class NextStep(msgspec.Struct, frozen=True):
         assert plain is not None  # noqa: S101 - the first session is always there
         return plain
 
+    def _noise(self, own: Question, case: Case, rule: Rule) -> Spread | str | Question:
+        """The noise of the golden; that of a converted model is of the model as it came, and is only told."""
+        if not rule.policy.converted:
+            return self._spread(own, case, rule.policy.noise_at)
+        given = own.for_golden(AS_IS)
+        return self._spread(given, self.cases.of(given), rule.policy.precision)
+
     def _spread(self, own: Question, case: Found, precision: str) -> Spread | str | Question:
         """The noise of a model, or why it has none."""
         if not isinstance(case, Case):
@@ -183,6 +197,14 @@ class NextStep(msgspec.Struct, frozen=True):
         question = msgspec.structs.replace(own, kind=NOISE + precision)
         noisy = self.cases.of(question)
         return question if isinstance(noisy, Case) else why_not(noisy)
+
+    def _unnoticed(self, own: Question, case: Case) -> tuple[str, ...] | Question:
+        """Operators of nodes that could compute zeros, and the golden would not show it."""
+        known = self.references.unnoticed(case)
+        if known is not None:
+            return known
+        question = msgspec.structs.replace(own, kind=ZEROED)
+        return question if isinstance(self.cases.of(question), Case) else ()
 
     def _undefined(self, own: Question, case: Case) -> dict[str, str] | Question:
         """The outputs whose values ONNX leaves undefined for this input."""
@@ -237,7 +259,7 @@ class NextStep(msgspec.Struct, frozen=True):
         return self.references.find(question, case) or question
 
 
-Answer = Golden | Spread | str | Mapping[str, Golden] | Mapping[str, str]
+Answer = Golden | Spread | str | tuple[str, ...] | Mapping[str, Golden] | Mapping[str, str]
 """What is known once a need is met."""
 
 
@@ -245,8 +267,6 @@ def _with(evidence: Evidence, need: Need, answer: Answer) -> Evidence:
     value: object = answer
     if isinstance(answer, Golden) and need is Need.REPEATED:
         value = answer.disputed
-    elif isinstance(answer, Golden) and need is Need.ZEROED:
-        value = answer.message if answer.status == "refused" else ""
     return msgspec.structs.replace(
         evidence, answered=(*evidence.answered, need.value), **{_FIELDS[need]: value}
     )

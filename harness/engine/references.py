@@ -21,7 +21,6 @@ from harness.engine.question import (
     UNDEFINED,
     UNOPTIMIZED,
     WITNESSES,
-    ZEROED,
     Question,
 )
 from harness.engine.recent import Recent
@@ -30,6 +29,7 @@ from harness.golden.golden import Golden
 from harness.golden.provenance import evaluator_provenance, provenance
 from harness.golden.spreads import load_spread, save_spread
 from harness.golden.store import GoldenStore
+from harness.golden.unnoticed import load_unnoticed, save_unnoticed
 from harness.plan.target import Runtime
 
 KEPT = 4096
@@ -78,7 +78,6 @@ class References:
             FLOAT64: stores.goldens,  # another model, and so another entry
             REVEALED: stores.goldens,
             UNDEFINED: stores.goldens,
-            ZEROED: stores.goldens,
             ROUNDED: stores.goldens,
             UNOPTIMIZED: stores.unoptimized,
             EVALUATED: stores.evaluated,
@@ -90,6 +89,7 @@ class References:
         self._others: dict[tuple[Runtime, str, str, str], Golden] = {}
         self._spreads: Recent[tuple[str, str], Spread] = Recent(KEPT)
         self._noiseless: dict[tuple[str, str], str] = {}
+        self._unnoticed: dict[str, tuple[str, ...]] = {}
         self._unmade: dict[tuple[str, str], str] = {}
 
     def golden(self, case: Case) -> Golden | None:
@@ -161,6 +161,30 @@ class References:
             return
         self._spreads.put((case.digest, precision), spread, spread.nbytes)
         save_spread(self._stores[ANSWER].entry(case), spread, amplitudes)
+
+    def unnoticed(self, case: Case) -> tuple[str, ...] | None:
+        """Operators of nodes that could compute zeros without being noticed; None where nobody has tried."""
+        known = self._unnoticed.get(case.digest)
+        if known is None:
+            known = load_unnoticed(self._stores[ANSWER].entry(case))
+            if known is not None:
+                self._unnoticed[case.digest] = known
+        return known
+
+    def keep_unnoticed(self, case: Case, operators: tuple[str, ...], *, for_ever: bool = True) -> None:
+        """Take such operators of a model.
+
+        Args:
+            case: The model.
+            operators: Their names.
+            for_ever: Whether they hold beyond this run; not where a process was lost over them.
+
+        Raises:
+            UsageError: The store cannot be written. They are known nevertheless.
+        """
+        self._unnoticed[case.digest] = operators
+        if for_ever:
+            save_unnoticed(self._stores[ANSWER].entry(case), operators)
 
     def unmade(self, case: Case, precision: str) -> str:
         """Why a model could not be converted to a precision; empty where nothing is known against it."""

@@ -325,7 +325,10 @@ def _record(facts: Facts, decision: Decision) -> Record:
 def test_noise_is_asked_for_only_where_an_error_exceeds_what_any_model_allows() -> None:
     within = msgspec.structs.replace(GOOD, max_abs=1e-7, max_rel=1e-7, frontier=((0.0, 1e-7), (1e-7, 0.0)))
     every = frozenset(Need)
-    assert missing(ran(outputs=(within,)), Policy(), every) is None
+    assert (
+        missing(ran(outputs=(within,)), Policy(), every) is Need.ZEROED
+    )  # a right answer, as far as it goes
+    assert missing(ran(outputs=(within,), answered=(Need.ZEROED,)), Policy(), every) is None
     beyond = msgspec.structs.replace(within, max_abs=1e-6, max_rel=1e-6, frontier=((0.0, 1e-6),))
     assert missing(ran(outputs=(beyond,)), Policy(), every) is Need.NOISE
     assert missing(ran(outputs=(BAD,)), Policy(), every - {Need.NOISE}) is Need.REVEALED

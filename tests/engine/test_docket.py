@@ -173,5 +173,5 @@ def test_a_cache_that_cannot_be_written_costs_no_verdict(
     assert [event.record.verdict for event in events if isinstance(event, Finished)] == [Verdict.PASS]
     warnings = [event.message for event in events if isinstance(event, Warned)]
     assert "devices cannot be locked against other runs" in warnings[0]
-    (warning,) = warnings[1:]
-    assert ENVIRONMENT in warning
+    assert len(warnings) == 3  # the golden, and the model that tells whether it is weak
+    assert all(ENVIRONMENT in warning for warning in warnings[1:])
