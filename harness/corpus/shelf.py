@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 
 FILE_NAME = "shelf-v1.sqlite"
 
-LARGEST = 256 << 10
-"""Bytes of the largest content that is kept. Reading more takes so long that a shelf saves little of it."""
+LARGEST = 2 << 20
+"""Bytes of the largest content that is kept. Reading more takes so long that a shelf saves little of it.
+
+Reading one model takes more than its own time where it is the only one: onnx has to be imported for it.
+"""
 
 MOST = 1 << 30
 """Bytes that the database may take. A full one is begun anew, once by each process."""
