@@ -1,7 +1,8 @@
 """One odd model: an operator on odd inputs, bare or wrapped, from a seed."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import onnx
 import onnx.defs
@@ -96,7 +97,7 @@ def _inputs(
     return inputs, names
 
 
-def _count(formals: "list[onnx.defs.OpSchema.FormalParameter]", least: int, rng: random.Random) -> int:
+def _count(formals: "Sequence[onnx.defs.OpSchema.FormalParameter]", least: int, rng: random.Random) -> int:
     """How many inputs or outputs there are; of variadic ones up to two more."""
     variadic = bool(formals) and formals[-1].option == onnx.defs.OpSchema.FormalParameterOption.Variadic
     most = len(formals) + (rng.randint(0, 2) if variadic else 0)
@@ -114,7 +115,7 @@ def _output(name: str, schema: onnx.defs.OpSchema, index: int, types: dict[str, 
     return info
 
 
-def _attributes(schema: onnx.defs.OpSchema, rng: random.Random) -> dict[str, object]:
+def _attributes(schema: onnx.defs.OpSchema, rng: random.Random) -> dict[str, Any]:
     """The required ones, with odd values; others sometimes."""
     kinds = onnx.defs.OpSchema.AttrType
     values: dict[object, object] = {
