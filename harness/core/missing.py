@@ -6,9 +6,10 @@ from functools import cached_property
 
 import msgspec
 
-from harness.core.decide import WRONG_VALUES, decide
+from harness.core.decide import decide
 from harness.core.facts import Facts
 from harness.core.judged import is_rounded, is_within_two_ulp, judge_row
+from harness.core.judging import WRONG_VALUES
 from harness.core.metrics import EXACT_FRONTIER
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.decide import RULES, WORDS, Decision, decide, judging_of
+from harness.core.decide import Decision, decide
 from harness.core.facts import UNREPEATABLE, Facts, facts_of
 from harness.core.hearing import EXPECTED, REFERENCE, Adjudication, Apart, Hearing, Witness
+from harness.core.judging import judging_of
 from harness.core.missing import USUAL, Need, missing
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
@@ -24,6 +25,7 @@ from harness.core.record import (
     decode_record,
     encode_record,
 )
+from harness.core.rules import RULES, WORDS
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Family, Phase, Verdict
 

@@ -1,0 +1,129 @@
+"""A cell under a policy, as the rules see it: each output judged, and the golden that one fails against."""
+
+import msgspec
+
+from harness.core.adjudicate import Ruling, rule
+from harness.core.compare import Comparison
+from harness.core.dispute import Held, Settlement, settle
+from harness.core.facts import UNREPEATABLE, Facts
+from harness.core.hearing import EXPECTED, Apart
+from harness.core.judged import Judged, judge_row, judge_rows, worst
+from harness.core.lost import LOST
+from harness.core.policy import Policy
+from harness.core.verdict import Verdict
+
+WRONG_VALUES = frozenset(
+    {Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH, Verdict.NAN_MISMATCH, Verdict.MISMATCH}
+)
+"""Verdicts that rest on a golden alone."""
+
+
+class Judging(msgspec.Struct, frozen=True, kw_only=True):
+    """What the rules see: the facts, the policy, and each output under the policy.
+
+    Attributes:
+        fault: The fault that decides among the outputs; None where all are right.
+        fault_again: The same of the second run.
+        ruling: Whether the references dispute the golden that an output fails against.
+        settled: What expected data or float64 find where the golden is disputed; None where they leave it
+            open. If they find the EP right, ``fault`` is None.
+    """
+
+    facts: Facts
+    policy: Policy
+    outputs: tuple[Judged, ...] = ()
+    again: tuple[Judged, ...] = ()
+    fault: tuple[Verdict, str] | None = None
+    fault_again: tuple[Verdict, str] | None = None
+    ruling: Ruling = Ruling()
+    settled: Settlement | None = None
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Names of the outputs that fail."""
+        return tuple(one.row.name for one in self.outputs if one.fault is not None)
+
+    @property
+    def dispute(self) -> str:
+        """Why the golden judges no values; empty where it does."""
+        return self.facts.dispute or ": ".join(filter(None, (self.ruling.disputed, self.ruling.far)))
+
+
+def judging_of(facts: Facts, policy: Policy) -> Judging:
+    """Judge each output of a cell, and the golden where an output fails against it."""
+    policy = msgspec.structs.replace(
+        policy, converted=facts.converted, precision=facts.precision, delivers=facts.delivers
+    )
+    outputs, again = judge_rows(facts.outputs, policy), judge_rows(facts.again, policy)
+    judging = Judging(
+        facts=facts,
+        policy=policy,
+        outputs=outputs,
+        again=again,
+        fault=worst(outputs),
+        fault_again=worst(again),
+    )
+    judging = msgspec.structs.replace(judging, ruling=_ruling(judging))
+    settled = _settled(judging)
+    is_right = settled is not None and settled.finding == "right"
+    return msgspec.structs.replace(judging, settled=settled, fault=None if is_right else judging.fault)
+
+
+def by_expected_data(judging: Judging) -> dict[str, Held]:
+    """How golden and EP compare with the expected data, under the policy; by output."""
+    hearing = judging.facts.hearing
+    policy = msgspec.structs.replace(judging.policy, converted=False)
+    return {
+        row.name: Held(golden=judge_row(golden[row.name], policy), ep=judge_row(row, policy))
+        for one in (hearing.witnesses if hearing is not None else ())
+        if one.name == EXPECTED and (golden := {row.name: row for row in one.golden})
+        for row in one.ep
+        if row.name in golden
+    }
+
+
+def _ruling(judging: Judging) -> Ruling:
+    """What the references say of the outputs that fail under the policy."""
+    hearing, fault = judging.facts.hearing, judging.fault
+    if fault is None or fault[0] not in WRONG_VALUES or hearing is None or judging.facts.golden != "cpu":
+        return Ruling()
+    policy = msgspec.structs.replace(judging.policy, converted=False)
+    witnesses = tuple(
+        msgspec.structs.replace(
+            witness,
+            golden=tuple(_apart(row, policy) for row in witness.golden),
+            ep=tuple(_apart(row, policy) for row in witness.ep),
+        )
+        for witness in hearing.witnesses
+    )
+    failed = Comparison(verdict=fault[0], message="", outputs=tuple(one.row for one in judging.outputs))
+    return rule(failed, witnesses, hearing.adjudication)
+
+
+def _settled(judging: Judging) -> Settlement | None:
+    """What expected data and float64 find where the golden is disputed.
+
+    They say nothing of a converted model, whose error is its precision's.
+    """
+    facts, fault = judging.facts, judging.fault
+    if not judging.dispute or facts.hearing is None or facts.golden != "cpu" or facts.converted:
+        return None
+    if fault is not None and fault[0] not in WRONG_VALUES:
+        return None
+    # One of several answers of the CPU EP is no measure of what it gives, unless the EP's answer is lost.
+    excused = LOST if facts.dispute == UNREPEATABLE else 0.0
+    found = settle(
+        judging.outputs,
+        by_expected_data(judging),
+        facts.hearing.adjudication,
+        whole=bool(facts.dispute),
+        excused=excused,
+    )
+    # A further run that differs was not compared with the expected data.
+    return None if found is not None and found.finding == "right" and facts.again else found
+
+
+def _apart(row: Apart, policy: Policy) -> Apart:
+    """A row under the policy, as far as it says whether two answers agree."""
+    judged = judge_row(row, policy)
+    return msgspec.structs.replace(row, mismatched=judged.row.mismatched if judged.fault else 0)

@@ -1,0 +1,277 @@
+"""The rules that give a cell its verdict: one function each, and the first that applies decides.
+
+``docs/reference/tolerances.md`` lists them in the same order.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from harness.core import wording
+from harness.core.facts import Facts
+from harness.core.judged import Judged, wrong_for_other_inputs
+from harness.core.judging import Judging, by_expected_data
+from harness.core.lost import relative_error
+from harness.core.placed import placed
+from harness.core.record import Ended
+from harness.core.repeats import several_results
+from harness.core.verdict import Phase, Verdict
+
+FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
+
+
+class Found(NamedTuple):
+    """A verdict and its reason, which may be empty."""
+
+    verdict: Verdict
+    reason: str
+
+
+Rule = Callable[[Judging], Found | None]
+
+
+# --- what never ran to its end ---
+
+
+def harness_error(judging: Judging) -> Found | None:
+    """An exception of the harness's own says nothing about the EP, and is never a pass."""
+    return _ended(judging, "harness", Verdict.HARNESS_ERROR)
+
+
+def not_tried(judging: Judging) -> Found | None:
+    """The target cannot be used here, or the matrix declares that the cell is left out."""
+    return _ended(judging, "unavailable", Verdict.UNAVAILABLE) or _ended(
+        judging, "declared", Verdict.DECLARED
+    )
+
+
+def invalid_model(judging: Judging) -> Found | None:
+    """The model cannot be read, or the CPU EP of the target's own runtime refuses it with an error, too.
+
+    A converted model may lack kernels on the CPU EP; nothing else is left to doubt.
+    """
+    facts = judging.facts
+    if found := _ended(judging, "broken_model", Verdict.INVALID_MODEL):
+        return found
+    ended, own = facts.ended, facts.own_cpu
+    if ended is None or ended.how != "raised" or own is None or own.status != "refused":
+        return None
+    return None if _lacks_kernels(facts) else Found(Verdict.INVALID_MODEL, own.message)
+
+
+def no_input(judging: Judging) -> Found | None:
+    """No generated input runs on the CPU EP, so nothing is known of the model."""
+    return _ended(judging, "no_input", Verdict.NO_INPUT)
+
+
+def cpu_dies_too(judging: Judging) -> Found | None:
+    """The CPU EP of the same runtime dies of the model, too, so that the EP is not to blame.
+
+    An EP that refuses the model cleanly, or runs out of memory, is judged as such.
+    """
+    ended, own = judging.facts.ended, judging.facts.own_cpu
+    if ended is None or own is None or own.status not in {"died", "lost"}:
+        return None
+    if ended.how == "raised" and (ended.out_of_memory or _is_refusal(judging.facts, ended)):
+        return None
+    if ended.how in {"died", "hung"} and own.status == "lost":
+        return None
+    if ended.how not in {"raised", "died", "hung"}:
+        return None
+    return Found(Verdict.NO_GOLDEN, f"{own.message}; and here: {ended.message}")
+
+
+def out_of_memory(judging: Judging) -> Found | None:
+    """Memory ran out, by what was raised or printed."""
+    ended = judging.facts.ended
+    if ended is None or not ended.out_of_memory or ended.how not in {"raised", "died"}:
+        return None
+    return Found(Verdict.OUT_OF_MEMORY, ended.message + ended.note)
+
+
+def crash_or_hang(judging: Judging) -> Found | None:
+    """The process died, or was killed at the time limit of a phase."""
+    return _ended(judging, "died", Verdict.CRASH) or _ended(judging, "hung", Verdict.HANG)
+
+
+def option_rejected(judging: Judging) -> Found | None:
+    """A session can be made without an option, and not with it."""
+    return _ended(judging, "rejected", Verdict.OPTION_REJECTED)
+
+
+def refused(judging: Judging) -> Found | None:
+    """The EP refuses the model cleanly while the session is created, or has no such scenario."""
+    ended = judging.facts.ended
+    if ended is not None and ended.how == "raised" and _is_refusal(judging.facts, ended):
+        return Found(Verdict.UNSUPPORTED, ended.message + ended.note)
+    return _ended(judging, "unsupported", Verdict.UNSUPPORTED)
+
+
+def error(judging: Judging) -> Found | None:
+    """The EP raised an error where the CPU EP works."""
+    return _ended(judging, "raised", Verdict.ERROR)
+
+
+def unfeedable(judging: Judging) -> Found | None:
+    """The target's Python API cannot take or give a value: nothing is known about the EP."""
+    return _ended(judging, "unfeedable", Verdict.NO_GOLDEN)
+
+
+# --- what ran ---
+
+
+def no_golden(judging: Judging) -> Found | None:
+    """Neither the CPU EP nor the suite has an answer to compare with."""
+    return None if judging.facts.golden else Found(Verdict.NO_GOLDEN, judging.facts.no_golden)
+
+
+def disputed_golden(judging: Judging) -> Found | None:
+    """The golden is in doubt whatever the EP gives, and neither expected data nor float64 can judge instead.
+
+    It judges no values. It does judge shapes and types, unless the suite's data have those of the EP.
+    """
+    facts = judging.facts
+    if not facts.dispute or judging.settled is not None:
+        return None
+    if judging.fault is not None and judging.fault[0] in FORM:
+        expected = by_expected_data(judging)
+        if not expected or any(held.ep.fault in FORM for held in expected.values()):
+            return None
+    return Found(Verdict.REFERENCE_DISPUTED, facts.dispute)
+
+
+def fallback_at_run(judging: Judging) -> Found | None:
+    """The session changed its providers while it ran."""
+    changed = judging.facts.providers_changed
+    return Found(Verdict.FALLBACK_AT_RUN, changed) if changed else None
+
+
+def undefined_input(judging: Judging) -> Found | None:
+    """ONNX leaves the values of every failing output undefined for this input."""
+    undefined = judging.facts.undefined
+    if judging.fault is None or judging.fault[0] in FORM or not undefined:
+        return None
+    if not all(name in undefined for name in judging.failed):
+        return None
+    return Found(Verdict.UNDEFINED_INPUT, undefined[judging.failed[0]])
+
+
+def not_by_the_ep(judging: Judging) -> Found | None:
+    """Without a node on the EP, a wrong or unsteady answer is that of the runtime's own CPU EP."""
+    facts = judging.facts
+    fault = judging.fault or judging.fault_again
+    if facts.placement is None or facts.placement.ep_nodes or facts.is_cpu or fault is None:
+        return None
+    return Found(Verdict.REFERENCE_DISPUTED, f"no node ran on the EP, so the EP is not to blame: {fault[1]}")
+
+
+def wrong_values(judging: Judging) -> Found | None:
+    """An output fails, unless the golden that it fails against is disputed and nothing else can judge."""
+    if judging.fault is None:
+        return None
+    verdict, why = judging.fault
+    if judging.settled is not None:
+        return Found(verdict, f"{judging.settled.reason}; the golden is disputed: {judging.dispute}")
+    if judging.ruling.disputed:
+        return Found(Verdict.REFERENCE_DISPUTED, judging.dispute)
+    return Found(verdict, "; ".join(filter(None, (why, judging.ruling.note))))
+
+
+def nondeterministic(judging: Judging) -> Found | None:
+    """A further run differs by more than the policy allows, or at all where equal bits are asked for."""
+    repeats = judging.facts.repeats
+    if judging.fault_again is not None:
+        verdict, why = judging.fault_again
+        if _only_drawn(judging.again):
+            return Found(verdict, f"in another run {why}")
+        which = "a second run of the same session differs" if repeats is None else several_results(repeats)
+        return Found(Verdict.NONDETERMINISTIC, f"{which}: {why}")
+    if repeats is not None and repeats.bit_equal and repeats.distinct > 1:
+        return Found(
+            Verdict.NONDETERMINISTIC, f"{several_results(repeats)}, and the matrix asks for equal bits"
+        )
+    return None
+
+
+def other_inputs(judging: Judging) -> Found | None:
+    """For other inputs the session gives what it gave for the first ones, or is off by more than half."""
+    placement = judging.facts.placement
+    if placement is None or not (placement.ep_nodes or judging.facts.is_cpu):
+        return None
+    first = {row.name: row for row in judging.facts.outputs}
+    wrong = [
+        row for row in judging.facts.other if wrong_for_other_inputs(row, first.get(row.name), judging.policy)
+    ]
+    if not wrong:
+        return None
+    row = wrong[0]
+    details = row.details
+    stale = details is not None and details.stale
+    error = relative_error(row.delivered_bits or 0.0)
+    what = "is what the inputs before gave, bit for bit" if stale else f"has a relative error of {error:.2g}"
+    return Found(Verdict.MISMATCH, f"for other inputs in the same session {wording.output(row.name)} {what}")
+
+
+def right(judging: Judging) -> Found | None:
+    """The answer is right; the verdict is about where the nodes ran."""
+    placement = judging.facts.placement
+    if placement is None:
+        return Found(Verdict.HARNESS_ERROR, "the record tells neither how the cell ended nor where it ran")
+    verdict, reason = placed(placement, converted=judging.facts.converted)
+    settled = "" if judging.settled is None else judging.settled.reason
+    if settled and judging.dispute:
+        settled += f"; the golden is disputed: {judging.dispute}"
+    remarks = [wording.remark(one.row) for one in judging.outputs if one.fault is None]
+    delivered = sorted({one.delivered for one in judging.outputs if one.delivered})
+    told = [f"the EP delivers {precision} by its own default" for precision in delivered]
+    return Found(verdict, "; ".join(filter(None, (reason, settled, *told, *remarks))))
+
+
+RULES: tuple[Rule, ...] = (
+    harness_error,
+    not_tried,
+    option_rejected,
+    invalid_model,
+    no_input,
+    cpu_dies_too,
+    out_of_memory,
+    crash_or_hang,
+    refused,
+    error,
+    unfeedable,
+    no_golden,
+    disputed_golden,
+    fallback_at_run,
+    undefined_input,
+    not_by_the_ep,
+    wrong_values,
+    nondeterministic,
+    other_inputs,
+    right,
+)
+"""In the order in which they are tried; the first that applies decides."""
+
+
+def _ended(judging: Judging, how: str, verdict: Verdict) -> Found | None:
+    ended = judging.facts.ended
+    if ended is None or ended.how != how:
+        return None
+    return Found(verdict, ended.message + ended.note)
+
+
+def _lacks_kernels(facts: Facts) -> bool:
+    own = facts.own_cpu
+    return facts.converted and own is not None and own.message.startswith("NotImplemented")
+
+
+def _is_refusal(facts: Facts, ended: Ended) -> bool:
+    refuses = ended.kind == "NotImplemented" or ended.refused
+    return facts.phase is Phase.CREATE and (_lacks_kernels(facts) or refuses)
+
+
+def _only_drawn(again: tuple[Judged, ...]) -> bool:
+    """Whether all that is wrong are numbers drawn at random: others each time, and no less wrong."""
+    return all(one.row.details and one.row.details.distribution for one in again if one.fault is not None)
+
+
+WORDS: Mapping[str, str] = {each.__name__: (each.__doc__ or "").partition("\n")[0] for each in RULES}
+"""Name of a rule -> what it says, for the documentation."""
