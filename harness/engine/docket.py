@@ -17,33 +17,25 @@ from harness.core.policy import Policy
 from harness.core.precision import AS_IS
 from harness.core.record import Ended, Record
 from harness.core.scenario import OTHER_DATA, PLAIN
-from harness.core.spread import spread_of
 from harness.core.verdict import Family, Phase
 from harness.corpus.case import Case
-from harness.corpus.noisy import amplitudes_of, discard_noisy
-from harness.corpus.precision import keep_declined, keep_failed, keep_made
 from harness.corpus.scenario import Inapplicable
-from harness.corpus.zeroed import discard_zeroed
-from harness.engine.answer import fate, golden_of, is_of_program, lost, repeated, unnoticed
+from harness.engine.answer import golden_of
 from harness.engine.cases import SHAPES, Cases, Found, NoInput, Untold, why_not
 from harness.engine.effects import Baseline, Doubt, Effects, can_tell, outputs_digest, with_effect
 from harness.engine.events import Answered, Event, Finished, Warned
+from harness.engine.keeper import NOT_ASKED, Keeper
 from harness.engine.measure import ended, untried, with_shapes
 from harness.engine.next_step import Judged, NextStep
 from harness.engine.outcome import Ending, Made, Outcome, Ran, Rejected, Unavailable
 from harness.engine.question import (
-    ANSWER,
     MADE,
-    NOISE,
-    REPEATED,
-    ZEROED,
     Question,
 )
 from harness.engine.recorded import Attempt, record_of
 from harness.engine.references import References
 from harness.engine.rule import rule_of
 from harness.engine.worker import Task
-from harness.golden.golden import Golden
 from harness.plan.plan import Plan
 
 MOST_WAITING = 2048
@@ -52,8 +44,6 @@ faster than the CPU provider, and what waits is held with its outputs."""
 
 MOST_WAITING_BYTES = 256 << 20
 """The same in bytes of these outputs."""
-
-NOT_ASKED = "a model for whoever has not asked for one; the listener reads none"
 
 
 class Docket:
@@ -91,6 +81,7 @@ class Docket:
         self._announce = announce
         self._gives_outputs = gives_outputs
         self._next_step = NextStep(plan, cases, references)
+        self._keeper = Keeper(cases, references)
         self._waiting: dict[Question, list[tuple[Task, Judged]]] = {}
         self._held = 0
         """Outcomes that wait there."""
@@ -282,7 +273,7 @@ class Docket:
 
     def _answer(self, question: Question, task: Task, outcome: Ending | Untold) -> None:
         try:
-            self._take(question, self.case(task), outcome)
+            self._keeper.take(question, self.case(task), outcome)
         except UsageError as error:
             self._announce(Warned(message=str(error)))
         self.open -= 1
@@ -290,82 +281,6 @@ class Docket:
             self._held -= 1
             self._held_bytes -= _nbytes(its_outcome)
             self.conclude(waiting, its_outcome)
-
-    def _take(self, question: Question, case: Found, outcome: Ending | Untold) -> None:
-        """Keep an answer where whoever waits for it will look."""
-        if not isinstance(case, Case):
-            return  # its file has gone; what waits will find that out, too
-        if question.kind == MADE:
-            self._take_made(question, case, outcome)
-            return
-        if isinstance(outcome, Made):
-            raise TypeError(NOT_ASKED)
-        answer = lost(outcome) if isinstance(outcome, Untold) else golden_of(outcome, case)
-        if question.kind.startswith(NOISE):
-            self._take_noise(question, case, answer)
-        elif question.kind == ZEROED:
-            self._take_zeroed(question, case, answer)
-        elif question.kind == REPEATED:
-            golden = self._references.find(question.for_golden(), case)
-            self._references.keep(
-                question, case, answer if golden is None else repeated(golden, answer, case)
-            )
-        else:
-            self._references.keep(question, case, answer)
-            if self._cases.refuses_shape(question):
-                self._cases.forget(question)
-
-    def _take_made(self, question: Question, case: Case, outcome: Ending | Untold) -> None:
-        """Keep a converted model; where that fails, whatever the reason, nobody asks for it again."""
-        precision = question.precision
-        self._cases.forget(question)
-        try:
-            if not isinstance(outcome, Made):
-                what = (
-                    lost(outcome).message if isinstance(outcome, Untold) else f"the converter {fate(outcome)}"
-                )
-                self._references.keep_unmade(case, precision, one_line(f"{precision} does not apply: {what}"))
-                if not isinstance(outcome, Untold) and is_of_program(outcome):
-                    keep_failed(case, precision, what)
-            elif outcome.content is None:
-                keep_declined(case, precision, outcome.reason)
-            else:
-                keep_made(case, precision, outcome.content, outcome.rounded)
-        except UsageError as error:
-            self._references.keep_unmade(case, precision, one_line(error))
-            raise
-
-    def _take_noise(self, question: Question, noisy: Case, answer: Golden) -> None:
-        plain = msgspec.structs.replace(question, kind=ANSWER)
-        case = self._cases.of(plain)
-        golden = self._references.find(plain, case) if isinstance(case, Case) else None
-        if not isinstance(case, Case) or golden is None:
-            return
-        precision = question.kind.removeprefix(NOISE)
-        if answer.status != "ok":
-            if self._references.spread(case, precision) is not None:
-                return  # another run was quicker, and has removed the model with noise
-            why = one_line(f"the model does not run with noise: {answer.message}")
-            self._references.keep_spread(case, precision, why)
-            return
-        amplitudes = amplitudes_of(noisy)
-        spread = spread_of(golden.outputs, answer.outputs, amplitudes, precision)
-        self._references.keep_spread(case, precision, spread, amplitudes)
-        discard_noisy(case, precision)
-
-    def _take_zeroed(self, question: Question, zeroed: Case, answer: Golden) -> None:
-        """Keep which nodes could compute zeros; the outputs that show it are many.
-
-        A model that does not run with zeros in it tells nothing about its golden.
-        """
-        plain = msgspec.structs.replace(question, kind=ANSWER)
-        case = self._cases.of(plain)
-        golden = self._references.find(plain, case) if isinstance(case, Case) else None
-        if not isinstance(case, Case) or golden is None or self._references.unnoticed(case) is not None:
-            return  # another run was quicker, and has removed the model with zeros
-        operators = unnoticed(golden, answer, zeroed, case) if answer.status == "ok" else ()
-        self._references.keep_unnoticed(case, operators, for_ever=answer.status != "lost")
-        discard_zeroed(zeroed)
 
     def _tell(self, task: Task, outcome: Outcome | Untold) -> None:
         """Somebody waits for the answer itself."""
