@@ -303,8 +303,8 @@ def test_data_that_may_lie_deeper_is_read_each_time(home: Path, reads: list[Path
 
 def test_large_cases_are_read_each_time(write_model: Callable[..., Path], reads: list[Path]) -> None:
     home = write_model().parent
-    assert load(home, N=200_000).nbytes == 800_000
-    load(home, N=200_000)
+    assert load(home, N=600_000).nbytes == 2_400_000
+    load(home, N=600_000)
     assert len(reads) == 2
 
 
