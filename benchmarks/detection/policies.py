@@ -21,6 +21,7 @@ Spread = Mapping[str, Floats]
 """Leaf of an output -> its noise."""
 
 DEFAULT = "default"
+MARKED = f"{DEFAULT}, or marked"
 CALIBRATED = "calibrated"
 TABLE = "onnxruntime C++ operator tests"
 
@@ -136,7 +137,7 @@ POLICIES = (
     ),
     Policy(name=DEFAULT, what="the harness's own table and noise must both fail", fails=by_default),
     Policy(
-        name=f"{DEFAULT}, or marked",
+        name=MARKED,
         what=f"the same, or an error above {SUSPICIOUS:g} x noise",
         fails=by_default_or_marked,
     ),
