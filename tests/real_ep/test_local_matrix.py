@@ -1,6 +1,8 @@
-"""The main job, whole: `matrices/local.toml` through the command, and what its records must show.
+"""The main job: `matrices/local.toml` through the command, and what its records must show.
 
-A minute or three on two processors; the longest test there is, and the one that the rest is for.
+A minute or three on two processors; the longest test there is, and the one that the rest is for. The nine
+image classifiers of the matrix are left out: on simulators of accelerators they take longer than all the
+operator tests together, and with them CI comes to its limit of time.
 """
 
 import html
@@ -20,13 +22,14 @@ from harness.data_files import data_root
 pytestmark = pytest.mark.real_ep
 
 MATRIX = data_root() / "matrices" / "local.toml"
+SELECTED = (str(MATRIX), "--model", "onnx-node/*")
 Rows = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("local") / "run"
-    command = [sys.executable, "-m", "harness", "run", str(MATRIX), "--out", str(out)]
+    command = [sys.executable, "-m", "harness", "run", *SELECTED, "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
     assert done.returncode in {0, 1}, done.stdout + done.stderr
     return out
@@ -49,7 +52,7 @@ def of(rows: Rows, target: str) -> Rows:
 
 
 def test_records_hold_exactly_the_planned_cells(run: Path, rows: Rows) -> None:
-    listing = [sys.executable, "-m", "harness", "list", str(MATRIX)]
+    listing = [sys.executable, "-m", "harness", "list", *SELECTED]
     planned = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split()
     assert Counter(row["cell"] for row in rows) == Counter(planned)
     info = json.loads((run / "run.json").read_text("utf-8"))
