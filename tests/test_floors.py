@@ -37,7 +37,7 @@ GROUND = {"data_files", "__version__"}
 
 
 BELOW_ENGINE = "core catalog plan corpus golden agent"
-EVERYTHING = f"{BELOW_ENGINE} engine report triage"
+EVERYTHING = f"{BELOW_ENGINE} engine studies run report triage"
 FRONT_END = VALUES | {"onnx", "execnet", "filelock", "jinja2", "platformdirs", "pytest", "rich"}
 TABLE = {
     "core": floor("", VALUES),
@@ -48,6 +48,8 @@ TABLE = {
     # Travels into any Python: not even the packages that every other floor has.
     "agent": floor("", frozenset({"numpy"}), "onnxruntime onnx"),
     "engine": floor(BELOW_ENGINE, VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
+    "studies": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
+    "run": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
     "report": floor("core catalog", VALUES | {"jinja2"}),
     "pytest_plugin": floor(EVERYTHING, FRONT_END),
     "cli": floor(f"{EVERYTHING} pytest_plugin", FRONT_END),

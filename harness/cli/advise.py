@@ -19,12 +19,12 @@ from harness.core.text import visible
 from harness.core.verdict import Verdict
 from harness.corpus.one_model import open_model
 from harness.corpus.suites import Suite
-from harness.engine.advise import Advice, Tried, advise
 from harness.engine.job import CPU
-from harness.engine.session_code import session_code
-from harness.engine.summary import WIDTH
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
+from harness.run.summary import WIDTH
+from harness.studies.advise import Advice, Tried, advise
+from harness.studies.session_code import session_code
 
 SHOWN = 20
 """Lines of one kind; --json has all."""

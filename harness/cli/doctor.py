@@ -9,9 +9,9 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.text import visible
-from harness.engine.doctor import Row, examine
-from harness.engine.summary import WIDTH
 from harness.plan.matrix import load_matrix
+from harness.run.summary import WIDTH
+from harness.studies.doctor import Row, examine
 
 NAME_WIDTH = 30
 """Columns for a name: the longest of the catalogue has 29."""

@@ -15,17 +15,17 @@ from harness.core.errors import Problem, UsageError, one_line, valid_names
 from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.text import visible
 from harness.corpus.derived import prune_derived
-from harness.engine.ask import Told
 from harness.engine.prepare import prepare
-from harness.engine.record_goldens import Recorded, record
-from harness.engine.summary import WIDTH
-from harness.engine.verify_goldens import Check, Outcome, Verified, verify_kept, verify_recording
 from harness.golden.kept import Removed, prune_goldens
 from harness.golden.movement import Movement
 from harness.golden.provenance import provenance
 from harness.golden.recording import Recorder, read_recording
 from harness.plan.selector import model_matcher
 from harness.plan.target import Runtime
+from harness.run.summary import WIDTH
+from harness.studies.ask import Told
+from harness.studies.record_goldens import Recorded, record
+from harness.studies.verify_goldens import Check, Outcome, Verified, verify_kept, verify_recording
 
 DAY_S = 86400.0
 MIB = 1 << 20

@@ -9,8 +9,8 @@ from harness.cli.doctor import ABSENT, tell
 from harness.cli.toml_text import inline_table, text
 from harness.core.errors import Problem, UsageError
 from harness.core.text import visible
-from harness.engine.doctor import Row, examine
 from harness.engine.job import CPU
+from harness.studies.doctor import Row, examine
 
 HEAD = """\
 # Written by `ep-harness init` for what can be used on this machine. Every key: docs/reference/matrix.md.

@@ -17,9 +17,9 @@ from harness.core.levels import KINDS, Change, Levels, Share, Step, TargetShares
 from harness.core.text import visible
 from harness.corpus.one_model import open_model
 from harness.engine.job import CPU
-from harness.engine.levels import examine_levels
-from harness.engine.summary import WIDTH
 from harness.report.levels import write_levels_page
+from harness.run.summary import WIDTH
+from harness.studies.levels import examine_levels
 
 SHORT = {"disabled": "disab.", "extended": "ext."}
 """Levels whose name is too long for the table of operators."""

@@ -13,8 +13,8 @@ from harness.core.record import Record
 from harness.core.text import visible
 from harness.core.verdict import Family
 from harness.engine.events import TargetReady
-from harness.engine.summary import remarks, table
-from harness.engine.tally import Tally, TargetRow
+from harness.run.summary import remarks, table
+from harness.run.tally import Tally, TargetRow
 
 SHOWN_UNEXPECTED = 20
 """Unexpected cells that get a line of their own; the report has all."""

@@ -12,15 +12,15 @@ from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from harness.core.own_error import own_error
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.engine.artifacts import keep_artifacts
 from harness.engine.durations import Durations
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
 from harness.engine.prepare import prepare
-from harness.engine.resume import check_same_models
-from harness.engine.run_folder import RunFolder
-from harness.engine.tally import Tally
 from harness.report.read import read_run
+from harness.run.artifacts import keep_artifacts
+from harness.run.resume import check_same_models
+from harness.run.run_folder import RunFolder
+from harness.run.tally import Tally
 
 
 def run(

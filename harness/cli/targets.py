@@ -9,9 +9,9 @@ from harness.cli.check import Request, as_argument, matrix_lines
 from harness.cli.doctor import tell
 from harness.cli.init import matrix_text, short_name
 from harness.core.errors import Problem, UsageError
-from harness.engine.doctor import examine
 from harness.engine.job import CPU
 from harness.plan.matrix import Matrix, load_matrix, matrix_from
+from harness.studies.doctor import examine
 
 HERE = "this machine"
 """What stands in place of a matrix file's path where the targets were found by looking."""

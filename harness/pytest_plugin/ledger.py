@@ -11,13 +11,13 @@ import pytest
 from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.engine.durations import Durations
-from harness.engine.run_folder import RunFolder
-from harness.engine.tally import Tally
 from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import add_benchmark, why_not_measured
 from harness.pytest_plugin.items import CellItem, node_id
 from harness.pytest_plugin.session import Matrices, News
 from harness.pytest_plugin.summary import write_summary
+from harness.run.run_folder import RunFolder
+from harness.run.tally import Tally
 
 ATTRIBUTE = "ep_harness"
 

@@ -13,7 +13,6 @@ from harness.core.cell import Cell
 from harness.core.own_error import UncontainedError
 from harness.core.record import Record
 from harness.corpus.suites import Suite
-from harness.engine.artifacts import keep_artifacts
 from harness.engine.durations import Durations
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, TargetReady, Warned
@@ -23,6 +22,7 @@ from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import why_not_measured
 from harness.pytest_plugin.outcome import excerpt
 from harness.pytest_plugin.plugin import MATRICES
+from harness.run.artifacts import keep_artifacts
 
 Settle = Callable[[Finished, Callable[[str], None]], Finished]
 

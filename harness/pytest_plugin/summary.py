@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.core.text import visible
-from harness.engine.summary import WIDTH, remarks, table
-from harness.engine.tally import TargetRow
+from harness.run.summary import WIDTH, remarks, table
+from harness.run.tally import TargetRow
 
 
 def write_summary(

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.cli import doctor, init, main
-from harness.engine.doctor import Row
 from harness.plan.matrix import load_matrix, matrix_from
+from harness.studies.doctor import Row
 
 CPU = Row(
     provider="CPUExecutionProvider",

@@ -18,7 +18,7 @@ from harness.cli.targets import wanted_matrix
 from harness.core.errors import UsageError
 from harness.core.levels import Change, Levels, Operator, OperatorRow, Share, Step, TargetShares
 from harness.core.verdict import Verdict
-from harness.engine.advise import Tried
+from harness.studies.advise import Tried
 
 MNIST = "zoo/mnist-small-op12"
 CPU = "CPUExecutionProvider"

@@ -15,7 +15,7 @@ import pytest
 from harness.cli import main
 from harness.cli.progress import Progress
 from harness.core.record import Record, decode_record
-from harness.engine.run_folder import RunFolder
+from harness.run.run_folder import RunFolder
 
 Project = Callable[..., Path]
 

@@ -73,8 +73,8 @@ PLACES = (
     # recording
     "engine.docket.record_of",
     "engine.recorded.is_expected",
-    "engine.artifacts.encode",
-    "engine.run_folder.encode_record",
+    "run.artifacts.encode",
+    "run.run_folder.encode_record",
 )
 """Where an exception is planted, once: each a name as its module uses it."""
 

@@ -7,11 +7,11 @@ import pytest
 
 from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Verdict
-from harness.engine.tally import TargetRow
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.pytest_plugin.outcome import outcome_of
 from harness.pytest_plugin.summary import write_summary
+from harness.run.tally import TargetRow
 
 
 class Terminal:

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import Placement, Record
 from harness.core.verdict import Family, Phase, Verdict
-from harness.engine.summary import table
-from harness.engine.tally import TargetRow
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
 from harness.pytest_plugin.outcome import EDGE, Outcome, excerpt, outcome_of
+from harness.run.summary import table
+from harness.run.tally import TargetRow
 
 
 def plan(*, required: bool = False, expect: str = "") -> Plan:

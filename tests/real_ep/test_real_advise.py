@@ -11,12 +11,12 @@ import pytest
 from harness.core.verdict import Family
 from harness.corpus.one_model import open_model
 from harness.corpus.suites import Suite
-from harness.engine.advise import Tried, advise
-from harness.engine.candidates import Candidate
-from harness.engine.levels import examine_levels
-from harness.engine.session_code import session_code
 from harness.plan.matrix import Matrix, Models
 from harness.plan.target import Target
+from harness.studies.advise import Tried, advise
+from harness.studies.candidates import Candidate
+from harness.studies.levels import examine_levels
+from harness.studies.session_code import session_code
 
 pytestmark = pytest.mark.real_ep
 

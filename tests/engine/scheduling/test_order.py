@@ -10,7 +10,7 @@ from harness.core.record import decode_record
 from harness.core.verdict import Verdict
 from harness.engine.crew import NICENESS
 from harness.engine.prepare import prepare
-from harness.engine.run_folder import RunFolder
+from harness.run.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from tests.engine.scheduling.conftest import Bench
@@ -175,7 +175,7 @@ def test_records_that_come_together_wait_for_the_disk_once(
     found = tuple(bench.records(bench.run(bench.target("t"))).values())
     folder = RunFolder.create(bench.home / "run", prepare(bench.home / "m.toml")[0])
     synced: list[int] = []
-    monkeypatch.setattr("harness.engine.run_folder.os.fsync", synced.append)
+    monkeypatch.setattr("harness.run.run_folder.os.fsync", synced.append)
     folder.add(*found[:3])
     assert len(synced) == 1
     lines = (bench.home / "run" / "records.jsonl").read_bytes().splitlines()

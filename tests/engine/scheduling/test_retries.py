@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.core.verdict import Verdict
-from harness.engine.artifacts import keep_artifacts
 from harness.engine.events import Finished
+from harness.run.artifacts import keep_artifacts
 
 if TYPE_CHECKING:
     from tests.engine.scheduling.conftest import Bench

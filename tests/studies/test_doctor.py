@@ -10,11 +10,11 @@ import pytest
 
 from harness.catalog.catalog import load_catalog
 from harness.core.verdict import Cause
-from harness.engine import doctor
-from harness.engine.doctor import Row, examine
-from harness.engine.trial import Trial, Way
 from harness.plan.matrix import Matrix, matrix_from
 from harness.plan.target import Target
+from harness.studies import doctor
+from harness.studies.doctor import Row, examine
+from harness.studies.trial import Trial, Way
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")
 

@@ -13,10 +13,10 @@ import msgspec
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.record import SCHEMA, Record, decode_record, encode_record
 from harness.core.run_info import RunInfo
-from harness.engine.artifacts import lost
 from harness.engine.events import TargetReady
-from harness.engine.resume import check_same_environment, check_same_plan
 from harness.plan.plan import Plan
+from harness.run.artifacts import lost
+from harness.run.resume import check_same_environment, check_same_plan
 
 RECORDS = "records.jsonl"
 PLAN = "plan.txt"

@@ -14,11 +14,11 @@ from harness.core.exit_code import EXIT_UNEXPECTED
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Family, Verdict
-from harness.engine.summary import WIDTH, flaky_line, latency_line, noise_line, table
-from harness.engine.tally import Tally, TargetRow
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
+from harness.run.summary import WIDTH, flaky_line, latency_line, noise_line, table
+from harness.run.tally import Tally, TargetRow
 
 MODELS = ("a.onnx", "b.onnx", "c.onnx")
 RETRIES = {"a.onnx": (Verdict.MISMATCH, Verdict.PASS), "b.onnx": (Verdict.MISMATCH,), "c.onnx": ()}

@@ -11,13 +11,13 @@ from harness.catalog.catalog import find_provider, load_catalog
 from harness.catalog.provider import Provider
 from harness.core.structure import OPTION
 from harness.core.verdict import Cause, Verdict
-from harness.engine.advice import Trouble, next_step
-from harness.engine.drivers import driver_versions, seen_devices
 from harness.engine.job import CPU, is_local
-from harness.engine.plugins import installed_plugins
-from harness.engine.trial import Found, Trial, Way
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
+from harness.studies.advice import Trouble, next_step
+from harness.studies.drivers import driver_versions, seen_devices
+from harness.studies.plugins import installed_plugins
+from harness.studies.trial import Found, Trial, Way
 
 HERE = "here/"
 MATRIX = "matrix/"

@@ -14,11 +14,11 @@ from harness.core.record import SCHEMA, Record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Verdict
 from harness.engine.events import TargetReady
-from harness.engine.resume import differences
-from harness.engine.run_folder import RunFolder
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
+from harness.run.resume import differences
+from harness.run.run_folder import RunFolder
 
 TABLE: dict[str, Any] = {
     "schema": 1,

@@ -9,10 +9,10 @@ from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, Noted, TargetReady, Warned
-from harness.engine.probe import probe_suite
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix, Models
 from harness.plan.target import Target
+from harness.studies.probe import probe_suite
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True):

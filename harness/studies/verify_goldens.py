@@ -12,8 +12,6 @@ from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
 from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.suites import Suite, open_folder
-from harness.engine.ask import Told, answers, models_of, planned_case, told
-from harness.engine.cross_checks import cross_checks
 from harness.engine.events import Answered, TargetReady
 from harness.engine.references import References, Stores
 from harness.engine.trials import try_inputs
@@ -27,6 +25,8 @@ from harness.plan.matrix import Matrix
 from harness.plan.matrix import Models as MatrixModels
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime
+from harness.studies.ask import Told, answers, models_of, planned_case, told
+from harness.studies.cross_checks import cross_checks
 
 Provenance = Mapping[str, str]
 Before = Callable[[Answered, Case], Iterable[tuple[Provenance, Golden]]]

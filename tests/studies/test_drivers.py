@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.drivers import driver_versions, seen_devices
+from harness.studies.drivers import driver_versions, seen_devices
 
 OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  560.35.03  Release Build  (dvs-builder)\n"
 CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023\n"

@@ -14,12 +14,12 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.record import SCHEMA, OptionEffect, Record
 from harness.core.verdict import Verdict
 from harness.corpus.one_model import open_model
-from harness.engine.advise import Advice, Course, Search, Tried, advise
-from harness.engine.candidates import Candidate, base_of, changes_of
 from harness.engine.job import THREADS
-from harness.engine.session_code import session_code
 from harness.plan.matrix import Matrix, Models
 from harness.plan.target import Runtime, Target
+from harness.studies.advise import Advice, Course, Search, Tried, advise
+from harness.studies.candidates import Candidate, base_of, changes_of
+from harness.studies.session_code import session_code
 
 CPU = Target(name="cpu", provider=("CPUExecutionProvider",))
 GPU = Target(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from harness.core.text import visible
 from harness.core.verdict import Family, Verdict
-from harness.engine.tally import TargetRow
+from harness.run.tally import TargetRow
 
 WIDTH = 80
 

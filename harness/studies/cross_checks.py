@@ -9,7 +9,6 @@ from harness.core.tolerance import Tolerance, computing_precision, default_toler
 from harness.corpus.case import Case
 from harness.corpus.suites import Suite
 from harness.engine.answer import forgiving
-from harness.engine.ask import answers
 from harness.engine.compare_sets import compare_sets
 from harness.engine.events import Answered
 from harness.engine.natures import natures_of
@@ -20,6 +19,7 @@ from harness.engine.references_of import NAMES
 from harness.golden.cross_check import CrossCheck
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
+from harness.studies.ask import answers
 
 
 def ask_witnesses(

@@ -9,8 +9,6 @@ from harness.core.own_error import own_error
 from harness.corpus.errors import ModelError
 from harness.corpus.protos import TooLargeError
 from harness.corpus.suites import Suite
-from harness.engine.ask import Models, Told, answers, models_of, planned_case, told
-from harness.engine.cross_checks import ask_witnesses, cross_checks
 from harness.engine.events import Answered
 from harness.engine.question import HOME, Question
 from harness.engine.references import References, Stores
@@ -20,6 +18,8 @@ from harness.golden.cross_check import CrossCheck
 from harness.golden.provenance import provenance
 from harness.golden.recording import Recorder
 from harness.plan.plan import Plan
+from harness.studies.ask import Models, Told, answers, models_of, planned_case, told
+from harness.studies.cross_checks import ask_witnesses, cross_checks
 
 
 class Recorded(msgspec.Struct, kw_only=True):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.catalog.catalog import Catalog, load_catalog
-from harness.engine.plugins import installed_plugins
+from harness.studies.plugins import installed_plugins
 
 
 def install(site: Path, package: str, text: str, distribution: str = "") -> None:
@@ -62,5 +62,5 @@ def test_other_packages_are_none(site: Path) -> None:
 
 
 def test_nothing_is_found_where_nothing_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.engine.plugins._packages", lambda: iter(["no_such_package", "a..b"]))
+    monkeypatch.setattr("harness.studies.plugins._packages", lambda: iter(["no_such_package", "a..b"]))
     assert installed_plugins(Catalog(providers=())) == ()

@@ -6,8 +6,8 @@ import pytest
 
 from harness.catalog.catalog import load_catalog
 from harness.core.verdict import Cause, Verdict
-from harness.engine.advice import Trouble, install, next_step
 from harness.plan.target import Runtime, Target
+from harness.studies.advice import Trouble, install, next_step
 
 RAN: dict[str, Any] = {"python": "3.11.7", "packages": {"numpy": "2.4.6"}}
 IMPORTED: dict[str, Any] = {**RAN, "onnxruntime": "1.31.1"}

@@ -16,13 +16,13 @@ from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.corpus.graph import graph_in
 from harness.corpus.suites import Suite
-from harness.engine.candidates import Candidate, Changes, base_of, changes_of
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, Noted, TargetReady, Warned
 from harness.plan.matrix import LatencyRequest, LatencySettings, Matrix
 from harness.plan.plan import Plan
 from harness.plan.selector import Selector
 from harness.plan.target import Target
+from harness.studies.candidates import Candidate, Changes, base_of, changes_of
 
 MEASURED = LatencySettings(warm_up=3, repeats=300, budget_s=1.0)
 """How each candidate is timed: enough runs for a median that stands still, and one second at most."""
