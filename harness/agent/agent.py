@@ -33,12 +33,13 @@ from typing import Any
 from harness.agent.capture import Capture
 from harness.agent.desk import Desk
 from harness.agent.errors import OptionRejectedError, UnavailableError, UnfeedableError, UnsupportedError
+from harness.agent.job_run import JobRun
+from harness.agent.play import play
 from harness.agent.runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
 from harness.agent.system import PARENT, die_with, elapsed_ms, limit_memory, resident_mib, share_processors
 from harness.agent.target import Target
 from harness.agent.tensor_files import TensorFiles
 from harness.agent.text import clean, sendable
-from harness.agent.turn import Turn, play
 
 
 def main(channel: Any) -> None:
@@ -97,7 +98,7 @@ def serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict
         result["phase"] = phase
         channel.send(("phase", job_id, phase))
 
-    turn = Turn(target, job, result, enter)
+    job_run = JobRun(target, job, result, enter)
     target.files.begin()
     try:
         take_in(job, target.files)
@@ -105,7 +106,7 @@ def serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict
             from harness.agent.levels import graph_of
 
             result["graph"] = graph_of(target, job)
-        play(turn)
+        play(job_run)
     except UnfeedableError as error:
         result.update(status="unfeedable", message=clean(error))
     except UnsupportedError as error:
@@ -121,7 +122,7 @@ def serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict
     result["output"] = capture.take(keep=True)
     channel.send(("result", job_id, result))
     started = time.perf_counter()
-    turn.session = None
+    job_run.session = None
     after: dict[str, Any] = {
         "teardown_ms": elapsed_ms(started),
         "took_ms": elapsed_ms(began),

@@ -50,7 +50,7 @@ class Desk:
         return self.jobs.popleft()
 
     def hear(self, message: Any) -> None:
-        """Take a message: a job in its turn, a piece of a model at once."""
+        """Take a message: a job in its job_run, a piece of a model at once."""
         if message[0] != "model":
             self.jobs.append(message)
             if self.travels(message):

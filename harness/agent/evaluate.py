@@ -19,7 +19,7 @@ from harness.agent.text import clean, sendable
 from harness.agent.wire import NARROW, to_feed, to_wire
 
 if TYPE_CHECKING:
-    from harness.agent.turn import Turn
+    from harness.agent.job_run import JobRun
 
 EVALUATOR = "onnx.reference"  # stands where a session names its providers
 # Operators of which it knows the last meaning alone, and the opset that gave it to them.
@@ -31,33 +31,34 @@ PASSED_OVER = {"activations", "activation_alpha", "activation_beta", "clip", "in
 NARROW_NAMES = {number: name for name, (number, _) in NARROW.items()}
 
 
-def play(turn: Turn) -> None:
+def play(job_run: JobRun) -> None:
     """Run every data set of a job; the result has the form of a session's."""
     try:
         import onnx
         from onnx.reference import ReferenceEvaluator
     except Exception as error:
         raise UnsupportedError("onnx cannot be imported here: %s" % clean(error)) from error
-    turn.begin()
+    job_run.begin()
     started = time.perf_counter()
     # By its path alone it would be read without its external data.
-    model = onnx.load(turn.model) if isinstance(turn.model, str) else onnx.load_from_string(turn.model)
+    given = job_run.model
+    model = onnx.load(given) if isinstance(given, str) else onnx.load_from_string(given)
     gap = next(gaps(model), "")
     if gap:
         raise UnsupportedError("onnx.reference computes %s" % gap)
     evaluator = ReferenceEvaluator(model)
-    result = turn.result
+    result = job_run.result
     result["timings_ms"]["create"] = elapsed_ms(started)
     result["names"] = sendable(list(evaluator.output_names))
     result["outputs"] = []
-    for inputs in turn.job["data_sets"]:
-        turn.enter("run")
+    for inputs in job_run.job["data_sets"]:
+        job_run.enter("run")
         feeds = {name: as_array(wire) for name, wire in inputs}
         started = time.perf_counter()
         with np.errstate(all="ignore"):  # what overflows or is divided by 0 does so on purpose
             outputs = evaluator.run(None, feeds)
         result["timings_ms"].setdefault("first_run", elapsed_ms(started))
-        result["outputs"].append([turn.files.send(in_wire_form(value)) for value in outputs])
+        result["outputs"].append([job_run.files.send(in_wire_form(value)) for value in outputs])
     ops: dict[str, int] = {}
     for node in model.graph.node:
         ops[node.op_type] = ops.get(node.op_type, 0) + 1

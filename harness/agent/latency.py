@@ -22,7 +22,7 @@ class HostPeak:
 
     Linux does: "5" written to ``clear_refs`` sets ``VmHWM`` of ``status`` to what is resident (proc(5), since
     Linux 4.0). Windows and macOS know the peak of the whole life of a process only, in which other models had
-    their turn.
+    their job_run.
     """
 
     def __init__(self, folder: str = "/proc/self") -> None:

@@ -2,78 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import json
-import os
-import tempfile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from harness.agent.job_run import JobRun
+from harness.agent.profile import Profile
 from harness.agent.run import call
 from harness.agent.target import CPU
 from harness.agent.wire import to_feed
 
-if TYPE_CHECKING:
-    from harness.agent.turn import Turn
 
-
-@functools.cache
-def folder() -> str:
-    """Where profiles are written, in this process's own folder: one for each session takes 0.6 ms."""
-    return tempfile.mkdtemp(prefix="profiles-", dir=os.getcwd())
-
-
-class Profile:
-    """The nodes that a session executes, written down by onnxruntime as they run; one at a time."""
-
-    def __init__(self) -> None:
-        self.prefix = os.path.join(folder(), "profile")
-        self.nodes: list[tuple[str, list[str]]] = []
-        """``(provider, [operator type])`` of each node, once the profile has ended."""
-
-    def discard(self) -> None:
-        """Remove what was written, also by a session that came to nothing."""
-        for written in os.scandir(folder()):
-            with contextlib.suppress(OSError):  # still in use, on Windows: it goes with the next
-                os.unlink(written.path)
-
-    def begin(self, settings: Any) -> None:
-        """Have a session with these options write one."""
-        settings.enable_profiling = True
-        settings.profile_file_prefix = self.prefix
-
-    def end(self, session: Any) -> None:
-        """Read what was executed; what the session runs from now on is not written down."""
-        with open(session.end_profiling(), encoding="utf-8", errors="replace") as file:
-            events = json.load(file)
-        executed: dict[str, tuple[str, list[str]]] = {}
-        for event in events:
-            arguments = event.get("args") or {}
-            # A node in a loop runs many times, hence the dict; copies between devices are no nodes.
-            if event.get("cat") == "Node" and arguments.get("provider"):
-                op_type = arguments.get("op_name", "")
-                if not op_type.startswith("Memcpy"):
-                    executed[event["name"]] = (arguments["provider"], [op_type])
-        self.nodes = list(executed.values())
-
-
-def placement(turn: Turn) -> dict[str, Any]:
+def placement(job_run: JobRun) -> dict[str, Any]:
     """Count nodes on the chain's providers and on the CPU.
 
     The assignment record comes first. Where it is absent (before 1.24), known to be incomplete (1.24)
     or empty (nothing left to run, or an ORT-format model), a profile decides: that of the session itself, or
     of another one of the same model.
     """
-    target = turn.target
+    target = job_run.target
     groups: list[tuple[str, list[str]]] = []
     if target.records_assignment():
         groups = [
             (subgraph.ep_name, [node.op_type for node in subgraph.get_nodes()])
-            for subgraph in turn.session.get_provider_graph_assignment_info()
+            for subgraph in job_run.session.get_provider_graph_assignment_info()
         ]
     source = "assignment"
     if not groups:
-        groups, source = (turn.profile or profiled(turn)).nodes, "profile"
+        groups, source = (job_run.profile or profiled(job_run)).nodes, "profile"
     others = [name for name in target.chain if name != CPU]
     own = {name.lower() for name in others} or {CPU.lower()}
     count: dict[bool, dict[str, int]] = {True: {}, False: {}}
@@ -99,16 +53,16 @@ def placement(turn: Turn) -> dict[str, Any]:
     return placed
 
 
-def profiled(turn: Turn) -> Profile:
+def profiled(job_run: JobRun) -> Profile:
     """Make one more session, and run it once."""
     profile = Profile()
     try:
-        turn.enter("create")
-        session = turn.open(profile.begin)
+        job_run.enter("create")
+        session = job_run.open(profile.begin)
         names = [output.name for output in session.get_outputs()]
         types = [output.type.lower() for output in session.get_outputs()]
-        turn.enter("run")
-        call(session, names, types, {name: to_feed(wire) for name, wire in turn.job["data_sets"][0]})
+        job_run.enter("run")
+        call(session, names, types, {name: to_feed(wire) for name, wire in job_run.job["data_sets"][0]})
         profile.end(session)
     finally:
         profile.discard()

@@ -7,44 +7,44 @@ import hashlib
 import math
 from typing import Any
 
+from harness.agent.job_run import JobRun
 from harness.agent.run import call
 from harness.agent.scenarios.difference import difference, distance
-from harness.agent.turn import Turn
 from harness.agent.wire import to_feed
 
 
-def repeat(turn: Turn, first: list[Any]) -> None:
+def repeat(job_run: JobRun, first: list[Any]) -> None:
     """Make the runs that are still missing; the one furthest from the first is what is judged beside it.
 
     The last session stays open for the result, and ends as that of a plain run does.
 
     Args:
-        turn: Its session has run the first data set once.
+        job_run: Its session has run the first data set once.
         first: What came of that, in wire form.
     """
-    settings = turn.job["repeat"]
-    names = [output.name for output in turn.session.get_outputs()]
-    types = [output.type.lower() for output in turn.session.get_outputs()]
-    feeds = {name: to_feed(wire) for name, wire in turn.job["data_sets"][0]}
+    settings = job_run.job["repeat"]
+    names = [output.name for output in job_run.session.get_outputs()]
+    types = [output.type.lower() for output in job_run.session.get_outputs()]
+    feeds = {name: to_feed(wire) for name, wire in job_run.job["data_sets"][0]}
     tally = Tally(first)
     for session in range(settings["sessions"]):
         if session:
-            turn.enter("teardown")
-            turn.session = None
-            turn.enter("create")
-            turn.session = turn.open()
-        run = functools.partial(call, turn.session, names, types, feeds)
+            job_run.enter("teardown")
+            job_run.session = None
+            job_run.enter("create")
+            job_run.session = job_run.open()
+        run = functools.partial(call, job_run.session, names, types, feeds)
         for _ in range(settings["runs"] - (session == 0)):
-            turn.enter("run")
+            job_run.enter("run")
             tally.take(run())
-    turn.result["repeats"] = {
+    job_run.result["repeats"] = {
         "runs": settings["runs"],
         "sessions": settings["sessions"],
         "distinct": len(tally.digests),
         "max_abs": tally.max_abs if math.isfinite(tally.max_abs) else None,
     }
     if tally.furthest is not None:
-        turn.result["second"] = [turn.files.send(wire) for wire in tally.furthest]
+        job_run.result["second"] = [job_run.files.send(wire) for wire in tally.furthest]
 
 
 class Tally:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.placement import Profile, folder
+from harness.agent.profile import Profile, folder
 
 
 def test_a_profile_leaves_nothing_and_its_folder_serves_the_next(

@@ -23,7 +23,7 @@ from harness.agent.text import clean
 from harness.agent.wire import to_feed, to_wire
 
 if TYPE_CHECKING:
-    from harness.agent.turn import Turn
+    from harness.agent.job_run import JobRun
 
 MODULES = {
     "fp16": "float16",
@@ -44,22 +44,22 @@ OF_MACHINE = re.compile(
 """What a library says when the machine is short of something."""
 
 
-def play(turn: Turn) -> None:
+def play(job_run: JobRun) -> None:
     """Make the model of a job at the precision that it names.
 
     The result gets ``made``, the serialized model as a tensor of bytes, and ``rounded``, what the CPU EP is
     to compute in its place, where that is another; or ``declined``, the reason why there is no model.
     """
-    turn.begin()
+    job_run.begin()
     started = time.perf_counter()
     try:
-        models = made(turn.target, turn.job["model"], turn.job["make"], turn.job["data_sets"])
+        models = made(job_run.target, job_run.job["model"], job_run.job["make"], job_run.job["data_sets"])
     except DoesNotApplyError as error:
-        turn.result["declined"] = clean(error)
+        job_run.result["declined"] = clean(error)
     else:
         for name, content in zip(("made", "rounded"), models):
-            turn.result[name] = turn.files.send(to_wire(np.frombuffer(content, np.uint8)))
-    turn.result["timings_ms"]["make"] = elapsed_ms(started)
+            job_run.result[name] = job_run.files.send(to_wire(np.frombuffer(content, np.uint8)))
+    job_run.result["timings_ms"]["make"] = elapsed_ms(started)
 
 
 def made(target: Target, path: str, precision: str, data_sets: list[Any]) -> list[bytes]:

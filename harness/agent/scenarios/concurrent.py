@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from harness.agent.job_run import JobRun
+from harness.agent.plain import conclude
 from harness.agent.run import call
 from harness.agent.scenarios.difference import difference
 from harness.agent.system import elapsed_ms
 from harness.agent.text import sendable
-from harness.agent.turn import Turn
 from harness.agent.wire import to_feed
 
 TELL_S = 0.1  # seconds after which the harness hears that runs go on: its time limit holds for one run
@@ -37,44 +38,44 @@ class CrossTalkError(Exception):
     """A run among others has computed something else than it does alone."""
 
 
-def play(turn: Turn) -> None:
+def play(job_run: JobRun) -> None:
     """Run alone, then in threads; the results furthest from those alone are what is judged.
 
     Raises:
         CrossTalkError: Results of other inputs than the given ones are far from those alone.
     """
-    settings = turn.job["scenario_settings"]
-    session = turn.create()
+    settings = job_run.job["scenario_settings"]
+    session = job_run.create()
     names = [output.name for output in session.get_outputs()]
     types = [output.type.lower() for output in session.get_outputs()]
     run = functools.partial(call, session, names, types)
     given: list[Feeds] = []
     alone: list[Outputs] = []
-    for inputs in turn.job["data_sets"]:
+    for inputs in job_run.job["data_sets"]:
         given.append({name: to_feed(wire) for name, wire in inputs})
-        turn.enter("run")
+        job_run.enter("run")
         started = time.perf_counter()
         alone.append(run(given[-1]))
-        turn.result["timings_ms"].setdefault("first_run", elapsed_ms(started))
-    turn.enter("run")
+        job_run.result["timings_ms"].setdefault("first_run", elapsed_ms(started))
+    job_run.enter("run")
     started = time.perf_counter()
     run(given[0])  # what the first run had to prepare is there now
-    turn.facts.update(threads=settings["threads"], alone_ms=elapsed_ms(started))
-    turn.enter("run")
+    job_run.facts.update(threads=settings["threads"], alone_ms=elapsed_ms(started))
+    job_run.enter("run")
     other = varied(given[0])
     crowd = Crowd(run, given, alone, other, run(other) if other else [])
     started = time.perf_counter()
     try:
-        crowd.run(settings, turn.enter)
+        crowd.run(settings, job_run.enter)
     finally:
-        turn.facts.update(crowd.facts(), all_ms=elapsed_ms(started))
+        job_run.facts.update(crowd.facts(), all_ms=elapsed_ms(started))
     # Nobody else knows what the other inputs give, so what comes of them is judged here.
     if crowd.other_difference > CROSS_TALK >= difference(crowd.other_alone, run(other)):
         reason = "among concurrent runs a result is off by %.3g of its largest value, which it is not alone"
         raise CrossTalkError(reason % crowd.other_difference)
-    turn.result["names"] = sendable(names)
-    turn.result["outputs"] = [[turn.files.send(wire) for wire in values] for _, values in crowd.worst]
-    turn.conclude()
+    job_run.result["names"] = sendable(names)
+    job_run.result["outputs"] = [[job_run.files.send(wire) for wire in values] for _, values in crowd.worst]
+    conclude(job_run)
 
 
 def varied(feeds: Feeds) -> Feeds:

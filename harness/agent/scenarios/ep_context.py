@@ -12,17 +12,18 @@ from typing import Any
 
 from harness.agent.errors import UnsupportedError
 from harness.agent.fresh_process import serve_afresh
+from harness.agent.job_run import JobRun
+from harness.agent.plain import conclude
 from harness.agent.run import call
 from harness.agent.scenarios.difference import difference
 from harness.agent.system import scratch_folder
 from harness.agent.text import clean
-from harness.agent.turn import Turn
 from harness.agent.wire import to_feed
 
 OP_TYPE = b"EPContext"
 
 
-def play(turn: Turn) -> None:
+def play(job_run: JobRun) -> None:
     """Compile and write, run; load in a fresh process, run; compare.
 
     Raises:
@@ -30,31 +31,32 @@ def play(turn: Turn) -> None:
     """
     with scratch_folder() as folder:
         path = os.path.join(folder, "context.onnx")
-        compiled = compile_to(turn, path)
+        compiled = compile_to(job_run, path)
         files = [os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)]
-        turn.facts.update(
-            create_cold_ms=turn.result["timings_ms"]["create"],
+        job_run.facts.update(
+            create_cold_ms=job_run.result["timings_ms"]["create"],
             context_bytes=sum(files),
             embedded=len(files) == 1,
         )
-        job = {key: value for key, value in turn.job.items() if not key.startswith("scenario")}
-        turn.enter("create")
-        result = serve_afresh(turn.target, {**job, "model": path}, turn.enter)
-    turn.result.update(result)
+        job = {key: value for key, value in job_run.job.items() if not key.startswith("scenario")}
+        job_run.enter("create")
+        result = serve_afresh(job_run.target, {**job, "model": path}, job_run.enter)
+    job_run.result.update(result)
     if result["status"] != "ok":
-        turn.result["message"] = "in a fresh process: " + result["message"]
+        job_run.result["message"] = "in a fresh process: " + result["message"]
         return
-    turn.facts["create_warm_ms"] = result["timings_ms"]["create"]
+    job_run.facts["create_warm_ms"] = result["timings_ms"]["create"]
     apart = max(map(difference, compiled, result["outputs"]))
-    turn.facts["equal_to_compiled"] = apart == 0
+    job_run.facts["equal_to_compiled"] = apart == 0
     if apart:
-        turn.facts["difference"] = apart
-    turn.result["outputs"] = [[turn.files.send(wire) for wire in values] for values in result["outputs"]]
+        job_run.facts["difference"] = apart
+    send = job_run.files.send
+    job_run.result["outputs"] = [[send(wire) for wire in values] for values in result["outputs"]]
     if "second" in result:
-        turn.result["second"] = [turn.files.send(wire) for wire in result["second"]]
+        job_run.result["second"] = [send(wire) for wire in result["second"]]
 
 
-def compile_to(turn: Turn, path: str) -> list[list[Any]]:
+def compile_to(job_run: JobRun, path: str) -> list[list[Any]]:
     """Compile the model in a session of this process, run that, and close it.
 
     Returns:
@@ -68,30 +70,30 @@ def compile_to(turn: Turn, path: str) -> list[list[Any]]:
         for key, value in (("enable", "1"), ("embed_mode", "1"), ("file_path", path)):
             settings.add_session_config_entry("ep.context_" + key, value)
 
-    turn.adjust = adjust
+    job_run.adjust = adjust
     try:
-        session = turn.create()
+        session = job_run.create()
     except Exception as error:
-        turn.adjust = lambda _: None
-        turn.open()  # where this fails, too, the model or the provider is at fault
+        job_run.adjust = lambda _: None
+        job_run.open()  # where this fails, too, the model or the provider is at fault
         raise UnsupportedError("the provider compiles no EP context: %s" % clean(error)) from error
     names = [output.name for output in session.get_outputs()]
     types = [output.type.lower() for output in session.get_outputs()]
     outputs = []
-    for inputs in turn.job["data_sets"]:
-        turn.enter("run")
+    for inputs in job_run.job["data_sets"]:
+        job_run.enter("run")
         outputs.append(call(session, names, types, {name: to_feed(wire) for name, wire in inputs}))
-    turn.adjust = lambda _: None
+    job_run.adjust = lambda _: None
     if not has_context(path):
-        turn.conclude()
-        placed = turn.result["placement"]
+        conclude(job_run)
+        placed = job_run.result["placement"]
         raise UnsupportedError(
             "no EPContext node was written: the provider runs %d of %d nodes, and compiles none"
             % (placed["ep_nodes"], placed["ep_nodes"] + placed["cpu_nodes"])
         )
     del session
-    turn.enter("teardown")
-    turn.session = None
+    job_run.enter("teardown")
+    job_run.session = None
     return outputs
 
 

@@ -6,8 +6,9 @@ import os
 from typing import Any
 
 from harness.agent.errors import UnsupportedError
+from harness.agent.job_run import JobRun
+from harness.agent.plain import conclude, run_data_sets
 from harness.agent.text import clean
-from harness.agent.turn import Turn
 
 FOLDER_KEY = "session.model_external_initializers_file_folder_path"
 """Says where external weights lie that a path would have led to."""
@@ -16,30 +17,30 @@ FOLDER_KNOWN = (1, 21)
 """The first onnxruntime that heeds it."""
 
 
-def play(turn: Turn) -> None:
+def play(job_run: JobRun) -> None:
     """Read the model's file, and give onnxruntime what is in it.
 
     Raises:
         UnsupportedError: This onnxruntime does not find the weights that lie beside a model without its path.
     """
-    path = turn.job["model"]
+    path = job_run.job["model"]
     if isinstance(path, str):
         with open(path, "rb") as file:
-            turn.model = file.read()
+            job_run.model = file.read()
 
         def adjust(settings: Any) -> None:
             settings.add_session_config_entry(FOLDER_KEY, os.path.dirname(os.path.abspath(path)))
 
-        turn.adjust = adjust
-    turn.facts["model_bytes"] = len(turn.model)
+        job_run.adjust = adjust
+    job_run.facts["model_bytes"] = len(job_run.model)
     try:
-        turn.create()
+        job_run.create()
     except Exception as error:
-        if turn.target.version >= FOLDER_KNOWN:
+        if job_run.target.version >= FOLDER_KNOWN:
             raise
-        turn.model = path
-        turn.open()  # where this fails, too, it is not for want of the path
+        job_run.model = path
+        job_run.open()  # where this fails, too, it is not for want of the path
         reason = "onnxruntime %s does not find the weights of a model without path, 1.21 is the first: %s"
-        raise UnsupportedError(reason % (clean(turn.target.ort.__version__), clean(error))) from error
-    turn.run()
-    turn.conclude()
+        raise UnsupportedError(reason % (clean(job_run.target.ort.__version__), clean(error))) from error
+    run_data_sets(job_run)
+    conclude(job_run)

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from harness.agent.errors import UnsupportedError
+from harness.agent.job_run import JobRun
+from harness.agent.plain import conclude
 from harness.agent.run import REPEAT_LIMIT_MS, call, has_narrow
 from harness.agent.scenarios.difference import difference
 from harness.agent.system import elapsed_ms
 from harness.agent.text import clean, sendable
-from harness.agent.turn import Turn
 from harness.agent.wire import narrow_type, to_feed, to_wire, value_to_wire
 
 HOST = "cpu"
@@ -42,44 +43,44 @@ Seen with onnxruntime-ep-webgpu 0.4.0: a run that takes the device a second retu
 """
 
 
-def play(turn: Turn) -> None:
+def play(job_run: JobRun) -> None:
     """Run bound, then plainly, and compare.
 
     Raises:
         UnsupportedError: onnxruntime's Python API cannot bind a value of such a type.
     """
-    session = turn.create()
-    bound = Bound(turn.target.ort, session, turn.target.chain[0])
-    turn.result.update(names=sendable(bound.names), outputs=[])
+    session = job_run.create()
+    bound = Bound(job_run.target.ort, session, job_run.target.chain[0])
+    job_run.result.update(names=sendable(bound.names), outputs=[])
     plain = functools.partial(call, session, bound.names, bound.types)
     apart = 0.0
-    for index, inputs in enumerate(turn.job["data_sets"]):
+    for index, inputs in enumerate(job_run.job["data_sets"]):
         feeds = {name: to_feed(wire) for name, wire in inputs}
-        turn.enter("run")
+        job_run.enter("run")
         bound.bind(feeds)
         started = time.perf_counter()
         bound.run()
         took_ms = elapsed_ms(started)
         values = bound.fetch()
-        turn.result["timings_ms"].setdefault("first_run", took_ms)
-        turn.facts.update(bound.facts())
-        turn.result["outputs"].append([turn.files.send(wire) for wire in values])
+        job_run.result["timings_ms"].setdefault("first_run", took_ms)
+        job_run.facts.update(bound.facts())
+        job_run.result["outputs"].append([job_run.files.send(wire) for wire in values])
         if index == 0 and took_ms < REPEAT_LIMIT_MS:
             bound.run()
             again = bound.fetch()
             if again != values:
-                turn.result["second"] = [turn.files.send(wire) for wire in again]
-        if index == 0 and turn.watch is not None:
-            turn.watch.time(session, bound.run, turn.result, turn.enter, "bound")
+                job_run.result["second"] = [job_run.files.send(wire) for wire in again]
+        if index == 0 and job_run.watch is not None:
+            job_run.watch.time(session, bound.run, job_run.result, job_run.enter, "bound")
             last = bound.fetch()
-            if last != values and "second" not in turn.result:
-                turn.result["second"] = [turn.files.send(wire) for wire in last]
-        turn.enter("run")
+            if last != values and "second" not in job_run.result:
+                job_run.result["second"] = [job_run.files.send(wire) for wire in last]
+        job_run.enter("run")
         apart = max(apart, difference(plain(feeds), values))
-    turn.facts["equal_to_plain"] = apart == 0
+    job_run.facts["equal_to_plain"] = apart == 0
     if apart:
-        turn.facts["difference"] = apart
-    turn.conclude()
+        job_run.facts["difference"] = apart
+    conclude(job_run)
 
 
 class Bound:

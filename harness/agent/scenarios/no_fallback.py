@@ -6,33 +6,34 @@ import re
 from typing import Any
 
 from harness.agent.errors import UnsupportedError
+from harness.agent.job_run import JobRun
+from harness.agent.plain import conclude, run_data_sets
 from harness.agent.target import CPU
 from harness.agent.text import clean
-from harness.agent.turn import Turn
 
 KEY = "session.disable_cpu_ep_fallback"
 REFUSAL = re.compile(r"fallback to (?:the )?(?:default )?CPU EP")
 
 
-def play(turn: Turn) -> None:
+def play(job_run: JobRun) -> None:
     """Make the session under that condition, and run it.
 
     Raises:
         UnsupportedError: Some node would be left to the CPU provider, or the target is that provider.
     """
-    if CPU in turn.target.chain:
+    if CPU in job_run.target.chain:
         raise UnsupportedError("the target names %s itself" % CPU)
 
     def adjust(settings: Any) -> None:
         settings.add_session_config_entry(KEY, "1")
 
-    turn.adjust = adjust
+    job_run.adjust = adjust
     try:
-        turn.create()
+        job_run.create()
     except Exception as error:
         if REFUSAL.search(clean(error)):
             raise UnsupportedError(clean(error)) from error
         raise
-    turn.facts["refused"] = False
-    turn.run()
-    turn.conclude()
+    job_run.facts["refused"] = False
+    run_data_sets(job_run)
+    conclude(job_run)

@@ -10,56 +10,57 @@ import statistics
 import time
 from typing import Any
 
+from harness.agent.job_run import JobRun
+from harness.agent.plain import conclude
 from harness.agent.run import call
 from harness.agent.scenarios.difference import difference
 from harness.agent.system import elapsed_ms, resident_mib
 from harness.agent.text import sendable
-from harness.agent.turn import Turn
 from harness.agent.wire import to_feed
 
 
-def play(turn: Turn) -> None:
+def play(job_run: JobRun) -> None:
     """Open, run and close; the outputs furthest from the first session's are what is judged.
 
     The last session stays open for the result, and ends as that of a plain run does.
     """
-    settings = turn.job["scenario_settings"]
+    settings = job_run.job["scenario_settings"]
     census = Census()
     try:
         began = time.perf_counter()
         for number in range(1, settings["count"] + 1):
-            turn.enter("create")
-            turn.create()
-            census.create_ms.append(turn.result["timings_ms"]["create"])
-            census.compare(run_all(turn))
+            job_run.enter("create")
+            job_run.create()
+            census.create_ms.append(job_run.result["timings_ms"]["create"])
+            census.compare(run_all(job_run))
             over = number > 1 and time.perf_counter() - began > settings["budget_s"]
             if over or number == settings["count"]:
                 break
-            turn.enter("teardown")
+            job_run.enter("teardown")
             started = time.perf_counter()
-            turn.session = None
+            job_run.session = None
             census.close_ms.append(elapsed_ms(started))
             census.resident_mib.append(resident_mib())
     finally:
-        turn.facts.update(census.facts())
-    turn.result["timings_ms"]["create"] = census.create_ms[0]
-    turn.result["outputs"] = [[turn.files.send(wire) for wire in values] for _, values in census.worst]
-    turn.conclude()
+        job_run.facts.update(census.facts())
+    job_run.result["timings_ms"]["create"] = census.create_ms[0]
+    job_run.result["outputs"] = [[job_run.files.send(wire) for wire in values] for _, values in census.worst]
+    conclude(job_run)
 
 
-def run_all(turn: Turn) -> list[list[Any]]:
+def run_all(job_run: JobRun) -> list[list[Any]]:
     """Run each data set; their outputs in wire form."""
-    names = [output.name for output in turn.session.get_outputs()]
-    types = [output.type.lower() for output in turn.session.get_outputs()]
-    turn.result["names"] = sendable(names)
-    run = functools.partial(call, turn.session, names, types)
+    names = [output.name for output in job_run.session.get_outputs()]
+    types = [output.type.lower() for output in job_run.session.get_outputs()]
+    job_run.result["names"] = sendable(names)
+    run = functools.partial(call, job_run.session, names, types)
     outputs = []
-    for inputs in turn.job["data_sets"]:
-        turn.enter("run")
+    for inputs in job_run.job["data_sets"]:
+        job_run.enter("run")
         feeds = {name: to_feed(wire) for name, wire in inputs}
         started = time.perf_counter()
         outputs.append(run(feeds))
-        turn.result["timings_ms"].setdefault("first_run", elapsed_ms(started))
+        job_run.result["timings_ms"].setdefault("first_run", elapsed_ms(started))
     return outputs
 
 

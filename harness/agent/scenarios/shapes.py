@@ -8,18 +8,19 @@ from __future__ import annotations
 import functools
 import time
 
+from harness.agent.job_run import JobRun
+from harness.agent.plain import conclude
 from harness.agent.run import REPEAT_LIMIT_MS, call
 from harness.agent.system import elapsed_ms
 from harness.agent.text import sendable
-from harness.agent.turn import Turn
 from harness.agent.wire import to_feed
 
 NOT_REPEATED_MS = -1.0
 
 
-def play(turn: Turn) -> None:
+def play(job_run: JobRun) -> None:
     """Run each data set, the quick ones twice, and tell the time of each run."""
-    session = turn.create()
+    session = job_run.create()
     names = [output.name for output in session.get_outputs()]
     types = [output.type.lower() for output in session.get_outputs()]
     run = functools.partial(call, session, names, types)
@@ -27,14 +28,14 @@ def play(turn: Turn) -> None:
     first_ms: list[float] = []
     again_ms: list[float] = []
     differing = 0
-    turn.result.update(names=sendable(names), outputs=outputs)
-    for index, inputs in enumerate(turn.job["data_sets"]):
+    job_run.result.update(names=sendable(names), outputs=outputs)
+    for index, inputs in enumerate(job_run.job["data_sets"]):
         feeds = {name: to_feed(wire) for name, wire in inputs}
-        turn.enter("run")
+        job_run.enter("run")
         started = time.perf_counter()
         values = run(feeds)
         first_ms.append(elapsed_ms(started))
-        outputs.append([turn.files.send(wire) for wire in values])
+        outputs.append([job_run.files.send(wire) for wire in values])
         again_ms.append(NOT_REPEATED_MS)
         if first_ms[-1] < REPEAT_LIMIT_MS:
             started = time.perf_counter()
@@ -43,7 +44,7 @@ def play(turn: Turn) -> None:
             if again != values:
                 differing += 1
                 if index == 0:
-                    turn.result["second"] = [turn.files.send(wire) for wire in again]
-        turn.facts.update(run_ms=first_ms, again_ms=again_ms, differing_again=differing)
-    turn.result["timings_ms"]["first_run"] = first_ms[0]
-    turn.conclude()
+                    job_run.result["second"] = [job_run.files.send(wire) for wire in again]
+        job_run.facts.update(run_ms=first_ms, again_ms=again_ms, differing_again=differing)
+    job_run.result["timings_ms"]["first_run"] = first_ms[0]
+    conclude(job_run)

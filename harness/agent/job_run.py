@@ -1,14 +1,12 @@
-"""A job at work: its session, its runs, and where its nodes went; plainly, or in a scenario."""
+"""The run of one job inside the target."""
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from harness.agent.placement import Profile, placement
-from harness.agent.run import run
+from harness.agent.profile import Profile
 from harness.agent.system import elapsed_ms
 from harness.agent.target import Target
 from harness.agent.text import sendable
@@ -16,22 +14,9 @@ from harness.agent.text import sendable
 if TYPE_CHECKING:
     from harness.agent.latency import Stopwatch
 
-SCENARIOS = {
-    "concurrent": "concurrent",
-    "cpu_fallback_disabled": "no_fallback",
-    "dynamic_shapes": "shapes",
-    "ep_context": "ep_context",
-    "from_bytes": "from_bytes",
-    "io_binding": "io_binding",
-    "ort_format": "ort_format",
-    "sessions": "sessions",
-    "zero_size": "shapes",
-}
-"""Scenarios that are no plain run, and the module of ``harness.agent.scenarios`` that plays each."""
 
-
-class Turn:
-    """One job at work, as whoever plays it sees it.
+class JobRun:
+    """One job at work: what is asked, what has been found out, and the session that is judged.
 
     Args:
         target: The provider.
@@ -94,52 +79,7 @@ class Turn:
         self.result["providers"] = sendable(self.session.get_providers())
         return self.session
 
-    def run(self) -> None:
-        """Run every data set with the session that is judged; repeat and time it where that is asked for."""
-        first = run(self.session, self.job, self.result, self.enter, self.files, self.end_profile)
-        if "repeat" in self.job:
-            from harness.agent.repeat import repeat
-
-            repeat(self, first)
-        if self.watch is not None:
-            self.watch.time_plain(self.session, self.job, self.result, self.enter, self.files)
-
     def end_profile(self) -> None:
         """Read the profile, if there is one."""
         if self.profile is not None:
             self.profile.end(self.session)
-
-    def conclude(self) -> None:
-        """Say what became of the providers, and where the nodes went."""
-        self.result["providers_after"] = sendable(self.session.get_providers())
-        self.result["placement"] = sendable(placement(self))
-
-
-def play(turn: Turn) -> None:
-    """Do with a model what its job asks for."""
-    if turn.job.get("evaluate"):
-        importlib.import_module("harness.agent.evaluate").play(turn)
-        return
-    if "make" in turn.job:
-        importlib.import_module("harness.agent.precision.make").play(turn)
-        return
-    turn.begin()
-    module = SCENARIOS.get(turn.job.get("scenario", ""))
-    if module is not None:
-        importlib.import_module("harness.agent.scenarios." + module).play(turn)
-        return
-    if turn.target.records_assignment() or turn.watch is not None:  # a profile may cost time
-        plainly(turn)
-        return
-    turn.profile = Profile()
-    try:
-        plainly(turn)
-    finally:
-        turn.profile.discard()
-
-
-def plainly(turn: Turn) -> None:
-    """One session, its runs, and where its nodes went."""
-    turn.create()
-    turn.run()
-    turn.conclude()
