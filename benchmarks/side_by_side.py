@@ -1,4 +1,4 @@
-"""Four execution providers in one run of the harness, against the sum of their bare loops.
+"""Four execution providers in one run of the harness, against their bare loops started all at once.
 
 The harness is one ``ep-harness run`` of four_providers.toml, the CPU, OpenVINO, QNN and WebGPU over ONNX's
 operator tests, the whole process, without the report. A bare loop (bare_loop.py) is timed alone, with a
@@ -16,9 +16,10 @@ them, and by the processors: a provider that uses several by itself leaves nothi
 below the sum say what the longest takes on its own, and how long the processors would take for the processes
 of all the loops if they were never idle. No arrangement of the same work is faster than the greater of these.
 Nor are two processors at work twice one: they share caches and memory. What that costs shows in what the bare
-loops themselves take when they are started at once, where none gives way to another.
+loops themselves take when they are started at once. The harness arranges the same work, so this is the figure
+that it is held against.
 
-Exit code 1: more than 0.65 x the sum of the loops.
+Exit code 1: more than 1.05 x the loops started at once.
 """
 
 import argparse
@@ -41,7 +42,7 @@ from processes import (
     verdict,
 )
 
-MOST_TIMES_SUM = 0.65
+MOST_TIMES_AT_ONCE = 1.05
 
 
 def main() -> int:
@@ -74,13 +75,13 @@ def main() -> int:
     row("harness, all in one run", f"{median(together):.1f} s", "")
     for table, its in zip(chosen, zip(*loops, strict=True), strict=True):
         row(f"bare loop, {table['name']}", f"{median(loop.loop_s for loop in its):.1f} s", "")
-    figure = against("sum of the bare loops", [sum(loop.loop_s for loop in four) for four in loops])
+    against("sum of the bare loops", [sum(loop.loop_s for loop in four) for four in loops])
     against("the same as whole processes", [sum(loop.process_s for loop in four) for four in loops])
     against("longest of them", [max(loop.loop_s for loop in four) for four in loops])
-    against("bare loops, all at once", at_once)
+    figure = against("bare loops, all at once", at_once)
     used_s = [sum(loop.processor_s for loop in four) for four in loops]
     against("processors, if never idle", [seconds / processors for seconds in used_s])
-    return 0 if verdict("times the sum of the bare loops", figure, MOST_TIMES_SUM) else 1
+    return 0 if verdict("times the bare loops at once", figure, MOST_TIMES_AT_ONCE) else 1
 
 
 def _together() -> float:

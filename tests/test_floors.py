@@ -1,6 +1,7 @@
 """Each floor imports only floors below it, and loads nothing heavy on import."""
 
 import ast
+import graphlib
 import json
 import subprocess
 import sys
@@ -138,3 +139,30 @@ def test_no_pickle_and_no_shell(path: Path) -> None:
             assert node.value.value is False, f"{path}:{node.value.lineno}"
         if isinstance(node, ast.Attribute):
             assert (getattr(node.value, "id", ""), node.attr) not in {("os", "system"), ("os", "popen")}
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """Imports inside functions and for types count, too: a reader should not need both modules at once."""
+    modules = {module_name(path): path for path in ROOT.rglob("*.py")}
+    graph = {
+        name: {
+            other for other in imports(path) | parents(imports(path)) if other in modules and other != name
+        }
+        for name, path in modules.items()
+    }
+    for name in graph:  # a package is imported before anything in it
+        graph[name] -= {package for package in graph if name.startswith(package + ".")}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
+
+
+def module_name(path: Path) -> str:
+    parts = ("harness", *path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def parents(names: set[str]) -> set[str]:
+    """``from a.b import c`` names ``a.b.c``; where ``c`` is no module, ``a.b`` is what is imported."""
+    return {name.rpartition(".")[0] for name in names}

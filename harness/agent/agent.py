@@ -36,7 +36,7 @@ from harness.agent.errors import OptionRejectedError, UnavailableError, Unfeedab
 from harness.agent.job_run import JobRun
 from harness.agent.play import play
 from harness.agent.runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
-from harness.agent.system import PARENT, die_with, elapsed_ms, limit_memory, resident_mib, share_processors
+from harness.agent.system import PARENT, die_with, elapsed_ms, limit_memory, resident_mib
 from harness.agent.target import Target
 from harness.agent.tensor_files import TensorFiles
 from harness.agent.text import clean, sendable
@@ -55,8 +55,6 @@ def main(channel: Any) -> None:
         channel.send(("imported",))
         config = channel.receive()  # a spare process waits here until it is needed
         limit_memory(config.get("memory_limit_mb"))
-        if not config.get("alone"):
-            share_processors(config.get("niceness", 0))
         target = Target(ort, config, fingerprint)
         target.prove()
     except UnavailableError as error:

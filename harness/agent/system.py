@@ -46,24 +46,6 @@ def limit_memory(limit_mb: int | None) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit_mb << 20, limit_mb << 20))
 
 
-def share_processors(niceness: int) -> None:
-    """Work beside others, as far as the system knows how to.
-
-    Args:
-        niceness: How far others come first: from 0, not at all, to 19, most.
-    """
-    if hasattr(os, "sched_setscheduler"):
-        # Nobody waits for this process in particular, so it need not interrupt another to go on.
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-    if niceness and hasattr(os, "nice"):
-        with contextlib.suppress(OSError):
-            os.nice(niceness)
-            # Where Linux shares processors among sessions first, it does not look at the processes' own.
-            with open("/proc/self/autogroup", "w", encoding="ascii") as file:
-                file.write(str(niceness))
-
-
 def resident_mib() -> float | None:
     """Resident memory of this process in MiB, its peak on macOS; None where the system does not tell."""
     try:

@@ -51,8 +51,6 @@ class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
             and those that tell whether it repeats itself, reading and writing of tensors.
         processor_ms: What all threads of the process took of processors meanwhile.
         rss_mib: Its resident memory in MiB, once the session was gone; null where the system does not tell.
-        niceness: How far it gave way to processes of longer lanes, as ``nice`` counts, which is what its
-            timings are worth; 0 where it did not.
     """
 
     pid: int
@@ -60,7 +58,6 @@ class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
     took_ms: float = 0.0
     processor_ms: float = 0.0
     rss_mib: float | None = None
-    niceness: int = 0
 
 
 class OptionEffect(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,6 @@ from harness.engine.job import HERE, Configuration, Interpreter, is_local
 from harness.engine.lane import Lane
 from harness.engine.process import AgentProcess
 from harness.engine.remote import start_process
-from harness.engine.rotation import Rotation
 from harness.engine.tensor_files import TensorHome, Tensors
 from harness.engine.uv import InstallError
 from harness.engine.worker import Worker
@@ -31,16 +30,8 @@ ASK_AGAIN_S = 0.2
 SPARE_START_S = 30.0
 """Seconds that a spare process may take to start; beyond that it hangs, and there will be no other."""
 
-NICENESS = 7
-"""How far the first of the shorter lanes gives way: beside a process that does not, its own get a sixth of
-the time. Each that is shorter still goes one step further, by another fifth."""
-
-MOST_NICE = 19
-"""The most that there is."""
-
 SPARE_AFTER_S = 5.0
-"""A lane at work for so long gets a spare process, unless it is known to need none: starting one costs some
-0.3 s of a processor."""
+"""A lane at work for so long gets a spare process: starting one costs some 0.3 s of a processor."""
 
 
 class Crew:
@@ -69,7 +60,6 @@ class Crew:
         self.ask_again_at: float | None = None
         """When a device that another run uses is looked at again."""
         self._processes = processes
-        self.rotation = Rotation(processes)
         self._hear = hear
         self._warn = warn
         self._spares: dict[Interpreter, Worker] = {}
@@ -91,7 +81,16 @@ class Crew:
         """The longest lane starts first, so that it is not the last one to end; those that run alone last."""
         self.lanes.sort(key=lambda lane: (lane.is_reference, lane.alone, -lane.expected_ms))
 
+    def serving(self, lane: Lane) -> tuple[Worker, ...]:
+        """The workers of a lane."""
+        return tuple(worker for worker in self.workers.values() if worker.lane is lane)
+
     # --- starting ---
+
+    def wants_worker(self, lane: Lane) -> bool:
+        """Whether another process would find work in a lane."""
+        alive = [worker for worker in self.serving(lane) if not worker.stopping]
+        return lane.wants_worker(len(alive), sum(not worker.ready for worker in alive))
 
     def staff(self, lane: Lane) -> None:
         """Start a process for a lane, if it wants one, its runtime is built and there is room.
@@ -101,7 +100,7 @@ class Crew:
             OSError: Its interpreter cannot be started.
             ValueError: There is no way to start it.
         """
-        while lane.wants_worker and self.builds.is_there(lane.configuration.runtime):
+        while self.wants_worker(lane) and self.builds.is_there(lane.configuration.runtime):
             admitted, slot = self._admit(lane)
             if not admitted:
                 return
@@ -112,21 +111,7 @@ class Crew:
                 if slot is not None:
                     slot.release()
                 raise
-            lane.workers.append(worker)
-            worker.serve(lane, slot, self._niceness(lane))
-
-    def _niceness(self, lane: Lane) -> int:
-        """The longest lanes have a processor each, and the others share the last one, the longer ones first.
-
-        Shared evenly, the longest would still be at work when nothing is left to put beside it. Where nobody
-        knows how long lanes take, they share evenly.
-        """
-        computing = [one for one in self.lanes if one.shares_processors]
-        sharing = computing[max(1, self._processes - 1) :]
-        crowded = len(computing) > self._processes
-        if not (crowded and lane.expected_ms and lane in sharing):
-            return 0
-        return min(NICENESS + sharing.index(lane), MOST_NICE)
+            worker.serve(lane, slot)
 
     def keep_spare(self, lane: Lane) -> None:
         """Have a spare process for a lane with work left that lost one, or may do so.
@@ -134,9 +119,8 @@ class Crew:
         None for a lane that runs alone: a process that starts is something else that runs.
         """
         worth_it = lane.losses or any(
-            worker.retiring
-            or (not lane.is_calm and worker.ready and time.monotonic() - worker.ready_at > SPARE_AFTER_S)
-            for worker in lane.workers
+            worker.retiring or (worker.ready and time.monotonic() - worker.ready_at > SPARE_AFTER_S)
+            for worker in self.serving(lane)
         )
         interpreter = lane.configuration.interpreter
         has_one = interpreter in self._spares or interpreter in self._spareless
@@ -199,7 +183,6 @@ class Crew:
 
     def _enlist(self, process: AgentProcess, tensors: Tensors) -> Worker:
         worker = self.workers[self._started] = Worker(self._started, process, tensors)
-        process.patience_s = worker.patience_s
         return worker
 
     def _admit(self, lane: Lane) -> tuple[bool, Slot | None]:
@@ -264,8 +247,6 @@ class Crew:
             # It ended without ever having been of use; the next one would, too.
             self._spareless |= {key for key, spare in self._spares.items() if spare is worker}
             self._spares = {key: spare for key, spare in self._spares.items() if spare is not worker}
-        else:
-            worker.lane.workers.remove(worker)
 
     def reap(self, worker: Worker, then: Callable[[], None]) -> None:
         """Wait, elsewhere, for a removed worker's process to be gone, then give its place back."""

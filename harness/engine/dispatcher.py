@@ -17,8 +17,9 @@ from harness.engine.job import is_local, job
 from harness.engine.lane import Lane
 from harness.engine.lanes import Lanes
 from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable
+from harness.engine.task import Task
 from harness.engine.uv import InstallError
-from harness.engine.worker import Task, Worker
+from harness.engine.worker import Worker
 from harness.plan.plan import Plan
 
 GiveUp = Callable[[Lane, Unavailable | Rejected, dict[str, Any]], None]
@@ -57,17 +58,16 @@ class Dispatcher:
         # Reading a model for one lane may queue a question for another, so references come last but win:
         # they are few and do not count against the limit. A question may add a lane.
         lanes = tuple(self._crew.lanes)
-        pausing = self._crew.rotation.pausing(lanes)
         is_behind = self._docket.is_behind
         for lane in lanes:
-            for worker in tuple(lane.workers):
+            for worker in self._crew.serving(lane):
                 if worker.retiring and worker.idle:
                     worker.stop()
-                if lane in pausing or (is_behind and not lane.is_reference):
+                if is_behind and not lane.is_reference:
                     continue
                 settled |= self._fill(lane, worker)
                 worker.send_off()
-            if lane.wants_worker:
+            if self._crew.wants_worker(lane):
                 self._staff(lane)
             settled |= self._settle(lane)
         return settled or len(self._crew.lanes) > len(lanes)

@@ -35,7 +35,7 @@ from harness.engine.question import (
 from harness.engine.recorded import Attempt, record_of
 from harness.engine.references import References
 from harness.engine.rule import rule_of
-from harness.engine.worker import Task
+from harness.engine.task import Task
 from harness.plan.plan import Plan
 
 MOST_WAITING = 2048

@@ -44,7 +44,7 @@ class Durations:
         """Take what cells took this time; those that were not tried took nothing."""
         for record in records:
             deadly = record.verdict in (Verdict.CRASH, Verdict.HANG)
-            if took_ms := _undisturbed_ms(record) + RESTART_MS * deadly:
+            if took_ms := record.took_ms + RESTART_MS * deadly:
                 self._fresh[record.cell] = took_ms
 
     def save(self) -> None:
@@ -59,13 +59,3 @@ class Durations:
             by_age = sorted(self._file.parent.glob("*.json"), key=lambda file: file.stat().st_mtime)
             for file in by_age[:-KEPT]:
                 file.unlink(missing_ok=True)
-
-
-def _undisturbed_ms(record: Record) -> float:
-    """What a cell would have taken in a process that had not given way to others.
-
-    Or else its lane would be the longest the next time, and another one would give way to it.
-    """
-    if record.process and record.process.niceness:
-        return min(record.process.took_ms, record.process.processor_ms)
-    return record.took_ms

@@ -42,13 +42,6 @@ and what waits takes memory. Through pytest 100,000 cells took up to 703 MB with
 MOST_UNTAKEN_BYTES = 256 << 20
 """The same in bytes of outputs and inputs, and how many of them are handed out together."""
 
-GATHER_S = 0.15
-"""Seconds in which messages gather before the engine reacts, unless one of them cannot wait.
-
-To wake for each message took as much time as what it said, for the processors' caches hold what others need:
-beside four busy processes on two cores the harness took 1.6 ms of a processor for a cell with 0.04 s, and
-1.4 ms with this."""
-
 LINGER_S = 0.2
 """Seconds in which events gather before they are handed out, if there are not enough of them already."""
 
@@ -80,7 +73,6 @@ class Engine:
     ) -> None:
         self._plan = plan
         self._inbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
-        self._urgent = threading.Event()
         self._outbox: queue.SimpleQueue[tuple[Event | _End, int]] = queue.SimpleQueue()
         """Each with the bytes that its values take."""
         self._announced_bytes = 0
@@ -193,16 +185,11 @@ class Engine:
     # --- other threads ---
 
     def _tell(self, *message: Any) -> None:
-        """Something that cannot wait."""
         self._inbox.put(message)
-        self._urgent.set()
 
     def _hear(self, number: int, message: Any) -> None:
         """A worker has said something, in the thread that listens to it alone."""
         self._inbox.put(("heard", number, message, time.monotonic()))
-        worker = self._crew.workers.get(number)
-        if worker is None or worker.presses(message):
-            self._urgent.set()
 
     # --- the engine's thread ---
 
@@ -258,8 +245,6 @@ class Engine:
         due = self._crew.next_deadline() or math.inf
         with contextlib.suppress(queue.Empty):
             yield self._inbox.get(timeout=None if due == math.inf else max(0.0, due - time.monotonic()))
-            self._urgent.wait(min(GATHER_S, max(0.0, due - time.monotonic())))
-            self._urgent.clear()
             while True:
                 yield self._inbox.get_nowait()
 

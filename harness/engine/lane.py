@@ -2,9 +2,9 @@
 
 from collections import deque
 
-from harness.engine.job import Configuration, is_local
+from harness.engine.job import Configuration
 from harness.engine.outcome import Rejected, Unavailable
-from harness.engine.worker import Task, Worker
+from harness.engine.task import Task
 from harness.plan.file_format import RenewAfter, Timeouts
 
 
@@ -48,55 +48,26 @@ class Lane:
         self.alone = alone
         self.renew_after = renew_after or RenewAfter()
         self.queue: deque[Task] = deque()
-        self.workers: list[Worker] = []
         self.expected_ms = 0.0
         """What the tasks took the last time; those that never ran count nothing."""
-        self.done_ms = 0.0
-        """What of that they are through with."""
-        self.is_rough = False
-        """Whether one of them ended its process, or took as long."""
         self.failed_starts = 0
         self.losses = 0
         """Processes that died at work."""
         self.verdict: Unavailable | Rejected | None = None
         """What holds for every task once the configuration has turned out to be unusable."""
 
-    @property
-    def shares_processors(self) -> bool:
-        """Whether its processes run on this machine, beside those of other lanes."""
-        return not (self.is_reference or self.alone) and is_local(self.configuration.runtime)
-
-    @property
-    def left(self) -> float:
-        """How much of its work is left, from 1 to 0, where it is known what its tasks take."""
-        return 1.0 - self.done_ms / self.expected_ms
-
-    @property
-    def is_calm(self) -> bool:
-        """Whether its tasks are known, and none to be one that ends its process."""
-        return self.expected_ms > 0.0 and not self.is_rough
-
-    @property
-    def at_work(self) -> int:
-        """How many of its processes have something to do."""
-        return sum(bool(worker.hands) for worker in self.workers)
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether its processes keep processors busy, as far as anybody knows."""
-        return all(worker.is_busy for worker in self.workers)
-
-    @property
-    def wants_worker(self) -> bool:
+    def wants_worker(self, alive: int, starting: int) -> bool:
         """Whether another process would find work.
 
         The first one goes alone: it shows whether the configuration can be used at all.
+
+        Args:
+            alive: Processes that serve it and have not been told to stop.
+            starting: Those of them that are not ready yet.
         """
-        alive = [worker for worker in self.workers if not worker.stopping]
-        starting = sum(not worker.ready for worker in alive)
         return (
             self.verdict is None
-            and len(alive) < self.width
+            and alive < self.width
             and len(self.queue) > starting
-            and (not alive or starting < len(alive))
+            and (not alive or starting < alive)
         )

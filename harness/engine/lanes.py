@@ -11,7 +11,7 @@ from harness.engine.effects import Effects
 from harness.engine.job import Configuration, configuration, cpu_configuration
 from harness.engine.lane import Lane
 from harness.engine.question import WITNESSES, Question
-from harness.engine.worker import Task
+from harness.engine.task import Task
 from harness.plan.file_format import Timeouts
 from harness.plan.matrix import LatencySettings
 from harness.plan.plan import Plan
@@ -50,7 +50,6 @@ class Lanes:
             took_ms = self._durations_ms.get(cell.id, 0.0) if self._durations_ms else 0.0
             lane.queue.append(Task(suite=cell.suite, model=cell.model, cell=cell, expected_ms=took_ms))
             lane.expected_ms += took_ms
-            lane.is_rough |= took_ms >= RESTART_MS
             lanes.add(lane)
         if self._durations_ms:
             for lane in lanes:

@@ -24,6 +24,7 @@ from harness.engine.messages import (
     Needs,
     OfJob,
     OfStart,
+    ProtocolError,
     Ready,
     Result,
     Results,
@@ -43,7 +44,7 @@ from harness.engine.outcome import (
     from_result,
 )
 from harness.engine.process import ENDED
-from harness.engine.protocol import ProtocolError, understood
+from harness.engine.protocol import understood
 from harness.engine.question import MADE
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
@@ -173,8 +174,6 @@ class Listener:
     def _done(self, worker: Worker, after: After, at: float) -> None:
         task, outcome = worker.hands[0], worker.result
         process = worker.count(after, at)
-        if worker.lane is not None:
-            worker.lane.done_ms += task.expected_ms
         if isinstance(outcome, Ran):
             timings = {**outcome.timings_ms, "teardown": after.teardown_ms}
             outcome = msgspec.structs.replace(outcome, timings_ms=timings, process=process)
@@ -202,7 +201,7 @@ class Listener:
     def give_up(self, lane: Lane, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]) -> None:
         """A lane gets no further process; if it never got one that works, no task of its will run."""
         problem = decide(ended(verdict), Policy()).reason
-        serving = sum(worker.ready and not worker.stopping for worker in lane.workers)
+        serving = sum(worker.ready and not worker.stopping for worker in self._crew.serving(lane))
         if serving:
             # A device may hold fewer sessions than the matrix asks for; that condemns nobody.
             lane.width = serving
@@ -246,7 +245,6 @@ class Listener:
             return  # it died idle, and took nothing with it
         lane.losses += 1
         task = worker.hands.popleft()
-        lane.done_ms += task.expected_ms
         lane.queue.extendleft(reversed(worker.hands))
         if worker.result is not None:
             self._docket.conclude(task, _with_teardown(worker.result, end))

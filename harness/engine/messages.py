@@ -58,6 +58,10 @@ Values = Annotated[list[Any], msgspec.Meta(max_length=MOST_ITEMS)]
 FinishedPhase = Literal["create", "run", "teardown"]
 
 
+class ProtocolError(Exception):
+    """An agent has sent what it must not send; the text says what, and ends its process."""
+
+
 class _Plain(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table all of whose keys are known."""
 

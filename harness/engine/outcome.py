@@ -13,8 +13,7 @@ from harness.core.record import Placement, ProcessState, Repeats
 from harness.core.scenario import OTHER_SESSION, PLAIN, Fact, Facts, Scalar
 from harness.core.value import Tensor, Value, value_bytes
 from harness.core.verdict import Phase
-from harness.engine.messages import Completed, Failed, NotFed, Refused, Result
-from harness.engine.protocol import ProtocolError
+from harness.engine.messages import Completed, Failed, NotFed, ProtocolError, Refused, Result
 from harness.engine.tensor_files import Tensors
 
 NamedValues = tuple[tuple[str, Value], ...]

@@ -10,7 +10,6 @@ import contextlib
 import functools
 import os
 import queue
-import select
 import shlex
 import shutil
 import signal
@@ -22,9 +21,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
-
-if sys.platform == "linux":
-    import fcntl
 
 import execnet
 from execnet import gateway_bootstrap, gateway_io
@@ -52,9 +48,6 @@ _QUIET = {"OPENBLAS_NUM_THREADS": "1"}
 READ_BYTES = 1 << 16
 """Bytes read from a pipe at once: as many as most pipes hold."""
 
-PIPE_BYTES = 1 << 20
-"""What an agent's pipe is to hold: most messages are far smaller, for large tensors travel as files."""
-
 _CHANNEL = 1  # the number that execnet gives to a gateway's first channel; there is no second one
 _CODES = {
     Message.CHANNEL_DATA,
@@ -80,8 +73,6 @@ class AgentProcess:
     def __init__(self, command: Sequence[str], env: Mapping[str, str], folder: Path) -> None:
         self.lost = False
         """Whether it was out of reach at its end, which says nothing about what it was at. See ``ended``."""
-        self.patience_s: Callable[[], float] = lambda: 0.0
-        """For how long messages may gather before they are read, in seconds; asked when there are none."""
         self._folder = folder
         self._output = folder / "output.txt"
         self._last_printed = ""
@@ -165,7 +156,7 @@ class AgentProcess:
         # No execnet.Group: it would keep every gateway until the harness exits, the dead ones too.
         python = shlex.quote(sys.executable)
         spec = execnet.XSpec(f"popen//python={python}//execmodel=main_thread_only//id=agent")
-        self._pipe = _Pipe(self._popen, self._refuse, lambda: self.patience_s())  # noqa: PLW0108 - set later
+        self._pipe = _Pipe(self._popen, self._refuse)
         self._gateway = gateway_bootstrap.bootstrap(self._pipe, spec)
         self._channel = self._gateway.remote_exec(agent_source())
         self._channel.setcallback(hear, endmarker=ENDED)
@@ -280,13 +271,10 @@ class _Pipe(gateway_io.Popen2IOMaster):
         self,
         popen: "subprocess.Popen[bytes]",
         refuse: Callable[[str], None],
-        patience_s: Callable[[], float],
     ) -> None:
         self.popen = popen
         self._refuse = refuse
-        self._patience_s = patience_s
         self._source = popen.stdout.fileno()  # type: ignore[union-attr]
-        self._ended = _watch_for_end(self._source)
         self._ahead = b""
         """What has been read and not handed out yet; up to ``_at`` it has."""
         self._at = 0
@@ -308,11 +296,9 @@ class _Pipe(gateway_io.Popen2IOMaster):
         return data
 
     def _fetch(self, numbytes: int) -> None:
-        """Have so many bytes ahead. Between two messages, more of them may gather first."""
+        """Have so many bytes ahead."""
         parts = [self._ahead[self._at :]]
         missing = numbytes - len(parts[0])
-        if self.reads % 2 and not parts[0] and self._ended is not None:
-            self._ended.poll(self._patience_s() * 1000)
         while missing > 0:
             parts.append(os.read(self._source, READ_BYTES))
             if not parts[-1]:
@@ -327,22 +313,6 @@ class _Pipe(gateway_io.Popen2IOMaster):
         """
         with contextlib.suppress(BrokenPipeError):
             super().write(data)
-
-
-def _watch_for_end(source: int) -> "select.poll | None":
-    """What sees that nobody is left to write into a pipe, and nothing else.
-
-    None where messages cannot gather in the pipe: whoever writes one for which there is no room would wait.
-    """
-    if sys.platform != "linux":
-        return None
-    try:
-        fcntl.fcntl(source, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    except OSError:  # the user has too many of them
-        return None
-    ended = select.poll()
-    ended.register(source, 0)  # which leaves its end, and errors
-    return ended
 
 
 _running: set[AgentProcess] = set()

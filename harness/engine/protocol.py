@@ -3,22 +3,16 @@
 Whatever else a process sends ends it, with a verdict for the model at work, and harms nothing else.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from harness.core.errors import one_line
-from harness.engine.messages import Done, Envelope, Imported, Needs, OfJob, OfStart
-
-if TYPE_CHECKING:
-    from harness.engine.worker import Worker
+from harness.engine.messages import Done, Envelope, Imported, Needs, OfJob, OfStart, ProtocolError
+from harness.engine.worker import Worker
 
 
-class ProtocolError(Exception):
-    """An agent has sent what it must not send; the text says what, and ends its process."""
-
-
-def understood(worker: "Worker", message: Any) -> OfStart | OfJob:
+def understood(worker: Worker, message: Any) -> OfStart | OfJob:
     """What a worker's process says, once it is known to be in order.
 
     Args:
@@ -39,12 +33,12 @@ def understood(worker: "Worker", message: Any) -> OfStart | OfJob:
     return said
 
 
-def _check_start(worker: "Worker", said: OfStart) -> None:
+def _check_start(worker: Worker, said: OfStart) -> None:
     if worker.ready or (worker.imported and isinstance(said, Imported)):
         raise ProtocolError("it started twice")
 
 
-def _check_job(worker: "Worker", said: OfJob) -> None:
+def _check_job(worker: Worker, said: OfJob) -> None:
     if isinstance(said, Needs):
         if all(said.job != id(task) for task in worker.hands):
             raise ProtocolError("it asked for a model that it was not given")

@@ -3,22 +3,15 @@
 import os
 import time
 from collections import deque
-from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from harness.core.cell import Cell
-from harness.core.precision import AS_IS, made_for
 from harness.core.record import ProcessState
-from harness.core.scenario import PLAIN
 from harness.core.verdict import Phase
-from harness.engine.events import Finished
 from harness.engine.messages import After
-from harness.engine.outcome import Asked, Died, Ending, Hung
+from harness.engine.outcome import Died, Ending, Hung
 from harness.engine.process import AgentProcess
-from harness.engine.question import Question
+from harness.engine.task import Task
 from harness.engine.tensor_files import Tensors
 from harness.plan.file_format import Timeouts
 
@@ -45,13 +38,7 @@ TOGETHER = 24
 before the last of many is made."""
 
 PACE_WEIGHT = 0.25
-"""What the latest task counts in how long one takes, and in how much of a processor it needs."""
-
-BUSY = 0.3
-"""Of a processor's time: what takes less waits for something else, such as an accelerator."""
-
-PATIENCE_S = 0.03
-"""Seconds that messages of a process lie unread at most."""
+"""What the latest task counts in how long one takes."""
 
 BYTES_IN_HAND = 64 << 20
 """Bytes of inputs from which on a worker gets no further task, for they lie in memory until their turn."""
@@ -61,57 +48,6 @@ WARM_UP_SESSIONS = 16
 
 IDLE_S = 2.0
 """Seconds that a process without work keeps its place on a device that others may wait for."""
-
-
-class Task(msgspec.Struct, kw_only=True, dict=True):
-    """One model to run on one configuration. ``dict`` lets what it is about be said only once.
-
-    Attributes:
-        suite: The model's suite.
-        model: The model.
-        cell: Whose result this is; None for a question.
-        compared: The cell for whose baseline is asked: its target's outputs without some options.
-        question: What is asked where it is about neither.
-        wanted: Whether the answer itself is what somebody waits for.
-        attempt: Counts from 1.
-        started: UTC time of the handing over, ISO 8601.
-        first: The result of the first try, where this is a further one.
-        expected_ms: What it took the last time; 0 where nobody knows.
-        nbytes: Size of its inputs, once they are handed over.
-        asked: What its result has to have, once it is handed over.
-    """
-
-    suite: str
-    model: str
-    cell: Cell | None = None
-    compared: Cell | None = None
-    question: Question | None = None
-    wanted: bool = False
-    attempt: int = 1
-    started: str = ""
-    first: Finished | None = None
-    expected_ms: float = 0.0
-    nbytes: int = 0
-    asked: Asked | None = None
-
-    @cached_property
-    def about(self) -> Question:
-        """Which model this is about, with which data; for a cell as a question that nobody need ask."""
-        cell = self.cell or self.compared
-        if cell is None:
-            return self.question or Question(suite=self.suite, model=self.model)
-        axes = dict(cell.axes)
-        return Question(
-            suite=self.suite,
-            model=self.model,
-            scenario=axes.get("scenario", PLAIN),
-            precision=made_for(axes.get("precision", AS_IS)),
-        )
-
-    @property
-    def scenario(self) -> str:
-        """What is done with the session."""
-        return self.about.scenario
 
 
 class Worker:
@@ -146,13 +82,9 @@ class Worker:
         """When its process began the task that it is at, or came to rest."""
         self._pace_s = 0.0
         """Seconds that a task takes, of late; 0 where none has ended."""
-        self._processor = 1.0
-        """How much of a processor its process takes, of late; all of it where nobody knows."""
         self.result: Ending | None = None
         self.hung: Hung | None = None
         self.sessions = 0
-        self._heard_done = 0
-        self._niceness = 0
         self.ready_at = 0.0
         self._base_rss_mib: float | None = None
         self._limits = Timeouts()
@@ -180,43 +112,14 @@ class Worker:
         return self.ready and not self.stopping and not self.hands
 
     @property
-    def is_busy(self) -> bool:
-        """Whether its process needs a processor for most of what it does."""
-        return self._processor >= BUSY
-
-    @property
     def at_rest(self) -> bool:
         """Whether its process waits: neither starts nor works nor ends."""
         return self.idle if self.lane is not None else self.imported
-
-    def presses(self, message: Any) -> bool:
-        """Whether what its process says cannot wait: nearly all of it can until more tasks have to be given.
-
-        For the thread that listens to the process; the engine may not have seen what was said before.
-        """
-        kind = message[0] if isinstance(message, tuple) and message else None
-        if kind == "done":
-            self._heard_done += 1
-            return self._to_be_heard <= self._refill_at
-        return kind not in ("phase", "result")  # whatever it is: it may have no hash
 
     @property
     def _refill_at(self) -> int:
         """Tasks in hand at which it gets more."""
         return self._capacity // 2
-
-    @property
-    def _to_be_heard(self) -> int:
-        """Tasks that its process has not said to be through with."""
-        return len(self.hands) - (self._heard_done - self.sessions)
-
-    def patience_s(self) -> float:
-        """For how long its messages may lie unread, in seconds; for the thread that listens to it.
-
-        To wake for each costs more than to read it. At its usual pace nothing that presses is said meanwhile.
-        """
-        ahead = max(0, self._to_be_heard - self._refill_at)
-        return min(PATIENCE_S, ahead * self._pace_s / 4)
 
     def enter(self, phase: Phase, since: float | None = None) -> None:
         """A phase begins, and its time limit with it.
@@ -234,16 +137,14 @@ class Worker:
         self.is_spare = True
         self.deadline = time.monotonic() + limit_s
 
-    def serve(self, lane: "Lane", slot: "Slot | None", niceness: int = 0) -> None:
-        """Tell it what it serves, and how far it gives way to others."""
-        self._niceness = niceness
+    def serve(self, lane: "Lane", slot: "Slot | None") -> None:
+        """Tell it what it serves."""
         self.lane, self.slot, self._limits = lane, slot, lane.limits
         if self.imported:
             self.enter(Phase.REGISTER)
         elif not self.is_spare:  # whose limit is its own, for its start is nobody's fault
             self.enter(Phase.START)
-        terms = {"alone": lane.alone, "niceness": niceness}
-        self.process.send({**lane.configuration.message(self.tensors.folders), **terms})
+        self.process.send(lane.configuration.message(self.tensors.folders))
 
     def has_imported(self, since: float) -> None:
         """It has everything that does not depend on what it serves."""
@@ -307,8 +208,6 @@ class Worker:
         took_s = at - self._began_at
         self._pace_s += (took_s - self._pace_s) * (PACE_WEIGHT if self._pace_s else 1.0)
         took_ms, processor_ms, rss_mib = after.took_ms, after.processor_ms, after.rss_mib
-        used = min(processor_ms / took_ms, 1.0) if took_ms else 1.0
-        self._processor += (used - self._processor) * PACE_WEIGHT
         tasks = IN_HAND_S / self._pace_s if self._pace_s > 0.0 else MOST_IN_HAND
         self._capacity = round(min(max(tasks, FEWEST_IN_HAND), MOST_IN_HAND))
         if self.sessions == WARM_UP_SESSIONS:
@@ -323,7 +222,6 @@ class Worker:
             took_ms=took_ms,
             processor_ms=processor_ms,
             rss_mib=rss_mib,
-            niceness=self._niceness,
         )
 
     def stop(self) -> None:

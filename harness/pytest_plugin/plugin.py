@@ -1,18 +1,17 @@
 """What pytest loads in every run: an option, a marker, a fixture. All else waits for a matrix to be named."""
 
 import os
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.pytest_plugin.named import MATRICES, named_matrices
+
 if TYPE_CHECKING:
     from harness.pytest_plugin.fixture import EpCell
     from harness.pytest_plugin.items import MatrixFile
 
-MATRICES = pytest.StashKey[tuple[Path, ...]]()
-"""The matrix files named on the command line, absolute, in its order."""
 
 MARKER = (
     "ep_matrix(path, **selector): run the test for each cell of a matrix file, relative to rootdir, that "
@@ -75,28 +74,3 @@ def ep_cell(request: pytest.FixtureRequest) -> "EpCell":
     from harness.pytest_plugin.fixture import open_cell
 
     return open_cell(request)
-
-
-def named_matrices(config: pytest.Config) -> tuple[Path, ...]:
-    """The matrix files among the arguments, which may go on with ``::cell``; each once."""
-    paths: dict[Path, None] = {}
-    for argument in config.args:
-        base = argument.partition("[")[0].partition("::")[0]
-        if base.endswith(".toml"):
-            path = Path(os.path.abspath(config.invocation_params.dir / base))  # noqa: PTH100 - no links resolved
-            if is_matrix(path):
-                paths[path] = None
-    return tuple(paths)
-
-
-def is_matrix(path: Path) -> bool:
-    """Whether a TOML file is a matrix, and not some other plugin's business; a broken one may be."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return False
-    try:
-        table = tomllib.loads(content.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return b"[[target]]" in content
-    return "schema" in table and isinstance(table.get("target"), list)

@@ -20,8 +20,8 @@ from harness.engine.prepare import prepare
 from harness.engine.processors import processors
 from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import why_not_measured
+from harness.pytest_plugin.named import MATRICES
 from harness.pytest_plugin.outcome import excerpt
-from harness.pytest_plugin.plugin import MATRICES
 from harness.run.artifacts import keep_artifacts
 
 Settle = Callable[[Finished, Callable[[str], None]], Finished]

@@ -260,7 +260,7 @@ def test_a_target_waits_for_a_device_that_another_run_uses(
     while not outcome(events)[0]:
         events.append(next(stream))
     time.sleep(0.5)  # some more looks at the device
-    assert not any(lane.workers for lane in engine._crew.lanes if lane.name == "t0")
+    assert not any(engine._crew.serving(lane) for lane in engine._crew.lanes if lane.name == "t0")
     held.release()
     events += stream
     verdicts, warnings = outcome(events)

@@ -21,7 +21,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def record(cell: str, took_ms: float = 0.0, processor_ms: float = 0.0, niceness: int = 0) -> Record:
+def record(cell: str, took_ms: float = 0.0, processor_ms: float = 0.0) -> Record:
     return Record(
         schema=SCHEMA,
         cell=cell,
@@ -32,7 +32,7 @@ def record(cell: str, took_ms: float = 0.0, processor_ms: float = 0.0, niceness:
         verdict=Verdict.PASS,
         family=Verdict.PASS.family,
         expected=True,
-        process=ProcessState(pid=1, session=1, took_ms=took_ms, processor_ms=processor_ms, niceness=niceness),
+        process=ProcessState(pid=1, session=1, took_ms=took_ms, processor_ms=processor_ms),
     )
 
 
@@ -71,12 +71,6 @@ def test_a_later_run_adds_and_replaces(tmp_path: Path) -> None:
     # Of an unavailable target, say, nothing is learnt.
     remember(tmp_path / "m.toml", record("b", 3.0), record("c", 4.0), record("a"))
     assert Durations(tmp_path / "m.toml").known_ms() == {"a": 1.0, "b": 3.0, "c": 4.0}
-
-
-@pytest.mark.parametrize(("niceness", "ms"), [(0, 9.0), (7, 4.0)])
-def test_that_a_process_gave_way_is_nothing_that_its_cells_take(niceness: int, ms: float) -> None:
-    remember(Path("m.toml"), record("a", 9.0, 4.0, niceness), record("b", 3.0, 8.0, niceness))
-    assert Durations(Path("m.toml")).known_ms() == {"a": ms, "b": 3.0}
 
 
 def test_matrices_are_told_apart_by_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,8 +33,9 @@ from harness.engine.outcome import Asked, Ending, Raised, Ran
 from harness.engine.prepare import open_suites
 from harness.engine.question import ANSWER, HOME, MADE, Question
 from harness.engine.references import References, Stores
+from harness.engine.task import Task
 from harness.engine.tensor_files import Tensors
-from harness.engine.worker import Task, Worker
+from harness.engine.worker import Worker
 from harness.golden.store import GoldenStore
 from harness.plan.expand import expand
 from harness.plan.file_format import Timeouts

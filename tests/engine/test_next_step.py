@@ -35,7 +35,7 @@ from harness.engine.question import (
     Question,
 )
 from harness.engine.references import References, Stores
-from harness.engine.worker import Task
+from harness.engine.task import Task
 from harness.golden.provenance import SESSION
 from harness.golden.store import GoldenStore
 from harness.plan.expand import expand

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.engine.protocol import ProtocolError, understood
-from harness.engine.worker import Task
+from harness.engine.messages import ProtocolError
+from harness.engine.protocol import understood
+from harness.engine.task import Task
 
 TASK = Task(suite="s", model="m")
 JOB = id(TASK)

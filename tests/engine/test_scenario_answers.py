@@ -25,13 +25,12 @@ from harness.engine.cases import Cases
 from harness.engine.docket import Docket
 from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished, Warned
-from harness.engine.messages import Result
+from harness.engine.messages import ProtocolError, Result
 from harness.engine.outcome import Asked, Outcome, Raised, Ran, Unsupported, from_result
 from harness.engine.prepare import open_suites
-from harness.engine.protocol import ProtocolError
 from harness.engine.references import References, Stores
+from harness.engine.task import Task
 from harness.engine.tensor_files import Tensors
-from harness.engine.worker import Task
 from harness.golden.store import GoldenStore
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from

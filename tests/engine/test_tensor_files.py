@@ -21,8 +21,9 @@ from harness.engine.job import cpu_configuration
 from harness.engine.lane import Lane
 from harness.engine.messages import Result
 from harness.engine.outcome import Ran, from_result
+from harness.engine.task import Task
 from harness.engine.tensor_files import Tensors
-from harness.engine.worker import BYTES_IN_HAND, Task, Worker
+from harness.engine.worker import BYTES_IN_HAND, Worker
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
 

@@ -20,7 +20,8 @@ from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished
 from harness.engine.job import CPU, Configuration
 from harness.engine.prepare import prepare
-from harness.engine.worker import Task, Worker
+from harness.engine.task import Task
+from harness.engine.worker import Worker
 
 CUDA = "CUDAExecutionProvider"
 

@@ -8,7 +8,6 @@ import pytest
 from harness.core.own_error import UncontainedError
 from harness.core.record import decode_record
 from harness.core.verdict import Verdict
-from harness.engine.crew import NICENESS
 from harness.engine.prepare import prepare
 from harness.run.run_folder import RunFolder
 
@@ -45,46 +44,6 @@ def test_one_of_many_processors_is_one(bench: "Bench") -> None:
     assert order == [name for name in "abc" for _ in range(2)]
 
 
-@pytest.mark.parametrize(
-    ("processes", "took", "longer", "shorter"),
-    [(2, 1.0, NICENESS, NICENESS + 1), (4, 1.0, 0, 0), (2, 0.0, 0, 0)],
-)
-def test_where_lanes_crowd_the_shorter_ones_give_way(
-    bench: "Bench", processes: int, took: float, longer: int, shorter: int
-) -> None:
-    """With a processor for each, or where nobody knows how long they take, none does."""
-    bench.models("0_gate_in_run")
-    took_ms = {f"{target} 0_gate_in_run": took * (1 + number) for number, target in enumerate("abc")}
-    niceness = {}
-    # Their devices are their own: no lane waits for a processor.
-    targets = [bench.target(name, device_lock=name) for name in "abc"]
-    with bench.engine(*targets, processes=processes, took_ms=took_ms if took else {}) as engine:
-        for name in "abc":
-            bench.wait_at_gate(name)
-        for worker in bench.launched:
-            if worker.lane is not None:
-                niceness[worker.lane.name] = os.getpriority(os.PRIO_PROCESS, worker.process.pid)
-        for name in "abc":
-            bench.open_gate(name)
-        assert bench.verdicts(list(engine.events())) == {PASS: 3}
-    own = os.getpriority(os.PRIO_PROCESS, 0)
-    assert niceness == {"a": own + shorter, "b": own + longer, "c": own}
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="this system has one way to share")
-@pytest.mark.parametrize("alone", [False, True])
-def test_a_process_beside_others_does_not_interrupt_them(bench: "Bench", *, alone: bool) -> None:
-    """One that runs alone is left as applications find it."""
-    bench.models("0_gate_in_run")
-    with bench.engine(bench.target("a", alone=alone)) as engine:
-        bench.wait_at_gate("a")
-        (pid,) = (one.process.pid for one in bench.launched if one.lane and one.lane.name == "a")
-        found = os.sched_getscheduler(pid)
-        bench.open_gate("a")
-        assert bench.verdicts(list(engine.events())) == {PASS: 1}
-    assert found == (os.sched_getscheduler(0) if alone else os.SCHED_BATCH)
-
-
 def test_the_longest_cells_of_several_workers_go_first(bench: "Bench") -> None:
     bench.models(*(f"{number}_m" for number in range(6)))
     took_ms = {"t 1_m": 7.0, "t 4_m": 90.0, "t 5_m": 8.0}
@@ -106,16 +65,6 @@ def test_without_durations_the_plan_is_the_order(bench: "Bench") -> None:
     bench.run(bench.target("b"), bench.target("a"), processes=1)
     order = [(target, model) for target, model in bench.handed if target not in {"cpu", "witness"}]
     assert order == [(target, f"{number}_m") for target in "ba" for number in range(3)]
-
-
-def test_nothing_waits_for_messages_to_gather_that_cannot(
-    bench: "Bench", monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not refills, deaths, questions, retries, nor who runs alone: else this takes minutes, and is ended."""
-    monkeypatch.setattr("harness.engine.engine.GATHER_S", 30.0)
-    bench.models(*(f"{number:02}_m" for number in range(20)), "20_segv_in_run")
-    found = bench.run(bench.target("a", retries=1), bench.target("b", alone=True))
-    assert bench.verdicts(found) == {PASS: 40, Verdict.CRASH: 2}
 
 
 def test_all_that_waits_comes_together(bench: "Bench", monkeypatch: pytest.MonkeyPatch) -> None:

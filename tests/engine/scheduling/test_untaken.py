@@ -12,7 +12,7 @@ from harness.engine.events import Finished
 from harness.engine.lane import Lane
 from harness.engine.lanes import Lanes
 from harness.engine.outcome import Ran
-from harness.engine.worker import Task
+from harness.engine.task import Task
 
 if TYPE_CHECKING:
     from tests.engine.scheduling.conftest import Bench
