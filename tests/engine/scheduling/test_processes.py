@@ -9,7 +9,6 @@ import pytest
 
 from harness.core.verdict import Verdict
 from harness.engine import crew
-from harness.engine.durations import RESTART_MS
 from harness.engine.events import Warned
 
 if TYPE_CHECKING:
@@ -54,16 +53,11 @@ def test_a_crash_makes_a_spare_worth_its_while_and_a_short_run_does_not(
     assert [worker.is_spare for worker in bench.launched] == [False, False, False, True]
 
 
-@pytest.mark.parametrize(
-    ("took_ms", "spares"), [({}, 1), ({"t 1_m": 999.0}, 0), ({"t 0_m": 5.0, "t 1_m": RESTART_MS}, 1)]
-)
-def test_a_lane_that_is_known_to_end_no_process_needs_no_spare(
-    bench: "Bench", monkeypatch: pytest.MonkeyPatch, took_ms: dict[str, float], spares: int
-) -> None:
+def test_a_lane_at_work_for_some_time_gets_a_spare(bench: "Bench", monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "SPARE_AFTER_S", 0.0)
     bench.models(*(f"{number}_m" for number in range(8)))
-    assert bench.verdicts(bench.run(bench.target("t"), took_ms=took_ms)) == {PASS: 8}
-    assert [worker.is_spare for worker in bench.launched] == [False, *[True] * spares]
+    assert bench.verdicts(bench.run(bench.target("t"))) == {PASS: 8}
+    assert [worker.is_spare for worker in bench.launched] == [False, True]
 
 
 @pytest.mark.parametrize(
