@@ -31,8 +31,8 @@ import time
 from typing import Any
 
 from harness.agent.capture import Capture
-from harness.agent.desk import Desk
 from harness.agent.errors import OptionRejectedError, UnavailableError, UnfeedableError, UnsupportedError
+from harness.agent.inbox import Inbox
 from harness.agent.job_run import JobRun
 from harness.agent.play import play
 from harness.agent.runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
@@ -69,10 +69,10 @@ def main(channel: Any) -> None:
         return
     capture.take()
     channel.send(sendable(("ready", fingerprint)))
-    desk = Desk(channel)
+    inbox = Inbox(channel)
     while True:
         try:
-            message = desk.next()
+            message = inbox.next()
         except EOFError:
             return
         if message[0] == "stop":

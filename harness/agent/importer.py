@@ -56,7 +56,7 @@ class Importer:
 
 
 def arrive(channel: Any, packed: str) -> None:
-    """Unpack the sources that ``harness.engine.luggage`` has packed, and begin to serve."""
+    """Unpack the sources that ``harness.engine.agent_source`` has packed, and begin to serve."""
     Importer(json.loads(zlib.decompress(binascii.a2b_base64(packed)))).install()
     from harness.agent.agent import main
     from harness.agent.message import Line

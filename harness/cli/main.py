@@ -214,7 +214,7 @@ def _selection(arguments: argparse.Namespace) -> "Selection":
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from harness.engine.forerunner import run_ahead
+    from harness.engine.prestarted import run_ahead
 
     run_ahead(arguments.matrix)  # before all that the next line imports
 

@@ -12,8 +12,8 @@ from harness.core.draws import Draw, name_of
 from harness.core.hints import shape_hint, value_hint
 from harness.core.judged import Judged, judge_row, worst
 from harness.core.metrics import EXACT_FRONTIER, any_finite, measure, same_bits
-from harness.core.nature import Nature, drawn_row, with_details, with_steps, with_ties
 from harness.core.noise import NoiseRule, with_noise
+from harness.core.output_kind import OutputKind, drawn_row, with_details, with_steps, with_ties
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.rows import empty_row, equal_row, measured_row, whole_row
@@ -46,14 +46,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[OutputMetrics, ...]
 
 
-NOTHING_SPECIAL: Mapping[str, Nature] = MappingProxyType({})
+NOTHING_SPECIAL: Mapping[str, OutputKind] = MappingProxyType({})
 
 
 def compare_all(
     golden: Seq[tuple[str, Value]],
     actual: Seq[tuple[str, Value]],
     tolerance_for: ToleranceFor,
-    natures: Mapping[str, Nature] = NOTHING_SPECIAL,
+    kinds: Mapping[str, OutputKind] = NOTHING_SPECIAL,
     noise: NoiseRule | None = None,
     policy: Policy | None = None,
 ) -> Comparison:
@@ -67,17 +67,17 @@ def compare_all(
         golden: The right answers.
         actual: What the EP computed.
         tolerance_for: Asked once for each tensor, with the element type of the golden.
-        natures: Of outputs that are more than numbers, by name.
+        kinds: Of outputs that are more than numbers, by name.
         noise: The noise of the model, where that is known.
         policy: What judges; ``tolerance_for`` alone by default.
     """
-    results = in_order_of(dict(golden), dict(actual), natures) if natures else dict(actual)
+    results = in_order_of(dict(golden), dict(actual), kinds) if kinds else dict(actual)
     wanted = {name for name, _ in golden}
     missing = [name for name, _ in golden if name not in results]
     unexpected = [name for name in results if name not in wanted]
     message = wording.other_names(missing, unexpected)
     rows: list[tuple[OutputMetrics, ...]] = [
-        tuple(_rows(name, value, results[name], tolerance_for, natures.get(name), noise))
+        tuple(_rows(name, value, results[name], tolerance_for, kinds.get(name), noise))
         if name in results
         else (_other_form(whole_row(name, value), message),)
         for name, value in golden
@@ -91,7 +91,7 @@ def compare(
     golden: Value,
     actual: Value,
     tolerance_for: ToleranceFor,
-    nature: Nature | None = None,
+    output_kind: OutputKind | None = None,
     noise: NoiseRule | None = None,
     policy: Policy | None = None,
 ) -> Comparison:
@@ -107,11 +107,11 @@ def compare(
         golden: The right answer.
         actual: What the EP computed.
         tolerance_for: Asked once for each tensor, with the element type of the golden.
-        nature: Of a tensor that is more than numbers.
+        output_kind: Of a tensor that is more than numbers.
         noise: The noise of the model, where that is known.
         policy: What judges; ``tolerance_for`` alone by default.
     """
-    rows = [(row,) for row in _rows(name, golden, actual, tolerance_for, nature, noise)]
+    rows = [(row,) for row in _rows(name, golden, actual, tolerance_for, output_kind, noise)]
     return compared(rows, policy or tolerance_for, "parts")
 
 
@@ -148,11 +148,11 @@ def _rows(
     golden: Value,
     actual: Value,
     tolerance_for: ToleranceFor,
-    nature: Nature | None,
+    output_kind: OutputKind | None,
     noise: NoiseRule | None,
 ) -> Rows:
     if isinstance(golden, Tensor) and isinstance(actual, Tensor):
-        yield _tensor_row(name, golden, actual, tolerance_for, nature, noise)
+        yield _tensor_row(name, golden, actual, tolerance_for, output_kind, noise)
     else:
         yield from _rows_of_parts(name, golden, actual, tolerance_for, noise)
 
@@ -208,22 +208,22 @@ def _tensor_row(
     golden: Tensor,
     actual: Tensor,
     tolerance_for: ToleranceFor,
-    nature: Nature | None,
+    output_kind: OutputKind | None,
     noise: NoiseRule | None,
 ) -> OutputMetrics:
     tolerance = tolerance_for(golden.dtype)
     if golden.array.shape != actual.array.shape:
-        if golden.dtype == actual.dtype and isinstance(nature, Chosen) and nature.op == "NonZero":
-            return _row_of_list(name, golden, actual, tolerance_for, nature)
+        if golden.dtype == actual.dtype and isinstance(output_kind, Chosen) and output_kind.op == "NonZero":
+            return _row_of_list(name, golden, actual, tolerance_for, output_kind)
         hint = shape_hint(golden, actual, tolerance) if golden.dtype == actual.dtype != STRING else ""
         return _other_kind(name, golden, actual, hint)
     if golden.dtype != actual.dtype:
         return _retyped_row(name, golden, actual, tolerance)
     if golden.dtype == STRING:
         return _string_row(name, golden, actual)
-    if isinstance(nature, Draw) and not golden.dtype.startswith("complex"):  # ONNX draws real numbers
-        return _row_of_draw(name, actual, nature)
-    return _number_row(name, golden, actual, tolerance_for, nature, noise)
+    if isinstance(output_kind, Draw) and not golden.dtype.startswith("complex"):  # ONNX draws real numbers
+        return _row_of_draw(name, actual, output_kind)
+    return _number_row(name, golden, actual, tolerance_for, output_kind, noise)
 
 
 def _number_row(
@@ -231,7 +231,7 @@ def _number_row(
     golden: Tensor,
     actual: Tensor,
     tolerance_for: ToleranceFor,
-    nature: Nature | None,
+    output_kind: OutputKind | None,
     noise: NoiseRule | None,
 ) -> OutputMetrics:
     tolerance = tolerance_for(golden.dtype)
@@ -240,17 +240,17 @@ def _number_row(
         return equal_row(name, golden, tolerance)
     measured = measure(golden, actual, tolerance)
     row, note = measured_row(name, actual, tolerance, measured), ""
-    if isinstance(nature, Quantized):
-        row = with_steps(row, nature, golden, actual)
-    elif isinstance(nature, Chosen) and measured.mismatched:
-        values = EXACT if nature.exact else tolerance_for(nature.data.dtype)
-        row, note = with_ties(row, nature, golden, actual, values)
+    if isinstance(output_kind, Quantized):
+        row = with_steps(row, output_kind, golden, actual)
+    elif isinstance(output_kind, Chosen) and measured.mismatched:
+        values = EXACT if output_kind.exact else tolerance_for(output_kind.data.dtype)
+        row, note = with_ties(row, output_kind, golden, actual, values)
     # A tie is right, whatever multiple of the noise it is.
     if (
         noise is not None
         and name in noise.spreads
         and not measured.special
-        and not isinstance(nature, Chosen)
+        and not isinstance(output_kind, Chosen)
     ):
         row = with_noise(row, golden, actual, noise)
     if measured.special:
@@ -266,11 +266,11 @@ def _number_row(
 
 
 def _row_of_list(
-    name: str, golden: Tensor, actual: Tensor, tolerance_for: ToleranceFor, nature: Chosen
+    name: str, golden: Tensor, actual: Tensor, tolerance_for: ToleranceFor, output_kind: Chosen
 ) -> OutputMetrics:
     """Lists of positions of another length: right where what is in one of them alone lies next to zero."""
-    values = EXACT if nature.exact else tolerance_for(nature.data.dtype)
-    row, _ = with_ties(whole_row(name, actual), nature, golden, actual, values)
+    values = EXACT if output_kind.exact else tolerance_for(output_kind.data.dtype)
+    row, _ = with_ties(whole_row(name, actual), output_kind, golden, actual, values)
     if row.details is None or not row.details.tie_frontier:
         return _other_kind(name, golden, actual)
     return row

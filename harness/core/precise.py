@@ -31,14 +31,14 @@ from harness.core.distances import Distances, distances
 from harness.core.draws import Draw
 from harness.core.judged import FAR
 from harness.core.lost import LOST
-from harness.core.nature import Nature, with_details
+from harness.core.output_kind import OutputKind, with_details
 from harness.core.output_metrics import OutputMetrics, PrecisionError
 from harness.core.policy import Policy
 from harness.core.tolerance import EXACT, UNIT_ROUNDOFF, default_tolerance
 from harness.core.unordered import in_order_of
 from harness.core.value import Tensor, Value, leaves
 
-NO_NATURES: Mapping[str, Nature] = {}
+NO_NATURES: Mapping[str, OutputKind] = {}
 
 LIMITS: dict[str, float] = {"float32": 2.0, "float16": 4.0, "bfloat16": 2.0, "float8": 2.0}
 """Computing precision -> what an EP's error may be, in multiples of the CPU EP's.
@@ -61,7 +61,7 @@ def judge_precision(
     actual: Seq[tuple[str, Value]],
     tolerance_for: ToleranceFor,
     precision: str,
-    natures: Mapping[str, Nature] = NO_NATURES,
+    kinds: Mapping[str, OutputKind] = NO_NATURES,
 ) -> Comparison:
     """Compare the outputs of a converted model.
 
@@ -71,7 +71,7 @@ def judge_precision(
         actual: What the EP made of the converted one.
         tolerance_for: Element type of an output -> tolerance at the precision.
         precision: What computes: a key of ``UNIT_ROUNDOFF``, usually from ``computing_precision``.
-        natures: Of outputs that are more than numbers, by name; what is drawn at random is judged as such.
+        kinds: Of outputs that are more than numbers, by name; what is drawn at random is judged as such.
 
     Returns:
         As ``compare_all`` gives it, with ``precision_error`` in the rows of all floating outputs; the verdict
@@ -85,13 +85,13 @@ def judge_precision(
         return compared(
             [(_unmeasured(row, "it has other outputs than asked for"),) for row in direct.outputs], policy
         )
-    results, owns = (in_order_of(answers, of, natures) for of in (results, dict(own or ())))
+    results, owns = (in_order_of(answers, of, kinds) for of in (results, dict(own or ())))
     measure = _Measure(tolerance_for, precision)
     rows: list[tuple[OutputMetrics, ...]] = []
     for name, answer in golden:
-        nature = natures.get(name)
-        if isinstance(nature, Draw):
-            drawn = compare(name, answer, results[name], tolerance_for, nature)
+        output_kind = kinds.get(name)
+        if isinstance(output_kind, Draw):
+            drawn = compare(name, answer, results[name], tolerance_for, output_kind)
             rows.append(tuple(_unmeasured(row, "it is drawn at random") for row in drawn.outputs))
         else:
             rows += [(row,) for row in measure.output(name, answer, owns.get(name), results[name])]

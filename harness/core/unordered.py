@@ -31,25 +31,25 @@ class Unordered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def in_order_of(
-    golden: Mapping[str, Value], actual: Mapping[str, Value], natures: Mapping[str, object]
+    golden: Mapping[str, Value], actual: Mapping[str, Value], kinds: Mapping[str, object]
 ) -> dict[str, Value]:
     """A result in the order of its golden, where that is open; outputs of another shape stay as they are.
 
     Args:
         golden: The right answer by output.
         actual: The result likewise.
-        natures: Of outputs that are more than numbers, by name.
+        kinds: Of outputs that are more than numbers, by name.
     """
     ordered = dict(actual)
-    for name, nature in natures.items():
-        if isinstance(nature, Unordered):
-            _sort_along(golden, ordered, name, nature.positions, nature.axis)
-    for name, nature in natures.items():
-        if isinstance(nature, Chosen) and nature.op == "NonMaxSuppression":
+    for name, output_kind in kinds.items():
+        if isinstance(output_kind, Unordered):
+            _sort_along(golden, ordered, name, output_kind.positions, output_kind.axis)
+    for name, output_kind in kinds.items():
+        if isinstance(output_kind, Chosen) and output_kind.op == "NonMaxSuppression":
             _sort_boxes(golden, ordered, name)
-        elif isinstance(nature, Chosen) and nature.unordered:
+        elif isinstance(output_kind, Chosen) and output_kind.unordered:
             # What has moved with its values already is left as it stands.
-            _sort_along(golden, ordered, "", name, nature.axis)
+            _sort_along(golden, ordered, "", name, output_kind.axis)
     return ordered
 
 

@@ -27,7 +27,7 @@ from harness.corpus.file_state import FileState, cached_state, files_state, mode
 from harness.corpus.model_file import parse_model, read_model_file
 from harness.corpus.port import Port, ValueType, model_text, value_type
 from harness.corpus.recipe import Recipe, digest_of, inputs_of
-from harness.corpus.shelf import LARGEST, open_shelf
+from harness.corpus.row_cache import LARGEST, open_row_cache
 from harness.corpus.side_file import read_side_file
 from harness.corpus.suites import Suite
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
@@ -96,9 +96,9 @@ def load_case(
 ) -> Case:
     """Read one model with its data sets, or with a generated one, the first attempt, where it has none.
 
-    External data is checked and hashed, not loaded. What was read before comes from the shelf of the suite's
-    cache. For a built-in suite it is enough that the model is still there. For a folder the model, its test
-    data and its external data must look unchanged: same files, same sizes, same times; see ``file_state``.
+    External data is checked and hashed, not loaded. What was read before comes from the suite's row cache.
+    For a built-in suite it is enough that the model is still there. For a folder the model, its test data and
+    its external data must look unchanged: same files, same sizes, same times; see ``file_state``.
 
     Args:
         suite: The suite.
@@ -119,14 +119,14 @@ def load_case(
     began, state = time.time_ns(), _state(suite, model, path)
     if suite.cache is None or state is None:
         return _read(suite, model, path, dimensions, seed, settings)[0]
-    shelf = open_shelf(suite.cache)
+    row_cache = open_row_cache(suite.cache)
     name = repr((str(path), sorted(dimensions.items()), seed, settings))
-    kept = shelf.get(name, state.text)
+    kept = row_cache.get(name, state.text)
     case = None if kept is None else _unpack(kept, path)
     if case is None:
         case, external = _read(suite, model, path, dimensions, seed, settings)
         if external and state.settled(began) and external.settled(began) and case.nbytes < LARGEST:
-            shelf.put(name, state.text, _pack(case, external))
+            row_cache.put(name, state.text, _pack(case, external))
     return case
 
 
@@ -225,7 +225,7 @@ _WireValues = tuple[tuple[str, Any], ...]
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
-    """A case as it lies on the shelf, values in their wire form.
+    """A case as it lies in the row cache, values in their wire form.
 
     Attributes:
         files: External data files, relative to the model's folder.

@@ -1,4 +1,4 @@
 """Floor 2: targets, processes, scheduling and judging; from a plan to a stream of events.
 
-`Engine` runs cells in agent processes; `Docket` judges each outcome and makes its record.
+`Engine` runs cells in agent processes; `CellPipeline` judges each outcome and makes its record.
 """

@@ -11,10 +11,9 @@ from harness.core.verdict import Phase
 from harness.corpus.case import Case
 from harness.corpus.zeroed import operators_of
 from harness.engine.cases import Untold, why_not
+from harness.engine.clean_error import clean_error
 from harness.engine.compare_sets import compare_sets
-from harness.engine.essence import essence
 from harness.engine.measure import at_data_set, ended
-from harness.engine.natures import natures_of
 from harness.engine.outcome import (
     Died,
     Hung,
@@ -26,6 +25,7 @@ from harness.engine.outcome import (
     Unfeedable,
     Unsupported,
 )
+from harness.engine.output_kinds import output_kinds_of
 from harness.golden.golden import Golden
 
 OF_PROGRAM = frozenset(
@@ -53,7 +53,7 @@ def _answer(outcome: Outcome, case: Case) -> Golden:
         case Ran():
             return Golden(status="ok", outputs=outcome.outputs, other=outcome.other or ())
         case Raised():
-            message = essence(f"{outcome.kind}: {outcome.message}", case.model_path)
+            message = clean_error(f"{outcome.kind}: {outcome.message}", case.model_path)
             message = one_line(at_data_set(case, outcome.data_set) + message)
             return Golden(status="refused", message=message, data_set=outcome.data_set)
         case Unfeedable() | Unsupported():
@@ -103,17 +103,17 @@ def _dispute(outcome: Outcome, case: Case) -> str:
         return ""
     precision = computing_precision(case.facts.float_types, "float32")
     ours = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
-    natures = natures_of(case, outcome.outputs)
+    kinds = output_kinds_of(case, outcome.outputs)
     # Held against itself, only numbers that are drawn by lot can be wrong.
-    itself = compare_sets(outcome.outputs, outcome.outputs, ours, natures=natures) if natures else None
+    itself = compare_sets(outcome.outputs, outcome.outputs, ours, kinds=kinds) if kinds else None
     if itself and itself.verdict:
         return one_line(f"the CPU EP itself is wrong: {itself.message}")
     once, twice = outcome.outputs[:1], outcome.second
-    if twice is not None and compare_sets(once, (twice,), ours, natures=natures[:1]).verdict:
+    if twice is not None and compare_sets(once, (twice,), ours, kinds=kinds[:1]).verdict:
         return UNREPEATABLE
     expected = tuple(data_set.expected for data_set in case.data_sets)
     wider = forgiving(case, ours)
-    disagreement = compare_sets(expected, outcome.outputs, wider, natures=natures, only_known=True)
+    disagreement = compare_sets(expected, outcome.outputs, wider, kinds=kinds, only_known=True)
     if disagreement.verdict is None:
         return ""
     return one_line(f"golden and expected data disagree: {disagreement.message}")
@@ -128,8 +128,8 @@ def repeated(golden: Golden, again: Golden, case: Case) -> Golden:
         return Golden(status="refused", message=again.message)
     precision = computing_precision(case.facts.float_types, "float32")
     ours = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
-    natures = natures_of(case, golden.outputs)
-    differs = compare_sets(golden.outputs, again.outputs, ours, natures=natures).verdict
+    kinds = output_kinds_of(case, golden.outputs)
+    differs = compare_sets(golden.outputs, again.outputs, ours, kinds=kinds).verdict
     return Golden(status="refused", disputed=UNREPEATABLE if differs else "")
 
 
@@ -147,12 +147,12 @@ def unnoticed(golden: Golden, zeroed: Golden, zeroed_case: Case, case: Case) -> 
     """
     precision = computing_precision(case.facts.float_types, "float32")
     ours = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
-    natures = natures_of(case, golden.outputs)[:1]
+    kinds = output_kinds_of(case, golden.outputs)[:1]
     first = golden.outputs[:1]
     found = {
         operator
         for operator, outputs in zip(operators_of(zeroed_case), zeroed.outputs, strict=True)
-        if compare_sets(first, (outputs,), ours, natures=natures).verdict is None
+        if compare_sets(first, (outputs,), ours, kinds=kinds).verdict is None
     }
     return tuple(sorted(found))
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from harness.core.compare import Comparison, compare_all
-from harness.core.nature import Nature
 from harness.core.noise import NoiseRule
+from harness.core.output_kind import OutputKind
 from harness.core.tolerance import Tolerance
 from harness.core.value import Value
 from harness.engine.outcome import NamedValues
@@ -33,7 +33,7 @@ def compare_sets(
     results: Sequence[NamedValues],
     tolerance_for: Callable[[str], Tolerance],
     *,
-    natures: Sequence[Mapping[str, Nature]] = (),
+    kinds: Sequence[Mapping[str, OutputKind]] = (),
     noise: NoiseRule | None = None,
     only_known: bool = False,
 ) -> Comparison:
@@ -43,7 +43,7 @@ def compare_sets(
         answers: For each data set the right outputs by name.
         results: For each data set what is to be judged.
         tolerance_for: Element type of an output -> tolerance.
-        natures: For each data set those of its outputs by name; empty where all outputs are just numbers.
+        kinds: For each data set those of its outputs by name; empty where all outputs are just numbers.
         noise: The noise of the model, as ``noise_rule`` makes it; None where it is not known.
         only_known: Pass over results for which there is no answer.
     """
@@ -54,4 +54,4 @@ def compare_sets(
             tuple((name, value) for name, value in result if name in names)
             for result, names in zip(results, known, strict=True)
         ]
-    return compare_all(flat(answers), flat(found), tolerance_for, by_name(natures), noise)
+    return compare_all(flat(answers), flat(found), tolerance_for, by_name(kinds), noise)

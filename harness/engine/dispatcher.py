@@ -1,4 +1,4 @@
-"""The dispatcher: tasks from the queues of their lanes into the hands of workers."""
+"""The dispatcher: tasks from the queues of their lanes to workers."""
 
 import contextlib
 import datetime as dt
@@ -11,12 +11,12 @@ from harness.core.errors import UsageError, one_line
 from harness.core.verdict import Cause
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
-from harness.engine.crew import Crew
-from harness.engine.docket import Docket
+from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.job import is_local, job
 from harness.engine.lane import Lane
 from harness.engine.lanes import Lanes
 from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable
+from harness.engine.process_pool import ProcessPool
 from harness.engine.task import Task
 from harness.engine.uv import InstallError
 from harness.engine.worker import Worker
@@ -30,21 +30,23 @@ AHEAD = 16
 
 
 class Dispatcher:
-    """Keeps the hands of all workers full.
+    """Keeps all workers supplied.
 
     Args:
         plan: Where the cells come from.
         lanes: Where tasks wait.
-        crew: The workers.
-        docket: Knows what a task is made of, and takes those that come to nothing.
+        pool: The workers.
+        pipeline: Knows what a task is made of, and takes those that come to nothing.
         give_up: See ``GiveUp``.
     """
 
-    def __init__(self, plan: Plan, lanes: Lanes, crew: Crew, docket: Docket, give_up: GiveUp) -> None:
+    def __init__(
+        self, plan: Plan, lanes: Lanes, pool: ProcessPool, pipeline: CellPipeline, give_up: GiveUp
+    ) -> None:
         self._plan = plan
         self._lanes = lanes
-        self._crew = crew
-        self._docket = docket
+        self._pool = pool
+        self._pipeline = pipeline
         self._give_up = give_up
 
     def assign(self) -> bool:
@@ -57,20 +59,20 @@ class Dispatcher:
         settled = False
         # Reading a model for one lane may queue a question for another, so references come last but win:
         # they are few and do not count against the limit. A question may add a lane.
-        lanes = tuple(self._crew.lanes)
-        is_behind = self._docket.is_behind
+        lanes = tuple(self._pool.lanes)
+        is_behind = self._pipeline.is_behind
         for lane in lanes:
-            for worker in self._crew.serving(lane):
+            for worker in self._pool.serving(lane):
                 if worker.retiring and worker.idle:
                     worker.stop()
                 if is_behind and not lane.is_reference:
                     continue
                 settled |= self._fill(lane, worker)
                 worker.send_off()
-            if self._crew.wants_worker(lane):
+            if self._pool.wants_worker(lane):
                 self._staff(lane)
             settled |= self._settle(lane)
-        return settled or len(self._crew.lanes) > len(lanes)
+        return settled or len(self._pool.lanes) > len(lanes)
 
     def _fill(self, lane: Lane, worker: Worker) -> bool:
         """Give a worker what it can hold; whether something was settled on the spot."""
@@ -86,21 +88,21 @@ class Dispatcher:
                 raise
             except Exception as error:  # noqa: BLE001 - it costs this task alone
                 self._drop(lane, worker, task)
-                self._docket.lose(task, error)
+                self._pipeline.lose(task, error)
                 settled = True
         return settled
 
     def _drop(self, lane: Lane, worker: Worker, task: Task) -> None:
-        """Take a task out of a queue, or out of hands that have not been told of it."""
+        """Take a task out of a queue, or or away from a worker that has not been told of it."""
         if lane.queue and lane.queue[0] is task:
             lane.queue.popleft()
-        if worker.hands and worker.hands[-1] is task:
-            worker.hands.pop()
+        if worker.in_flight and worker.in_flight[-1] is task:
+            worker.in_flight.pop()
             worker.discard()
 
     def _staff(self, lane: Lane) -> None:
         try:
-            self._crew.staff(lane)
+            self._pool.staff(lane)
         except InstallError as error:
             unbuilt = Unavailable(cause=Cause.NOT_INSTALLED, reason=error.reason, printed=error.printed)
             self._give_up(lane, unbuilt, {})
@@ -110,20 +112,20 @@ class Dispatcher:
     def _must_wait(self, lane: Lane, worker: Worker) -> bool:
         """Where nothing else may run meanwhile, a task waits for its golden, and for the task before."""
         if not lane.alone:
-            if not self._docket.awaits(lane.queue[0]):
+            if not self._pipeline.awaits(lane.queue[0]):
                 # One more in advance for each that is handed over, so that the answers come in time.
                 if len(lane.queue) > AHEAD:
-                    self._docket.awaits(lane.queue[AHEAD])
+                    self._pipeline.awaits(lane.queue[AHEAD])
                 return False
             for task in itertools.islice(lane.queue, 1, AHEAD):
                 with contextlib.suppress(Exception):  # it is told when the task's turn comes
-                    self._docket.awaits(task)
+                    self._pipeline.awaits(task)
             return True
         # In this order: a question must neither be asked during the task before, nor be overlooked.
         return (
-            bool(worker.hands)
-            or self._docket.foresee(lane.queue[0])
-            or not self._crew.is_quiet(but_for=worker)
+            bool(worker.in_flight)
+            or self._pipeline.foresee(lane.queue[0])
+            or not self._pool.is_quiet(but_for=worker)
         )
 
     def _settle(self, lane: Lane) -> bool:
@@ -131,16 +133,16 @@ class Dispatcher:
         if lane.verdict is None or not lane.queue:
             return False
         while lane.queue:
-            self._docket.conclude(lane.queue.popleft(), lane.verdict)
+            self._pipeline.conclude(lane.queue.popleft(), lane.verdict)
         return True
 
     def _hand_over(self, lane: Lane, worker: Worker, task: Task) -> bool:
         """Give a worker a task; False where its model cannot be read or played, which is its outcome."""
-        case = self._docket.case(task)
+        case = self._pipeline.case(task)
         if not isinstance(case, Case):
-            self._docket.conclude(task, case)
+            self._pipeline.conclude(task, case)
             return False
-        self._docket.foresee(task)
+        self._pipeline.foresee(task)
         cell = task.cell or task.compared
         axes = dict(cell.axes) if cell else task.about.axes()
         try:
@@ -155,10 +157,10 @@ class Dispatcher:
                 question=task.question,
             )
         except NoRoomError as error:
-            self._docket.conclude(task, Unfeedable(message=str(error)))
+            self._pipeline.conclude(task, Unfeedable(message=str(error)))
             return False
         except OSError as error:
-            self._docket.conclude(task, ModelError(case.model_path, str(error)))
+            self._pipeline.conclude(task, ModelError(case.model_path, str(error)))
             return False
         task.started = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
         task.nbytes = worker.tensors.nbytes

@@ -19,14 +19,14 @@ from harness.core.cell import Cell
 from harness.corpus.suites import Suite
 from harness.engine.builds import Builds
 from harness.engine.cases import Cases
-from harness.engine.crew import Crew
+from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.dispatcher import Dispatcher
-from harness.engine.docket import Docket
 from harness.engine.effects import Effects
 from harness.engine.events import Answered, Event, Finished, Noted, Warned
 from harness.engine.job import Configuration, configuration
 from harness.engine.lanes import Lanes
 from harness.engine.listener import Listener
+from harness.engine.process_pool import ProcessPool
 from harness.engine.processors import processors
 from harness.engine.question import ANSWER
 from harness.engine.references import References, Stores
@@ -79,7 +79,7 @@ class Engine:
         """Written by the engine's thread alone, as the next one is by the consumer's."""
         self._taken_bytes = 0
         announce = self._announce
-        self._crew = Crew(
+        self._pool = ProcessPool(
             processes or processors(),
             hear=self._hear,
             warn=lambda text: announce(Warned(message=text)),
@@ -89,16 +89,16 @@ class Engine:
             ),
         )
         self._effects = Effects(plan)
-        self._lanes = Lanes(plan, self._effects, self._crew, durations_ms or {}, measures=measures)
+        self._lanes = Lanes(plan, self._effects, self._pool, durations_ms or {}, measures=measures)
         references = References(Stores.of_cache())
         cases = Cases(plan, suites, references, warn=lambda text: announce(Warned(message=text)))
-        self._docket = Docket(
+        self._pipeline = CellPipeline(
             plan, cases, references, self._effects, self._lanes.queue, announce, gives_outputs=gives_outputs
         )
         self._listener = Listener(
-            plan, self._crew, self._docket, announce, gone=lambda worker: self._tell("gone", worker)
+            plan, self._pool, self._pipeline, announce, gone=lambda worker: self._tell("gone", worker)
         )
-        self._dispatcher = Dispatcher(plan, self._lanes, self._crew, self._docket, self._listener.give_up)
+        self._dispatcher = Dispatcher(plan, self._lanes, self._pool, self._pipeline, self._listener.give_up)
         self._gathered: list[Event] = []
         """Events that have been taken out of the queue, and not handed out yet."""
         self._is_ahead = False
@@ -161,7 +161,7 @@ class Engine:
         with contextlib.suppress(queue.Empty):
             # With a limit, for on Windows Ctrl-C does not interrupt a wait without one.
             self._take(*self._outbox.get(timeout=1.0))
-            if self._docket.open > 1 and self._outbox.qsize() < BATCH - 1 and not self._is_ahead:
+            if self._pipeline.open > 1 and self._outbox.qsize() < BATCH - 1 and not self._is_ahead:
                 # More is about to come, and taken together it costs less: in turns of the interpreter's
                 # lock, and in waits for the disk.
                 time.sleep(LINGER_S)
@@ -203,18 +203,18 @@ class Engine:
     def _run(self) -> None:
         error: BaseException | None = None
         try:
-            self._crew.welcome()
+            self._pool.welcome()
             while True:
                 while not self._must_wait() and self._dispatcher.assign():
                     pass
-                if self._draining and not self._docket.open:
+                if self._draining and not self._pipeline.open:
                     break
                 if not self._handle_until_work():
                     break
         except BaseException as broken:  # noqa: BLE001 - raised again where somebody listens
             error = broken
         finally:
-            self._crew.dismiss(gently=self._draining and not self._docket.open)
+            self._pool.dismiss(gently=self._draining and not self._pipeline.open)
             self._outbox.put((_End(error), 0))
 
     def _must_wait(self) -> bool:
@@ -237,12 +237,12 @@ class Engine:
                     return False
                 work |= self._handle(message)
             # Not before: a message that waits may say that the next phase has begun already.
-            work |= self._crew.expire()
+            work |= self._pool.expire()
         return True
 
     def _messages(self) -> Iterator[tuple[Any, ...]]:
         """What is in the inbox, after waiting for the first or for the next time limit."""
-        due = self._crew.next_deadline() or math.inf
+        due = self._pool.next_deadline() or math.inf
         with contextlib.suppress(queue.Empty):
             yield self._inbox.get(timeout=None if due == math.inf else max(0.0, due - time.monotonic()))
             while True:
@@ -254,19 +254,19 @@ class Engine:
         if kind == "submit":
             self._submit(message[1])
         elif kind == "warm_up":
-            self._crew.warm_up(self._first_configurations())
+            self._pool.warm_up(self._first_configurations())
         elif kind == "ask":
-            self._docket.open += len(message[2])
+            self._pipeline.open += len(message[2])
             self._lanes.ask(message[1], message[2], message[3])
         elif kind == "drain":
             self._draining = True
         elif kind == "heard":
-            worker = self._crew.workers.get(message[1])
+            worker = self._pool.workers.get(message[1])
             return worker is not None and self._listener.hear(worker, message[2], message[3])
         elif kind == "built":
-            self._crew.builds.ended(message[1], message[2])
+            self._pool.builds.ended(message[1], message[2])
         elif kind == "gone":
-            self._crew.is_gone(message[1])
+            self._pool.is_gone(message[1])
         return True
 
     def _first_configurations(self) -> Iterator[Configuration]:
@@ -280,9 +280,9 @@ class Engine:
         to_run = []
         for cell in cells:
             if reason := self._plan.target(cell.target).declared(cell):
-                self._docket.declare(cell, reason)
+                self._pipeline.declare(cell, reason)
             else:
-                self._docket.open += 1
+                self._pipeline.open += 1
                 self._effects.expect(cell)
                 to_run.append(cell)
         self._lanes.submit(to_run)

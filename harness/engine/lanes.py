@@ -4,12 +4,12 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from harness.core.cell import Cell
-from harness.engine.crew import Crew
 from harness.engine.device import device_of
 from harness.engine.durations import RESTART_MS
 from harness.engine.effects import Effects
 from harness.engine.job import Configuration, configuration, cpu_configuration
 from harness.engine.lane import Lane
+from harness.engine.process_pool import ProcessPool
 from harness.engine.question import WITNESSES, Question
 from harness.engine.task import Task
 from harness.plan.file_format import Timeouts
@@ -27,17 +27,23 @@ class Lanes:
     Args:
         plan: Where the cells come from.
         effects: What options change: it knows with which of them a baseline is run.
-        crew: Staffs the lanes.
+        pool: Staffs the lanes.
         durations_ms: Id of a cell -> what it took before; decides what is begun first.
         measures: Whether latency is measured where the matrix asks for it.
     """
 
     def __init__(
-        self, plan: Plan, effects: Effects, crew: Crew, durations_ms: Mapping[str, float], *, measures: bool
+        self,
+        plan: Plan,
+        effects: Effects,
+        pool: ProcessPool,
+        durations_ms: Mapping[str, float],
+        *,
+        measures: bool,
     ) -> None:
         self._plan = plan
         self._effects = effects
-        self._crew = crew
+        self._pool = pool
         self._durations_ms = durations_ms
         self._measures = measures
         self._open: dict[tuple[object, ...], Lane] = {}
@@ -54,7 +60,7 @@ class Lanes:
         if self._durations_ms:
             for lane in lanes:
                 self._slow_ones_first(lane)
-            self._crew.sort()
+            self._pool.sort()
 
     def ask(self, name: str, models: tuple[tuple[str, str], ...], kind: str) -> None:
         """Queue models whose answer by the CPU provider of a target's runtime is what somebody waits for."""
@@ -129,7 +135,7 @@ class Lanes:
 
     def _add(self, key: tuple[object, ...], lane: Lane) -> None:
         self._open[key] = lane
-        self._crew.add(lane)
+        self._pool.add(lane)
 
     def _slow_ones_first(self, lane: Lane) -> None:
         """Several workers end at about the same time if the longest cells do not come last.

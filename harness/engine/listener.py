@@ -11,8 +11,7 @@ from harness.core.own_error import own_error
 from harness.core.policy import Policy
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
-from harness.engine.crew import Crew
-from harness.engine.docket import Docket
+from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.events import Event, TargetReady, Warned
 from harness.engine.lane import Lane
 from harness.engine.measure import ended
@@ -44,6 +43,7 @@ from harness.engine.outcome import (
     from_result,
 )
 from harness.engine.process import ENDED
+from harness.engine.process_pool import ProcessPool
 from harness.engine.protocol import understood
 from harness.engine.question import MADE
 from harness.engine.worker import Worker
@@ -55,24 +55,24 @@ class Listener:
 
     Args:
         plan: Says what a target's own options are.
-        crew: The workers.
-        docket: Takes the outcomes.
+        pool: The workers.
+        pipeline: Takes the outcomes.
         tell: Called with each event.
-        gone: Called, from another thread, with a worker whose process has left; the crew is to be told so,
+        gone: Called, from another thread, with a worker whose process has left; the pool is to be told so,
             on the thread on which everything else is called.
     """
 
     def __init__(
         self,
         plan: Plan,
-        crew: Crew,
-        docket: Docket,
+        pool: ProcessPool,
+        pipeline: CellPipeline,
         tell: Callable[[Event], None],
         gone: Callable[[Worker], None],
     ) -> None:
         self._plan = plan
-        self._crew = crew
-        self._docket = docket
+        self._pool = pool
+        self._pipeline = pipeline
         self._tell = tell
         self._gone = gone
         self._announced: set[str] = set()
@@ -98,15 +98,15 @@ class Listener:
 
     def _lose(self, worker: Worker, error: Exception) -> None:
         """An exception of our own: the task at work is lost, the rest goes back."""
-        task = worker.hands.popleft() if worker.hands else None
+        task = worker.in_flight.popleft() if worker.in_flight else None
         told = own_error(error).reason
         if task is not None:
-            self._docket.lose(task, error)
+            self._pipeline.lose(task, error)
         else:
             self._tell(Warned(message=told))
-        if worker.number not in self._crew.workers:  # it has ended already
+        if worker.number not in self._pool.workers:  # it has ended already
             if worker.lane is not None:
-                worker.lane.queue.extendleft(reversed(worker.hands))
+                worker.lane.queue.extendleft(reversed(worker.in_flight))
         elif worker.ready:
             worker.discard()
         else:
@@ -161,18 +161,18 @@ class Listener:
 
     def _send_piece(self, worker: Worker, said: Needs) -> None:
         """An agent elsewhere does not have a model yet. While it comes, the time for its session stands."""
-        case = next(self._docket.case(task) for task in worker.hands if id(task) == said.job)
+        case = next(self._pipeline.case(task) for task in worker.in_flight if id(task) == said.job)
         content = piece(case, said.name, said.offset) if isinstance(case, Case) else None
         worker.send_piece(said.job, said.name, said.offset, content)
 
     def _read(self, worker: Worker, result: Result) -> Ending:
-        task = worker.hands[0]
+        task = worker.in_flight[0]
         if task.question is not None and task.question.kind == MADE:
             return from_making(result, worker.tensors)
         return from_result(result, worker.tensors, task.scenario, task.asked)
 
     def _done(self, worker: Worker, after: After, at: float) -> None:
-        task, outcome = worker.hands[0], worker.result
+        task, outcome = worker.in_flight[0], worker.result
         process = worker.count(after, at)
         if isinstance(outcome, Ran):
             timings = {**outcome.timings_ms, "teardown": after.teardown_ms}
@@ -181,15 +181,15 @@ class Listener:
             outcome = msgspec.structs.replace(outcome, process=process)
         elif isinstance(outcome, Raised):
             outcome = msgspec.structs.replace(outcome, process=process, sick=one_line(after.sick))
-        worker.hands.popleft()
+        worker.in_flight.popleft()
         worker.result = None
         worker.rest(at)
         if outcome is not None:
-            self._docket.conclude(task, outcome)
+            self._pipeline.conclude(task, outcome)
         if after.sick:
             worker.discard()
         if worker.lane is not None:
-            self._crew.keep_spare(worker.lane)
+            self._pool.keep_spare(worker.lane)
 
     def _dismiss(
         self, worker: Worker, lane: Lane, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]
@@ -201,7 +201,7 @@ class Listener:
     def give_up(self, lane: Lane, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]) -> None:
         """A lane gets no further process; if it never got one that works, no task of its will run."""
         problem = decide(ended(verdict), Policy()).reason
-        serving = sum(worker.ready and not worker.stopping for worker in self._crew.serving(lane))
+        serving = sum(worker.ready and not worker.stopping for worker in self._pool.serving(lane))
         if serving:
             # A device may hold fewer sessions than the matrix asks for; that condemns nobody.
             lane.width = serving
@@ -215,7 +215,7 @@ class Listener:
         # One option's value may be refused while another works: a target is of no use when none does.
         hope = problem and any(
             other.name == lane.name and not other.is_reference and other.verdict is None
-            for other in self._crew.lanes
+            for other in self._pool.lanes
         )
         if not lane.is_reference and lane.name not in self._announced and not hope:
             self._announced.add(lane.name)
@@ -226,37 +226,37 @@ class Listener:
     def _bury(self, worker: Worker) -> None:
         """A process has ended, in whichever way: its current task gets the outcome, the rest goes back."""
         lane = worker.lane
-        self._crew.remove(worker)
+        self._pool.remove(worker)
         if lane is None or worker.stopping:
             if lane is not None:
-                lane.queue.extendleft(reversed(worker.hands))
-            self._crew.reap(worker, then=lambda: self._gone(worker))
+                lane.queue.extendleft(reversed(worker.in_flight))
+            self._pool.reap(worker, then=lambda: self._gone(worker))
             return
         end = worker.end()
         if worker.slot is not None:
             worker.slot.release()
         if worker.is_spare and end.phase is Phase.START:
-            self._crew.do_without_spares(lane)
+            self._pool.do_without_spares(lane)
             return
         if not worker.ready:
             self._start_failed(lane, end, out_of_reach=worker.process.lost)
             return
-        if not worker.hands:
+        if not worker.in_flight:
             return  # it died idle, and took nothing with it
         lane.losses += 1
-        task = worker.hands.popleft()
-        lane.queue.extendleft(reversed(worker.hands))
+        task = worker.in_flight.popleft()
+        lane.queue.extendleft(reversed(worker.in_flight))
         if worker.result is not None:
-            self._docket.conclude(task, _with_teardown(worker.result, end))
+            self._pipeline.conclude(task, _with_teardown(worker.result, end))
         elif isinstance(end, Died) and (end.cause == "SIGKILL" or worker.process.lost) and task.attempt == 1:
             # No program does this to itself: the system or a person did. One more try tells which.
             task.attempt = 2
             lane.queue.appendleft(task)
         elif worker.process.lost:
             reason = f"the connection was lost in phase {end.phase}, and so it was in the try before"
-            self._docket.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
+            self._pipeline.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
         else:
-            self._docket.conclude(task, end)
+            self._pipeline.conclude(task, end)
 
     def _start_failed(self, lane: Lane, end: Died | Hung, *, out_of_reach: bool) -> None:
         lane.failed_starts += 1

@@ -12,8 +12,8 @@ import msgspec
 from harness.core.compare import Comparison
 from harness.core.errors import one_line
 from harness.core.facts import Facts
-from harness.core.nature import Nature
 from harness.core.noise import NoiseRule, with_noise
+from harness.core.output_kind import OutputKind
 from harness.core.output_metrics import OutputMetrics
 from harness.core.precise import judge_precision
 from harness.core.record import Ended, How, OwnCpu, Placement
@@ -22,10 +22,9 @@ from harness.core.value import leaves
 from harness.core.verdict import Phase
 from harness.core.weak_golden import why_weak
 from harness.corpus.case import Case
+from harness.engine.clean_error import clean_error
 from harness.engine.compare_sets import by_name, compare_sets, flat
-from harness.engine.essence import essence
 from harness.engine.evidence import Evidence
-from harness.engine.natures import draws, natures_of
 from harness.engine.other_rows import other_rows
 from harness.engine.outcome import (
     Died,
@@ -39,6 +38,7 @@ from harness.engine.outcome import (
     Unfeedable,
     Unsupported,
 )
+from harness.engine.output_kinds import draws, output_kinds_of
 from harness.engine.references_of import references_of
 from harness.engine.rule import Rule
 from harness.golden.golden import Golden
@@ -89,12 +89,12 @@ def ended(outcome: Outcome, case: Case | None = None) -> Facts:
         case Unavailable():
             late = outcome.cause in {"no_device", "registration_failed"}
             phase, how = (Phase.REGISTER if late else Phase.START), "unavailable"
-            reason = essence(outcome.reason)
+            reason = clean_error(outcome.reason)
         case Rejected():
-            reason = essence(f"provider option {outcome.option!r} is refused: {outcome.reason}")
+            reason = clean_error(f"provider option {outcome.option!r} is refused: {outcome.reason}")
             phase, how = Phase.REGISTER, "rejected"
         case Unsupported():
-            phase, how, reason = outcome.phase, "unsupported", essence(outcome.message)
+            phase, how, reason = outcome.phase, "unsupported", clean_error(outcome.message)
         case Hung():
             phase, how = outcome.phase, "hung"
             reason = f"no end of phase {phase} within {outcome.limit_s:g} s; the process was killed"
@@ -136,12 +136,12 @@ def with_shapes(facts: Facts, case: Case, refused: Mapping[str, str]) -> Facts:
 
 def _raised(outcome: Raised, case: Case | None) -> Facts:
     text = f"{outcome.kind}: {outcome.message}"
-    message = essence(text, case.model_path if case else None)
+    message = clean_error(text, case.model_path if case else None)
     if case is not None:
         message = one_line(at_data_set(case, outcome.data_set) + message)
     note = ""
     if outcome.sick:
-        note = f"; the process was replaced: {one_line(essence(outcome.sick), 100)}"
+        note = f"; the process was replaced: {one_line(clean_error(outcome.sick), 100)}"
         message = one_line(message, 300 - len(note))
     how = Ended(
         how="raised",
@@ -174,19 +174,19 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
         facts = msgspec.structs.replace(facts, golden="expected", dispute=golden.disputed)
     else:
         return msgspec.structs.replace(facts, no_golden=f"the CPU EP gives no golden: {golden.message}")
-    natures = _natures(case, answers, evidence, rule)
-    outcome = _with_demand(outcome, rule, by_lot=draws(case, natures))
+    kinds = _kinds(case, answers, evidence, rule)
+    outcome = _with_demand(outcome, rule, by_lot=draws(case, kinds))
     noise = noise_rule(evidence.spread) if isinstance(evidence.spread, Spread) else None
     compare = functools.partial(
-        compare_sets, tolerance_for=rule.policy.tolerance_for, natures=natures, noise=noise
+        compare_sets, tolerance_for=rule.policy.tolerance_for, kinds=kinds, noise=noise
     )
     compared = compare(answers, outcome.outputs)
     again = None
     if outcome.second is not None:
-        again = compare(answers[:1], (outcome.second,), natures=natures[:1])
+        again = compare(answers[:1], (outcome.second,), kinds=kinds[:1])
     other: tuple[OutputMetrics, ...] = ()
     if outcome.other and golden.other:
-        other = other_rows(golden, outcome, rule.policy.tolerance_for, natures)
+        other = other_rows(golden, outcome, rule.policy.tolerance_for, kinds)
     hearing = None
     if evidence.references is not None:
         known = functools.partial(compare, only_known=True)
@@ -218,19 +218,19 @@ def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Ev
     facts = _common(outcome, case)
     if full.status != "ok":
         return msgspec.structs.replace(facts, no_golden=f"the CPU EP gives no golden: {full.message}")
-    natures = _natures(case, full.outputs, evidence, rule)
-    outcome = _with_demand(outcome, rule, by_lot=draws(case, natures))
+    kinds = _kinds(case, full.outputs, evidence, rule)
+    outcome = _with_demand(outcome, rule, by_lot=draws(case, kinds))
     owns = own.outputs if own.status == "ok" else None
-    compared = _compare_precision(full.outputs, owns, outcome.outputs, rule, natures)
+    compared = _compare_precision(full.outputs, owns, outcome.outputs, rule, kinds)
     again = None
     if outcome.second is not None:
-        again = _compare_precision(full.outputs[:1], owns and owns[:1], (outcome.second,), rule, natures[:1])
+        again = _compare_precision(full.outputs[:1], owns and owns[:1], (outcome.second,), rule, kinds[:1])
     if isinstance(evidence.spread, Spread):
         compared = _with_told_noise(compared, full.outputs, outcome.outputs, evidence.spread)
     hearing = None
     if evidence.references is not None:
         known = functools.partial(
-            compare_sets, tolerance_for=rule.policy.tolerance_for, natures=natures, only_known=True
+            compare_sets, tolerance_for=rule.policy.tolerance_for, kinds=kinds, only_known=True
         )
         hearing = references_of(
             case,
@@ -272,7 +272,7 @@ def _compare_precision(
     own: Sequence[NamedValues] | None,
     results: Sequence[NamedValues],
     rule: Rule,
-    natures: Sequence[Mapping[str, Nature]],
+    kinds: Sequence[Mapping[str, OutputKind]],
 ) -> Comparison:
     """Compare all data sets at once; beyond the first, names carry the data set's number."""
     return judge_precision(
@@ -281,7 +281,7 @@ def _compare_precision(
         flat(results),
         rule.policy.tolerance_for,
         rule.policy.precision,
-        by_name(natures),
+        by_name(kinds),
     )
 
 
@@ -323,11 +323,11 @@ def _with_told_noise(
     return msgspec.structs.replace(compared, outputs=tuple(rows))
 
 
-def _natures(
+def _kinds(
     case: Case, answers: tuple[NamedValues, ...], evidence: Evidence, rule: Rule
-) -> tuple[Mapping[str, Nature], ...]:
+) -> tuple[Mapping[str, OutputKind], ...]:
     revealed = evidence.revealed
-    return natures_of(
+    return output_kinds_of(
         case,
         answers,
         revealed=revealed.outputs if revealed and revealed.status == "ok" else (),

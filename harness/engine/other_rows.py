@@ -6,7 +6,7 @@ They show a provider that gives what it computed before, whatever it is fed.
 from collections.abc import Callable, Mapping, Sequence
 
 from harness.core.metrics import same_bits
-from harness.core.nature import Nature, with_details
+from harness.core.output_kind import OutputKind, with_details
 from harness.core.output_metrics import OutputMetrics
 from harness.core.steps import Quantized
 from harness.core.tolerance import Tolerance
@@ -21,7 +21,7 @@ def other_rows(
     golden: Golden,
     outcome: Ran,
     tolerance_for: Callable[[str], Tolerance],
-    natures: Sequence[Mapping[str, Nature]],
+    kinds: Sequence[Mapping[str, OutputKind]],
 ) -> tuple[OutputMetrics, ...]:
     """The rows of outputs for other inputs, as far as these say something about the provider.
 
@@ -33,20 +33,20 @@ def other_rows(
         golden: Has outputs for both inputs.
         outcome: Likewise.
         tolerance_for: Element type of an output -> tolerance.
-        natures: Those of the outputs for the first inputs.
+        kinds: Those of the outputs for the first inputs.
     """
     first, found = dict(golden.outputs[0]), dict(outcome.other or ())
     own_first = dict(outcome.outputs[0])
-    kinds = natures[0] if natures else {}
+    by_name = kinds[0] if kinds else {}
     asked = tuple(
         (name, value)
         for name, value in golden.other
-        if name in found and isinstance(kinds.get(name), Quantized | None)
+        if name in found and isinstance(by_name.get(name), Quantized | None)
         if not _is_same(value, found[name])
         if not (holds_special(value) and not holds_special(first.get(name)))
     )
     given = tuple((name, found[name]) for name, _ in asked)
-    rows = compare_sets((asked,), (given,), tolerance_for, natures=(kinds,) if kinds else ()).outputs
+    rows = compare_sets((asked,), (given,), tolerance_for, kinds=(by_name,) if by_name else ()).outputs
     wrong = {_whose(row) for row in rows if row.mismatched}
     stale = {name for name, value in given if name in wrong and _is_same(value, own_first.get(name))}
     if stale:  # few are, and the golden's two answers have to be compared to tell

@@ -30,7 +30,7 @@ from harness.agent.launcher import exit_cause
 from harness.agent.message import pack, pieces, unpack
 from harness.agent.system import PARENT
 from harness.core.errors import one_line
-from harness.engine.luggage import agent_source
+from harness.engine.agent_source import agent_source
 
 ENDED: tuple[Any, ...] = ("ended", object())
 """The message that stands for the end of the process, delivered once, after everything it sent.

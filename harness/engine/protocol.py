@@ -40,9 +40,9 @@ def _check_start(worker: Worker, said: OfStart) -> None:
 
 def _check_job(worker: Worker, said: OfJob) -> None:
     if isinstance(said, Needs):
-        if all(said.job != id(task) for task in worker.hands):
+        if all(said.job != id(task) for task in worker.in_flight):
             raise ProtocolError("it asked for a model that it was not given")
-    elif not worker.hands or said.job != id(worker.hands[0]):
+    elif not worker.in_flight or said.job != id(worker.in_flight[0]):
         raise ProtocolError("it spoke of a model that it was not at")
     elif isinstance(said, Done):
         if worker.result is None:

@@ -1,4 +1,4 @@
-"""A worker: one agent process, the tasks in its hands, and the time limit it is under."""
+"""A worker: one agent process, its tasks in flight, and the time limit it is under."""
 
 import os
 import time
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from harness.engine.device import Slot
     from harness.engine.lane import Lane
 
-IN_HAND_S = 0.5
+IN_FLIGHT_S = 0.5
 """Seconds of work that a worker holds: the harness has other things to do while it gets through half of them,
 and the more it gets at a time, the fewer threads are woken on either side.
 
 What is in hand is run before a process that leaks is replaced, and nobody else can take it from a worker that
 is slower than the others, so more has its price, too."""
 
-FEWEST_IN_HAND = 8
-FIRST_IN_HAND = 16
+FEWEST_IN_FLIGHT = 8
+FIRST_IN_FLIGHT = 16
 """Tasks that it holds while nobody knows how long they take."""
-MOST_IN_HAND = 160
+MOST_IN_FLIGHT = 160
 """ONNX's operator tests on the CPU provider through pytest, two cores, medians of six by turns: 4.64 s with
 64 and 8 handed over together, 4.46 s with 160 and 8, 4.34 s with 160 and 24; 320 and 32 won nothing more."""
 
@@ -40,7 +40,7 @@ before the last of many is made."""
 PACE_WEIGHT = 0.25
 """What the latest task counts in how long one takes."""
 
-BYTES_IN_HAND = 64 << 20
+BYTES_IN_FLIGHT = 64 << 20
 """Bytes of inputs from which on a worker gets no further task, for they lie in memory until their turn."""
 
 WARM_UP_SESSIONS = 16
@@ -72,11 +72,11 @@ class Worker:
         self.retiring = False
         self.stopping = False
         self.broken = False
-        self.hands: deque[Task] = deque()
+        self.in_flight: deque[Task] = deque()
         self._unsent: list[Any] = []
-        """What stands for tasks in its hands of which its process has not been told yet."""
+        """What stands for tasks in flight of which its process has not been told yet."""
         self._is_full = False
-        self._capacity = FIRST_IN_HAND
+        self._capacity = FIRST_IN_FLIGHT
         """Tasks that it holds at most; it gets more at half of them."""
         self._began_at = 0.0
         """When its process began the task that it is at, or came to rest."""
@@ -102,14 +102,14 @@ class Worker:
             and not self.stopping
             and not self.retiring
             and not self._is_full
-            and self.sessions + len(self.hands) < self.lane.renew_after.sessions
-            and sum(map(_nbytes, self.hands)) < BYTES_IN_HAND
+            and self.sessions + len(self.in_flight) < self.lane.renew_after.sessions
+            and sum(map(_nbytes, self.in_flight)) < BYTES_IN_FLIGHT
         )
 
     @property
     def idle(self) -> bool:
         """Whether it has nothing to do."""
-        return self.ready and not self.stopping and not self.hands
+        return self.ready and not self.stopping and not self.in_flight
 
     @property
     def at_rest(self) -> bool:
@@ -163,9 +163,9 @@ class Worker:
     def rest(self, since: float) -> None:
         """Nothing is at work: the next task begins its first phase, or no limit holds."""
         self._began_at = since
-        if len(self.hands) <= self._refill_at:
+        if len(self.in_flight) <= self._refill_at:
             self._is_full = False
-        if self.hands:
+        if self.in_flight:
             self.enter(Phase.CREATE, since)
         else:
             self.deadline = None
@@ -174,11 +174,11 @@ class Worker:
 
     def hand(self, task: Task, job: dict[str, object]) -> None:
         """Give it a task; its process is told at once where it waits for one, else of several together."""
-        self.hands.append(task)
+        self.in_flight.append(task)
         self._unsent.append(("job", id(task), job))
-        self._is_full = len(self.hands) >= self._capacity
+        self._is_full = len(self.in_flight) >= self._capacity
         self.leaves_at = None
-        if len(self.hands) == 1:
+        if len(self.in_flight) == 1:
             self._began_at = time.monotonic()
             self.enter(Phase.CREATE, self._began_at)
             self.send_off()
@@ -208,8 +208,8 @@ class Worker:
         took_s = at - self._began_at
         self._pace_s += (took_s - self._pace_s) * (PACE_WEIGHT if self._pace_s else 1.0)
         took_ms, processor_ms, rss_mib = after.took_ms, after.processor_ms, after.rss_mib
-        tasks = IN_HAND_S / self._pace_s if self._pace_s > 0.0 else MOST_IN_HAND
-        self._capacity = round(min(max(tasks, FEWEST_IN_HAND), MOST_IN_HAND))
+        tasks = IN_FLIGHT_S / self._pace_s if self._pace_s > 0.0 else MOST_IN_FLIGHT
+        self._capacity = round(min(max(tasks, FEWEST_IN_FLIGHT), MOST_IN_FLIGHT))
         if self.sessions == WARM_UP_SESSIONS:
             self._base_rss_mib = rss_mib
         if self.lane is not None:
@@ -232,7 +232,7 @@ class Worker:
         self.process.send(("stop",))
 
     def discard(self) -> None:
-        """Kill it; what is in its hands is nobody's fault and goes back."""
+        """Kill it; what is in flight is nobody's fault and goes back."""
         self.stopping = True
         self.leaves_at = self.deadline = None
         self.process.kill()

@@ -5,7 +5,7 @@ something, ``test_data_set_N/output_M.pb`` as other tools read and write them, a
 outputs for other inputs; from a GiB on with external data beside it. The folder's own time says when the
 golden was last used.
 
-What was read from an entry lies on a shelf beside the entries, too, and counts as long as the entry's files
+What was read from an entry lies in the row cache beside the entries, too. It counts while the entry's files
 look the same: deleting an entry, or all of them, makes the CPU EP compute anew.
 """
 
@@ -25,7 +25,7 @@ from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.case import Case
 from harness.corpus.file_state import cached_state
 from harness.corpus.protos import TooLargeError
-from harness.corpus.shelf import LARGEST, open_shelf
+from harness.corpus.row_cache import LARGEST, open_row_cache
 from harness.corpus.value_file import read_value, write_value
 from harness.golden.golden import Golden, NamedValues
 
@@ -92,7 +92,7 @@ class GoldenStore:
         self._provenance = provenance
         self._identity = sorted(provenance.items())
         self._root = root or goldens_folder()
-        self._shelf = open_shelf(self._root)
+        self._row_cache = open_row_cache(self._root)
 
     def load(self, case: Case) -> Golden | None:
         """The stored golden of a case, or None. A damaged entry counts as none and is written anew."""
@@ -107,12 +107,12 @@ class GoldenStore:
         if state:
             with contextlib.suppress(OSError):  # a cache that others own: then it is for them to prune
                 os.utime(entry)
-        kept = state and self._shelf.get(key, state.text)
+        kept = state and self._row_cache.get(key, state.text)
         if kept:
             return _unpack(kept)
         golden = self._read(Path(entry), case)
         if golden and state and golden.nbytes < LARGEST:
-            self._shelf.put(key, state.text, _pack(golden))
+            self._row_cache.put(key, state.text, _pack(golden))
         return golden
 
     def save(self, case: Case, golden: Golden) -> str:
@@ -209,7 +209,7 @@ def _read_outputs(folder: Path, digests: tuple[str, ...], case: Case) -> NamedVa
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
-    """A golden as it lies on the shelf, values in their wire form."""
+    """A golden as it lies in the row cache, values in their wire form."""
 
     status: Literal["ok", "refused", "lost"]
     message: str

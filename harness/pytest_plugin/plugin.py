@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if matrices:
         shared = hasattr(config, "workerinput") or getattr(config.option, "dist", "no") != "no"
         if not (shared or config.option.collectonly):  # a worker of xdist may get no cells at all
-            from harness.engine.forerunner import run_ahead
+            from harness.engine.prestarted import run_ahead
 
             run_ahead(matrices[0])  # before all that the next line imports
 

@@ -11,8 +11,8 @@ from harness.corpus.suites import Suite
 from harness.engine.answer import forgiving
 from harness.engine.compare_sets import compare_sets
 from harness.engine.events import Answered
-from harness.engine.natures import natures_of
 from harness.engine.outcome import NamedValues
+from harness.engine.output_kinds import output_kinds_of
 from harness.engine.question import HOME, Question
 from harness.engine.references import References
 from harness.engine.references_of import NAMES
@@ -93,8 +93,8 @@ def _held_against(
     golden: Golden,
     tolerance_for: Callable[[str], Tolerance],
 ) -> CrossCheck:
-    natures = natures_of(case, golden.outputs)
-    compared = compare_sets(says, golden.outputs, tolerance_for, natures=natures, only_known=True)
+    kinds = output_kinds_of(case, golden.outputs)
+    compared = compare_sets(says, golden.outputs, tolerance_for, kinds=kinds, only_known=True)
     headrooms = [row.headroom for row in compared.outputs]
     finite = [headroom for headroom in headrooms if headroom is not None]
     worst = max(finite, default=0.0) if len(finite) == len(headrooms) else None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.agent import model_store
-from harness.agent.desk import Desk
+from harness.agent.inbox import Inbox
 from harness.agent.model_store import Delivery, ModelStore
 
 PIECE = 8  # bytes
@@ -138,30 +138,30 @@ def job(number: int, model: Any) -> tuple[str, int, dict[str, Any]]:
 def test_models_of_later_jobs_are_asked_for_in_time() -> None:
     first, second = parcel(m=b"first"), parcel(m=b"second")
     channel = Channel(job(1, first), job(2, second), job(3, first), ("model", 1, "m", 0, b"first"))
-    desk = Desk(channel)
-    assert desk.next()[1] == 1
+    inbox = Inbox(channel)
+    assert inbox.next()[1] == 1
     assert channel.asked == [("need", 1, "m", 0), ("need", 2, "m", 0)]
     channel.messages += [("model", 2, "m", 0, b"sec"), ("model", 2, "m", 3, b"ond"), ("stop",)]
-    assert Path(desk.next()[2]["model"]).read_bytes() == b"second"
+    assert Path(inbox.next()[2]["model"]).read_bytes() == b"second"
     assert channel.asked[2:] == [("need", 2, "m", 3)]
-    assert Path(desk.next()[2]["model"]).read_bytes() == b"first"
-    assert desk.next() == ("stop",)
+    assert Path(inbox.next()[2]["model"]).read_bytes() == b"first"
+    assert inbox.next() == ("stop",)
     with pytest.raises(EOFError):
-        desk.next()
+        inbox.next()
 
 
 def test_a_model_that_fails_one_job_is_asked_for_again_by_the_next() -> None:
     model = parcel(m=b"model")
     channel = Channel(job(1, model), job(2, model))
     channel.answers = {("need", 1, "m", 0): None, ("need", 2, "m", 0): b"model"}
-    desk = Desk(channel)
-    assert desk.next()[2]["trouble"] == "the model did not arrive: m can no longer be read"
-    assert Path(desk.next()[2]["model"]).read_bytes() == b"model"
+    inbox = Inbox(channel)
+    assert inbox.next()[2]["trouble"] == "the model did not arrive: m can no longer be read"
+    assert Path(inbox.next()[2]["model"]).read_bytes() == b"model"
     assert channel.asked == [("need", 1, "m", 0), ("need", 2, "m", 0)]
 
 
 def test_a_model_that_both_see_is_not_asked_for() -> None:
     channel = Channel(job(1, "/here/m.onnx"), job(2, "/here/n.onnx"))
-    desk = Desk(channel)
-    assert [desk.next()[2]["model"] for _ in range(2)] == ["/here/m.onnx", "/here/n.onnx"]
+    inbox = Inbox(channel)
+    assert [inbox.next()[2]["model"] for _ in range(2)] == ["/here/m.onnx", "/here/n.onnx"]
     assert channel.asked == []

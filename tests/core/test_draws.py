@@ -27,20 +27,20 @@ LOGITS = np.log(np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]))
 DATA = np.linspace(-3, 3, 4001, dtype=np.float32)
 
 
-def draw(nature: Draw, size: int, seed: int) -> np.ndarray[Any, Any]:
+def draw(output_kind: Draw, size: int, seed: int) -> np.ndarray[Any, Any]:
     random = np.random.default_rng(seed)
-    match nature:
+    match output_kind:
         case Uniform():
-            return random.uniform(nature.low, nature.high, size)
+            return random.uniform(output_kind.low, output_kind.high, size)
         case Normal():
-            return random.normal(nature.mean, nature.scale, size)
+            return random.normal(output_kind.mean, output_kind.scale, size)
         case Bernoulli():
-            return random.random(nature.probabilities.shape) < nature.probabilities
+            return random.random(output_kind.probabilities.shape) < output_kind.probabilities
         case Multinomial():
-            return np.stack([random.choice(3, size, p=np.exp(row)) for row in nature.logits])
+            return np.stack([random.choice(3, size, p=np.exp(row)) for row in output_kind.logits])
         case Dropped():
-            kept = random.random(nature.data.shape) >= nature.ratio
-            return kept if nature.mask else np.where(kept, nature.data / (1 - nature.ratio), 0)
+            kept = random.random(output_kind.data.shape) >= output_kind.ratio
+            return kept if output_kind.mask else np.where(kept, output_kind.data / (1 - output_kind.ratio), 0)
 
 
 def cast(numbers: np.ndarray[Any, Any], dtype: str) -> Tensor:
@@ -49,15 +49,15 @@ def cast(numbers: np.ndarray[Any, Any], dtype: str) -> Tensor:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("size", [1, 2, 5, 24, 1000, 200_000])
-@pytest.mark.parametrize("nature", [UNIFORM, NORMAL, Uniform(low=0, high=1), Normal(mean=0, scale=1)])
-def test_right_generators_pass(nature: Draw, size: int, dtype: str) -> None:
+@pytest.mark.parametrize("output_kind", [UNIFORM, NORMAL, Uniform(low=0, high=1), Normal(mean=0, scale=1)])
+def test_right_generators_pass(output_kind: Draw, size: int, dtype: str) -> None:
     for seed in range(1 if size > 1000 else 20):
-        found = sampled(nature, cast(draw(nature, size, seed), dtype))
+        found = sampled(output_kind, cast(draw(output_kind, size, seed), dtype))
         assert found.misfit == "", seed
 
 
 @pytest.mark.parametrize(
-    "nature",
+    "output_kind",
     [
         Bernoulli(probabilities=CHANCES),
         Bernoulli(probabilities=np.full((2, 5), 0.5)),
@@ -66,13 +66,13 @@ def test_right_generators_pass(nature: Draw, size: int, dtype: str) -> None:
         Dropped(data=DATA, ratio=0.9, mask=True),
     ],
 )
-def test_right_choices_pass(nature: Draw) -> None:
+def test_right_choices_pass(output_kind: Draw) -> None:
     for seed in range(50):
-        assert sampled(nature, cast(draw(nature, 300, seed), "float32")).misfit == "", seed
+        assert sampled(output_kind, cast(draw(output_kind, 300, seed), "float32")).misfit == "", seed
 
 
 @pytest.mark.parametrize(
-    ("nature", "numbers", "misfit"),
+    ("output_kind", "numbers", "misfit"),
     [
         (UNIFORM, np.full(4, 1.5), "1 different numbers among 4"),
         (UNIFORM, np.array([7.0]), "1 numbers lie outside -2 to 6"),
@@ -99,8 +99,8 @@ def test_right_choices_pass(nature: Draw) -> None:
         (Dropped(data=DATA, ratio=0.9, mask=True), np.arange(4001) % 2, "ones too many"),
     ],
 )
-def test_wrong_ones_do_not(nature: Draw, numbers: Any, misfit: str) -> None:
-    assert misfit in sampled(nature, cast(np.asarray(numbers), "float32")).misfit
+def test_wrong_ones_do_not(output_kind: Draw, numbers: Any, misfit: str) -> None:
+    assert misfit in sampled(output_kind, cast(np.asarray(numbers), "float32")).misfit
 
 
 def test_few_numbers_tell_little_and_say_so() -> None:

@@ -10,8 +10,8 @@ from harness.core.compare import compare_all
 from harness.core.decide import decide
 from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
 from harness.core.facts import Facts, facts_of
-from harness.core.nature import Nature
 from harness.core.noise import NoiseRule
+from harness.core.output_kind import OutputKind
 from harness.core.policy import Policy
 from harness.core.record import SCHEMA, Placement, Record, decode_record, encode_record
 from harness.core.spread import spread_of
@@ -109,12 +109,12 @@ def pairs(draw: st.DrawFn) -> tuple[Value, Value]:
 
 
 @st.composite
-def natures(draw: st.DrawFn) -> Nature | None:
+def kinds(draw: st.DrawFn) -> OutputKind | None:
     """What an output may be besides numbers; it need not suit the output at all."""
     axis = draw(st.integers(-4, 4))
     number = st.floats(allow_nan=True, width=32)
     array: Any = draw(tensors("float32"))
-    found: list[Nature | None] = [
+    found: list[OutputKind | None] = [
         None,
         Unordered(axis=axis, positions=draw(st.sampled_from(["", "y", "z"]))),
         Quantized(scale=np.abs(array.array)),
@@ -142,9 +142,9 @@ NAMED = st.lists(pairs(), min_size=1, max_size=2)
 
 
 @EXAMPLES
-@given(NAMED, st.lists(natures(), min_size=2, max_size=2), st.sampled_from(POLICIES))
+@given(NAMED, st.lists(kinds(), min_size=2, max_size=2), st.sampled_from(POLICIES))
 def test_any_pair_of_results_gets_a_verdict(
-    both: list[tuple[Value, Value]], kinds: list[Nature | None], policy: Policy
+    both: list[tuple[Value, Value]], kinds: list[OutputKind | None], policy: Policy
 ) -> None:
     names = ["y", "z"]
     golden = [(name, pair[0]) for name, pair in zip(names, both, strict=False)]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from harness.core.compare import Comparison, compare_all
 from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
 from harness.core.judged import judge_row
-from harness.core.nature import Nature
 from harness.core.noise import NoiseRule
+from harness.core.output_kind import OutputKind
 from harness.core.policy import Policy
 from harness.core.precise import judge_precision
 from harness.core.spread import spread_of
@@ -93,13 +93,13 @@ def pairs(draw: Callable[..., Any]) -> tuple[Any, Any]:
 
 
 @st.composite
-def natures(draw: Callable[..., Any]) -> Nature:
+def kinds(draw: Callable[..., Any]) -> OutputKind:
     data = from_wire(draw(tensors(draw(st.sampled_from(("float32", "float64", "int64", "bfloat16"))))))
     assert isinstance(data, Tensor)
     numbers = data.array.astype(np.float64)
     axis = draw(st.sampled_from((-1, 0, 1, -70, 70)))
     ops = ("ArgMax", "ArgMin", "TopK", "MaxPool", "NonMaxSuppression", "NonZero")
-    nature: Nature = draw(
+    output_kind: OutputKind = draw(
         st.sampled_from(
             (
                 *(Chosen(op=op, data=data, axis=axis, unordered=True) for op in ops),  # type: ignore[arg-type]
@@ -114,7 +114,7 @@ def natures(draw: Callable[..., Any]) -> Nature:
             )
         )
     )
-    return nature
+    return output_kind
 
 
 def tolerance_for(dtype: str) -> Any:
@@ -137,17 +137,19 @@ def judged(found: Comparison) -> None:
 
 
 @FEW
-@given(pairs(), pairs(), st.none() | natures(), st.booleans())
+@given(pairs(), pairs(), st.none() | kinds(), st.booleans())
 def test_any_two_results_are_compared(
     y: tuple[Any, Any],
     k: tuple[Any, Any],
-    nature: Nature | None,
+    output_kind: OutputKind | None,
     both: bool,  # noqa: FBT001 - drawn
 ) -> None:
     golden, actual = (
         tuple((name, from_wire(wires[side])) for name, wires in (("y", y), ("k", k))) for side in (0, 1)
     )
-    known: Mapping[str, Nature] = {} if nature is None else {"y": nature} | ({"k": nature} if both else {})
+    known: Mapping[str, OutputKind] = (
+        {} if output_kind is None else {"y": output_kind} | ({"k": output_kind} if both else {})
+    )
     judged(compare_all(golden, actual, tolerance_for, known))
     judged(judge_precision(golden, golden, actual, tolerance_for, "float16", known))
     judged(judge_precision(golden, actual, actual, tolerance_for, "bfloat16", known))

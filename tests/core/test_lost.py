@@ -8,8 +8,8 @@ import pytest
 
 from harness.core.compare import Comparison, compare, compare_all
 from harness.core.lost import relative_error
-from harness.core.nature import Nature
 from harness.core.noise import NoiseRule
+from harness.core.output_kind import OutputKind
 from harness.core.policy import Policy
 from harness.core.spread import NoiseLimits
 from harness.core.steps import Quantized
@@ -28,12 +28,12 @@ def table(dtype: str) -> Tolerance:
 def judged(
     actual: object,
     golden: object = SMALL,
-    nature: Nature | None = None,
+    output_kind: OutputKind | None = None,
     noise: NoiseRule | None = None,
     policy: Policy | None = None,
 ) -> Comparison:
     one, other = (tensor(np.asarray(values, np.float32)) for values in (golden, actual))
-    return compare("y", one, other, table, nature, noise, policy)
+    return compare("y", one, other, table, output_kind, noise, policy)
 
 
 FAULTS: dict[str, Callable[[], object]] = {
@@ -97,7 +97,7 @@ def test_what_is_wrong_for_certain_goes_first() -> None:
 def test_a_step_that_is_granted_is_right_however_small_the_values() -> None:
     quantized = Quantized(scale=np.array(1e-5))
     for steps, verdict in ((1.0, None), (0.0, Verdict.MISMATCH)):
-        found = judged(np.zeros_like(SMALL), nature=quantized, policy=Policy(steps=steps))
+        found = judged(np.zeros_like(SMALL), output_kind=quantized, policy=Policy(steps=steps))
         assert found.verdict is verdict
 
 

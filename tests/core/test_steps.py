@@ -19,9 +19,9 @@ def tolerance_for(dtype: str) -> Tolerance:
 
 
 def judge(golden: Any, actual: Any, scale: Any, granted: float = 0.0) -> Comparison:
-    nature = Quantized(scale=np.asarray(scale, np.float64))
+    output_kind = Quantized(scale=np.asarray(scale, np.float64))
     sides = (tensor(np.asarray(golden)), tensor(np.asarray(actual)))
-    return compare("y", *sides, tolerance_for, nature, policy=Policy(steps=granted, judge_by="table"))
+    return compare("y", *sides, tolerance_for, output_kind, policy=Policy(steps=granted, judge_by="table"))
 
 
 @pytest.mark.parametrize(("granted", "verdict"), [(0, Verdict.MISMATCH), (1, Verdict.MISMATCH), (2, None)])
@@ -78,9 +78,9 @@ def test_a_granted_step_goes_before_limits_of_noise() -> None:
     golden = (np.arange(-4, 4) * 0.05).astype(np.float32)
     off = golden + np.float32(0.05)
     noise = NoiseRule(precision="float32", spreads={"y": np.full(8, 1e-7)})
-    nature = Quantized(scale=np.array(0.05))
+    output_kind = Quantized(scale=np.array(0.05))
     for granted, verdict in ((0.0, Verdict.MISMATCH), (1.0, None)):
         policy = Policy(judge_by="noise", steps=granted)
-        found = compare("y", tensor(golden), tensor(off), tolerance_for, nature, noise, policy)
+        found = compare("y", tensor(golden), tensor(off), tolerance_for, output_kind, noise, policy)
         assert found.verdict is verdict
         assert found.outputs[0].noise is not None

@@ -22,9 +22,9 @@ def tolerance_for(dtype: str) -> Tolerance:
 
 
 def judge(golden: Any, actual: Any, op: Any, data: Any, **settings: Any) -> Comparison:
-    nature = Chosen(op=op, data=tensor(np.asarray(data)), **settings)
+    output_kind = Chosen(op=op, data=tensor(np.asarray(data)), **settings)
     one, other = (tensor(np.asarray(positions, np.int64)) for positions in (golden, actual))
-    return compare("y", one, other, tolerance_for, nature)
+    return compare("y", one, other, tolerance_for, output_kind)
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (2,), (1, 2, 1)])

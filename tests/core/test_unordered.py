@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core.compare import Comparison, compare_all
-from harness.core.nature import Nature
+from harness.core.output_kind import OutputKind
 from harness.core.ties import Chosen
 from harness.core.tolerance import default_tolerance
 from harness.core.unordered import Unordered, in_order_of
@@ -18,7 +18,7 @@ from harness.core.verdict import Verdict
 
 DATA = np.array([[0.1, 0.9, 0.3, 0.7, 0.7 + 1e-6], [5, 4, 3, 2, 1]], np.float32)
 CHOSEN = Chosen(op="TopK", data=tensor(DATA), axis=1, unordered=True)
-BOTH: Mapping[str, Nature] = {"i": CHOSEN, "v": Unordered(axis=1, positions="i")}
+BOTH: Mapping[str, OutputKind] = {"i": CHOSEN, "v": Unordered(axis=1, positions="i")}
 
 
 def top(*rows: list[int], error: float = 0.0) -> dict[str, Value]:
@@ -28,10 +28,10 @@ def top(*rows: list[int], error: float = 0.0) -> dict[str, Value]:
 
 
 def judged(
-    golden: Mapping[str, Value], actual: Mapping[str, Value], natures: Mapping[str, Nature] = BOTH
+    golden: Mapping[str, Value], actual: Mapping[str, Value], kinds: Mapping[str, OutputKind] = BOTH
 ) -> Comparison:
     return compare_all(
-        list(golden.items()), list(actual.items()), lambda dtype: default_tolerance(dtype, "float32"), natures
+        list(golden.items()), list(actual.items()), lambda dtype: default_tolerance(dtype, "float32"), kinds
     )
 
 
@@ -43,11 +43,11 @@ GOLDEN = top([1, 4, 2], [0, 1, 2])
 def test_another_order_is_right(names: str, error: float) -> None:
     golden = {name: GOLDEN[name] for name in names}
     actual = {name: top([2, 1, 4], [1, 0, 2], error=error)[name] for name in names}
-    natures: Mapping[str, Nature] = {
+    kinds: Mapping[str, OutputKind] = {
         "i": CHOSEN,
         "v": Unordered(axis=1, positions="i" if "i" in names else ""),
     }
-    found = judged(golden, actual, natures)
+    found = judged(golden, actual, kinds)
     assert found.verdict is None, found.message
     assert all(row.max_abs is not None and row.max_abs < 1e-5 for row in found.outputs)
     without = judged(golden, actual, {})
@@ -84,14 +84,14 @@ def test_other_shapes_are_left_to_the_comparison() -> None:
 
 def test_boxes_are_a_set() -> None:
     scores = np.array([[[0.9, 0.8, 0.7], [0.6, 0.5, 0.4]]], np.float32)
-    natures: Mapping[str, Nature] = {"b": Chosen(op="NonMaxSuppression", data=tensor(scores), axis=0)}
+    kinds: Mapping[str, OutputKind] = {"b": Chosen(op="NonMaxSuppression", data=tensor(scores), axis=0)}
     golden: dict[str, Value] = {"b": tensor(np.array([[0, 0, 0], [0, 0, 2], [0, 1, 1]]))}
     for rows, verdict in (
         ([[0, 1, 1], [0, 0, 0], [0, 0, 2]], None),
         ([[0, 1, 1], [0, 0, 0], [0, 0, 1]], Verdict.MISMATCH),
         ([[0, 0, 0], [0, 0, 0], [0, 1, 1]], Verdict.MISMATCH),
     ):
-        assert judged(golden, {"b": tensor(np.array(rows))}, natures).verdict is verdict
+        assert judged(golden, {"b": tensor(np.array(rows))}, kinds).verdict is verdict
 
 
 @given(seed=st.integers(0, 1 << 20), axis=st.integers(-3, 2))
@@ -110,9 +110,9 @@ def test_whatever_was_shuffled_comes_back(seed: int, axis: int) -> None:
     actual: dict[str, Value] = {
         name: shuffled(value.array) for name, value in golden.items() if isinstance(value, Tensor)
     }
-    nature = Unordered(axis=axis, positions="i")
+    output_kind = Unordered(axis=axis, positions="i")
     for names in ("vi", "v"):
-        here = {"v": nature if names == "vi" else Unordered(axis=axis)}
+        here = {"v": output_kind if names == "vi" else Unordered(axis=axis)}
         found = in_order_of(golden, {name: actual[name] for name in names}, here)
         for name in names:
             one, other = found[name], golden[name]
@@ -121,7 +121,7 @@ def test_whatever_was_shuffled_comes_back(seed: int, axis: int) -> None:
             assert np.array_equal(one.array, other.array)
 
 
-BOXES: Mapping[str, Nature] = {
+BOXES: Mapping[str, OutputKind] = {
     "b": Chosen(op="NonMaxSuppression", data=tensor(np.ones((1, 1, 3), np.float32)))
 }
 
@@ -135,8 +135,8 @@ def test_where_nothing_was_chosen_nothing_is_ordered(shape: tuple[int, ...]) -> 
         "i": tensor(np.zeros((*shape, 2)[::-1], int)),
     }
     for axis in (0, 1, 2):
-        natures: dict[str, Nature] = {"i": CHOSEN, "v": Unordered(axis=axis, positions="i")}
-        assert judged(nothing, nothing, natures).verdict is None
+        kinds: dict[str, OutputKind] = {"i": CHOSEN, "v": Unordered(axis=axis, positions="i")}
+        assert judged(nothing, nothing, kinds).verdict is None
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float8e8m0", "uint64", "complex64", "string"])
@@ -153,6 +153,6 @@ def test_values_of_many_dimensions_are_brought_into_order(rank: int) -> None:
     shape = (2, *(1,) * (rank - 2), 3)
     golden: dict[str, Value] = {"v": tensor(np.arange(6.0).reshape(shape))}
     actual: dict[str, Value] = {"v": tensor(np.flip(np.arange(6.0).reshape(shape), -1))}
-    natures = {"v": Unordered(axis=rank - 1)}
-    assert judged(golden, actual, natures).verdict is None
+    kinds = {"v": Unordered(axis=rank - 1)}
+    assert judged(golden, actual, kinds).verdict is None
     assert judged(golden, actual, {}).verdict is Verdict.MISMATCH

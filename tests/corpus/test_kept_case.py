@@ -1,4 +1,4 @@
-"""A case from the shelf is the case from the files, and every change of the files is seen."""
+"""A case from the row cache is the case from the files, and every change of the files is seen."""
 
 import os
 import sys

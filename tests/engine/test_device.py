@@ -151,15 +151,15 @@ def test_a_look_at_a_busy_device_is_due_once(
     table = {"schema": 1, **matrix(fake_env, {})}
     loaded = matrix_from(table, tmp_path / "m.toml")
     engine = Engine(expand(loaded, {"models": ("1_m.onnx",)}), open_suites(loaded))
-    crew = engine._crew
+    pool = engine._pool
     with contextlib.closing(engine):
-        crew.ask_again_at = time.monotonic() + 100
-        assert crew.next_deadline() == crew.ask_again_at
-        assert not crew.expire()
-        crew.ask_again_at = time.monotonic()
-        assert crew.expire()
-        assert not crew.expire()
-        assert crew.next_deadline() is None
+        pool.ask_again_at = time.monotonic() + 100
+        assert pool.next_deadline() == pool.ask_again_at
+        assert not pool.expire()
+        pool.ask_again_at = time.monotonic()
+        assert pool.expire()
+        assert not pool.expire()
+        assert pool.next_deadline() is None
 
 
 class Turns:
@@ -260,7 +260,7 @@ def test_a_target_waits_for_a_device_that_another_run_uses(
     while not outcome(events)[0]:
         events.append(next(stream))
     time.sleep(0.5)  # some more looks at the device
-    assert not any(engine._crew.serving(lane) for lane in engine._crew.lanes if lane.name == "t0")
+    assert not any(engine._pool.serving(lane) for lane in engine._pool.lanes if lane.name == "t0")
     held.release()
     events += stream
     verdicts, warnings = outcome(events)

@@ -22,7 +22,7 @@ from harness.core.value import BITS, DTYPES, KEY_TYPES, STRING, Tensor, from_wir
 from harness.core.verdict import Family, Phase
 from harness.corpus.case import Case
 from harness.engine.cases import Cases
-from harness.engine.docket import Docket
+from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished
 from harness.engine.job import cpu_configuration
@@ -108,7 +108,7 @@ ODD_VALUES = odd_values()
 
 
 class Hall:
-    """A listener and a docket with one model, whose golden is known."""
+    """A listener and a pipeline with one model, whose golden is known."""
 
     def __init__(self, folder: Path) -> None:
         (folder / "models").mkdir(parents=True)
@@ -123,14 +123,14 @@ class Hall:
         stores = (GoldenStore({"by": name}, folder / "goldens") for name in ("cpu", "unoptimized", "onnx"))
         references = References(Stores(*stores))
         cases = Cases(self.plan, suites, references, lambda _: None)
-        self.docket = Docket(
+        self.pipeline = CellPipeline(
             self.plan, cases, references, Effects(self.plan), self.queue.append, self.announce
         )
-        crew: Any = SimpleNamespace(lanes=[], keep_spare=lambda _: None)
-        self.listener = Listener(self.plan, crew, self.docket, self.announce, lambda _: None)
+        pool: Any = SimpleNamespace(lanes=[], workers={}, keep_spare=lambda _: None, serving=lambda _: ())
+        self.listener = Listener(self.plan, pool, self.pipeline, self.announce, lambda _: None)
         self.tensors = Tensors()
         (self.cell,) = self.plan.cells
-        case = self.docket.case(self.task())
+        case = self.pipeline.case(self.task())
         assert isinstance(case, Case)
         self.case = case
         (self.wires,) = computed(case)
@@ -150,7 +150,7 @@ class Hall:
         )
         worker = Worker(1, process, tensors or self.tensors)
         worker.imported = worker.ready = True
-        worker.hands.append(task)
+        worker.in_flight.append(task)
         self.say(worker, message)
         return worker
 
@@ -162,11 +162,11 @@ class Hall:
         """Have the CPU EP of this process answer every question."""
         while self.queue:
             task = self.queue.pop(0)
-            case = self.docket.case(task)
+            case = self.pipeline.case(task)
             assert task.question is not None
             assert isinstance(case, Case)
             self.asked.add(task.question.kind)
-            self.docket.conclude(task, answered(case))
+            self.pipeline.conclude(task, answered(case))
 
 
 PLACEMENT: dict[str, Any] = {

@@ -91,7 +91,7 @@ def test_closing_in_mid_run_is_quick_and_leaves_no_process(
     assert time.monotonic() - started < 2.0
     assert "3_after" not in verdicts(list(engine.events()))
     assert children() <= before
-    assert not Path(engine._crew._scratch.name).exists()
+    assert not Path(engine._pool._scratch.name).exists()
     engine.close()
 
 
@@ -106,7 +106,7 @@ def test_closing_while_processes_start_leaves_none(
     write_model(tmp_path / "models" / "1_one.onnx")
     engine = start_engine(tmp_path, matrix({**fake_env, "FAKE_FAULT": "hang_in_import"}))
     deadline = time.monotonic() + 10
-    while not engine._crew.workers and time.monotonic() < deadline:
+    while not engine._pool.workers and time.monotonic() < deadline:
         time.sleep(0.01)
     started = time.monotonic()
     engine.close()

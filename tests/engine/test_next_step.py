@@ -19,7 +19,7 @@ from harness.core.verdict import Phase, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.engine.cases import Cases
-from harness.engine.docket import Docket
+from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished, Warned
 from harness.engine.outcome import Died, Ending, Hung, Made, Raised, Ran
@@ -76,7 +76,7 @@ def write(path: Path, text: str = MODEL) -> None:
 
 
 class Court:
-    """A docket whose questions the CPU EP of this process answers.
+    """A pipeline whose questions the CPU EP of this process answers.
 
     Attributes:
         asked: Kinds of the questions so far.
@@ -100,7 +100,7 @@ class Court:
         self.warnings: list[str] = []
         self.asked: list[str] = []
         self.answers: dict[str, Callable[[Case], Ending]] = {}
-        self.docket = Docket(plan, cases, references, Effects(plan), self.queue.append, self.announce)
+        self.pipeline = CellPipeline(plan, cases, references, Effects(plan), self.queue.append, self.announce)
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)
@@ -116,19 +116,19 @@ class Court:
         """The record of a cell whose EP gives what ``result`` makes of the CPU EP's answer."""
         cell: Cell = self.cells[at]
         task = Task(suite=cell.suite, model=cell.model, cell=cell)
-        self.docket.open += 1
-        while self.docket.awaits(task):
+        self.pipeline.open += 1
+        while self.pipeline.awaits(task):
             self.settle()
-        case = self.docket.case(task)
+        case = self.pipeline.case(task)
         if not isinstance(case, Case):
-            self.docket.conclude(task, case)
+            self.pipeline.conclude(task, case)
         else:
             ((name, right),) = computed(case).outputs[0]
             assert isinstance(right, Tensor)
             outputs = (((name, tensor(result(right.array).astype(right.array.dtype))),),)
-            self.docket.conclude(task, Ran(outputs=outputs, placement=ON_THE_EP, timings_ms={}))
+            self.pipeline.conclude(task, Ran(outputs=outputs, placement=ON_THE_EP, timings_ms={}))
             self.settle()
-        assert self.docket.open == 0
+        assert self.pipeline.open == 0
         return self.records[-1]
 
     def settle(self) -> None:
@@ -138,10 +138,10 @@ class Court:
             question = task.question
             assert question is not None
             self.asked.append(question.kind)
-            case = self.docket.case(task)
+            case = self.pipeline.case(task)
             assert isinstance(case, Case), case
             answer = self.answers.get(question.kind, lambda case, question=question: answered(question, case))
-            self.docket.conclude(task, answer(case))
+            self.pipeline.conclude(task, answer(case))
 
 
 def answered(question: Question, case: Case) -> Ending:

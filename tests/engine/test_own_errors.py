@@ -35,9 +35,9 @@ PLACES = (
     "corpus.case.hash_data_set",
     "engine.dispatcher.job",
     "engine.worker.Worker.hand",
-    "engine.docket.Docket.foresee",
-    "engine.docket.Docket.awaits",
-    "engine.docket.Docket.case",
+    "engine.cell_pipeline.CellPipeline.foresee",
+    "engine.cell_pipeline.CellPipeline.awaits",
+    "engine.cell_pipeline.CellPipeline.case",
     "engine.cases.Cases.of",
     # reading what a process says
     "engine.listener.from_result",
@@ -46,7 +46,7 @@ PLACES = (
     # goldens, noise, conversion
     "engine.keeper.golden_of",
     "engine.answer.compare_sets",
-    "engine.answer.natures_of",
+    "engine.answer.output_kinds_of",
     "engine.keeper.spread_of",
     "engine.keeper.amplitudes_of",
     "engine.keeper.keep_made",
@@ -58,7 +58,7 @@ PLACES = (
     "engine.next_step.measure",
     "engine.next_step.missing",
     "engine.measure.compare_sets",
-    "engine.measure.natures_of",
+    "engine.measure.output_kinds_of",
     "engine.measure.judge_precision",
     "engine.measure.references_of",
     "engine.measure.noise_rule",
@@ -69,9 +69,9 @@ PLACES = (
     "core.missing.decide",
     "core.judging.judge_rows",
     "core.rules.placed",
-    "engine.docket.decide",
+    "engine.cell_pipeline.decide",
     # recording
-    "engine.docket.record_of",
+    "engine.cell_pipeline.record_of",
     "engine.recorded.is_expected",
     "run.artifacts.encode",
     "run.run_folder.encode_record",
@@ -180,7 +180,7 @@ def test_one_cell_is_lost_and_no_run(
     assert "INCOMPLETE   1 of" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("place", ["engine.cases.load_case", "engine.docket.record_of"])
+@pytest.mark.parametrize("place", ["engine.cases.load_case", "engine.cell_pipeline.record_of"])
 def test_what_is_lost_is_tried_again(
     home: Path, usual: dict[str, Verdict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:

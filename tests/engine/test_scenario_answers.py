@@ -1,4 +1,4 @@
-"""Scenarios in the docket: what the CPU provider is asked, and what its answers mean. No process runs."""
+"""Scenarios in the pipeline: what the CPU provider is asked, and what its answers mean. No process runs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ from harness.corpus.external_copy import SMALLEST
 from harness.corpus.protos import TooLargeError
 from harness.corpus.scenario import Inapplicable
 from harness.engine.cases import Cases
-from harness.engine.docket import Docket
+from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished, Warned
 from harness.engine.messages import ProtocolError, Result
@@ -43,7 +43,7 @@ PLACEMENT = Placement(
 
 
 class Desk:
-    """A docket whose questions and cells wait in a list for the test to answer."""
+    """A pipeline whose questions and cells wait in a list for the test to answer."""
 
     def __init__(self, folder: Path) -> None:
         (folder / "models").mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ class Desk:
         stores = (GoldenStore({"by": name}, folder / "goldens") for name in ("cpu", "unoptimized", "onnx"))
         references = References(Stores(*stores))
         cases = Cases(self.plan, suites, references, self.warnings.append)
-        self.docket = Docket(
+        self.pipeline = CellPipeline(
             self.plan, cases, references, Effects(self.plan), self.queue.append, self.announce
         )
 
@@ -76,7 +76,7 @@ class Desk:
 
     def submit(self, scenario: str) -> Task:
         cell = next(cell for cell in self.plan.cells if cell.axis("scenario") == scenario)
-        self.docket.open += 1
+        self.pipeline.open += 1
         return task_of(cell)
 
     def question(self) -> Task:
@@ -86,7 +86,7 @@ class Desk:
         return task
 
     def case(self, task: Task) -> Case:
-        case = self.docket.case(task)
+        case = self.pipeline.case(task)
         assert isinstance(case, Case), case
         return case
 
@@ -117,10 +117,10 @@ def desk(tmp_path: Path) -> Desk:
 def fed(desk: Desk) -> Desk:
     """A desk that knows that the model runs with the inputs that were generated first."""
     task = desk.submit("plain")
-    assert desk.docket.awaits(task)
+    assert desk.pipeline.awaits(task)
     golden = desk.question()
-    desk.docket.conclude(golden, desk.ran(golden))
-    desk.docket.conclude(task, desk.ran(task))
+    desk.pipeline.conclude(golden, desk.ran(golden))
+    desk.pipeline.conclude(task, desk.ran(task))
     desk.records.clear()
     return desk
 
@@ -136,17 +136,17 @@ def names(case: Case) -> list[str]:
 
 def test_a_scenario_inside_the_agent_has_the_golden_of_plain(desk: Desk) -> None:
     plain, bytes_ = desk.submit("plain"), desk.submit("from_bytes")
-    assert desk.docket.foresee(plain)
-    assert desk.docket.foresee(bytes_)
+    assert desk.pipeline.foresee(plain)
+    assert desk.pipeline.foresee(bytes_)
     question = desk.question()  # one for both
     assert question.scenario == "plain"
-    desk.docket.conclude(question, desk.ran(question))
-    desk.docket.conclude(plain, desk.ran(plain))
-    desk.docket.conclude(bytes_, desk.ran(bytes_, scenario={"bytes": 7}))
+    desk.pipeline.conclude(question, desk.ran(question))
+    desk.pipeline.conclude(plain, desk.ran(plain))
+    desk.pipeline.conclude(bytes_, desk.ran(bytes_, scenario={"bytes": 7}))
     assert not desk.queue
     assert [record.verdict for record in desk.records] == [Verdict.PASS, Verdict.PASS]
     assert [record.scenario for record in desk.records] == [{}, {"bytes": 7}]
-    assert desk.docket.open == 0
+    assert desk.pipeline.open == 0
 
 
 @pytest.mark.parametrize(
@@ -161,37 +161,37 @@ def test_an_error_is_excused_by_the_cpu_provider_in_the_same_scenario(
     desk: Desk, answer: Outcome | None, verdict: Verdict
 ) -> None:
     task = desk.submit("from_bytes")
-    desk.docket.foresee(task)
+    desk.pipeline.foresee(task)
     golden = desk.question()
-    desk.docket.conclude(golden, desk.ran(golden))
-    desk.docket.conclude(task, raised())
+    desk.pipeline.conclude(golden, desk.ran(golden))
+    desk.pipeline.conclude(task, raised())
     assert not desk.records
     question = desk.question()
     assert question.scenario == "from_bytes"
-    desk.docket.conclude(question, answer or desk.ran(question, scenario={"bytes": 7}))
+    desk.pipeline.conclude(question, answer or desk.ran(question, scenario={"bytes": 7}))
     assert [record.verdict for record in desk.records] == [verdict]
-    assert desk.docket.open == 0
+    assert desk.pipeline.open == 0
 
 
 def test_what_is_refused_plainly_is_not_asked_again(desk: Desk) -> None:
     task = desk.submit("from_bytes")
-    desk.docket.foresee(task)
-    desk.docket.conclude(desk.question(), raised(phase=Phase.CREATE))
-    desk.docket.conclude(task, raised(phase=Phase.CREATE))
+    desk.pipeline.foresee(task)
+    desk.pipeline.conclude(desk.question(), raised(phase=Phase.CREATE))
+    desk.pipeline.conclude(task, raised(phase=Phase.CREATE))
     assert not desk.queue
     assert [record.verdict for record in desk.records] == [Verdict.INVALID_MODEL]
 
 
 def test_an_opinion_in_a_scenario_is_no_golden(desk: Desk) -> None:
     task = desk.submit("from_bytes")
-    desk.docket.foresee(task)
+    desk.pipeline.foresee(task)
     golden = desk.question()
-    desk.docket.conclude(golden, desk.ran(golden))
-    desk.docket.conclude(task, raised())
-    desk.docket.conclude(desk.question(), raised())
+    desk.pipeline.conclude(golden, desk.ran(golden))
+    desk.pipeline.conclude(task, raised())
+    desk.pipeline.conclude(desk.question(), raised())
     plain = desk.submit("plain")
-    assert not desk.docket.foresee(plain)
-    desk.docket.conclude(plain, desk.ran(plain))
+    assert not desk.pipeline.foresee(plain)
+    desk.pipeline.conclude(plain, desk.ran(plain))
     assert desk.records[-1].verdict is Verdict.PASS
 
 
@@ -199,18 +199,18 @@ def test_shapes_wait_for_the_cpu_provider_and_lose_those_that_it_refuses(
     fed: Desk, new_desk: Callable[[], Desk]
 ) -> None:
     task = fed.submit("dynamic_shapes")
-    assert fed.docket.awaits(task)
-    assert not fed.docket.awaits(fed.submit("plain"))
-    assert fed.docket.foresee(task)
+    assert fed.pipeline.awaits(task)
+    assert not fed.pipeline.awaits(fed.submit("plain"))
+    assert fed.pipeline.foresee(task)
     first = fed.question()
     assert names(fed.case(first)) == ["given", "batch=2", "width=2", "given"]
-    fed.docket.conclude(first, raised(data_set=2))
-    assert fed.docket.foresee(task)
+    fed.pipeline.conclude(first, raised(data_set=2))
+    assert fed.pipeline.foresee(task)
     second = fed.question()
     assert names(fed.case(second)) == ["given", "batch=2", "given"]
-    fed.docket.conclude(second, fed.ran(second))
-    assert not fed.docket.foresee(task)
-    fed.docket.conclude(task, fed.ran(task, scenario={"run_ms": (1.0, 2.0, 1.0)}))
+    fed.pipeline.conclude(second, fed.ran(second))
+    assert not fed.pipeline.foresee(task)
+    fed.pipeline.conclude(task, fed.ran(task, scenario={"run_ms": (1.0, 2.0, 1.0)}))
     (record,) = fed.records
     assert record.verdict is Verdict.PASS
     assert [output.name for output in record.outputs] == ["y", "1/y", "2/y"]
@@ -221,19 +221,19 @@ def test_shapes_wait_for_the_cpu_provider_and_lose_those_that_it_refuses(
     }
     later = new_desk()  # the goldens are kept, so nothing is asked
     again = later.submit("dynamic_shapes")
-    assert not later.docket.foresee(again)
+    assert not later.pipeline.foresee(again)
     assert names(later.case(again)) == ["given", "batch=2", "given"]
 
 
 def test_a_model_whose_weights_fix_every_shape_is_not_tried(fed: Desk) -> None:
     task = fed.submit("dynamic_shapes")
     for _ in range(2):
-        assert fed.docket.foresee(task)
-        fed.docket.conclude(fed.question(), raised(data_set=1))
-    assert not fed.docket.foresee(task)
-    case = fed.docket.case(task)
+        assert fed.pipeline.foresee(task)
+        fed.pipeline.conclude(fed.question(), raised(data_set=1))
+    assert not fed.pipeline.foresee(task)
+    case = fed.pipeline.case(task)
     assert isinstance(case, Inapplicable)
-    fed.docket.conclude(task, case)
+    fed.pipeline.conclude(task, case)
     (record,) = fed.records
     assert record.verdict is Verdict.DECLARED
     assert record.reason == (
@@ -243,10 +243,10 @@ def test_a_model_whose_weights_fix_every_shape_is_not_tried(fed: Desk) -> None:
 
 def test_a_model_that_fails_in_its_given_shape_keeps_all(fed: Desk) -> None:
     task = fed.submit("dynamic_shapes")
-    fed.docket.foresee(task)
-    fed.docket.conclude(fed.question(), raised(data_set=0))
-    assert not fed.docket.foresee(task)
-    fed.docket.conclude(task, raised(data_set=0))
+    fed.pipeline.foresee(task)
+    fed.pipeline.conclude(fed.question(), raised(data_set=0))
+    assert not fed.pipeline.foresee(task)
+    fed.pipeline.conclude(task, raised(data_set=0))
     (record,) = fed.records
     assert record.verdict is Verdict.INVALID_MODEL
     assert record.reason == "with given: Fail: no"
@@ -254,20 +254,20 @@ def test_a_model_that_fails_in_its_given_shape_keeps_all(fed: Desk) -> None:
 
 def test_an_error_says_at_which_shape(fed: Desk) -> None:
     task = fed.submit("dynamic_shapes")
-    fed.docket.foresee(task)
+    fed.pipeline.foresee(task)
     question = fed.question()
-    fed.docket.conclude(question, fed.ran(question))
-    fed.docket.conclude(task, raised(data_set=1))
+    fed.pipeline.conclude(question, fed.ran(question))
+    fed.pipeline.conclude(task, raised(data_set=1))
     (record,) = fed.records
     assert (record.verdict, record.reason) == (Verdict.ERROR, "with batch=2: Fail: no")
 
 
 def test_a_scenario_that_cannot_be_played_starts_nothing(fed: Desk) -> None:
     task = fed.submit("external_data")
-    case = fed.docket.case(task)
+    case = fed.pipeline.case(task)
     assert isinstance(case, Inapplicable)
-    assert not fed.docket.foresee(task)
-    fed.docket.conclude(task, case)
+    assert not fed.pipeline.foresee(task)
+    fed.pipeline.conclude(task, case)
     assert fed.records[0].verdict is Verdict.DECLARED
     assert fed.records[0].expected
 
@@ -283,14 +283,14 @@ def test_a_copy_that_finds_no_room_is_no_fault_of_the_model(
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
     task = desk.submit("external_data")
     with pytest.raises(UsageError, match="the cache cannot be filled"):
-        desk.docket.case(task)
+        desk.pipeline.case(task)
     assert not desk.records
 
 
 def test_unsupported_is_a_verdict_with_its_facts(desk: Desk) -> None:
     task = desk.submit("from_bytes")
     told = {"status": "unsupported", "phase": "create", "message": "no such thing", "scenario": {"a": 1}}
-    desk.docket.conclude(task, from_result(result_of(told), Tensors(), "from_bytes"))
+    desk.pipeline.conclude(task, from_result(result_of(told), Tensors(), "from_bytes"))
     (record,) = desk.records
     assert (record.verdict, record.phase) == (Verdict.UNSUPPORTED, Phase.CREATE)
     assert (record.reason, record.scenario) == ("no such thing", {"a": 1})
@@ -420,9 +420,9 @@ def test_an_answer_that_no_file_holds_is_lost_and_not_asked_for_again(
 ) -> None:
     monkeypatch.setattr(value_file, "encode", too_large)
     plain = desk.submit("plain")
-    desk.docket.conclude(plain, desk.ran(plain))
+    desk.pipeline.conclude(plain, desk.ran(plain))
     question = desk.question()
-    desk.docket.conclude(question, desk.ran(question))
+    desk.pipeline.conclude(question, desk.ran(question))
     assert not desk.queue
     assert [record.verdict for record in desk.records] == [Verdict.NO_GOLDEN]
     assert "cannot be kept: a protobuf ends" in desk.records[0].reason

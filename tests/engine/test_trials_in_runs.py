@@ -107,7 +107,7 @@ def test_a_second_run_asks_nothing(
         """The records, and whether the CPU provider was asked for goldens."""
         engine = start_engine(home, MATRIX % "" + '[[exclude]]\nmodel = "no_session.onnx"')
         records = records_of(list(engine.events()))
-        return records, any(lane.is_reference for lane in engine._crew.lanes)
+        return records, any(lane.is_reference for lane in engine._pool.lanes)
 
     first, asked = run()
     assert asked

@@ -7,7 +7,7 @@ import pytest
 from harness.core.verdict import Phase
 from harness.engine.messages import After
 from harness.engine.task import Task
-from harness.engine.worker import FEWEST_IN_HAND, MOST_IN_HAND, Worker
+from harness.engine.worker import FEWEST_IN_FLIGHT, MOST_IN_FLIGHT, Worker
 from harness.plan.file_format import RenewAfter, Timeouts
 
 AFTER = After(took_ms=2.0, teardown_ms=0.5, processor_ms=2.0)
@@ -15,7 +15,7 @@ AFTER = After(took_ms=2.0, teardown_ms=0.5, processor_ms=2.0)
 
 def worker(hands: int) -> Worker:
     made = Worker(1, SimpleNamespace(pid=7))  # type: ignore[arg-type]  # nobody talks to it
-    made.hands.extend(Task(suite="s", model=str(number)) for number in range(hands))
+    made.in_flight.extend(Task(suite="s", model=str(number)) for number in range(hands))
     return made
 
 
@@ -34,12 +34,18 @@ def room(busy: Worker) -> int:
     busy.process.send = lambda *_: None  # type: ignore[method-assign]
     while busy.has_room:
         busy.hand(Task(suite="s", model="m"), {})
-    return len(busy.hands)
+    return len(busy.in_flight)
 
 
 @pytest.mark.parametrize(
     ("pace_s", "tasks"),
-    [(1e-9, MOST_IN_HAND), (0.001, MOST_IN_HAND), (0.02, 25), (0.5, FEWEST_IN_HAND), (60.0, FEWEST_IN_HAND)],
+    [
+        (1e-9, MOST_IN_FLIGHT),
+        (0.001, MOST_IN_FLIGHT),
+        (0.02, 25),
+        (0.5, FEWEST_IN_FLIGHT),
+        (60.0, FEWEST_IN_FLIGHT),
+    ],
 )
 def test_a_worker_holds_what_keeps_it_busy_for_some_time(pace_s: float, tasks: int) -> None:
     assert room(at_pace(0, pace_s)) == tasks
@@ -50,7 +56,7 @@ def test_a_worker_whose_pace_changes_holds_more_or_less() -> None:
     for number in range(20):
         busy.rest(100.0 + number)
         busy.count(AFTER, 101.0 + number)
-    assert room(busy) == FEWEST_IN_HAND
+    assert room(busy) == FEWEST_IN_FLIGHT
 
 
 def test_a_limit_holds_from_when_the_process_said_so() -> None:

@@ -15,7 +15,7 @@ from harness.core.value import DTYPES, Map, Sequence, Tensor, Value, tensor, to_
 from harness.corpus.case import Case
 from harness.corpus.port import ValueType
 from harness.corpus.protos import encode
-from harness.corpus.shelf import FILE_NAME, LARGEST, open_shelf
+from harness.corpus.row_cache import FILE_NAME, LARGEST, open_row_cache
 from harness.golden.golden import Golden, NamedValues
 from harness.golden.provenance import provenance
 from harness.golden.store import GoldenStore
@@ -47,7 +47,7 @@ def tensors() -> dict[str, Tensor]:
 def test_every_element_type_comes_back(store: GoldenStore, name: str, one_case: Case) -> None:
     value = tensors()[name]
     store.save(one_case, golden(one_case, value))
-    for _ in ("from its files", "from the shelf"):
+    for _ in ("from its files", "from the row cache"):
         loaded = store.load(one_case)
         assert loaded is not None
         ((_, back),) = loaded.outputs[0]
@@ -80,7 +80,7 @@ def test_every_container_comes_back(
 ) -> None:
     model = make_case((declared, TENSOR))
     store.save(model, golden(model, value, FLOATS))
-    for _ in ("from its files", "from the shelf"):
+    for _ in ("from its files", "from the row cache"):
         loaded = store.load(model)
         assert loaded is not None
         (name, back), (_, beside) = loaded.outputs[0]
@@ -177,7 +177,7 @@ def test_a_golden_is_read_from_its_files_once(
     assert msgspec.structs.replace(first, outputs=()) == msgspec.structs.replace(later, outputs=())
 
 
-def test_a_refusal_comes_from_the_shelf_too(store: GoldenStore, one_case: Case) -> None:
+def test_a_refusal_comes_from_the_row_cache_too(store: GoldenStore, one_case: Case) -> None:
     saved = Golden(status="refused", message="no kernel", disputed="random", provenance=PROVENANCE)
     store.save(one_case, saved)
     assert store.load(one_case) == store.load(one_case) == saved
@@ -210,7 +210,7 @@ def test_a_golden_that_is_deleted_by_hand_is_gone(
     assert to_wire(loaded.outputs[0][0][1]) == to_wire(STRINGS)
 
 
-def test_a_damaged_shelf_is_no_golden_lost(
+def test_a_damaged_row_cache_is_no_golden_lost(
     store: GoldenStore, tmp_path: Path, reads: list[Path], one_case: Case
 ) -> None:
     store.save(one_case, golden(one_case, FLOATS))
@@ -219,7 +219,7 @@ def test_a_damaged_shelf_is_no_golden_lost(
         (tmp_path / FILE_NAME).write_bytes(damage)
         for ending in ("-wal", "-shm"):
             (tmp_path / f"{FILE_NAME}{ending}").unlink(missing_ok=True)
-        open_shelf.cache_clear()
+        open_row_cache.cache_clear()
         assert GoldenStore(PROVENANCE, tmp_path).load(one_case) is not None
         assert len(reads) == number
 

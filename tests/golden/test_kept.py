@@ -32,7 +32,7 @@ def age(root: Path, days: float) -> None:
 def test_a_golden_that_is_read_stays(stores: dict[str, GoldenStore], tmp_path: Path, one_case: Case) -> None:
     for store in stores.values():
         store.save(one_case, GOLDEN)
-    for _ in ("from its files", "from the shelf"):
+    for _ in ("from its files", "from the row cache"):
         age(tmp_path, 40)
         assert stores["1.31.1"].load(one_case) is not None
         used = {

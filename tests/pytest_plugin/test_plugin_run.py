@@ -190,10 +190,10 @@ def test_stopping_at_the_first_failure_keeps_what_has_been_found_out(
 
 
 AHEAD = """
-import harness.engine.forerunner as forerunner
+import harness.engine.prestarted as prestarted
 
 def pytest_sessionstart(session):
-    pids = " ".join(str(one.process.pid) for one in forerunner._ahead)
+    pids = " ".join(str(one.process.pid) for one in prestarted._ahead)
     part = "worker" if hasattr(session.config, "workerinput") else "main"
     with open("ahead.txt", "a") as file:
         file.write(f"{part} {pids}\\n")

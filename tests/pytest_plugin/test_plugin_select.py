@@ -59,9 +59,9 @@ from harness.pytest_plugin.session import matrices_of
 def pytest_collection_finish(session):
     engines = [run._engine for run in matrices_of(session.config)._item_runs.values()]
     deadline = time.monotonic() + 30
-    while engines and not engines[0]._crew.workers and time.monotonic() < deadline:
+    while engines and not engines[0]._pool.workers and time.monotonic() < deadline:
         time.sleep(0.01)
-    print("processes before the first item:", [len(engine._crew.workers) > 0 for engine in engines])
+    print("processes before the first item:", [len(engine._pool.workers) > 0 for engine in engines])
 """
 
 

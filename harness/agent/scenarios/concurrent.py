@@ -130,14 +130,14 @@ class Crowd:
             Exception: Whatever the first run that failed has raised.
         """
         until = time.perf_counter() + settings["budget_s"]
-        crew = [
+        pool = [
             threading.Thread(target=self.work, args=(number, settings["runs"], until), daemon=True)
             for number in range(settings["threads"])
         ]
         enter("run")
-        for thread in crew:
+        for thread in pool:
             thread.start()
-        left, made, error = len(crew), 0, None
+        left, made, error = len(pool), 0, None
         while left:
             try:
                 ended = self.ended.get(timeout=TELL_S)

@@ -15,11 +15,11 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
-from harness.engine.crew import Crew
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished
 from harness.engine.job import CPU, Configuration
 from harness.engine.prepare import prepare
+from harness.engine.process_pool import ProcessPool
 from harness.engine.task import Task
 from harness.engine.worker import Worker
 
@@ -29,7 +29,7 @@ CUDA = "CUDAExecutionProvider"
 @pytest.fixture(autouse=True)
 def _four_in_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a queue of a few models is still one."""
-    for name in ("FEWEST_IN_HAND", "FIRST_IN_HAND", "MOST_IN_HAND"):
+    for name in ("FEWEST_IN_FLIGHT", "FIRST_IN_FLIGHT", "MOST_IN_FLIGHT"):
         monkeypatch.setattr(f"harness.engine.worker.{name}", 4)
 
 
@@ -52,10 +52,10 @@ class Bench:
         self._workers: set[Worker] = set()
 
     def watch(self, patch: pytest.MonkeyPatch) -> None:
-        launch, hand = Crew._launch, Worker.hand
+        launch, hand = ProcessPool._launch, Worker.hand
 
-        def watched_launch(crew: Crew, config: Configuration) -> Worker:
-            worker = launch(crew, config)
+        def watched_launch(pool: ProcessPool, config: Configuration) -> Worker:
+            worker = launch(pool, config)
             if config.providers != (CPU,):
                 self.launched.append(worker)
             return worker
@@ -63,13 +63,13 @@ class Bench:
         def watched_hand(worker: Worker, task: Task, job: dict[str, object]) -> None:
             hand(worker, task, job)
             self._workers.add(worker)
-            busy = [lane for busy in self._workers if busy.hands and (lane := busy.lane) is not None]
+            busy = [lane for busy in self._workers if busy.in_flight and (lane := busy.lane) is not None]
             if any(lane.alone for lane in busy):
                 self.together.append({lane.name for lane in busy})
             assert worker.lane is not None
             self.handed.append((worker.lane.name, task.model.removesuffix(".onnx")))
 
-        patch.setattr(Crew, "_launch", watched_launch)
+        patch.setattr(ProcessPool, "_launch", watched_launch)
         patch.setattr(Worker, "hand", watched_hand)
 
     def models(self, *names: str, folder: str = "models", data: bool = False) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from harness.core.verdict import Verdict
 from harness.corpus.cache import cache_root
-from harness.engine import crew
+from harness.engine import process_pool
 from harness.engine.device import Slots
 from harness.engine.events import Finished, Warned
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake needs POSIX
 def test_nothing_else_is_at_work_beside_a_cell_that_runs_alone(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew, "SPARE_AFTER_S", 0.0)
+    monkeypatch.setattr(process_pool, "SPARE_AFTER_S", 0.0)
     bench.models(*(f"{number}_m" for number in range(6)))
     alone = {"alone": True, "workers": 3, "device_lock": "rig", "renew_after": {"sessions": 4}}
     found = bench.run(bench.target("x", **alone), bench.target("y", alone=True), bench.target("z"))

@@ -90,7 +90,7 @@ def test_what_an_interrupt_finds_half_gathered_is_handed_out_the_next_time(
 
     with bench.engine(bench.target("t")) as engine:
         bench.wait_at_gate("t")
-        bench.wait_until(lambda: engine._docket.open == 2)
+        bench.wait_until(lambda: engine._pipeline.open == 2)
         with monkeypatch.context() as patch:
             patch.setattr("harness.engine.engine.time.sleep", interrupt)
             with pytest.raises(KeyboardInterrupt):
@@ -108,7 +108,7 @@ def test_what_happened_before_the_engine_broke_comes_first(
         raise ZeroDivisionError
 
     monkeypatch.setattr("harness.engine.next_step.measure", fail)
-    monkeypatch.setattr("harness.engine.docket.own_error", fail)
+    monkeypatch.setattr("harness.engine.cell_pipeline.own_error", fail)
     with bench.engine(bench.target("t")) as engine:
         engine._thread.join(30)
         batches = engine.batches()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.core.verdict import Verdict
-from harness.engine import crew
+from harness.engine import process_pool
 from harness.engine.events import Warned
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake needs POSIX
 def test_after_a_crash_a_process_goes_on_that_was_there_before(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew, "SPARE_AFTER_S", 0.0)
+    monkeypatch.setattr(process_pool, "SPARE_AFTER_S", 0.0)
     # Lanes that start the same interpreter have one spare in common: one makes it, the other needs it.
     bench.models(*(f"{number}_m" for number in range(8)), folder="a")
     bench.models("0_gate_in_run", "1_segv_in_run", *(f"{number}_m" for number in range(2, 8)), folder="b")
@@ -45,7 +45,7 @@ def test_after_a_crash_a_process_goes_on_that_was_there_before(
 def test_a_crash_makes_a_spare_worth_its_while_and_a_short_run_does_not(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew, "SPARE_AFTER_S", 60.0)
+    monkeypatch.setattr(process_pool, "SPARE_AFTER_S", 60.0)
     bench.models("00_segvonce_in_run", *(f"{number:02}_m" for number in range(1, 12)))
     (bench.home / "smooth.00_segvonce_in_run").write_bytes(b".")
     assert bench.verdicts(bench.run(bench.target("smooth"), bench.target("rough"))) == {PASS: 23, CRASH: 1}
@@ -54,7 +54,7 @@ def test_a_crash_makes_a_spare_worth_its_while_and_a_short_run_does_not(
 
 
 def test_a_lane_at_work_for_some_time_gets_a_spare(bench: "Bench", monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew, "SPARE_AFTER_S", 0.0)
+    monkeypatch.setattr(process_pool, "SPARE_AFTER_S", 0.0)
     bench.models(*(f"{number}_m" for number in range(8)))
     assert bench.verdicts(bench.run(bench.target("t"))) == {PASS: 8}
     assert [worker.is_spare for worker in bench.launched] == [False, True]
@@ -71,7 +71,7 @@ def test_a_lane_at_work_for_some_time_gets_a_spare(bench: "Bench", monkeypatch: 
 def test_a_spare_that_does_not_start_does_no_harm(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch, fault: str, *, taken: bool
 ) -> None:
-    monkeypatch.setattr(crew, "SPARE_AFTER_S", 0.0)
+    monkeypatch.setattr(process_pool, "SPARE_AFTER_S", 0.0)
     crash, gate = (1, 5) if taken else (6, 1)
     bench.models(
         "0_m", f"{crash}_segv_in_run", f"{gate}_gate_in_run", *(f"{n}_m" for n in (2, 3, 4, 7, 8, 9))
@@ -86,7 +86,7 @@ def test_a_spare_that_does_not_start_does_no_harm(
             bench.launched[1].deadline = time.monotonic()
             engine.submit(())  # looks at the clock
         if not taken:
-            bench.wait_until(lambda: bool(engine._crew._spareless))
+            bench.wait_until(lambda: bool(engine._pool._spareless))
             bench.open_gate("t")
         events = list(engine.events())
     assert bench.verdicts(events) == {PASS: 8, CRASH: 1}
@@ -114,7 +114,7 @@ def test_a_process_is_renewed_once_it_has_grown(bench: "Bench") -> None:
     assert {record.verdict for record in found.values()} == {PASS}
     states = [record.process for record in found.values() if record.process]
     last = {state.pid: state.session for state in sorted(states, key=lambda state: state.session)}
-    # A MiB a session; the first 16 do not count, and what is in its hands it still does.
+    # A MiB a session; the first 16 do not count, and what is in flight it still does.
     assert max(last.values()) in range(20, 27), last
     assert sum(last.values()) == 40
     assert len(last) == 2

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.core.verdict import Verdict
-from harness.engine.crew import Crew
 from harness.engine.events import Finished
 from harness.engine.lane import Lane
 from harness.engine.lanes import Lanes
 from harness.engine.outcome import Ran
+from harness.engine.process_pool import ProcessPool
 from harness.engine.task import Task
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def test_nobody_gets_more_to_do_until_some_are_taken(
     times = {"MOST_UNTAKEN": 1, "MOST_UNTAKEN_BYTES": nbytes}
     monkeypatch.setattr(f"harness.engine.engine.{limit}", MOST_UNTAKEN * times[limit])
     with bench.engine(bench.target("t")) as engine:
-        bench.wait_until(lambda: engine._is_ahead and not bench.launched[-1].hands)
+        bench.wait_until(lambda: engine._is_ahead and not bench.launched[-1].in_flight)
         handed = len(bench.handed)
         time.sleep(0.5)
         assert MOST_UNTAKEN <= engine._outbox.qsize() <= MOST_UNTAKEN + 2 * IN_HAND
@@ -73,26 +73,26 @@ def test_many_bytes_are_not_handed_out_together(bench: "Bench", monkeypatch: pyt
 def test_nobody_gets_more_to_do_while_too_much_waits_for_goldens(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
-    staff, may_answer = Crew.staff, threading.Event()
+    staff, may_answer = ProcessPool.staff, threading.Event()
 
-    def staff_late(crew: Crew, lane: Lane) -> None:
+    def staff_late(pool: ProcessPool, lane: Lane) -> None:
         if may_answer.is_set() or not lane.is_reference:
-            staff(crew, lane)
+            staff(pool, lane)
 
-    monkeypatch.setattr(Crew, "staff", staff_late)
+    monkeypatch.setattr(ProcessPool, "staff", staff_late)
     bench.models(*MODELS, data=True)
-    monkeypatch.setattr(f"harness.engine.docket.{limit}", MOST_WAITING)
+    monkeypatch.setattr(f"harness.engine.cell_pipeline.{limit}", MOST_WAITING)
     with bench.engine(bench.target("t")) as engine:
-        bench.wait_until(lambda: engine._docket.is_behind and not bench.launched[-1].hands)
+        bench.wait_until(lambda: engine._pipeline.is_behind and not bench.launched[-1].in_flight)
         handed = len(bench.handed)
         time.sleep(0.5)
-        waiting = [outcome for held in engine._docket._waiting.values() for _, outcome in held]
+        waiting = [outcome for held in engine._pipeline._waiting.values() for _, outcome in held]
         assert len(bench.handed) == handed == len(waiting) < len(MODELS)
-        assert engine._docket._held_bytes == sum(isinstance(one, Ran) and one.nbytes for one in waiting) > 0
+        assert engine._pipeline._held_bytes == sum(isinstance(one, Ran) and one.nbytes for one in waiting) > 0
         may_answer.set()
         engine.submit(())  # looks who needs a process
         assert bench.verdicts(list(engine.events())) == {Verdict.PASS: len(MODELS)}
-        assert engine._docket._held == engine._docket._held_bytes == 0
+        assert engine._pipeline._held == engine._pipeline._held_bytes == 0
 
 
 @pytest.mark.parametrize("gives_outputs", [False, True])
@@ -102,8 +102,8 @@ def test_results_wait_for_another_target_without_outputs(bench: "Bench", *, give
     targets = bench.target("plain"), bench.target("strict", options={"use_tf32": 0})
     with bench.engine(*targets, gives_outputs=gives_outputs) as engine:
         bench.wait_at_gate("plain")
-        bench.wait_until(lambda: len(engine._docket._compared) == 3)
-        waiting = [one for ones in engine._docket._compared.values() for one in ones]
+        bench.wait_until(lambda: len(engine._pipeline._compared) == 3)
+        waiting = [one for ones in engine._pipeline._compared.values() for one in ones]
         assert [bool(one.outcome.outputs) for one in waiting] == [gives_outputs] * 3
         bench.open_gate("plain")
         events = list(engine.events())

@@ -1,4 +1,4 @@
-"""The shelf: what was put there comes back whole or not at all; whatever is wrong with it costs only time."""
+"""The row cache: what was put there comes back whole or not at all; a damaged one costs only time."""
 
 import os
 import shutil
@@ -15,20 +15,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.corpus.shelf import BUSY_S, FILE_NAME, LARGEST, PATIENCE, Shelf, open_shelf
+from harness.corpus.row_cache import BUSY_S, FILE_NAME, LARGEST, PATIENCE, RowCache, open_row_cache
 
 WRITER = """
 import sys
 from pathlib import Path
-from harness.corpus.shelf import Shelf
+from harness.corpus.row_cache import RowCache
 
-shelf = Shelf(Path(sys.argv[1]))
+row_cache = RowCache(Path(sys.argv[1]))
 for turn in range(300):
     name = f"row {turn}"
-    content = shelf.get(name, "state")
+    content = row_cache.get(name, "state")
     assert content in {None, name.encode() * 500}
-    shelf.put(name, "state", name.encode() * 500)
-print(sum(shelf.get(f"row {turn}", "state") is not None for turn in range(300)))
+    row_cache.put(name, "state", name.encode() * 500)
+print(sum(row_cache.get(f"row {turn}", "state") is not None for turn in range(300)))
 """
 
 
@@ -38,8 +38,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def shelf(path: Path) -> Shelf:
-    return Shelf(path)
+def row_cache(path: Path) -> RowCache:
+    return RowCache(path)
 
 
 @contextmanager
@@ -48,12 +48,12 @@ def database(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def test_a_content_comes_back_in_the_next_process(shelf: Shelf, path: Path) -> None:
-    assert shelf.get("name", "state") is None
-    shelf.put("name", "state", b"content")
-    assert shelf.get("name", "state") == Shelf(path).get("name", "state") == b"content"
-    shelf.put("name", "state", b"another")
-    assert shelf.get("name", "state") == b"another"
+def test_a_content_comes_back_in_the_next_process(row_cache: RowCache, path: Path) -> None:
+    assert row_cache.get("name", "state") is None
+    row_cache.put("name", "state", b"content")
+    assert row_cache.get("name", "state") == RowCache(path).get("name", "state") == b"content"
+    row_cache.put("name", "state", b"another")
+    assert row_cache.get("name", "state") == b"another"
 
 
 @given(
@@ -63,32 +63,32 @@ def test_a_content_comes_back_in_the_next_process(shelf: Shelf, path: Path) -> N
 def test_only_the_same_name_in_the_same_state_finds_it(
     tmp_path_factory: pytest.TempPathFactory, rows: dict[str, tuple[str, bytes]], other: str
 ) -> None:
-    shelf = open_shelf(tmp_path_factory.getbasetemp() / "any")
+    row_cache = open_row_cache(tmp_path_factory.getbasetemp() / "any")
     for name, (state, content) in rows.items():
-        shelf.put(name, state, content)
+        row_cache.put(name, state, content)
     for name, (state, content) in rows.items():
-        assert shelf.get(name, state) == content
-        assert shelf.get(name, other) == (content if other == state else None)
+        assert row_cache.get(name, state) == content
+        assert row_cache.get(name, other) == (content if other == state else None)
 
 
-def test_file_names_that_are_not_text_are_welcome(shelf: Shelf) -> None:
-    shelf.put("\udcfe", "\udcff.pb", b"content")
-    assert shelf.get("\udcfe", "\udcff.pb") == b"content"
+def test_file_names_that_are_not_text_are_welcome(row_cache: RowCache) -> None:
+    row_cache.put("\udcfe", "\udcff.pb", b"content")
+    assert row_cache.get("\udcfe", "\udcff.pb") == b"content"
 
 
-def test_what_other_code_made_does_not_count(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf.put("name", "state", b"content")
-    monkeypatch.setattr("harness.corpus.shelf._makers", lambda: "another release")
-    assert shelf.get("name", "state") is None
-    shelf.put("name", "state", b"newer")
-    assert shelf.get("name", "state") == b"newer"
+def test_what_other_code_made_does_not_count(row_cache: RowCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    row_cache.put("name", "state", b"content")
+    monkeypatch.setattr("harness.corpus.row_cache._makers", lambda: "another release")
+    assert row_cache.get("name", "state") is None
+    row_cache.put("name", "state", b"newer")
+    assert row_cache.get("name", "state") == b"newer"
 
 
-def test_large_contents_are_not_kept(shelf: Shelf) -> None:
-    shelf.put("fits", "", bytes(LARGEST))
-    shelf.put("large", "", bytes(LARGEST + 1))
-    assert shelf.get("fits", "") == bytes(LARGEST)
-    assert shelf.get("large", "") is None
+def test_large_contents_are_not_kept(row_cache: RowCache) -> None:
+    row_cache.put("fits", "", bytes(LARGEST))
+    row_cache.put("large", "", bytes(LARGEST + 1))
+    assert row_cache.get("fits", "") == bytes(LARGEST)
+    assert row_cache.get("large", "") is None
 
 
 @pytest.mark.parametrize(
@@ -104,23 +104,25 @@ def test_large_contents_are_not_kept(shelf: Shelf) -> None:
         "UPDATE shelf SET (mark, content) = (SELECT mark, content FROM shelf ORDER BY id LIMIT 1)",
     ],
 )
-def test_a_row_that_is_not_what_was_put_there_does_not_count(shelf: Shelf, path: Path, damage: str) -> None:
+def test_a_row_that_is_not_what_was_put_there_does_not_count(
+    row_cache: RowCache, path: Path, damage: str
+) -> None:
     names = ("first", "second")
     for name in names:
-        shelf.put(name, "state", name.encode())
+        row_cache.put(name, "state", name.encode())
     with database(path) as connection:
         connection.execute(damage)
     for name in names:
-        assert shelf.get(name, "state") in {None, name.encode()}
-    assert sum(shelf.get(name, "state") is None for name in names) >= 1
-    shelf.put("first", "state", b"anew")
-    assert shelf.get("first", "state") == b"anew"
+        assert row_cache.get(name, "state") in {None, name.encode()}
+    assert sum(row_cache.get(name, "state") is None for name in names) >= 1
+    row_cache.put("first", "state", b"anew")
+    assert row_cache.get("first", "state") == b"anew"
 
 
 @pytest.mark.parametrize("damage", ["text", "cut", "empty", "pages", "schema"])
 def test_a_damaged_database_is_a_miss_and_made_anew(path: Path, damage: str) -> None:
     contents = {f"name {number}": os.urandom(3000) for number in range(50)}
-    before = Shelf(path)
+    before = RowCache(path)
     for name, content in contents.items():
         before.put(name, "state", content)
     del before
@@ -135,24 +137,24 @@ def test_a_damaged_database_is_a_miss_and_made_anew(path: Path, damage: str) -> 
             "schema": data[:100] + os.urandom(3996) + data[4096:],
         }[damage]
     )
-    shelf = Shelf(path)
+    row_cache = RowCache(path)
     for name, content in contents.items():
-        assert shelf.get(name, "state") in {None, content}
-    for later in (shelf, Shelf(path)):
+        assert row_cache.get(name, "state") in {None, content}
+    for later in (row_cache, RowCache(path)):
         later.put("name 1", "state", contents["name 1"])
         assert later.get("name 1", "state") == contents["name 1"]
 
 
-def test_a_shelf_that_goes_bad_in_use_is_a_miss(shelf: Shelf, path: Path) -> None:
+def test_a_row_cache_that_goes_bad_in_use_is_a_miss(row_cache: RowCache, path: Path) -> None:
     for number in range(20):
-        shelf.put(f"name {number}", "", bytes(5000))
+        row_cache.put(f"name {number}", "", bytes(5000))
     with database(path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     path.write_bytes(os.urandom(path.stat().st_size))
-    assert {shelf.get(f"name {number}", "") for number in range(20)} <= {None, bytes(5000)}
+    assert {row_cache.get(f"name {number}", "") for number in range(20)} <= {None, bytes(5000)}
     shutil.rmtree(path.parent, ignore_errors=True)
-    shelf.get("name 1", "")
-    shelf.put("name 1", "", b"")
+    row_cache.get("name 1", "")
+    row_cache.put("name 1", "", b"")
 
 
 @pytest.mark.parametrize("obstacle", ["file for folder", "folder for file"])
@@ -161,19 +163,19 @@ def test_a_place_that_cannot_be_used_is_a_miss(path: Path, obstacle: str) -> Non
         path.parent.write_text("in the way")
     else:
         path.mkdir(parents=True)
-    shelf = Shelf(path)
+    row_cache = RowCache(path)
     for _ in range(2 * PATIENCE):
-        shelf.put("name", "state", b"content")
-        assert shelf.get("name", "state") is None
+        row_cache.put("name", "state", b"content")
+        assert row_cache.get("name", "state") is None
 
 
 @pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() == 0, reason="root may write anywhere")
-def test_a_read_only_cache_is_no_error(shelf: Shelf, path: Path) -> None:
-    shelf.put("name", "state", b"content")
+def test_a_read_only_cache_is_no_error(row_cache: RowCache, path: Path) -> None:
+    row_cache.put("name", "state", b"content")
     path.parent.chmod(0o500)
     path.chmod(0o400)
     try:
-        reader = Shelf(path)
+        reader = RowCache(path)
         assert reader.get("name", "state") in {None, b"content"}
         reader.put("name", "state", b"other")
         assert reader.get("name", "state") in {None, b"content"}
@@ -181,30 +183,30 @@ def test_a_read_only_cache_is_no_error(shelf: Shelf, path: Path) -> None:
         path.parent.chmod(0o700)
 
 
-def test_whoever_holds_the_database_does_not_hold_up_a_run(shelf: Shelf, path: Path) -> None:
-    shelf.put("name", "state", b"content")
+def test_whoever_holds_the_database_does_not_hold_up_a_run(row_cache: RowCache, path: Path) -> None:
+    row_cache.put("name", "state", b"content")
     with database(path) as connection:
         connection.execute("BEGIN IMMEDIATE")
         began = time.monotonic()
         for number in range(100):
-            shelf.put(f"name {number}", "state", b"content")
-            assert shelf.get("name", "state") == b"content"
+            row_cache.put(f"name {number}", "state", b"content")
+            assert row_cache.get("name", "state") == b"content"
         assert time.monotonic() - began < 5 * PATIENCE * BUSY_S + 1
         connection.execute("ROLLBACK")
-    assert Shelf(path).get("name", "state") == b"content"
+    assert RowCache(path).get("name", "state") == b"content"
 
 
-def test_a_full_shelf_is_begun_anew_and_never_grows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.corpus.shelf.MOST", 1 << 20)
+def test_a_full_row_cache_is_begun_anew_and_never_grows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.corpus.row_cache.MOST", 1 << 20)
     for _ in range(2):
-        shelf = Shelf(path)
+        row_cache = RowCache(path)
         for number in range(1000):
-            shelf.put(f"name {number}", "state", bytes(10_000))
-        kept = [number for number in range(1000) if shelf.get(f"name {number}", "state") == bytes(10_000)]
+            row_cache.put(f"name {number}", "state", bytes(10_000))
+        kept = [number for number in range(1000) if row_cache.get(f"name {number}", "state") == bytes(10_000)]
         assert 50 < len(kept) < 200
-        del shelf
+        del row_cache
         assert path.stat().st_size <= 1 << 20
-    later = Shelf(path)
+    later = RowCache(path)
     later.put("name 999", "state", b"content")
     assert later.get("name 999", "state") == b"content"
 
@@ -226,26 +228,26 @@ def test_a_writer_that_is_killed_damages_nothing(path: Path) -> None:
     endless = WRITER.replace("range(300)", "range(10**9)", 1)
     environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     with subprocess.Popen([sys.executable, "-c", endless, str(path)], env=environment) as writer:
-        shelf = Shelf(path)
+        row_cache = RowCache(path)
         deadline = time.monotonic() + 30
-        while shelf.get("row 50", "state") is None:
+        while row_cache.get("row 50", "state") is None:
             assert time.monotonic() < deadline
             time.sleep(0.02)
-            shelf = Shelf(path)
+            row_cache = RowCache(path)
         writer.kill()
-    assert Shelf(path).get("row 50", "state") == b"row 50" * 500
+    assert RowCache(path).get("row 50", "state") == b"row 50" * 500
     with database(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_threads_may_share_one(shelf: Shelf) -> None:
+def test_threads_may_share_one(row_cache: RowCache) -> None:
     wrong = []
 
     def work(number: int) -> None:
         for turn in range(100):
             name, content = f"{turn}", b"%d" % turn
-            shelf.put(name, "state", content)
-            if shelf.get(name, "state") != content:
+            row_cache.put(name, "state", content)
+            if row_cache.get(name, "state") != content:
                 wrong.append((number, turn))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
@@ -256,14 +258,14 @@ def test_threads_may_share_one(shelf: Shelf) -> None:
     assert wrong == []
 
 
-def test_no_connection_outlives_its_shelf(path: Path) -> None:
-    shelf = Shelf(path)
-    shelf.put("name", "state", b"content")
+def test_no_connection_outlives_its_row_cache(path: Path) -> None:
+    row_cache = RowCache(path)
+    row_cache.put("name", "state", b"content")
     assert path.with_name(f"{FILE_NAME}-wal").exists()
-    del shelf
+    del row_cache
     assert [one.name for one in path.parent.iterdir()] == [FILE_NAME]
 
 
-def test_one_folder_has_one_shelf(tmp_path: Path) -> None:
-    assert open_shelf(tmp_path) is open_shelf(tmp_path)
-    assert open_shelf(tmp_path) is not open_shelf(tmp_path / "other")
+def test_one_folder_has_one_row_cache(tmp_path: Path) -> None:
+    assert open_row_cache(tmp_path) is open_row_cache(tmp_path)
+    assert open_row_cache(tmp_path) is not open_row_cache(tmp_path / "other")

@@ -1,4 +1,4 @@
-"""The crew: which processes there are, what each of them serves, and when another may start."""
+"""The pool: which processes there are, what each of them serves, and when another may start."""
 
 import contextlib
 import tempfile
@@ -12,9 +12,9 @@ from harness.core.errors import one_line
 from harness.corpus.cache import cache_root
 from harness.engine.builds import Builds
 from harness.engine.device import Slot, Slots
-from harness.engine.forerunner import take_forerunner
 from harness.engine.job import HERE, Configuration, Interpreter, is_local
 from harness.engine.lane import Lane
+from harness.engine.prestarted import take_prestarted
 from harness.engine.process import AgentProcess
 from harness.engine.remote import start_process
 from harness.engine.tensor_files import TensorHome, Tensors
@@ -34,7 +34,7 @@ SPARE_AFTER_S = 5.0
 """A lane at work for so long gets a spare process: starting one costs some 0.3 s of a processor."""
 
 
-class Crew:
+class ProcessPool:
     """Workers by their lanes, and spare ones.
 
     A spare is a process that has imported onnxruntime and not been told yet what to serve; it holds no
@@ -128,19 +128,19 @@ class Crew:
             self._start_spare(lane.configuration)
 
     def welcome(self) -> None:
-        """Take in the process that was started before there was a crew, as a spare one."""
-        forerunner = take_forerunner()
-        if forerunner is None:
+        """Take in the process that was started before there was a pool, as a spare one."""
+        prestarted = take_prestarted()
+        if prestarted is None:
             return
         try:
-            tensors = self._tensors.open(forerunner.folder)
+            tensors = self._tensors.open(prestarted.folder)
         except OSError:
-            forerunner.discard()
+            prestarted.discard()
             return
         self._started += 1
-        spare = self._spares[HERE] = self._enlist(forerunner.process, tensors)
+        spare = self._spares[HERE] = self._enlist(prestarted.process, tensors)
         spare.stand_by(SPARE_START_S)
-        forerunner.deliver_to(lambda message: self._hear(spare.number, message))
+        prestarted.deliver_to(lambda message: self._hear(spare.number, message))
 
     def warm_up(self, configurations: Iterable[Configuration]) -> None:
         """Start processes that lanes to come can use, as many as may work at once.

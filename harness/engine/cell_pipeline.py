@@ -1,4 +1,4 @@
-"""The docket: from outcomes to records, with the CPU provider's answers that this takes.
+"""The pipeline: from outcomes to records, with the CPU provider's answers that this takes.
 
 An outcome whose golden is not known yet waits here until the CPU provider has answered.
 """
@@ -46,7 +46,7 @@ MOST_WAITING_BYTES = 256 << 20
 """The same in bytes of these outputs."""
 
 
-class Docket:
+class CellPipeline:
     """Keeps every task from its submission to its record.
 
     Args:

@@ -1,8 +1,8 @@
-"""The forerunner: a process of the harness's own interpreter, started while the harness itself still imports.
+"""The prestarted: a process of the harness's own interpreter, started while the harness itself still imports.
 
 Reading a matrix takes numpy and half of the package, some 0.4 s, and importing onnxruntime takes a process as
 long. Side by side they take that time once. So this module imports little, and only guesses from the bare
-TOML that the process will be needed; the first crew takes it in as a spare one, and ends it like any other.
+TOML that the process will be needed; the first pool takes it in as a spare one, and ends it like any other.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from typing import Any
 from harness.engine.process import AgentProcess
 
 
-class Forerunner:
+class PrestartedProcess:
     """An agent without variables of its own, whose words are kept until somebody wants to hear them.
 
     Raises:
@@ -65,25 +65,25 @@ class Forerunner:
                 self._deliver(message)
 
 
-_ahead: list[Forerunner] = []
+_ahead: list[PrestartedProcess] = []
 """The one that nobody has taken yet, if there is one."""
 
 
 def run_ahead(matrix: Path) -> None:
-    """Start a forerunner, if a matrix looks as if one of its targets could use it."""
+    """Start a prestarted, if a matrix looks as if one of its targets could use it."""
     if not _ahead and _is_for_here(matrix):
         with contextlib.suppress(OSError):  # it goes without, or the lane will tell
-            _ahead.append(Forerunner())
+            _ahead.append(PrestartedProcess())
 
 
-def take_forerunner() -> Forerunner | None:
-    """The forerunner, for whoever asks first; None where it would not be what is started now."""
+def take_prestarted() -> PrestartedProcess | None:
+    """The prestarted, for whoever asks first; None where it would not be what is started now."""
     if not _ahead:
         return None
-    forerunner = _ahead.pop()
-    if forerunner.is_current:
-        return forerunner
-    forerunner.discard()
+    prestarted = _ahead.pop()
+    if prestarted.is_current:
+        return prestarted
+    prestarted.discard()
     return None
 
 

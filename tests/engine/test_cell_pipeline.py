@@ -55,7 +55,7 @@ def expect(folder: Path, x: list[float], *outputs: Tensor) -> None:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, write_model: Callable[..., None]) -> Path:
-    home = tmp_path_factory.mktemp("docket")
+    home = tmp_path_factory.mktemp("pipeline")
     x = [-1.5, 2.0, 0.0, 3.5]
     right = np.maximum(np.array(x, np.float32), 0), np.array(x, np.int32), -np.array(x, np.float32)
     write_model(home / "fake/expected/model.onnx", STRANGE)
@@ -146,7 +146,7 @@ def test_a_golden_is_computed_once(
         engine = start_engine(tmp_path, matrix)
         found = [event.record.verdict for event in engine.events() if isinstance(event, Finished)]
         assert found == [Verdict.PASS]
-        return any(lane.is_reference for lane in engine._crew.lanes)
+        return any(lane.is_reference for lane in engine._pool.lanes)
 
     assert run()
     assert not run()

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from harness.core.draws import Bernoulli, Draw, Dropped, Multinomial, Normal, Uniform
-from harness.core.nature import Nature
+from harness.core.output_kind import OutputKind
 from harness.core.steps import Quantized
 from harness.core.ties import Chosen
 from harness.core.unordered import Unordered
@@ -16,14 +16,14 @@ from harness.engine.compare_sets import numbered
 from harness.engine.outcome import NamedValues
 
 
-def natures_of(
+def output_kinds_of(
     case: Case,
     answers: Sequence[NamedValues],
     *,
     revealed: Sequence[NamedValues] = (),
     exact_inputs: bool = True,
-) -> tuple[Mapping[str, Nature], ...]:
-    """The natures of outputs by name, for each data set; only of those that are more than numbers.
+) -> tuple[Mapping[str, OutputKind], ...]:
+    """The kinds of outputs by name, for each data set; only of those that are more than numbers.
 
     Args:
         case: The model and its inputs.
@@ -37,28 +37,28 @@ def natures_of(
     for index, answer in enumerate(answers):
         inputs = dict(case.data_sets[index].inputs)
         known = {**inputs, **dict(answer), **(dict(revealed[index]) if revealed else {})}
-        natures: dict[str, Nature] = {}
+        kinds: dict[str, OutputKind] = {}
         for name, origin in case.facts.origins.known.items():
-            nature: Nature | None
+            output_kind: OutputKind | None
             match origin:
                 case ChosenFrom():
-                    nature = _chosen(origin, known, exact_inputs=exact_inputs)
+                    output_kind = _chosen(origin, known, exact_inputs=exact_inputs)
                 case QuantizedWith():
-                    nature = _quantized(origin, known.get(name), inputs)
+                    output_kind = _quantized(origin, known.get(name), inputs)
                 case DrawnBy():
-                    nature = _drawn(origin, inputs)
+                    output_kind = _drawn(origin, inputs)
                 case UnorderedWith():
                     positions = origin.positions and numbered(index, origin.positions)
-                    nature = Unordered(axis=origin.axis, positions=positions)
-            if nature is not None:
-                natures[name] = nature
-        found.append(natures)
+                    output_kind = Unordered(axis=origin.axis, positions=positions)
+            if output_kind is not None:
+                kinds[name] = output_kind
+        found.append(kinds)
     return tuple(found)
 
 
-def draws(case: Case, natures: Sequence[Mapping[str, Nature]]) -> bool:
+def draws(case: Case, kinds: Sequence[Mapping[str, OutputKind]]) -> bool:
     """Whether anything that a model computes depends on numbers drawn by lot."""
-    directly = any(isinstance(nature, Draw) for of_set in natures for nature in of_set.values())
+    directly = any(isinstance(output_kind, Draw) for of_set in kinds for output_kind in of_set.values())
     return directly or bool(case.facts.origins.by_chance)
 
 

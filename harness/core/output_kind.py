@@ -11,7 +11,7 @@ from harness.core.tolerance import Tolerance
 from harness.core.unordered import Unordered
 from harness.core.value import Tensor
 
-Nature = Chosen | Unordered | Quantized | Draw
+OutputKind = Chosen | Unordered | Quantized | Draw
 """Decides how an output is judged, where its type and a tolerance do not tell all."""
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from harness.core.verdict import Verdict
-from harness.engine import forerunner
+from harness.engine import prestarted
 from harness.engine.events import Event, Finished
-from harness.engine.forerunner import Forerunner, run_ahead, take_forerunner
+from harness.engine.prestarted import PrestartedProcess, run_ahead, take_prestarted
 
 HERE = """
 schema = 1
@@ -34,8 +34,8 @@ provider = "CPUExecutionProvider"
 @pytest.fixture(autouse=True)
 def _nobody_ahead() -> Iterator[None]:
     yield
-    while forerunner._ahead:
-        forerunner._ahead.pop().discard()
+    while prestarted._ahead:
+        prestarted._ahead.pop().discard()
 
 
 @pytest.fixture
@@ -45,9 +45,9 @@ def matrix(tmp_path: Path) -> Path:
     return path
 
 
-def ahead(matrix: Path) -> Forerunner:
+def ahead(matrix: Path) -> PrestartedProcess:
     run_ahead(matrix)
-    (one,) = forerunner._ahead
+    (one,) = prestarted._ahead
     return one
 
 
@@ -63,7 +63,7 @@ def test_it_serves_the_first_cells_and_ends_with_the_run(
     assert served.pid == one.process.pid
     assert one.process._popen.returncode is not None
     assert not one.folder.exists()
-    assert take_forerunner() is None
+    assert take_prestarted() is None
 
 
 def test_what_it_said_meanwhile_is_delivered_first(matrix: Path) -> None:
@@ -89,7 +89,7 @@ def test_what_it_said_meanwhile_is_delivered_first(matrix: Path) -> None:
 def test_who_has_other_variables_by_now_does_without(matrix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = ahead(matrix)
     monkeypatch.setenv("ORT_OF_TODAY", "1")
-    assert take_forerunner() is None
+    assert take_prestarted() is None
     assert one.process._popen.returncode is not None
     assert not one.folder.exists()
 
@@ -112,13 +112,13 @@ def test_none_starts_where_a_matrix_does_not_ask_for_it(tmp_path: Path, content:
     if content is not None:
         matrix.write_bytes(content.encode() if isinstance(content, str) else content)
     run_ahead(matrix)
-    assert not forerunner._ahead
+    assert not prestarted._ahead
 
 
 @pytest.mark.skipif(os.name != "posix", reason="asks for a process in the POSIX way")
 def test_one_that_nobody_takes_ends_with_the_harness_and_leaves_nothing(matrix: Path) -> None:
     code = (
-        "import pathlib, sys; from harness.engine import forerunner as f\n"
+        "import pathlib, sys; from harness.engine import prestarted as f\n"
         "f.run_ahead(pathlib.Path(sys.argv[1])); print(f._ahead[0].process.pid, f._ahead[0].folder)"
     )
     done = subprocess.run(

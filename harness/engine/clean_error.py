@@ -16,7 +16,7 @@ _STATUS = re.compile(r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : ")
 _AFTER_PARAMETERS = re.compile(r"::<lambda\([^)]*\)>|\s*\bconst\b|\s*\[with [^]]*\]")
 
 
-def essence(message: str, model: Path | None = None) -> str:
+def clean_error(message: str, model: Path | None = None) -> str:
     """An error message in one line: status codes, source paths, C++ signatures and the model's folder go.
 
     onnxruntime puts ``file:line signature`` before what it has to say; the signature alone can be longer

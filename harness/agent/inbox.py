@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness.agent.model_store import Delivery, ModelStore
 
 
-class Desk:
+class Inbox:
     """Jobs in the order of their coming, each handed out once its model is here.
 
     A harness that shares no file system with this process says what a model is made of,

@@ -30,8 +30,8 @@ from harness.engine.compare_sets import compare_sets
 from harness.engine.events import Event, Finished
 from harness.engine.evidence import Evidence
 from harness.engine.measure import measure
-from harness.engine.natures import draws, natures_of
 from harness.engine.outcome import NamedValues, Ran
+from harness.engine.output_kinds import draws, output_kinds_of
 from harness.engine.rule import Rule
 from harness.golden.golden import Golden
 
@@ -103,7 +103,7 @@ def test_a_top_k_that_need_not_sort_is_a_set_in_every_data_set(tmp_path: Path) -
         compare_sets,
         golden,
         tolerance_for=lambda dtype: default_tolerance(dtype, "float32"),
-        natures=natures_of(case, golden),
+        kinds=output_kinds_of(case, golden),
     )
     assert compare(other * 2).verdict is None
     assert [row.mismatched for row in compare(other + wrong).outputs] == [0, 0, 1, 1]
@@ -204,7 +204,7 @@ HALVES = np.full(4, 0.5, np.float32)
 
 
 @pytest.mark.parametrize(
-    ("graph", "inputs", "outputs", "nature"),
+    ("graph", "inputs", "outputs", "output_kind"),
     [
         (
             "g (float[2,2] x) => (int64[2,1] y) { y = ArgMax<axis=1>(x) }",
@@ -281,35 +281,37 @@ HALVES = np.full(4, 0.5, np.float32)
     ],
 )
 def test_what_an_output_is(
-    tmp_path: Path, graph: str, inputs: list[Array], outputs: dict[str, Array], nature: Any
+    tmp_path: Path, graph: str, inputs: list[Array], outputs: dict[str, Array], output_kind: Any
 ) -> None:
     case = load(tmp_path, graph, *inputs)
-    (found,) = natures_of(case, answer(**outputs))
-    np.testing.assert_equal(plain(found.get("y")), plain(nature))
-    assert draws(case, (found,)) is isinstance(nature, Uniform | Normal | Bernoulli | Multinomial | Dropped)
+    (found,) = output_kinds_of(case, answer(**outputs))
+    np.testing.assert_equal(plain(found.get("y")), plain(output_kind))
+    assert draws(case, (found,)) is isinstance(
+        output_kind, Uniform | Normal | Bernoulli | Multinomial | Dropped
+    )
 
 
-def plain(nature: Any) -> Any:
-    """A nature as numpy's comparison takes it."""
-    if nature is None:
+def plain(output_kind: Any) -> Any:
+    """A output_kind as numpy's comparison takes it."""
+    if output_kind is None:
         return None
-    fields = {name: getattr(nature, name) for name in nature.__struct_fields__}
-    return type(nature).__name__, {
+    fields = {name: getattr(output_kind, name) for name in output_kind.__struct_fields__}
+    return type(output_kind).__name__, {
         name: value.array if isinstance(value, Tensor) else value for name, value in fields.items()
     }
 
 
 def test_what_was_revealed_tells(tmp_path: Path) -> None:
     case = load(tmp_path, "g (float[4] x) => (int64[1] y) { h = Neg(x) y = ArgMax(h) }", HALVES)
-    (found,) = natures_of(case, answer(y=np.zeros(1, np.int64)), revealed=answer(h=-HALVES))
-    nature = found["y"]
-    assert isinstance(nature, Chosen)
-    assert not nature.exact
-    np.testing.assert_array_equal(nature.data.array, -HALVES)
+    (found,) = output_kinds_of(case, answer(y=np.zeros(1, np.int64)), revealed=answer(h=-HALVES))
+    output_kind = found["y"]
+    assert isinstance(output_kind, Chosen)
+    assert not output_kind.exact
+    np.testing.assert_array_equal(output_kind.data.array, -HALVES)
 
 
 def test_where_inputs_may_be_rounded_they_are_not_exact(tmp_path: Path) -> None:
     case = load(tmp_path, "g (float[4] x) => (int64[1] y) { y = ArgMax(x) }", HALVES)
-    (found,) = natures_of(case, answer(y=np.zeros(1, np.int64)), exact_inputs=False)
+    (found,) = output_kinds_of(case, answer(y=np.zeros(1, np.int64)), exact_inputs=False)
     assert isinstance(found["y"], Chosen)
     assert not found["y"].exact

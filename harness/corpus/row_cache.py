@@ -1,8 +1,8 @@
-"""The shelf: what was read from many small files, kept in one, as a convenience that may fail.
+"""The row cache: what was read from many small files, kept in one, as a convenience that may fail.
 
 A row is found by its name, and counts only while its check holds: a digest of the name, of the state of the
 files it was made from, of the code that made it, and of the content itself. So a damaged row, one of an
-earlier release and one whose files have changed are all the same thing: nothing on the shelf.
+earlier release and one whose files have changed are all the same thing: nothing in the row cache.
 
 The database keeps a write-ahead log, so that readers and writers do not wait for each other and a process
 that is killed in mid-write damages nothing. It is never synchronised with the disk: a power loss may
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FILE_NAME = "shelf-v1.sqlite"
 
 LARGEST = 2 << 20
-"""Bytes of the largest content that is kept. Reading more takes so long that a shelf saves little of it.
+"""Bytes of the largest content that is kept. Reading more takes so long that a row cache saves little of it.
 
 Reading one model takes more than its own time where it is the only one: onnx has to be imported for it.
 """
@@ -49,10 +49,10 @@ _SELECT = "SELECT mark, content FROM shelf WHERE id = ?"
 _REPLACE = "INSERT OR REPLACE INTO shelf VALUES (?, ?, ?)"
 
 
-class Shelf:
+class RowCache:
     """One database of contents by name. No method raises anything, nor waits longer than a moment.
 
-    May be used from any thread. Processes that use the same shelf need not know of each other.
+    May be used from any thread. Processes that use the same row cache need not know of each other.
 
     Args:
         path: The database; made with its folder at the first use.
@@ -62,7 +62,7 @@ class Shelf:
         self._path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        self._close: weakref.finalize[[], Shelf] | None = None
+        self._close: weakref.finalize[[], RowCache] | None = None
         self._reads = self._writes = PATIENCE
         self._may_remove = True
 
@@ -153,9 +153,9 @@ class Shelf:
 
 
 @functools.lru_cache(maxsize=4)
-def open_shelf(folder: Path) -> Shelf:
-    """The shelf in a folder of the cache; the same one each time, so that it is opened once."""
-    return Shelf(folder / FILE_NAME)
+def open_row_cache(folder: Path) -> RowCache:
+    """The row cache in a folder of the cache; the same one each time, so that it is opened once."""
+    return RowCache(folder / FILE_NAME)
 
 
 def _number(name: str) -> int:
