@@ -60,12 +60,13 @@ class Dispatcher:
         # Reading a model for one lane may queue a question for another, so references come last but win:
         # they are few and do not count against the limit. A question may add a lane.
         lanes = tuple(self._pool.lanes)
+        pausing = self._pool.rotation.pausing([(lane, self._pool.serving(lane)) for lane in lanes])
         is_behind = self._pipeline.is_behind
         for lane in lanes:
             for worker in self._pool.serving(lane):
                 if worker.retiring and worker.idle:
                     worker.stop()
-                if is_behind and not lane.is_reference:
+                if lane in pausing or (is_behind and not lane.is_reference):
                     continue
                 settled |= self._fill(lane, worker)
                 worker.send_off()

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from harness.engine.job import Configuration
+from harness.engine.job import Configuration, is_local
 from harness.engine.outcome import Rejected, Unavailable
 from harness.engine.task import Task
 from harness.plan.file_format import RenewAfter, Timeouts
@@ -50,11 +50,23 @@ class Lane:
         self.queue: deque[Task] = deque()
         self.expected_ms = 0.0
         """What the tasks took the last time; those that never ran count nothing."""
+        self.done_ms = 0.0
+        """What of that they are through with."""
         self.failed_starts = 0
         self.losses = 0
         """Processes that died at work."""
         self.verdict: Unavailable | Rejected | None = None
         """What holds for every task once the configuration has turned out to be unusable."""
+
+    @property
+    def shares_processors(self) -> bool:
+        """Whether its processes run on this machine, beside those of other lanes."""
+        return not (self.is_reference or self.alone) and is_local(self.configuration.runtime)
+
+    @property
+    def left(self) -> float:
+        """How much of its work is left, from 1 to 0, where it is known what its tasks take."""
+        return 1.0 - self.done_ms / self.expected_ms
 
     def wants_worker(self, alive: int, starting: int) -> bool:
         """Whether another process would find work.

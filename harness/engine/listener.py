@@ -174,6 +174,8 @@ class Listener:
     def _done(self, worker: Worker, after: After, at: float) -> None:
         task, outcome = worker.in_flight[0], worker.result
         process = worker.count(after, at)
+        if worker.lane is not None:
+            worker.lane.done_ms += task.expected_ms
         if isinstance(outcome, Ran):
             timings = {**outcome.timings_ms, "teardown": after.teardown_ms}
             outcome = msgspec.structs.replace(outcome, timings_ms=timings, process=process)
@@ -245,6 +247,7 @@ class Listener:
             return  # it died idle, and took nothing with it
         lane.losses += 1
         task = worker.in_flight.popleft()
+        lane.done_ms += task.expected_ms
         lane.queue.extendleft(reversed(worker.in_flight))
         if worker.result is not None:
             self._pipeline.conclude(task, _with_teardown(worker.result, end))

@@ -17,6 +17,7 @@ from harness.engine.lane import Lane
 from harness.engine.prestarted import take_prestarted
 from harness.engine.process import AgentProcess
 from harness.engine.remote import start_process
+from harness.engine.rotation import Rotation
 from harness.engine.tensor_files import TensorHome, Tensors
 from harness.engine.uv import InstallError
 from harness.engine.worker import Worker
@@ -60,6 +61,7 @@ class ProcessPool:
         self.ask_again_at: float | None = None
         """When a device that another run uses is looked at again."""
         self._processes = processes
+        self.rotation = Rotation(processes)
         self._hear = hear
         self._warn = warn
         self._spares: dict[Interpreter, Worker] = {}

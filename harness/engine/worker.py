@@ -38,7 +38,10 @@ TOGETHER = 24
 before the last of many is made."""
 
 PACE_WEIGHT = 0.25
-"""What the latest task counts in how long one takes."""
+"""What the latest task counts in how long one takes, and in how much of a processor it needs."""
+
+BUSY = 0.3
+"""Of a processor's time: what takes less waits for something else, such as an accelerator."""
 
 BYTES_IN_FLIGHT = 64 << 20
 """Bytes of inputs from which on a worker gets no further task, for they lie in memory until their turn."""
@@ -82,6 +85,8 @@ class Worker:
         """When its process began the task that it is at, or came to rest."""
         self._pace_s = 0.0
         """Seconds that a task takes, of late; 0 where none has ended."""
+        self._processor = 1.0
+        """How much of a processor its process takes, of late; all of it where nobody knows."""
         self.result: Ending | None = None
         self.hung: Hung | None = None
         self.sessions = 0
@@ -110,6 +115,11 @@ class Worker:
     def idle(self) -> bool:
         """Whether it has nothing to do."""
         return self.ready and not self.stopping and not self.in_flight
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether its process needs a processor for most of what it does."""
+        return self._processor >= BUSY
 
     @property
     def at_rest(self) -> bool:
@@ -208,6 +218,8 @@ class Worker:
         took_s = at - self._began_at
         self._pace_s += (took_s - self._pace_s) * (PACE_WEIGHT if self._pace_s else 1.0)
         took_ms, processor_ms, rss_mib = after.took_ms, after.processor_ms, after.rss_mib
+        used = min(processor_ms / took_ms, 1.0) if took_ms else 1.0
+        self._processor += (used - self._processor) * PACE_WEIGHT
         tasks = IN_FLIGHT_S / self._pace_s if self._pace_s > 0.0 else MOST_IN_FLIGHT
         self._capacity = round(min(max(tasks, FEWEST_IN_FLIGHT), MOST_IN_FLIGHT))
         if self.sessions == WARM_UP_SESSIONS:
