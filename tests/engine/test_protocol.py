@@ -16,10 +16,10 @@ TASK = Task(suite="s", model="m")
 JOB = id(TASK)
 AFTER = {"took_ms": 2, "teardown_ms": 0.5, "processor_ms": 2.5}
 RESULT = {"status": "ok", "output": "", "names": ["y"]}
-STARTING: dict[str, Any] = {"imported": False, "ready": False, "hands": deque(), "result": None}
+STARTING: dict[str, Any] = {"imported": False, "ready": False, "in_flight": deque(), "result": None}
 IMPORTED = {**STARTING, "imported": True}
 IDLE = {**IMPORTED, "ready": True}
-AT_WORK = {**IDLE, "hands": deque([TASK])}
+AT_WORK = {**IDLE, "in_flight": deque([TASK])}
 ANSWERED = {**AT_WORK, "result": object()}
 
 
