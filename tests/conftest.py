@@ -4,6 +4,7 @@ import importlib
 import itertools
 import os
 import shlex
+import signal
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
@@ -36,6 +37,10 @@ agraph (float[4] x) => (float[4] y, int32[4] k, float[4] z) {
 # How long an example takes is no matter: machines that run tests are slow, and busy.
 settings.register_profile("harness", deadline=None)
 settings.load_profile("harness")
+
+# A shell lets what it starts with "&" ignore Ctrl-C, and so would every run that a test starts and interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
