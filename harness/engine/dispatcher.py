@@ -94,7 +94,7 @@ class Dispatcher:
         return settled
 
     def _drop(self, lane: Lane, worker: Worker, task: Task) -> None:
-        """Take a task out of a queue, or or away from a worker that has not been told of it."""
+        """Take a task out of a queue, or away from a worker that has not been told of it."""
         if lane.queue and lane.queue[0] is task:
             lane.queue.popleft()
         if worker.in_flight and worker.in_flight[-1] is task:

@@ -70,7 +70,7 @@ _ahead: list[PrestartedProcess] = []
 
 
 def run_ahead(matrix: Path) -> None:
-    """Start a prestarted, if a matrix looks as if one of its targets could use it."""
+    """Start a process ahead, if a matrix looks as if one of its targets could use it."""
     if not _ahead and _is_for_here(matrix):
         with contextlib.suppress(OSError):  # it goes without, or the lane will tell
             _ahead.append(PrestartedProcess())
