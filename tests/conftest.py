@@ -38,7 +38,7 @@ agraph (float[4] x) => (float[4] y, int32[4] k, float[4] z) {
 settings.register_profile("harness", deadline=None)
 settings.load_profile("harness")
 
-# A shell lets what it starts with "&" ignore Ctrl-C, and so would every run that a test starts and interrupts.
+# A shell lets what it starts with "&" ignore Ctrl-C, and so would every run a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

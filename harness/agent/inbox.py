@@ -39,7 +39,7 @@ class Inbox:
         Raises:
             EOFError: It is gone.
         """
-        if not self.jobs:
+        while not self.jobs:
             self.hear(self.channel.receive())
         if self.travels(self.jobs[0]):
             with contextlib.suppress(self.channel.TimeoutError):
@@ -50,14 +50,16 @@ class Inbox:
         return self.jobs.popleft()
 
     def hear(self, message: Any) -> None:
-        """Take a message: a job in its job_run, a piece of a model at once."""
+        """Take a message: a job in its turn, a piece of a model at once."""
         if message[0] != "model":
             self.jobs.append(message)
             if self.travels(message):
                 self.waits(message)
             return
-        _, job_id, _, _, content = message
-        delivery = self.deliveries[job_id]
+        _, job_id, name, offset, content = message
+        delivery = self.deliveries.get(job_id)
+        if delivery is None or (delivery.name, delivery.offset) != (name, offset):
+            return  # it was asked for before another process brought the model
         try:
             delivery.take(content)
         except OSError as error:
@@ -77,6 +79,7 @@ class Inbox:
         path = self.store.find(job["model"])
         if path:
             job.update(model=path, folder=os.path.join(os.path.dirname(path), ""))
+            self.drop(job_id)  # another process may have been quicker
             return False
         if not any(delivery.model == job["model"] for delivery in self.deliveries.values()):
             try:
@@ -103,9 +106,13 @@ class Inbox:
 
     def fail(self, job_id: int, error: OSError) -> None:
         """A model cannot be had: its job's result says so, and those of others that need it ask again."""
-        delivery = self.deliveries.pop(job_id, None)
-        if delivery is not None:
-            delivery.discard()
+        self.drop(job_id)
         for message in self.jobs:
             if message[0] == "job" and message[1] == job_id:
                 message[2].update(model="", trouble="the model did not arrive: %s" % clean(error))
+
+    def drop(self, job_id: int) -> None:
+        """Take in no more of the model that a job asked for, if any is still to come."""
+        delivery = self.deliveries.pop(job_id, None)
+        if delivery is not None:
+            delivery.discard()

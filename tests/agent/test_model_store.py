@@ -160,6 +160,25 @@ def test_a_model_that_fails_one_job_is_asked_for_again_by_the_next() -> None:
     assert channel.asked == [("need", 1, "m", 0), ("need", 2, "m", 0)]
 
 
+@pytest.mark.parametrize("piece", [b"model", b"mo"])
+def test_another_process_brings_the_model_first(piece: bytes, cache: Path) -> None:
+    """What was asked for still comes, when its job is done, and is not asked for to its end."""
+    model = parcel(m=b"model")
+    channel = Channel(job(1, model))
+    inbox = Inbox(channel)
+
+    def send(message: Any) -> None:
+        channel.asked.append(message)
+        deliver(ModelStore(), m=b"model")
+        channel.messages += [("model", 1, "m", 0, piece), ("stop",)]
+
+    channel.send = send  # type: ignore[method-assign]
+    assert Path(inbox.next()[2]["model"]).read_bytes() == b"model"
+    assert inbox.next() == ("stop",)
+    assert channel.asked == [("need", 1, "m", 0)]
+    assert [path.name for path in cache.iterdir()] == [model["digest"]]
+
+
 def test_a_model_that_both_see_is_not_asked_for() -> None:
     channel = Channel(job(1, "/here/m.onnx"), job(2, "/here/n.onnx"))
     inbox = Inbox(channel)
