@@ -1,17 +1,14 @@
-"""`ep-harness advise`: the fastest configuration that passes, for one model on this machine."""
+"""`ep-harness advise`: find the fastest configuration that passes, for one model on this machine."""
 
 import math
-import sys
-import textwrap
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from harness.cli.check import Request
-from harness.cli.doctor import tell
-from harness.cli.targets import wanted_matrix
+from harness.cli.output import print_json, print_lines, tell, wrapped
+from harness.cli.targets import Request, wanted_matrix
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.exit_code import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.record import Record
@@ -27,21 +24,20 @@ from harness.studies.advise import Advice, Tried, advise
 from harness.studies.session_code import session_code
 
 SHOWN = 20
-"""Lines of one kind; --json has all."""
+"""Lines of one kind at most; --json has all."""
 
 
-def advise_on(model: str, where: str | None, request: Request, *, budget_s: float, as_json: bool) -> int:
-    """Print what was found: a ranking, why others fell out, and code for the winner.
+def advise_on(model: str, *, budget_s: float, as_json: bool, **request: Any) -> int:
+    """Print a ranking, why other configurations are rejected, and Python code for the winner.
 
     Args:
         model: Path of a model, or ``suite/model``.
-        where: Matrix file or provider; None for what can be used here.
-        request: Arguments that go with a provider.
-        budget_s: Seconds for all of it, the look for providers included.
+        budget_s: Seconds for the whole search, including the search for providers.
         as_json: Print one JSON object instead.
+        request: The fields of ``Request``.
 
     Returns:
-        0, 1 where nothing passes, 130 where it was interrupted; then what is known is printed nevertheless.
+        0; 1 if nothing passes; 130 if interrupted, after printing the results so far.
 
     Raises:
         UsageError: An argument is wrong, or the model cannot be read.
@@ -50,27 +46,27 @@ def advise_on(model: str, where: str | None, request: Request, *, budget_s: floa
     if not 0 < budget_s < math.inf:
         raise UsageError(Problem(where="--budget", what=f"got {budget_s:g}", hint="valid: seconds above 0"))
     suite = open_model(model)
-    matrix = _with_cpu(wanted_matrix(where, request))
+    matrix = _with_cpu(wanted_matrix(Request(**request)))
     names = ", ".join(target.name for target in matrix.targets)
     tell(f"trying       {one_line(visible(names), 200)}; at most {max(until - time.monotonic(), 0):.0f} s")
     found = advise(suite, matrix, until=until, tell=tell, show=show_tried)
     if as_json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(_plain(found, suite))).decode() + "\n")
+        print_json(_as_json(found, suite))
     else:
-        sys.stdout.write("\n".join(page(found, suite, model)) + "\n")
+        print_lines(_page(found, suite, model))
     if found.stopped_by == "interrupt":
         return EXIT_INTERRUPTED
     return EXIT_OK if found.ranked else EXIT_UNEXPECTED
 
 
 def show_tried(one: Tried) -> None:
-    """A line for one result, while the search goes on."""
+    """Print one result of the running search."""
     what = f"{one.p50_ms:.4g} ms" if one.p50_ms is not None else one.fell_out
     tell("tried        " + one_line(visible(f"{one.candidate.name}: {what}"), WIDTH - 13))
 
 
-def page(found: Advice, suite: Suite, model: str) -> Iterator[str]:
-    """The lines for a terminal, at most 80 columns wide but for the code."""
+def _page(found: Advice, suite: Suite, model: str) -> Iterator[str]:
+    """Yield lines of at most 80 columns, except for the code."""
     passed, count = len(found.ranked), len(found.ranked) + len(found.fell_out)
     yield f"{one_line(visible(model), 60)}: {count} tried in {found.elapsed_s:.0f} s, {passed} pass"
     yield ""
@@ -78,12 +74,12 @@ def page(found: Advice, suite: Suite, model: str) -> Iterator[str]:
     yield from _others(found)
     winner = found.winner
     if winner is None:
-        yield "nothing that was tried passes"
+        yield "no configuration passes"
         return
     why = (
-        "" if winner is found.ranked[0] else " (as fast as the fastest but for noise, and the better choice)"
+        "" if winner is found.ranked[0] else " (as fast as the fastest within noise, and simpler or exacter)"
     )
-    yield from _wrapped(f"winner: {one_line(visible(winner.candidate.name), 300)}{why}")
+    yield from wrapped(f"winner: {one_line(visible(winner.candidate.name), 300)}{why}")
     yield ""
     yield _code(found, winner, suite)
 
@@ -100,16 +96,16 @@ def _ranking(found: Advice) -> Iterator[str]:
         create_ms = one.record.timings_ms.get("create", 0.0)
         times, nodes = p50_ms / fastest, _share(one.record)
         line = f"{mark:>2} {p50_ms:>9.4g} {times:>6.2f} {create_ms:>9.4g} {bits:>5} {nodes:>7} "
-        yield from _wrapped(visible(one.candidate.name), line)
+        yield from wrapped(visible(one.candidate.name), line)
     yield from _rest(len(found.ranked))
-    yield from _wrapped(
-        "* the front of speed and precision: nothing is both faster and more exact. p50: median of a run. "
-        "times: the fastest one's. create: making the session. bits: delivered by the worst output; float32 "
-        "work has 20 and more, exact is what equals the CPU provider's answer, with which all are compared. "
-        "nodes: those that the target ran, where it left some that compute to the CPU."
+    yield from wrapped(
+        "* no other configuration is both faster and more exact. p50: median time of a run. "
+        "times: p50 / p50 of the fastest. create: creating the session. bits: precision of the worst output; "
+        "float32 work has 20 and more, exact means equal to the CPU provider's result. "
+        "nodes: run by the target / all compute nodes; the CPU ran the others."
     )
     if any(one.record.latency.disturbed for one in found.ranked if one.record.latency):
-        yield from _wrapped("Something else wanted the processors meanwhile: times are not to be trusted.")
+        yield from wrapped("Other programs used the processors meanwhile: the times are unreliable.")
     yield ""
 
 
@@ -125,23 +121,23 @@ def _others(found: Advice) -> Iterator[str]:
     for one in found.fell_out:
         reasons.setdefault(visible(one.fell_out), []).append(visible(one.candidate.name))
     if reasons:
-        yield "fell out"
+        yield "rejected"
         for reason, names in list(reasons.items())[:SHOWN]:
-            yield from _wrapped(f"{'; '.join(names)}: {one_line(reason, 300)}", "  ")
+            yield from wrapped(f"{'; '.join(names)}: {one_line(reason, 300)}", "  ", "    ")
         yield from _rest(len(reasons))
         yield ""
     if found.not_tried:
-        why = "interrupted" if found.stopped_by == "interrupt" else "the time was up; --budget gives more"
+        why = "interrupted" if found.stopped_by == "interrupt" else "the time is used up; raise --budget"
         yield f"not tried: {len(found.not_tried)} ({why}), the most promising first"
         names = [visible(candidate.name) for candidate in found.not_tried[:SHOWN]]
-        yield from _wrapped("; ".join(names), "  ")
+        yield from wrapped("; ".join(names), "  ", "    ")
         yield from _rest(len(found.not_tried))
         yield ""
 
 
 def _rest(count: int) -> Iterator[str]:
     if count > SHOWN:
-        yield f"   ... and {count - SHOWN} more: --json"
+        yield f"   ... and {count - SHOWN} more; --json lists all"
 
 
 def _code(found: Advice, one: Tried, suite: Suite) -> str:
@@ -150,8 +146,7 @@ def _code(found: Advice, one: Tried, suite: Suite) -> str:
     return session_code(target, one.candidate.cell(suite.name, model), suite.model_path(model))
 
 
-def _plain(found: Advice, suite: Suite) -> dict[str, Any]:
-    """Everything as JSON has it."""
+def _as_json(found: Advice, suite: Suite) -> dict[str, Any]:
     front, winner = found.front, found.winner
     return {
         "ranked": [
@@ -181,14 +176,9 @@ def _plain(found: Advice, suite: Suite) -> dict[str, Any]:
 
 
 def _with_cpu(matrix: Matrix) -> Matrix:
-    """The CPU provider is what everything else has to beat."""
+    """Add the CPU provider, the baseline of every comparison."""
     if any(target.provider == (CPU,) for target in matrix.targets):
         return matrix
     names = {target.name for target in matrix.targets}
     name = next(name for name in ("cpu", "cpu-provider", "the-cpu-provider") if name not in names)
     return msgspec.structs.replace(matrix, targets=(Target(name=name, provider=(CPU,)), *matrix.targets))
-
-
-def _wrapped(text: str, label: str = "") -> list[str]:
-    indent = " " * (len(label) or 2) + ("  " if label.isspace() else "")
-    return textwrap.wrap(text, WIDTH, initial_indent=label, subsequent_indent=indent, break_on_hyphens=False)

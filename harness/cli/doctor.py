@@ -1,44 +1,39 @@
-"""`ep-harness doctor`: which providers can be used here, why not, and what to do."""
+"""`ep-harness doctor`: show which providers work here, why others do not, and what to do."""
 
-import sys
-import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-
+from harness.cli.output import print_json, print_lines, tell, wrapped
 from harness.core.errors import one_line
+from harness.core.exit_code import EXIT_OK
 from harness.core.text import visible
 from harness.plan.matrix import load_matrix
 from harness.run.summary import WIDTH
-from harness.studies.doctor import Row, examine
+from harness.studies.doctor import ABSENT, Row, examine
 
 NAME_WIDTH = 30
-"""Columns for a name: the longest of the catalogue has 29."""
-
-ABSENT = frozenset({"not_in_build", "not_installed"})
-"""Causes that speak for themselves where nothing but the harness's own interpreter is meant."""
+"""Columns of a name; the longest of the catalogue has 29."""
 
 
 def doctor(matrix: Path | None, *, as_json: bool) -> int:
     """Print one row for each target of a matrix and each provider, then what to do next.
 
     Returns:
-        0, whatever is found: what has to be there is for ``required`` targets of a run to say.
+        Always 0; only a run fails when a ``required`` target is missing.
 
     Raises:
         UsageError: The matrix is wrong, or the cache cannot be written.
     """
     rows = examine(None if matrix is None else load_matrix(matrix), tell)
     if as_json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(rows)).decode() + "\n")
+        print_json(rows)
     else:
-        sys.stdout.write("\n".join(page(rows)) + "\n")
-    return 0
+        print_lines(page(rows))
+    return EXIT_OK
 
 
 def page(rows: Sequence[Row]) -> Iterator[str]:
-    """The lines for a terminal, at most 80 columns wide: tables, remarks, then the next steps."""
+    """Yield lines of at most 80 columns: tables, remarks, then the next steps."""
     ordered = sorted(rows, key=_rank)
     for title, some in (
         ("target", [row for row in ordered if row.target]),
@@ -48,30 +43,24 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
             yield f"{title:<{NAME_WIDTH}} {'state':<11} what"
             yield from (_line(row) for row in some)
             yield ""
-    yield from _notes("remarks", [(name(row), remark) for row in ordered for remark in row.remarks])
-    yield from _notes("next steps", [(name(row), _step(row)) for row in ordered if row.advice])
-    usable = sum(row.usable and bool(row.nodes) for row in rows)
-    yield f"{usable} of {len(rows)} can be used here; --json has versions, devices and reasons"
+    yield from _notes("remarks", [(_name(row), remark) for row in ordered for remark in row.remarks])
+    yield from _notes("next steps", [(_name(row), _step(row)) for row in ordered if row.advice])
+    usable = sum(row.computes for row in rows)
+    yield f"{usable} of {len(rows)} work here; --json has versions, devices and reasons"
 
 
-def name(row: Row) -> str:
-    """What a row is called: its target, else its provider."""
+def _name(row: Row) -> str:
     return one_line(visible(row.target or row.provider), 60)
 
 
-def tell(text: str) -> None:
-    """A line for people, out of the way of what is printed for programs."""
-    sys.stderr.write(visible(text) + "\n")
-
-
 def _rank(row: Row) -> tuple[bool, bool, bool]:
-    """Usable ones first, of these the ones that compute; those last that are not here at all."""
+    """Sort key: rows that compute, other usable ones, unavailable ones, absent ones."""
     return not row.usable, not row.nodes, row.cause in ABSENT
 
 
 def _line(row: Row) -> str:
     what = one_line(visible(_what(row)), WIDTH - NAME_WIDTH - 13)
-    return f"{one_line(name(row), NAME_WIDTH):<{NAME_WIDTH}} {row.state:<11} {what}"
+    return f"{one_line(_name(row), NAME_WIDTH):<{NAME_WIDTH}} {row.state:<11} {what}"
 
 
 def _what(row: Row) -> str:
@@ -90,13 +79,13 @@ def _what(row: Row) -> str:
 
 
 def _step(row: Row) -> str:
-    """The advice; and why, where that is not plain."""
+    """The advice, with the reason where it needs one."""
     why = f" ({row.cause}: {row.reason})" if row.cause and (row.target or row.cause not in ABSENT) else ""
     return f"{row.advice}{why}"
 
 
 def _notes(title: str, notes: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Notes under the names that they are about; a note that several have stands once."""
+    """Yield notes after the names that they apply to; equal notes become one."""
     about: dict[str, list[str]] = {}
     for label, note in notes:
         about.setdefault(one_line(visible(note), 600), []).append(label)
@@ -104,9 +93,5 @@ def _notes(title: str, notes: Sequence[tuple[str, str]]) -> Iterator[str]:
         return
     yield title
     for note, labels in about.items():
-        yield from _wrapped(f"{', '.join(labels)}: {note}")
+        yield from wrapped(f"{', '.join(labels)}: {note}", "  ", "    ")
     yield ""
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)

@@ -1,41 +1,40 @@
-"""`ep-harness history`: runs over time."""
+"""`ep-harness history`: keep runs in a database, and show how results develop."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-
-from harness.core.text import visible
+from harness.cli.output import print_json, print_lines
+from harness.core.exit_code import EXIT_OK
 from harness.report.figures import Share, brief, plural
 from harness.report.history import History
 from harness.report.history_page import write_history_page
-from harness.report.json_text import inert_json
 from harness.report.plain import plain
 from harness.report.trend import CellPoint, Failing, Trends, cell_points, trends
 
 SHOWN = 20
-"""How many runs, cells or warnings are listed."""
+"""Runs, cells or warnings listed at most."""
 
 
 def add(runs: Sequence[Path], database: Path) -> int:
-    """Add runs, each a run folder or a folder of runs that count as one; what is there already stays.
+    """Add runs to the history; runs that are already there stay.
+
+    A run is a run folder, or a folder of runs that count as one.
 
     Raises:
         UsageError: A run cannot be read, or the history cannot be written.
     """
     with History(database, create=True) as history:
         for run in runs:
-            said = "added" if history.add(run) else "already there"
-            sys.stdout.write(f"{said:<14} {visible(str(run))}\n")
-    return 0
+            state = "added" if history.add(run) else "already there"
+            print_lines([f"{state:<14} {run}"])
+    return EXIT_OK
 
 
 def show(database: Path, *, target: str | None, cell: str | None, out: Path | None, as_json: bool) -> int:
-    """Print how targets developed, since when cells fail and which errors rise; or one cell's results.
+    """Print trends of targets, failing cells and rising errors; or all results of one cell.
 
     Raises:
-        UsageError: There is no history, it knows no such target or cell, or the page cannot be written.
+        UsageError: There is no history, it has no such target or cell, or the page cannot be written.
     """
     with History(database) as history:
         if cell is not None:
@@ -48,9 +47,11 @@ def show(database: Path, *, target: str | None, cell: str | None, out: Path | No
             lines = list(_lines(found))
             if out is not None:
                 lines = [str(write_history_page(found, out))]
-    text = msgspec.json.format(inert_json(shown)).decode() if as_json else "\n".join(lines)
-    sys.stdout.write(text + "\n")
-    return 0
+    if as_json:
+        print_json(shown)
+    else:
+        print_lines(lines)
+    return EXIT_OK
 
 
 def _lines(found: Trends) -> Iterator[str]:
@@ -72,7 +73,7 @@ def _lines(found: Trends) -> Iterator[str]:
             yield from (f"        environment: {plain(change, 60)}" for change in point.changed)
     if found.rising:
         yield ""
-        yield f"WARNING: the error comes close to what is allowed in {plural(len(found.rising), 'cell')}"
+        yield f"WARNING: the error comes close to its limit in {plural(len(found.rising), 'cell')}"
         for each in found.rising[:SHOWN]:
             yield f"    {plain(each.cell)}"
             yield f"        {brief(each.before)} -> {brief(each.now)} of the allowed error"
@@ -93,7 +94,7 @@ def _failing_lines(failing: Failing) -> Iterator[str]:
     if failing.before and failing.verdict_before:
         yield f"        before: {failing.verdict_before.value} at {failing.before.first}"
     else:
-        yield "        the history begins with it"
+        yield "        failing since the first run of the history"
     yield from (f"        environment: {plain(change, 60)}" for change in failing.changed)
 
 
@@ -113,4 +114,4 @@ def _cell_lines(cell: str, by_matrix: dict[str, tuple[CellPoint, ...]]) -> Itera
 
 def _more(count: int) -> Iterator[str]:
     if count > SHOWN:
-        yield f"    and {count - SHOWN:,} more: --json names them all"
+        yield f"    and {count - SHOWN:,} more; --json lists all"

@@ -1,14 +1,14 @@
-"""`ep-harness judge`: what a finished run would have been under other tolerances."""
+"""`ep-harness judge`: judge a finished run again, with other tolerances."""
 
 import os
 import shutil
-import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
+from harness.cli.output import print_lines, tell
 from harness.core.decide import decide
 from harness.core.errors import Problem, UsageError
 from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
@@ -28,23 +28,23 @@ from harness.run.run_folder import PLAN, RECORDS
 
 _SHOWN = 20
 _ASKED_IN_A_RUN = frozenset({Need.NOISE, Need.REFERENCES})
-"""What a verdict under another policy may need, and a run asks of every model."""
+"""Facts that another policy may need, and that a run finds out when they are needed."""
 
 
 def judge(run: Path, policy: str, out: Path | None) -> int:
-    """Judge a run again and print what changes.
+    """Judge a run again and print the verdicts that change.
 
     Args:
         run: A run folder; it is only read.
         policy: A file of ``[[tolerance]]`` entries, or the name of a shipped policy.
-        out: Folder of a new run with the other verdicts, for ``diff`` and the like; None for none.
+        out: Folder of a new run with the new verdicts, for ``diff`` and others; None for none.
 
     Returns:
-        0 where every verdict is as the run's matrix expects, 1 where one is not, 3 where it is incomplete.
+        0 if every verdict is as the run's matrix expects, 1 if one is not, 3 if the run is incomplete.
 
     Raises:
         UsageError: The run or the policy cannot be used, or the folder cannot be written; or the policy
-            is about rounding noise, of which the run tells nothing.
+            needs rounding noise, and no record has it.
     """
     entries = load_policy(_policy_path(policy))
     data = read_run(run)
@@ -68,23 +68,22 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
             judged = msgspec.structs.replace(judged, expected=expected)
         after.append(judged)
     if lacks[Need.NOISE] and not any(output.noise for record in data.records for output in record.outputs):
-        what = "none of its records tells the rounding noise of its model"
-        raise UsageError(
-            Problem(where=str(run), what=what, hint="run the matrix again: this version keeps it")
-        )
+        what = "the policy needs the rounding noise of the models, and no record has it"
+        hint = "run the matrix again: this version records it"
+        raise UsageError(Problem(where=str(run), what=what, hint=hint))
     for line in data.damaged:
-        sys.stderr.write(f"{line}; it is left out\n")
+        tell(f"{line}; it is left out")
     info = msgspec.structs.replace(data.info, complete=data.info.complete and not data.damaged)
     if out is not None:
         _write(out, run, info, matrix, entries, after)
-    _tell(data.records, after, lacks, out)
+    print_lines(_changes(data.records, after, lacks, out))
     if not info.complete:
         return EXIT_INCOMPLETE
     return EXIT_OK if all(record.expected for record in after) else EXIT_UNEXPECTED
 
 
 def judged_again(record: Record, policy: Policy) -> Record:
-    """The record as a run under the policy would have written it."""
+    """Return the record as a run under the policy would have written it."""
     decision = decide(facts_of(record), policy)
     verdict = decision.verdict
     return msgspec.structs.replace(
@@ -107,8 +106,8 @@ def _policy_path(policy: str) -> Path:
         return named
     if not Path(policy).exists():
         names = ", ".join(sorted(path.stem for path in shipped.glob("*.toml")))
-        hint = f"a file with [[tolerance]] entries, or one of {names}"
-        raise UsageError(Problem(where="--policy", what=f"there is no {policy!r}", hint=hint))
+        hint = f"valid: a file with [[tolerance]] entries, or one of {names}"
+        raise UsageError(Problem(where="--policy", what=f"no file or shipped policy {policy!r}", hint=hint))
     return Path(policy)
 
 
@@ -117,7 +116,7 @@ def _matrix(info: RunInfo, run: Path) -> Matrix:
         return msgspec.convert(info.matrix, Matrix)
     except msgspec.ValidationError as error:
         where = str(run / "run.json")
-        raise UsageError(Problem(where=where, what=f"the matrix in it is not one: {error}")) from error
+        raise UsageError(Problem(where=where, what=f"its matrix is invalid: {error}")) from error
 
 
 def _write(
@@ -128,7 +127,7 @@ def _write(
     entries: tuple[ToleranceEntry, ...],
     records: Sequence[Record],
 ) -> None:
-    """A run whose matrix has the policy's entries as its last ones."""
+    """Write the judged run. The policy's entries come last in its matrix."""
     matrix = msgspec.structs.replace(matrix, tolerance=matrix.tolerance + entries)
     info = msgspec.structs.replace(info, matrix=msgspec.to_builtins(matrix))
     try:
@@ -136,7 +135,7 @@ def _write(
         (out / RECORDS).write_bytes(b"".join(encode_record(record) + b"\n" for record in records))
         if (run / PLAN).is_file():
             shutil.copyfile(run / PLAN, out / PLAN)
-        # Last and at once: a folder without it is no run.
+        # Last and at once: without this file the folder is not a run.
         fresh = out / "run.json.new"
         fresh.write_bytes(msgspec.json.format(msgspec.json.encode(info)) + b"\n")
         os.replace(fresh, out / "run.json")  # noqa: PTH105 - replaces on Windows too
@@ -144,21 +143,23 @@ def _write(
         raise UsageError(Problem(where=str(out), what=f"cannot be written: {error.strerror}")) from error
 
 
-def _tell(before: Sequence[Record], after: Sequence[Record], lacks: Counter[Need], out: Path | None) -> None:
+def _changes(
+    before: Sequence[Record], after: Sequence[Record], lacks: Counter[Need], out: Path | None
+) -> Iterator[str]:
     changed = [(old, new) for old, new in zip(before, after, strict=True) if old.verdict is not new.verdict]
-    lines = [f"{len(after):,} records judged again; {len(changed):,} have another verdict"]
+    yield f"{len(after):,} records judged again; {len(changed):,} have another verdict"
     turns = Counter((old.verdict.value, new.verdict.value) for old, new in changed)
-    lines += [f"  {count:6,}  {old} -> {new}" for (old, new), count in turns.most_common()]
+    yield from (f"  {count:6,}  {old} -> {new}" for (old, new), count in turns.most_common())
     for old, new in changed[:_SHOWN]:
-        lines += [f"{old.cell}", f"    {old.verdict.value} -> {new.verdict.value}: {new.reason}"]
+        yield old.cell
+        yield f"    {old.verdict.value} -> {new.verdict.value}: {new.reason}"
     if len(changed) > _SHOWN:
-        lines.append(f"and {len(changed) - _SHOWN:,} more" + ("" if out else ": --out DIR, then diff"))
+        yield f"and {len(changed) - _SHOWN:,} more" + ("" if out else "; --out DIR, then `ep-harness diff`")
     if count := lacks[Need.NOISE]:
-        lines.append(f"{count:,} do not tell the rounding noise of their model: these keep their verdict")
+        yield f"{count:,} records lack the rounding noise of their model and keep their verdict"
     if count := lacks[Need.REFERENCES]:
-        lines.append(f"{count:,} were not compared with references: a run may call some of these disputed")
+        yield f"{count:,} were not compared with references; a run may find some of these disputed"
     unexpected = sum(not record.expected for record in after)
-    lines.append(f"{unexpected:,} unexpected" if unexpected else "every verdict is as the matrix expects")
+    yield f"{unexpected:,} unexpected" if unexpected else "every verdict is as the matrix expects"
     if out is not None:
-        lines.append(f"records  {out / RECORDS}")
-    sys.stdout.write("\n".join(lines) + "\n")
+        yield f"records  {out / RECORDS}"

@@ -1,16 +1,14 @@
-"""`ep-harness levels`: what each level of graph optimization makes of a model, and who takes what of it."""
+"""`ep-harness levels`: show what each graph optimization level does to a model."""
 
-import sys
-import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from harness.cli.check import Request
-from harness.cli.doctor import tell
-from harness.cli.targets import wanted_matrix
+from harness.cli.output import print_json, print_lines, tell, wrapped
+from harness.cli.targets import Request, wanted_matrix
 from harness.core.errors import one_line
 from harness.core.exit_code import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.levels import KINDS, Change, Levels, Share, Step, TargetShares
@@ -18,20 +16,19 @@ from harness.core.text import visible
 from harness.corpus.one_model import open_model
 from harness.engine.job import CPU
 from harness.report.levels import write_levels_page
-from harness.run.summary import WIDTH
 from harness.studies.levels import examine_levels
 
 SHORT = {"disabled": "disab.", "extended": "ext."}
-"""Levels whose name is too long for the table of operators."""
+"""Short names of levels, for the table of operators."""
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """How wide the columns of a table are, so that it fits a terminal of 80 columns.
+    """Widths of a table, in characters, so that it fits 80 columns.
 
     Attributes:
-        label: Columns for what a row is about.
-        given: For the figure of the model as it is; 0 where the table has none.
-        step: For the figure of each step, with the space before it.
+        label: The row's label.
+        given: The figure of the unchanged model; 0 if the table has none.
+        step: The figure of each step, with the space before it.
     """
 
     label: int
@@ -39,7 +36,7 @@ class Layout(msgspec.Struct, frozen=True):
     step: int
 
     def row(self, label: str, figures: Sequence[int | str | None]) -> str:
-        """A row of figures; none is a dash, and zero a dot."""
+        """Return a row of figures; None is a dash, and zero a dot."""
         shown = ["-" if one is None else "." if one == 0 else str(one) for one in figures]
         widths = [*([self.given] if self.given else []), *([self.step] * len(shown))]
         cells = "".join(f"{one:>{width}}" for one, width in zip(shown, widths, strict=False))
@@ -47,7 +44,7 @@ class Layout(msgspec.Struct, frozen=True):
         return f"{label:<{self.label}}{cells}"
 
     def heading(self, title: str, steps: Sequence[Step]) -> Iterator[str]:
-        """Two lines: what kind of steps there are, and their levels."""
+        """Yield two lines: the kinds of steps, and their levels."""
         onnx, ort = (sum(step.form == form for step in steps) * self.step - 1 for form in ("onnx", "ort"))
         indent = " " * (self.label + self.given + 1)
         kinds = " optimization level ".center(onnx, "-"), " ORT format ".center(ort, "-")
@@ -62,31 +59,29 @@ OPERATORS = Layout(24, 6, 7)
 TARGETS = Layout(15, 0, 9)
 
 
-def levels(model: str, where: str | None, request: Request, *, out: Path | None, as_json: bool) -> int:
-    """Print the tables, and write the page where a folder is named.
+def levels(model: str, *, out: Path | None, as_json: bool, **request: Any) -> int:
+    """Print the tables, and write the page if a folder is named.
 
     Args:
         model: Path of a model, or ``suite/model``.
-        where: Matrix file or provider; None for what can be used here.
-        request: Arguments that go with a provider.
         out: Folder of the page; None for none.
         as_json: Print one JSON object in place of the tables.
+        request: The fields of ``Request``.
 
     Returns:
-        0; 1 where onnxruntime gives no graph at any level; 130 where it was interrupted, and what is known
-        is printed nevertheless.
+        0; 1 if no level gives a graph; 130 if interrupted, after printing the results so far.
 
     Raises:
         UsageError: An argument is wrong, the model cannot be read, or the page cannot be written.
     """
     suite = open_model(model)
-    matrix = wanted_matrix(where, request)
+    matrix = wanted_matrix(Request(**request))
     others = tuple(target for target in matrix.targets if target.provider != (CPU,))
     found = examine_levels(model, suite, msgspec.structs.replace(matrix, targets=others), tell)
     if as_json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
+        print_json(found)
     else:
-        sys.stdout.write("\n".join(table(found)) + "\n")
+        print_lines(table(found))
     if out is not None:
         tell(f"page     {write_levels_page(found, out)}")
     if not found.complete:
@@ -95,28 +90,28 @@ def levels(model: str, where: str | None, request: Request, *, out: Path | None,
 
 
 def table(found: Levels) -> Iterator[str]:
-    """The lines for a terminal, at most 80 columns wide: operators, changes, targets."""
+    """Yield lines of at most 80 columns: operators, changes, targets."""
     opsets = ", ".join(f"{domain} {version}" for domain, version in found.opsets.items())
     runtime = f"onnxruntime {found.onnxruntime or 'unknown'}"
-    yield from _wrapped(visible(f"{found.model}: {found.nodes:,} nodes, opset {opsets}; {runtime}"))
+    yield from wrapped(visible(f"{found.model}: {found.nodes:,} nodes, opset {opsets}; {runtime}"))
     yield ""
     yield from _operators(found)
     yield ""
-    yield "what changes, each level against the one before it"
+    yield "changes, each level compared with the one before it"
     for step in found.steps:
         if not step.problem:
             yield from _step(step)
     for names, problem in found.problems():
-        yield from _wrapped(visible(f"no graph: {names}: {problem}"))
+        yield from wrapped(visible(f"no graph: {names}: {problem}"))
     if found.nested:
-        yield from _wrapped(
-            f"The bodies of If, Loop and Scan ({found.nested:,} nodes) are counted, not compared."
+        yield from wrapped(
+            f"The bodies of If, Loop and Scan ({found.nested:,} nodes) are counted, but not compared."
         )
     if found.targets:
         yield ""
         yield from _targets(found)
     if not found.complete:
-        yield "INCOMPLETE: interrupted before everything was tried"
+        yield "INCOMPLETE: interrupted before the last step"
 
 
 def _operators(found: Levels) -> Iterator[str]:
@@ -132,9 +127,9 @@ def _operators(found: Levels) -> Iterator[str]:
 
 def _step(step: Step) -> Iterator[str]:
     if not step.changes:
-        yield f"{step.name:<13}nothing, against {step.against}"
+        yield f"{step.name:<13}no change from {step.against}"
     for number, change in enumerate(step.changes):
-        yield from _wrapped(_told(change), f"{step.name if number == 0 else '':<13}")
+        yield from wrapped(_told(change), f"{step.name if number == 0 else '':<13}")
 
 
 def _told(change: Change) -> str:
@@ -144,7 +139,7 @@ def _told(change: Change) -> str:
 
 
 def _targets(found: Levels) -> Iterator[str]:
-    yield from TARGETS.heading("taken by", found.steps)
+    yield from TARGETS.heading("run by", found.steps)
     for target in found.targets:
         version = (
             f" (onnxruntime {target.onnxruntime})"
@@ -156,18 +151,18 @@ def _targets(found: Levels) -> Iterator[str]:
         yield TARGETS.row("  partitions", [_partitions(share) for share in target.shares])
     yield from _legend(found.targets)
     for about, remark in found.remarks():
-        yield from _wrapped(visible(f"{about}: {remark}"))
+        yield from wrapped(visible(f"{about}: {remark}"))
 
 
 def _legend(targets: Sequence[TargetShares]) -> Iterator[str]:
     shares = [share for target in targets for share in target.shares if share is not None]
-    yield from _wrapped(
-        "nodes: taken / in its own graph, with what the provider adds. partitions: one for each node "
-        "where it has kernels."
+    yield from wrapped(
+        "nodes: run by the target / in its own graph, with nodes that the provider adds. partitions: one "
+        "for each node if the provider has kernels."
     )
     if any(share.inferred for share in shares):
-        yield from _wrapped(
-            "~ inferred: what did not run on the CPU. onnxruntime does not tell for ORT format."
+        yield from wrapped(
+            "~ inferred: nodes that did not run on the CPU. onnxruntime does not report them for ORT format."
         )
 
 
@@ -181,9 +176,3 @@ def _nodes(share: Share | None) -> str:
 
 def _partitions(share: Share | None) -> str:
     return "" if share is None or share.partitions is None else str(share.partitions)
-
-
-def _wrapped(text: str, label: str = "") -> list[str]:
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=label, subsequent_indent=" " * (len(label) or 2), break_on_hyphens=False
-    )

@@ -1,60 +1,61 @@
-"""`ep-harness list`: the plan, or the built-in suites."""
+"""`ep-harness list`: show the plan, or the built-in suites."""
 
-import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
-import msgspec
-
+from harness.cli.output import print_json, print_lines
 from harness.cli.selection import Selection
 from harness.core.errors import Problem, UsageError
+from harness.core.exit_code import EXIT_OK
 from harness.corpus.suites import SUITES
 from harness.engine.prepare import prepare
+from harness.plan.plan import Plan
 
 
-def list_plan(matrix: Path | None, *, selection: Selection, as_json: bool, count: bool) -> int:
-    """Print the ids of the planned cells, or their number for each target.
+def listing(matrix: Path | None, *, suites: bool, as_json: bool, count: bool, **selection: Any) -> int:
+    """Print the ids of the planned cells, or their number for each target, or the built-in suites.
+
+    Args:
+        matrix: The matrix file; not needed for suites.
+        suites: Whether to print the suites.
+        as_json: Whether to print JSON.
+        count: Whether to print numbers.
+        selection: The fields of ``Selection``.
 
     Raises:
-        UsageError: No matrix, a wrong one, or a glob that matches nothing.
+        UsageError: The matrix is missing or wrong, or a glob matches nothing.
     """
-    if matrix is None:
-        raise UsageError(
-            Problem(
-                where="list",
-                what="no matrix file",
-                hint="ep-harness list MATRIX, or ep-harness list --suites",
-            )
-        )
-    plan = selection.of(prepare(matrix)[0])
-    if count:
-        counts = Counter(cell.target for cell in plan.cells)
-        rows: object = dict(counts)
-        lines = [f"{number:>8,}  {name}" for name, number in counts.items()]
-        lines.append(f"{counts.total():>8,}  cells in all")
+    if not suites and matrix is None:
+        hint = "ep-harness list MATRIX, or ep-harness list --suites"
+        raise UsageError(Problem(where="list", what="no matrix file", hint=hint))
+    if matrix is None or suites:
+        width = max(map(len, SUITES))
+        rows, lines = SUITES, [f"{name:<{width}}  {text}" for name, text in SUITES.items()]
     else:
-        rows = [
-            {
-                "cell": cell.id,
-                "suite": cell.suite,
-                "model": cell.model,
-                "target": cell.target,
-                "axes": dict(cell.axes),
-            }
-            for cell in plan.cells
-        ]
-        lines = [cell.id for cell in plan.cells]
-    _print(rows, lines, as_json=as_json)
-    return 0
+        rows, lines = (_counts if count else _cells)(Selection(**selection).of(prepare(matrix)[0]))
+    if as_json:
+        print_json(rows)
+    else:
+        print_lines(lines)
+    return EXIT_OK
 
 
-def list_suites(*, as_json: bool) -> int:
-    """Print the built-in suites with one line each."""
-    width = max(map(len, SUITES))
-    _print(SUITES, [f"{name:<{width}}  {text}" for name, text in SUITES.items()], as_json=as_json)
-    return 0
+def _counts(plan: Plan) -> tuple[Any, list[str]]:
+    counts = Counter(cell.target for cell in plan.cells)
+    lines = [f"{number:>8,}  {name}" for name, number in counts.items()]
+    return dict(counts), [*lines, f"{counts.total():>8,}  cells in all"]
 
 
-def _print(rows: object, lines: list[str], *, as_json: bool) -> None:
-    text = msgspec.json.format(msgspec.json.encode(rows)).decode() if as_json else "\n".join(lines)
-    sys.stdout.write(text + "\n")
+def _cells(plan: Plan) -> tuple[Any, list[str]]:
+    rows = [
+        {
+            "cell": cell.id,
+            "suite": cell.suite,
+            "model": cell.model,
+            "target": cell.target,
+            "axes": dict(cell.axes),
+        }
+        for cell in plan.cells
+    ]
+    return rows, [cell.id for cell in plan.cells]

@@ -1,4 +1,4 @@
-"""What a person sees while a matrix runs: bars on a terminal, plain lines elsewhere, a table at the end."""
+"""The display of a running matrix: bars on a terminal, plain lines elsewhere, a table at the end."""
 
 import textwrap
 import time
@@ -17,16 +17,16 @@ from harness.run.summary import remarks, table
 from harness.run.tally import Tally, TargetRow
 
 SHOWN_UNEXPECTED = 20
-"""Unexpected cells that get a line of their own; the report has all."""
+"""Unexpected cells with a line of their own; the report has all."""
 
 WORD_WIDTH = 12
-"""Columns of the word that a line begins with."""
+"""Columns of a line's first word."""
 
 PLAIN_INTERVAL_S = 15.0
-"""Where there is no terminal: seconds between two lines of progress."""
+"""Seconds between two lines of progress where there is no terminal."""
 
 DRAWN_EVERY_S = 0.1
-"""Counting 100,000 cells into bars one by one would take longer than judging them."""
+"""Seconds between two updates of the bars: one update per cell would take longer than judging it."""
 
 
 class Progress:
@@ -34,14 +34,14 @@ class Progress:
 
     Args:
         tally: Running totals.
-        console: Where to; standard output by default.
+        console: The console; standard output by default.
     """
 
     def __init__(self, tally: Tally, console: Console | None = None) -> None:
         self.console = console or Console(highlight=False, soft_wrap=False)
         self._tally = tally
-        self._told: set[tuple[str, str]] = set()
-        self._spoke = self._drawn = time.monotonic()
+        self._reported: set[tuple[str, str]] = set()
+        self._printed = self._drawn = time.monotonic()
         rows = tally.rows()
         width = max(len(row.target) for row in rows)
         self.bars = rich.progress.Progress(
@@ -63,11 +63,11 @@ class Progress:
         }
 
     def say(self, text: str) -> None:
-        """One line, whatever is in it: providers and models have a say in some."""
+        """Print one line; control characters become visible."""
         self.bars.console.print(visible(text), markup=False, soft_wrap=True)
 
     def explain(self, word: str, text: str) -> None:
-        """A word and what there is to say of it: one line, but on a terminal none wider than that."""
+        """Print a word and its explanation: one line, or wrapped to the width of a terminal."""
         line = visible(f"{word:<{WORD_WIDTH}} {text}")
         if self.console.is_terminal:
             indent = " " * (WORD_WIDTH + 1)
@@ -76,45 +76,45 @@ class Progress:
         self.bars.console.print(line, markup=False, soft_wrap=True)
 
     def ready(self, event: TargetReady) -> None:
-        """A target is up, or is not going to be."""
+        """Show that a target started, or is unavailable."""
         if event.problem:
-            self.say(f"unavailable  {event.target}")  # the reason follows where it stays in view: at the end
+            self.say(f"unavailable  {event.target}")  # the reason follows in the summary
         elif not self.console.is_terminal:
             self.say(f"ready        {event.target}")
 
     def finished(self, record: Record) -> None:
-        """A cell has its record."""
+        """Show the record of a cell."""
         if not record.expected:
-            self._tell(record)
+            self._report(record)
         if self.console.is_terminal:
             if time.monotonic() - self._drawn > DRAWN_EVERY_S:
                 self.draw()
-        elif time.monotonic() - self._spoke > PLAIN_INTERVAL_S:
-            self._spoke = time.monotonic()
+        elif time.monotonic() - self._printed > PLAIN_INTERVAL_S:
+            self._printed = time.monotonic()
             rows = self._tally.rows()
             planned = sum(row.planned for row in rows)
             self.say(f"progress     {self._tally.recorded:,} of {planned:,} cells")
 
     def draw(self) -> None:
-        """Bring the bars up to date."""
+        """Update the bars."""
         self._drawn = time.monotonic()
         for row in self._tally.rows():
             done = sum(row.verdicts.values())
             self.bars.update(self._tasks[row.target], completed=done, counts=_counts(row))
 
-    def _tell(self, record: Record) -> None:
-        """A line for an unexpected cell, unless its target has said the same already, or too many have."""
-        grounds = (record.target, record.reason)
-        if grounds in self._told or len(self._told) > SHOWN_UNEXPECTED:
+    def _report(self, record: Record) -> None:
+        """Print an unexpected cell, unless its target had the same reason before or the limit is reached."""
+        key = (record.target, record.reason)
+        if key in self._reported or len(self._reported) > SHOWN_UNEXPECTED:
             return
-        self._told.add(grounds)
-        if len(self._told) > SHOWN_UNEXPECTED:
+        self._reported.add(key)
+        if len(self._reported) > SHOWN_UNEXPECTED:
             self.say("...          further unexpected cells are in the report only")
         else:
             self.explain(record.verdict, f"{record.cell}: {record.reason}")
 
     def summary(self, tally: Tally) -> None:
-        """The table of all targets, and what is unusual."""
+        """Print the table of all targets, then what is unusual."""
         for line in table(tally.rows()):
             self.say(line)
         for word, line in remarks(tally.rows()):
@@ -123,7 +123,7 @@ class Progress:
             if row.reason:
                 self.explain("unavailable", f"{row.target}: {row.reason}")
         for target in tally.missing_required():
-            self.say(f"required     {target} was not available")
+            self.say(f"required     {target} is unavailable")
         planned = sum(row.planned for row in tally.rows())
         if not tally.complete:
             self.say(f"INCOMPLETE   {tally.recorded:,} of {planned:,} cells have a record")
@@ -140,7 +140,7 @@ class Progress:
 
 @contextmanager
 def progress(tally: Tally) -> Iterator[Progress]:
-    """A live display for the time of a run."""
+    """Show a live display during a run."""
     shown = Progress(tally)
     with shown.bars:
         try:

@@ -4,6 +4,7 @@ import atexit
 import datetime as dt
 import gc
 from pathlib import Path, PurePath
+from typing import Any
 
 from harness.cli.progress import Progress, progress
 from harness.cli.selection import Selection
@@ -16,22 +17,22 @@ from harness.engine.durations import Durations
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
 from harness.engine.prepare import prepare
-from harness.report.read import read_run
+from harness.report.read import RunData, read_run
 from harness.run.artifacts import keep_artifacts
 from harness.run.resume import check_same_models
 from harness.run.run_folder import RunFolder
 from harness.run.tally import Tally
 
 
-def run(
-    matrix: Path,
-    *,
-    out: Path | None,
-    resume: Path | None,
-    selection: Selection,
-    with_report: bool,
-) -> int:
-    """Run a matrix, or what a broken-off run of it left to do, and write its run folder.
+def run(matrix: Path, *, out: Path | None, resume: Path | None, with_report: bool, **selection: Any) -> int:
+    """Run a matrix, or the rest of an interrupted run, and write its run folder.
+
+    Args:
+        matrix: The matrix file.
+        out: The run folder; None for ``default_folder``.
+        resume: The folder of the run to continue; None for a new run.
+        with_report: Whether to write the report.
+        selection: The fields of ``Selection``.
 
     Returns:
         The exit code, over all cells of the plan.
@@ -40,17 +41,19 @@ def run(
         UsageError: The matrix is wrong, a glob matches nothing, the run to resume is of another matrix or
             environment or of models that have changed, or the run folder cannot be written.
     """
-    atexit.register(gc.freeze)  # or Python looks at all that is left once more: 0.2 s after 7,500 cells
+    atexit.register(gc.freeze)  # spares a last collection at exit: 0.2 s after 7,500 cells
+    chosen = Selection(**selection)
     plan, suites = prepare(matrix)
-    plan = selection.of(plan)
+    plan = chosen.of(plan)
     tally = Tally(plan)
     durations = Durations(matrix)
+    before: RunData | None = None
+    done: tuple[Record, ...] = ()
     if resume is None:
-        done: tuple[Record, ...] = ()
         folder = RunFolder.create(out or default_folder(matrix), plan)
     else:
         before = read_run(resume)
-        # What an exception of the harness's own has cost a verdict is tried again.
+        # Cells that lost their verdict to an exception of the harness run again.
         again = {one.cell for one in before.records if one.verdict is Verdict.HARNESS_ERROR}
         done = tuple(record for record in before.records if record.cell not in again)
         folder = RunFolder.reopen(resume, plan, before.info, len(done), again)
@@ -58,36 +61,46 @@ def run(
     tally.add(*done)
     interrupted = False
     with progress(tally) as shown:
-        if resume is not None:
-            torn = "; a torn last line is dropped" if before.torn else ""
-            torn += f"; {len(before.damaged):,} damaged lines are left out" if before.damaged else ""
-            shown.say(f"resuming     {len(done):,} of {len(plan.cells):,} cells have a record{torn}")
+        if before is not None:
+            shown.say(_resuming(before, len(done), len(plan.cells)))
         known = {record.cell for record in done}
         engine = Engine(plan, suites, durations_ms=durations.known_ms())
         try:
             engine.submit(cell for cell in plan.cells if cell.id not in known)
             engine.drain()
-            gc.freeze()  # what is there by now stays until the end, and need not be looked at time and again
+            gc.freeze()  # these objects stay until the end; the collector need not visit them again
             for batch in engine.batches():
                 durations.note(_consume(batch, folder, tally, shown))
         except KeyboardInterrupt:
             interrupted = True
             engine.close()
-            for batch in engine.batches():  # what was known by then
+            for batch in engine.batches():  # results that had arrived by then
                 durations.note(_consume(batch, folder, tally, shown))
         finally:
             engine.close()
             durations.save()
             folder.finish()
-    interrupted = interrupted and not tally.complete  # as the last cell ends, Ctrl-C has nothing to stop
+    interrupted = interrupted and not tally.complete
     shown.summary(tally)
     code = tally.exit_code()
     if with_report and not _report(folder.path, shown):
         code = EXIT_INCOMPLETE
     shown.say(f"records  {folder.path / 'records.jsonl'}")
     if interrupted:
-        shown.say(f"resume   {folder.resume_command(*selection.arguments())}")
+        shown.say(f"resume   {folder.resume_command(*chosen.arguments())}")
     return EXIT_INTERRUPTED if interrupted else code
+
+
+def default_folder(matrix: PurePath) -> Path:
+    """Return the run folder of a run without ``--out``: named in UTC, so that names sort."""
+    now = dt.datetime.now(dt.UTC).strftime("%Y%m%d-%H%M%S")
+    return Path("runs") / f"{matrix.stem}-{now}"
+
+
+def _resuming(before: RunData, done: int, planned: int) -> str:
+    torn = "; a torn last line is dropped" if before.torn else ""
+    damaged = f"; {len(before.damaged):,} damaged lines are left out" if before.damaged else ""
+    return f"resuming     {done:,} of {planned:,} cells have a record{torn}{damaged}"
 
 
 def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progress) -> tuple[Record, ...]:
@@ -105,7 +118,7 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
     for record in written:
         try:
             shown.finished(record)
-        except Exception as error:  # noqa: BLE001 - the record is there; only its line is not
+        except Exception as error:  # noqa: BLE001 - the record is written; only its line is missing
             shown.say(f"warning: {record.cell}: {own_error(error).reason}")
     return written
 
@@ -114,26 +127,20 @@ def _with_artifacts(event: Finished, folder: RunFolder, shown: Progress) -> Reco
     try:
         return keep_artifacts(folder.path, event)
     except OSError as error:
-        # The record matters more than what lies beside it.
+        # The record matters more than its artifacts.
         shown.say(f"warning: artifacts of {event.record.cell} cannot be written: {error.strerror}")
         return event.record
 
 
 def _report(folder: Path, shown: Progress) -> bool:
-    """Make the report; False where an exception of the harness's own prevents it."""
-    from harness.report.render import render  # here, for its templates take 0.05 s to import
+    """Write the report; False if an exception of the harness prevents it."""
+    from harness.report.render import render  # its templates take 0.05 s to import
 
     try:
         shown.say(f"report   {render([folder], folder / 'report')}")
     except HarnessError:
         raise
-    except Exception as error:  # noqa: BLE001 - the records are there; only their pages are not
-        shown.say(f"report   not made: {own_error(error).reason}")
+    except Exception as error:  # noqa: BLE001 - the records are written; only their pages are missing
+        shown.say(f"report   not written: {own_error(error).reason}")
         return False
     return True
-
-
-def default_folder(matrix: PurePath) -> Path:
-    """Where a run goes that is told nothing else; UTC, so that names sort."""
-    now = dt.datetime.now(dt.UTC).strftime("%Y%m%d-%H%M%S")
-    return Path("runs") / f"{matrix.stem}-{now}"

@@ -1,4 +1,4 @@
-"""Which part of a plan a command is about: its globs and its shard."""
+"""The part of a plan that a command is about: its globs and its shard."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from harness.report.read import read_run
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """What was given on the command line; None where it was not.
+    """The selecting arguments of a command; None where not given.
 
     Attributes:
         target: Glob on the target's name.
@@ -27,22 +27,24 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     durations: Path | None = None
 
     def of(self, plan: Plan) -> Plan:
-        """The selected part of a plan.
+        """Return the selected part of a plan.
 
         Raises:
-            UsageError: A glob matches nothing, the shard is none or empty, or the run cannot be read.
+            UsageError: A glob matches nothing, the shard is not ``I/N`` or is empty, or the run of
+                ``durations`` cannot be read.
         """
         selected = plan.only(self.target, self.model)
         if self.shard is None:
             if self.durations is not None:
-                raise UsageError(Problem(where="--durations", what="means nothing without --shard I/N"))
+                what = "has no effect without --shard"
+                raise UsageError(Problem(where="--durations", what=what, hint="add --shard I/N"))
             return selected
         records = () if self.durations is None else read_run(self.durations).records
         durations_ms = {record.cell: record.took_ms for record in records}
         return shard(selected, *parse_shard(self.shard), durations_ms)
 
     def arguments(self) -> Iterator[str]:
-        """The same as arguments of a command."""
+        """Yield the selection as arguments of a command."""
         for flag, value in msgspec.structs.asdict(self).items():
             if value is not None:
                 yield from (f"--{flag}", str(value))

@@ -1,60 +1,129 @@
-"""The targets of a command about one model: a matrix file's, one provider, or whatever can be used here."""
+"""The targets of a command: those of a matrix file, one provider, or all providers that work here."""
 
+import os
 import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from harness.cli.check import Request, as_argument, matrix_lines
-from harness.cli.doctor import tell
-from harness.cli.init import matrix_text, short_name
+from harness.cli.init import examine_here
+from harness.cli.matrix_text import matrix_of, quoted, short_name, target_lines
+from harness.cli.output import tell
 from harness.core.errors import Problem, UsageError
-from harness.engine.job import CPU
 from harness.plan.matrix import Matrix, load_matrix, matrix_from
-from harness.studies.doctor import examine
+from harness.plan.target import from_here
 
+SUITE = "onnx-node"
 HERE = "this machine"
-"""What stands in place of a matrix file's path where the targets were found by looking."""
+"""Stands for the matrix file's path where the targets are the providers found here."""
+
+_ARGUMENTS = {
+    "target[0].provider": "PROVIDER",
+    "target[0].plugin": "--plugin",
+    "target[0].options.": "--option ",
+    "target[0].device.": "--device ",
+    "models.suites": "--suite",
+}
+"""Key in the matrix -> the argument that it was made from."""
 
 
-def wanted_matrix(where: str | None, request: Request) -> Matrix:
-    """The matrix whose targets are meant, each with all of its axes; the models do not matter.
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """A provider and how to use it, as given on the command line.
 
-    Args:
-        where: A matrix file (``*.toml``), the exact name of a provider, or None for all that compute here.
-        request: The arguments that go with a provider.
+    Attributes:
+        provider: Its exact name. ``wanted_matrix`` also takes a matrix file (``*.toml``), or an empty text
+            for all providers that work here.
+        plugin: A package, or a library's path; None for a provider of the build.
+        options: ``KEY=VALUE`` each.
+        device: ``KEY=VALUE`` each.
+        suites: Names of suites; none for the operator suite.
+    """
+
+    provider: str
+    plugin: str | None = None
+    options: Sequence[str] = ()
+    device: Sequence[str] = ()
+    suites: Sequence[str] = ()
+
+    @property
+    def name(self) -> str:
+        """Name of the only target."""
+        return short_name(self.provider)
+
+    def matrix_text(self) -> str:
+        """Return a matrix file with the provider as its only target.
+
+        Raises:
+            UsageError: An option or a device filter is not ``KEY=VALUE``, or is given twice.
+        """
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield "# Written by `ep-harness check`. Every key: docs/reference/matrix.md."
+        yield "schema = 1"
+        yield ""
+        yield "[models]"
+        yield f"suites = [{', '.join(map(quoted, self.suites or [SUITE]))}]"
+        yield ""
+        # A library's path is relative to the working folder, not to the matrix file.
+        plugin = self.plugin and from_here(os.path.expanduser(self.plugin), Path.cwd())  # noqa: PTH111 - "" stays
+        device, options = _pairs("--device", self.device), _pairs("--option", self.options)
+        yield from target_lines(self.name, self.provider, plugin=plugin, device=device, options=options)
+        yield "required = true"
+        yield ""
+
+
+def wanted_matrix(request: Request) -> Matrix:
+    """Return a matrix with the requested targets, each with all of its axes; its models do not matter.
 
     Raises:
-        UsageError: The matrix or an argument is wrong, or nothing here computes.
+        UsageError: The matrix or an argument is wrong, or no provider works here.
     """
-    if where is None or where.endswith(".toml"):
-        if request.plugin or request.options or request.device:
-            what = "--plugin, --option and --device say how to use a provider, and none is named"
-            raise UsageError(
-                Problem(where=where or "arguments", what=what, hint="name PROVIDER after the model")
-            )
-        return _with_own_axes(load_matrix(Path(where))) if where else _found_here()
-    name = short_name(where)
-    file = Path(f"{name}.toml")
-    try:
-        return matrix_from(tomllib.loads("\n".join(matrix_lines(request, name))), file)
-    except UsageError as error:
-        raise UsageError(*(as_argument(problem, file) for problem in error.problems)) from error
+    if request.provider and not request.provider.endswith(".toml"):
+        file = Path(f"{request.name}.toml")
+        try:
+            return matrix_from(tomllib.loads(request.matrix_text()), file)
+        except UsageError as error:
+            raise as_arguments(error, file) from error
+    if request.plugin or request.options or request.device:
+        what = "--plugin, --option and --device need a provider, and none is named"
+        hint = "name PROVIDER after the model"
+        raise UsageError(Problem(where=request.provider or "arguments", what=what, hint=hint))
+    if request.provider:
+        return _with_own_axes(load_matrix(Path(request.provider)))
+    tell("looking for providers that work here; name a provider or a matrix file to skip this ...")
+    return matrix_from(tomllib.loads("\n".join(matrix_of(examine_here(HERE)))), Path(HERE))
+
+
+def as_arguments(error: UsageError, file: Path) -> UsageError:
+    """Return the error of a generated matrix with the arguments that it was made from."""
+    return UsageError(*(_as_argument(problem, file) for problem in error.problems))
+
+
+def _as_argument(problem: Problem, file: Path) -> Problem:
+    where = problem.where.removeprefix(f"{file}: ")
+    for key, argument in _ARGUMENTS.items():
+        if where.startswith(key):
+            where = argument + where.removeprefix(key)
+            break
+    return msgspec.structs.replace(problem, where=where)
 
 
 def _with_own_axes(matrix: Matrix) -> Matrix:
-    """The same with all axes of a target in the target itself."""
     targets = tuple(
         msgspec.structs.replace(target, axes=matrix.axes | target.axes) for target in matrix.targets
     )
     return msgspec.structs.replace(matrix, axes={}, targets=targets)
 
 
-def _found_here() -> Matrix:
-    tell("looking for providers that compute here (name one, or a matrix file, to skip this) ...")
-    rows = examine(None, tell)
-    if not any(row.usable and row.nodes for row in rows):
-        broken = next(row for row in rows if row.provider == CPU)
-        what = f"no provider works here: {broken.reason}"
-        raise UsageError(Problem(where=HERE, what=what, hint=broken.advice))
-    return matrix_from(tomllib.loads("\n".join(matrix_text(rows))), Path(HERE))
+def _pairs(flag: str, given: Sequence[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for one in given:
+        key, separator, value = one.partition("=")
+        if not separator or not key:
+            raise UsageError(Problem(where=flag, what=f"expected KEY=VALUE, got {one!r}"))
+        if key in pairs:
+            raise UsageError(Problem(where=f"{flag} {key}", what="given twice", hint="keep one value"))
+        pairs[key] = value
+    return pairs

@@ -1,4 +1,4 @@
-"""Floor 3: studies that use the engine: goldens recorded and verified, options advised, levels, the doctor.
+"""Floor 3: studies: goldens recorded and verified, options advised, optimization levels, the doctor.
 
-A study asks the engine to compute something, and turns the answers into one result. It moves no cells itself.
+A study gives the engine cells or models, and turns the events into one result.
 """

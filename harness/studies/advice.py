@@ -1,4 +1,4 @@
-"""What to do next about a provider that cannot be used: one step for each cause."""
+"""The next step for a provider that cannot be used, by cause."""
 
 import re
 from collections.abc import Callable
@@ -20,12 +20,12 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     """Why a target cannot be used.
 
     Attributes:
-        cause: A ``Cause`` or, where it could be tried, the ``Verdict``.
-        reason: One line.
-        printed: What its process printed.
+        cause: A ``Cause`` or, if a session was tried, the ``Verdict``.
+        reason: The cause in one line.
+        printed: The output of its process.
         target: The target.
-        provider: What the catalogue knows of its provider; None where that is nothing.
-        fingerprint: The environment as far as the agent came.
+        provider: Its provider's entry in the catalogue; None if there is none.
+        fingerprint: The environment as far as it is known.
     """
 
     cause: str
@@ -37,19 +37,19 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def next_step(trouble: Trouble) -> str:
-    """The one thing to do next, in one line."""
+    """Return the next step, in one line."""
     step = _STEPS.get(trouble.cause)
     return step(trouble) if step else _look(trouble)
 
 
 def install(target: Target, requirement: str) -> str:
-    """How a package gets into a target's runtime."""
+    """Return how to install a package in a target's runtime."""
     runtime = target.runtime
     if runtime.packages:
         return f'add "{requirement}" to the packages of its runtime'
     if runtime.python:
         return f"{runtime.python} -m pip install '{requirement}'"
-    there = ", on the machine or in the container that it runs in" if runtime.ssh or runtime.command else ""
+    there = ", on the machine or in the container of the target" if runtime.ssh or runtime.command else ""
     return f"pip install '{requirement}'{there}"
 
 
@@ -59,12 +59,12 @@ def _not_installed(trouble: Trouble) -> str:
         if target.plugin.endswith(LIBRARY_SUFFIXES):
             return "name the path of an existing library as `plugin`"
         return install(target, target.plugin.replace("_", "-"))
-    if trouble.fingerprint:  # the agent was there, and found no onnxruntime
+    if trouble.fingerprint:  # the agent started, and found no onnxruntime
         wheels = [wheel for wheel in provider.wheels if "-ep-" not in wheel] if provider else []
         return install(target, wheels[0] if wheels and not target.plugin else "onnxruntime")
     if target.runtime.packages:
-        return "correct the packages of its runtime, or let this machine reach the package index"
-    return "correct its runtime: this Python cannot be started"
+        return "correct the packages of its runtime, or connect this machine to the package index"
+    return "correct its runtime: its Python does not start"
 
 
 def _import_failed(trouble: Trouble) -> str:
@@ -74,8 +74,8 @@ def _import_failed(trouble: Trouble) -> str:
     if missing := _NO_MODULE.search(trouble.reason):
         return install(trouble.target, missing[1])
     if "hollow" in trouble.reason:
-        return "uninstall every distribution of onnxruntime there, then install the one that is wanted"
-    return "import onnxruntime by hand in that Python: the whole error tells more than its first line"
+        return "uninstall every distribution of onnxruntime there, then install the one you need"
+    return "import onnxruntime in that Python and read the whole error"
 
 
 def _library_missing(trouble: Trouble) -> str:
@@ -83,38 +83,38 @@ def _library_missing(trouble: Trouble) -> str:
     known = trouble.provider.libraries if trouble.provider else {}
     fitting = [name for name in known if library.startswith(name)]
     if fitting:
-        return f"install what brings {library}: {known[max(fitting, key=len)]}"
-    return f"install what brings {one_line(library, 60)}, or put its folder on the loader's path (`env`)"
+        return f"install what provides {library}: {known[max(fitting, key=len)]}"
+    return f"install what provides {one_line(library, 60)}, or add its folder to the loader's path (`env`)"
 
 
 def _version_conflict(trouble: Trouble) -> str:
     owners = trouble.fingerprint.get("owners")
     if owners:
-        return f"keep one: pip uninstall {' '.join(map(str, owners))}, then install the one that is wanted"
+        return f"keep one: pip uninstall {' '.join(map(str, owners))}, then install the one you need"
     return install(trouble.target, "onnxruntime>=1.23")
 
 
 def _no_device(trouble: Trouble) -> str:
     if trouble.target.device and trouble.fingerprint.get("devices"):
-        return "correct the device filter: the reason lists what is offered"
+        return "correct the device filter: the reason lists the devices"
     if trouble.provider and trouble.provider.device_advice:
         return trouble.provider.device_advice
-    return "install the driver of the device, and let the process see it"
+    return "install the driver of the device, and give the process access to it"
 
 
 def _registration_failed(trouble: Trouble) -> str:
     if _NEWER_API.search(f"{trouble.reason}\n{trouble.printed}"):
-        return "bring onnxruntime and the plugin together: a newer onnxruntime, or an older plugin"
+        return "match onnxruntime and the plugin: install a newer onnxruntime, or an older plugin"
     return _look(trouble)
 
 
 def _look(trouble: Trouble) -> str:
     name = trouble.target.provider[0]
-    return f"see what it printed: `ep-harness check {name}` keeps the whole of it beside the record"
+    return f"read its output: `ep-harness check {name}` keeps it among the artifacts of the record"
 
 
 def _not_in_build(trouble: Trouble) -> str:
-    return trouble.provider.advice if trouble.provider else "use a build of onnxruntime that has it"
+    return trouble.provider.advice if trouble.provider else "use a build of onnxruntime that includes it"
 
 
 def _option_rejected(trouble: Trouble) -> str:

@@ -1,8 +1,8 @@
-"""The fastest configuration that passes, found best first within a limit of time.
+"""The fastest configuration that passes, by best-first search within a time budget.
 
-Every target is tried as it is, then with one change at a time, beginning at the fastest; changes that made a
-target faster are tried together, and those near the fastest once more in the end. What is tried is a cell
-like any other: judged by all rules, its latency measured while nothing else of this harness computes.
+Every target is tried unchanged, then with one change at a time, beginning at the fastest. Changes that made a
+target faster are combined, and the fastest candidates are tried once more at the end. Each candidate is a
+cell: it is judged by all rules, and its latency is measured while no other cell runs.
 """
 
 import heapq
@@ -17,44 +17,45 @@ from harness.core.verdict import Family, Verdict
 from harness.corpus.graph import graph_in
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
-from harness.engine.events import Finished, Noted, TargetReady, Warned
+from harness.engine.events import Finished, TargetReady
 from harness.plan.matrix import LatencyRequest, LatencySettings, Matrix
 from harness.plan.plan import Plan
 from harness.plan.selector import Selector
 from harness.plan.target import Target
+from harness.studies.ask import Tell, matrix_for, results
 from harness.studies.candidates import Candidate, Changes, base_of, changes_of
 
 MEASURED = LatencySettings(warm_up=3, repeats=300, budget_s=1.0)
-"""How each candidate is timed: enough runs for a median that stands still, and one second at most."""
+"""How each candidate is timed: enough runs for a stable median, and one second at most."""
 
 FASTER_BY = 0.05
-"""Share by which a change must shorten the median to be built upon; less is within the noise of a machine."""
+"""Share by which a change must shorten the median to count as faster; less is within the usual noise."""
 
 NEAR = 1.5
 SECOND_ROUND = 5
 FOR_SECOND_ROUND = 0.15
 """Up to 5 candidates within 1.5 times the fastest are tried once more in the last 15 % of the time.
 
-A machine may have been busy the first time; and what does not pass twice is no advice."""
+The machine may have been busy the first time, and a recommended candidate must pass twice."""
 
 SHARE_OF_BUDGET = 0.25
-"""No session, and no run, may take more than this part of the time: one slow device must not use it up."""
+"""Share of the time that a session, or a run, may take at most: a slow device must leave time for others."""
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """A candidate with what came of it."""
+    """A candidate with its result."""
 
     candidate: Candidate
     record: Record
 
     @property
     def p50_ms(self) -> float | None:
-        """Median time of a run; None where it did not pass, or changed nothing."""
+        """Median time of a run, in milliseconds; None if it is rejected."""
         return None if self.fell_out else self.record.latency.p50_ms if self.record.latency else None
 
     @property
     def bits(self) -> float:
-        """Delivered bits of its worst output; infinite where all are exact."""
+        """Delivered bits of its worst output; infinite if all are exact."""
         return min(
             (output.delivered_bits for output in self.record.outputs if output.delivered_bits is not None),
             default=float("inf"),
@@ -62,7 +63,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fell_out(self) -> str:
-        """Why it is no candidate; empty where it is one."""
+        """Why it is rejected; empty if it is not."""
         record = self.record
         if record.family is not Family.PASSED:
             word = "too slow" if record.verdict is Verdict.HANG else str(record.verdict)
@@ -73,28 +74,28 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_be_changed(self) -> bool:
-        """Whether it may pass with a change: not where nothing was tried, nor where it is far too slow."""
+        """Whether changes are worth trying: False if it could not run, or is far too slow."""
         hopeless = {Family.SKIPPED, Family.EXCLUDED}
         return self.record.family not in hopeless and self.record.verdict is not Verdict.HANG
 
     def and_again(self, again: "Tried") -> "Tried":
-        """The same after a second try: what fails once is out, else the less disturbed time counts."""
+        """Return the result of two tries: a rejected one if there is one, else the faster one."""
         if self.p50_ms is None or again.p50_ms is None:
             return self if self.p50_ms is None else again
         return self if self.p50_ms <= again.p50_ms else again
 
 
 class Advice(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known in the end.
+    """The result of a search.
 
     Attributes:
-        ranked: Those that passed, the fastest first.
-        fell_out: Those that did not, in the order of trying.
-        not_tried: What was still to be tried, the most promising first.
-        targets: The targets as they were tried first, by name.
+        ranked: Candidates that passed, the fastest first.
+        fell_out: Rejected candidates, in the order of trying.
+        not_tried: Candidates left, the most promising first.
+        targets: The unchanged targets, by name.
         fingerprints: Their environments, by name.
-        stopped_by: ``end`` where all was tried, ``budget``, or ``interrupt``.
-        elapsed_s: Seconds that it took.
+        stopped_by: ``end`` if all were tried, ``budget``, or ``interrupt``.
+        elapsed_s: Duration of the search, in seconds.
     """
 
     ranked: tuple[Tried, ...]
@@ -107,7 +108,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def front(self) -> frozenset[Candidate]:
-        """The Pareto front: candidates than which no other is both faster and more exact."""
+        """The Pareto front: no other candidate is both faster and more exact than one of these."""
         return frozenset(
             one.candidate
             for place, one in enumerate(self.ranked)
@@ -116,18 +117,18 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def winner(self) -> Tried | None:
-        """Of those that are as fast as the fastest but for noise: wholly on its target, simple, exact."""
+        """The best of the fastest within noise: wholly on its target, then simple, then exact."""
         limit_ms = (self.ranked[0].p50_ms or 0.0) * (1 + FASTER_BY) if self.ranked else 0.0
         equal = [one for one in self.ranked if (one.p50_ms or 0.0) <= limit_ms]
         return min(equal, key=_merits, default=None)
 
 
 class Search:
-    """Tries candidates in a given order, and thinks of further ones.
+    """The queue of candidates, the most promising first; results add further candidates.
 
     Args:
         targets: The targets of the matrix.
-        bases: The same as they are tried first.
+        bases: The same, ready for timing.
         operators: Operator types of the model.
     """
 
@@ -147,17 +148,17 @@ class Search:
             self._add(0.0, Candidate(target=base.name))
 
     def next(self) -> Candidate | None:
-        """What to try next; None where nothing is left."""
+        """Return the next candidate; None if none is left."""
         return heapq.heappop(self._waiting)[2] if self._waiting else None
 
     def waiting(self) -> tuple[Candidate, ...]:
-        """What is left, in the order in which it would be tried."""
+        """Return the candidates left, in the order of trying."""
         return tuple(candidate for _, _, candidate in sorted(self._waiting))
 
     def learn(self, tried: Tried) -> None:
-        """Think of what to try after this result."""
+        """Add the candidates that follow from a result."""
         candidate = tried.candidate
-        # A target that fails as it is may pass in another precision: there is hope, after all others.
+        # A target that fails unchanged may pass in another precision: its changes come last.
         p50_ms = float("inf") if tried.p50_ms is None else tried.p50_ms
         if not candidate.changes:
             self._best[candidate.target] = candidate, p50_ms
@@ -175,22 +176,22 @@ class Search:
             faster.append(candidate.changes)
             self._combine(best, candidate.changes, best_ms)
 
-    def _combine(self, candidate: Candidate, changes: Changes, promise_ms: float) -> None:
+    def _combine(self, candidate: Candidate, changes: Changes, expected_ms: float) -> None:
         if not dict(changes).keys() & dict(candidate.changes).keys():
-            self._add(promise_ms, candidate.with_changes(changes))
+            self._add(expected_ms, candidate.with_changes(changes))
 
-    def _add(self, promise_ms: float, candidate: Candidate) -> None:
+    def _add(self, expected_ms: float, candidate: Candidate) -> None:
         if candidate not in self._seen:
             self._seen.add(candidate)
-            heapq.heappush(self._waiting, (promise_ms, len(self._seen), candidate))
+            heapq.heappush(self._waiting, (expected_ms, len(self._seen), candidate))
 
 
 class Course:
-    """What was tried, and what comes next: the search, then those near the fastest once more.
+    """The order of trying: the search, then a second round of the fastest candidates.
 
     Args:
-        search: Where candidates come from.
-        search_until: When the second round begins at the latest, on the monotonic clock, in seconds.
+        search: The queue of candidates.
+        search_until: Latest begin of the second round, on the monotonic clock, in seconds.
     """
 
     def __init__(self, search: Search, search_until: float) -> None:
@@ -200,7 +201,7 @@ class Course:
         self._second_round: list[Candidate] | None = None
 
     def next(self) -> Candidate | None:
-        """What to try next; None where nothing is left."""
+        """Return the next candidate; None if none is left."""
         if self._second_round is None:
             if time.monotonic() < self._search_until and (candidate := self._search.next()) is not None:
                 return candidate
@@ -208,19 +209,19 @@ class Course:
         return self._second_round.pop(0) if self._second_round else None
 
     def take(self, result: Tried) -> None:
-        """A candidate was tried, for the first time or once more."""
+        """Enter a result, of a candidate's first or second try."""
         before = self.results.get(result.candidate)
         if before is None:
             self._search.learn(result)
         self.results[result.candidate] = result if before is None else before.and_again(result)
 
     def ranked(self) -> list[Tried]:
-        """Those that passed, the fastest first; among equally fast ones the more exact, then the simpler."""
+        """Return those that passed, the fastest first; of equal ones the more exact, then the simpler."""
         passed = (one for one in self.results.values() if one.p50_ms is not None)
         return sorted(passed, key=lambda one: (one.p50_ms or 0.0, -one.bits, len(one.candidate.changes)))
 
     def near_the_fastest(self) -> list[Tried]:
-        """The first few, if there is more than one to choose from."""
+        """Return the candidates of the second round; none if only one is near the fastest."""
         ranked = self.ranked()
         limit_ms = (ranked[0].p50_ms or 0.0) * NEAR if ranked else 0.0
         near = [one for one in ranked if (one.p50_ms or 0.0) <= limit_ms][:SECOND_ROUND]
@@ -228,17 +229,17 @@ class Course:
 
 
 def advise(
-    suite: Suite, matrix: Matrix, *, until: float, tell: Callable[[str], None], show: Callable[[Tried], None]
+    suite: Suite, matrix: Matrix, *, until: float, tell: Tell, show: Callable[[Tried], None]
 ) -> Advice:
-    """Search until everything that is worth it was tried, or the time is up.
+    """Search until all candidates are tried, or the time is used up.
 
-    Ctrl-C ends it early; what is known then is told.
+    Ctrl-C ends it early, with the results so far.
 
     Args:
         suite: Holds one model.
-        matrix: Its targets, tolerances and dimensions count.
+        matrix: Its targets, tolerances and dimensions are used.
         until: When to stop, on the monotonic clock, in seconds.
-        tell: Called with a line for people where something takes its time.
+        tell: Receives messages.
         show: Called with each result.
 
     Raises:
@@ -253,13 +254,11 @@ def advise(
     fingerprints: dict[str, dict[str, object]] = {}
     every = LatencyRequest(selector=Selector(), settings=MEASURED)
     plan = Plan(
-        matrix=msgspec.structs.replace(
-            matrix, targets=tuple(bases), axes={}, exclude=(), expect=(), latency=(every,), repeat=()
-        ),
+        matrix=msgspec.structs.replace(matrix_for(matrix, bases), latency=(every,)),
         cells=tuple(candidate.cell(suite.name, model) for candidate in search.waiting()),
     )
     engine = Engine(plan, {suite.name: suite})
-    # The engine's events end when it is closed, whatever it is busy with.
+    # Closing the engine ends its events, whatever is running.
     alarm = threading.Timer(budget_s, engine.close)
     alarm.daemon = True
     alarm.start()
@@ -267,11 +266,9 @@ def advise(
     try:
         if candidate is not None:
             engine.submit([candidate.cell(suite.name, model)])
-        for event in engine.events():
+        for event in results(engine, tell):
             if isinstance(event, TargetReady):
                 fingerprints[event.target] = event.fingerprint
-            elif isinstance(event, Warned | Noted):
-                tell(event.message)
             elif isinstance(event, Finished) and candidate is not None:
                 result = Tried(candidate=candidate, record=event.record)
                 course.take(result)

@@ -1,96 +1,107 @@
-"""The CPU provider of any runtime, asked about models without any cell.
+"""Models computed by the CPU provider of any runtime, without cells; and the events of an engine for a study.
 
-It computes in processes that may die; this one never imports onnxruntime.
+The CPU provider runs in processes that may die; this one never imports onnxruntime.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 
 import msgspec
 
 from harness.corpus.case import Case, load_case
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
-from harness.engine.events import Answered, Noted, TargetReady, Warned
+from harness.engine.events import Answered, Event, Noted, TargetReady, Warned
 from harness.engine.job import CPU
 from harness.engine.lanes import WITNESS_TIMEOUTS
 from harness.engine.processors import processors
 from harness.engine.question import ANSWER, WITNESSES
+from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target
 
 Models = Sequence[tuple[str, str]]
 """Pairs of a suite and a model."""
 
+Tell = Callable[[str], None]
+"""Shows one line to the user."""
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """A model and what there is to say about it.
 
-    Attributes:
-        model: ``suite/model``.
-        message: One line for people.
-    """
+class ModelNote(msgspec.Struct, frozen=True, kw_only=True):
+    """A model, as ``suite/model``, and one line about it."""
 
     model: str
     message: str
 
 
-def told(answered: Answered, message: str) -> Told:
-    """Something to say about the model of an answer."""
-    return Told(model=f"{answered.suite}/{answered.model}", message=message)
+class PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
+    """The models of a plan.
 
-
-def models_of(plan: Plan) -> Models:
-    """The models of a plan, each once, in its order."""
-    return tuple(dict.fromkeys((cell.suite, cell.model) for cell in plan.cells))
-
-
-def planned_case(plan: Plan, suites: Mapping[str, Suite], suite: str, model: str) -> Case:
-    """A model with its data; of generated inputs the first attempt, see ``harness.engine.trials``.
-
-    Raises:
-        ModelError: It cannot be used.
-    """
-    settings = plan.model_settings(suite, model)
-    return load_case(suites[suite], model, plan.matrix.models.dimensions, settings=settings)
-
-
-def answers(
-    plan: Plan,
-    suites: Mapping[str, Suite],
-    models: Models,
-    runtime: Runtime,
-    tell: Callable[[str], None],
-    kind: str = ANSWER,
-) -> Iterator[TargetReady | Answered]:
-    """What the CPU provider of a runtime makes of models now, whatever is known of them.
-
-    Args:
-        plan: What it says of the models counts.
+    Attributes:
+        plan: The plan with its settings of models.
         suites: Suite name -> suite.
-        models: Which.
-        runtime: Whose CPU provider.
-        tell: Called with a line for people.
-        kind: What is asked of each: a constant of ``harness.engine.question``.
-
-    Yields:
-        The environment, where there is one, and each model once, in any order.
     """
-    if not models:
-        return
-    target = Target(name="golden", provider=(CPU,), runtime=runtime, workers=processors())
-    if kind in WITNESSES:
-        target = msgspec.structs.replace(target, timeouts_s=WITNESS_TIMEOUTS)
-    asked = msgspec.structs.replace(
-        plan.matrix, targets=(target,), axes={}, exclude=(), tolerance=(), expect=(), latency=(), repeat=()
+
+    plan: Plan
+    suites: Mapping[str, Suite]
+
+    def pairs(self) -> Models:
+        """Return each model once, in the order of the plan."""
+        return tuple(dict.fromkeys((cell.suite, cell.model) for cell in self.plan.cells))
+
+    def case(self, suite: str, model: str) -> Case:
+        """Return a model with its data; of generated inputs the first attempt, see ``harness.engine.trials``.
+
+        Raises:
+            ModelError: The model or its data cannot be used.
+        """
+        settings = self.plan.model_settings(suite, model)
+        return load_case(self.suites[suite], model, self.plan.matrix.models.dimensions, settings=settings)
+
+    def answers(
+        self, models: Models, runtime: Runtime, tell: Tell, kind: str = ANSWER
+    ) -> Iterator[TargetReady | Answered]:
+        """Compute models with the CPU provider of a runtime, whether or not the cache has results.
+
+        Args:
+            models: Which models.
+            runtime: Whose CPU provider.
+            tell: Receives the messages of the engine.
+            kind: What to compute: a constant of ``harness.engine.question``.
+
+        Yields:
+            The environment, if the runtime starts, and each model once, in any order.
+        """
+        if not models:
+            return
+        target = Target(name="golden", provider=(CPU,), runtime=runtime, workers=processors())
+        if kind in WITNESSES:
+            target = msgspec.structs.replace(target, timeouts_s=WITNESS_TIMEOUTS)
+        matrix = msgspec.structs.replace(matrix_for(self.plan.matrix, [target]), tolerance=())
+        with closing(Engine(Plan(matrix=matrix, cells=()), self.suites)) as engine:
+            engine.ask(target.name, models, kind)
+            engine.drain()
+            for event in results(engine, tell):
+                if isinstance(event, TargetReady | Answered):
+                    yield event
+
+
+def note_on(answered: Answered, message: str) -> ModelNote:
+    """Return a note on the model of an answer."""
+    return ModelNote(model=f"{answered.suite}/{answered.model}", message=message)
+
+
+def matrix_for(matrix: Matrix, targets: Sequence[Target]) -> Matrix:
+    """Return the matrix with other targets, and without what is about its own ones."""
+    return msgspec.structs.replace(
+        matrix, targets=tuple(targets), axes={}, exclude=(), expect=(), latency=(), repeat=()
     )
-    engine = Engine(Plan(matrix=asked, cells=()), suites)
-    try:
-        engine.ask(target.name, models, kind)
-        engine.drain()
-        for event in engine.events():
-            if isinstance(event, TargetReady | Answered):
-                yield event
-            elif isinstance(event, Warned | Noted):
-                tell(event.message)
-    finally:
-        engine.close()
+
+
+def results(engine: Engine, tell: Tell) -> Iterator[Event]:
+    """Yield the events of an engine, except messages, which go to ``tell``."""
+    for event in engine.events():
+        if isinstance(event, Warned | Noted):
+            tell(event.message)
+        else:
+            yield event

@@ -1,4 +1,4 @@
-"""Configurations that may be the fastest for a model: a target, and what is changed about it."""
+"""Configurations to try for a model: a target, and changes of its options, precision or optimization."""
 
 import platform
 from collections.abc import Collection, Iterator
@@ -17,10 +17,10 @@ from harness.plan.precision import EP
 from harness.plan.target import Target
 
 LEVELS = ("extended", "basic", "disabled")
-"""Levels of optimization besides ``all``, which ``layout`` hardly differs from."""
+"""Levels of optimization to try besides ``all``; ``layout`` hardly differs from it."""
 
 ALL_THREADS = "0"
-"""As many threads as onnxruntime chooses: one for each core."""
+"""Lets onnxruntime choose the number of threads: one for each core."""
 
 Changes = tuple[tuple[str, str], ...]
 
@@ -30,7 +30,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         target: Name of the target.
-        changes: Axis -> value, sorted, where it differs from the target as it is.
+        changes: Axis -> value, sorted, where it differs from the unchanged target.
     """
 
     target: str
@@ -38,61 +38,56 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """``openvino, precision=ep:f16``, for people."""
-        return ", ".join([self.target, *(f"{spoken(axis)}={value}" for axis, value in self.changes)])
-
-    def with_changes(self, other: Changes) -> "Candidate":
-        """This one with further changes."""
-        return Candidate(
-            target=self.target, changes=tuple(sorted({**dict(self.changes), **dict(other)}.items()))
+        """Its name in tables: ``openvino, precision=ep:f16``."""
+        return ", ".join(
+            [self.target, *(f"{axis.removeprefix(OPTION)}={value}" for axis, value in self.changes)]
         )
 
+    def with_changes(self, other: Changes) -> "Candidate":
+        """Return this candidate with further changes."""
+        changes = dict(self.changes) | dict(other)
+        return Candidate(target=self.target, changes=tuple(sorted(changes.items())))
+
     def cell(self, suite: str, model: str) -> Cell:
-        """What is run to try it."""
+        """Return the cell that tries it."""
         return Cell(suite=suite, model=model, target=self.target, axes=self.changes)
 
 
-def spoken(axis: str) -> str:
-    """What an axis is called where a person reads it."""
-    return axis.removeprefix(OPTION)
-
-
-def base_of(target: Target, limits_s: float) -> Target:
-    """A target at the first value of each of its axes, ready for timing.
-
-    Args:
-        target: As the matrix has it.
-        limits_s: Seconds that a session, and a run, may take at most.
-    """
+def at_first_values(target: Target) -> Target:
+    """Return a target with the first value of each of its option axes, in one process without retries."""
     options = {
         axis.removeprefix(OPTION): values[0]
         for axis, values in target.axes.items()
         if axis.startswith(OPTION)
     }
+    return msgspec.structs.replace(target, options=target.options | options, axes={}, workers=1, retries=0)
+
+
+def base_of(target: Target, limits_s: float) -> Target:
+    """Return a target ready for timing.
+
+    Args:
+        target: The target of the matrix.
+        limits_s: Most seconds for creating a session, and for a run.
+    """
     limits = target.timeouts_s
-    return msgspec.structs.replace(
-        target,
-        options=target.options | options,
-        axes={},
-        workers=1,
-        retries=0,
-        timeouts_s=msgspec.structs.replace(
-            limits, create=min(limits.create, limits_s), run=min(limits.run, limits_s)
-        ),
+    limits = msgspec.structs.replace(
+        limits, create=min(limits.create, limits_s), run=min(limits.run, limits_s)
     )
+    return msgspec.structs.replace(at_first_values(target), timeouts_s=limits)
 
 
 def changes_of(target: Target, base: Target, operators: Collection[str]) -> Iterator[Changes]:
-    """Single changes that may make a target faster, the most promising first.
+    """Yield single changes that may make a target faster, the most promising first.
 
-    Threads where it computes on the processor; precisions other than the model's; options whose values the
-    catalogue has under ``faster``, and those that the matrix varies; lower levels of optimization. The CPU
-    provider's precisions come last: each is for some models, or some processors, only.
+    Threads, if it computes on the processor; precisions other than the model's; options with values under
+    ``faster`` in the catalogue, and those that the matrix varies; lower levels of optimization. The CPU
+    provider's precisions come last: each helps only some models, or some processors.
 
     Args:
-        target: As the matrix has it.
-        base: The same as it is tried first.
-        operators: Operator types of the model; a precision that is for others is left out.
+        target: The target of the matrix.
+        base: What ``base_of`` makes of it.
+        operators: Operator types of the model; precisions that need other operators are left out.
     """
     known = known_provider(base.provider)
     precisions = tuple(_precisions(known, base, operators))
@@ -121,7 +116,7 @@ def _precisions(known: Provider | None, base: Target, operators: Collection[str]
 
 
 def _promises(mode: PrecisionMode, base: Target) -> bool:
-    """Whether a precision is worth a try: another than the model's, or that one where it is no default."""
+    """Whether a precision is worth trying: not the model's, or float32 if it is not the default."""
     return mode.computes not in UNCHANGED or (mode.computes == "float32" and base.provider[0] != CPU)
 
 

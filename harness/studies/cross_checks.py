@@ -1,4 +1,4 @@
-"""Goldens held against what others make of the models: the suite, ``onnx.reference``, the CPU EP again."""
+"""Goldens compared with expected data, ``onnx.reference``, and the CPU EP without optimizations."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -7,7 +7,6 @@ from harness.core.errors import one_line
 from harness.core.hearing import EXPECTED
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
 from harness.corpus.case import Case
-from harness.corpus.suites import Suite
 from harness.engine.answer import forgiving
 from harness.engine.compare_sets import compare_sets
 from harness.engine.events import Answered
@@ -18,28 +17,22 @@ from harness.engine.references import References
 from harness.engine.references_of import NAMES
 from harness.golden.cross_check import CrossCheck
 from harness.golden.golden import Golden
-from harness.plan.plan import Plan
-from harness.studies.ask import answers
+from harness.studies.ask import PlannedModels, Tell
 
 
-def ask_witnesses(
-    plan: Plan,
-    suites: Mapping[str, Suite],
-    goldens: Mapping[tuple[str, str], Case],
-    references: References,
-    tell: Callable[[str], None],
+def compute_references(
+    models: PlannedModels, goldens: Mapping[tuple[str, str], Case], references: References, tell: Tell
 ) -> Iterator[None]:
-    """Ask for what is not known yet about models with goldens, and keep it.
+    """Compute the references that the cache lacks, and keep them.
 
     Args:
-        plan: What it says of the models counts.
-        suites: Suite name -> suite.
-        goldens: Suite and model -> its case.
-        references: Where answers are kept.
-        tell: Called with a line for people.
+        models: The models with their settings.
+        goldens: Suite and model -> its case, of models with a golden.
+        references: The cache.
+        tell: Receives messages.
 
     Yields:
-        Once for each answer, known or asked for; there are ``len(NAMES)`` of each model.
+        Once for each reference; each model has ``len(NAMES)``.
 
     Raises:
         UsageError: The cache cannot be written.
@@ -51,7 +44,7 @@ def ask_witnesses(
                 unknown.append((suite, model))
             else:
                 yield
-        for event in answers(plan, suites, unknown, HOME, tell, kind):
+        for event in models.answers(unknown, HOME, tell, kind):
             if isinstance(event, Answered):
                 if event.case and event.golden:
                     question = Question(suite=event.suite, model=event.model, kind=kind)
@@ -62,7 +55,7 @@ def ask_witnesses(
 def cross_checks(
     suite: str, model: str, case: Case, golden: Golden, references: References
 ) -> tuple[CrossCheck, ...]:
-    """What is known about a golden from others; nothing of one without values, or whose values are a draw."""
+    """Return the comparisons of a golden; none if it has no values, or random ones."""
     if golden.status != "ok" or case.facts.origins.by_chance:
         return ()
     return tuple(_checks(suite, model, case, golden, references))
@@ -75,26 +68,26 @@ def _checks(
     default = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
     expected = tuple(data_set.expected for data_set in case.data_sets)
     if any(expected):
-        yield _held_against(EXPECTED, expected, case, golden, forgiving(case, default))
+        yield _compared_with(EXPECTED, expected, case, golden, forgiving(case, default))
     for kind, name in NAMES.items():
         answer = references.find(Question(suite=suite, model=model, kind=kind), case)
         if answer is None:
             continue
         if answer.status == "ok":
-            yield _held_against(name, answer.outputs, case, golden, default)
+            yield _compared_with(name, answer.outputs, case, golden, default)
         else:
             yield CrossCheck(by=name, result="cannot", message=one_line(answer.message))
 
 
-def _held_against(
+def _compared_with(
     by: str,
-    says: tuple[NamedValues, ...],
+    reference: tuple[NamedValues, ...],
     case: Case,
     golden: Golden,
     tolerance_for: Callable[[str], Tolerance],
 ) -> CrossCheck:
     kinds = output_kinds_of(case, golden.outputs)
-    compared = compare_sets(says, golden.outputs, tolerance_for, kinds=kinds, only_known=True)
+    compared = compare_sets(reference, golden.outputs, tolerance_for, kinds=kinds, only_known=True)
     headrooms = [row.headroom for row in compared.outputs]
     finite = [headroom for headroom in headrooms if headroom is not None]
     worst = max(finite, default=0.0) if len(finite) == len(headrooms) else None

@@ -1,7 +1,7 @@
-"""Which providers can be used here, why not, and what to do: proven by sessions, one for each."""
+"""Which providers work here, why others do not, and what to do: each is tried in a session."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,16 +15,17 @@ from harness.engine.job import CPU, is_local
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.studies.advice import Trouble, next_step
+from harness.studies.ask import Tell
 from harness.studies.drivers import driver_versions, seen_devices
 from harness.studies.plugins import installed_plugins
 from harness.studies.trial import Found, Trial, Way
 
 HERE = "here/"
 MATRIX = "matrix/"
-"""What the names of series begin with."""
+"""Prefixes of series names."""
 
 PLATFORMS = {"linux": "linux", "win32": "windows", "darwin": "macos", "android": "android", "ios": "ios"}
-"""``sys.platform`` -> the catalogue's word."""
+"""``sys.platform`` -> the catalogue's name."""
 
 SPELLED = {
     "linux": "Linux",
@@ -34,26 +35,28 @@ SPELLED = {
     "ios": "iOS",
     "browser": "web browsers",
 }
-"""The catalogue's word -> for people."""
+"""The catalogue's name -> the usual spelling."""
 
-IDLE = "do not count on it: a run shows its right answers as `fallback`, never as a pass"
+ABSENT = frozenset({Cause.NOT_IN_BUILD, Cause.NOT_INSTALLED})
+"""Causes that need no explanation for a provider of the harness's own interpreter."""
+
+IDLE = "do not rely on it: the CPU provider computes its right answers, and a run reports `fallback`"
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of one provider here, or of one target of a matrix.
+    """One provider here, or one target of a matrix, with what was found out.
 
     Attributes:
         provider: The exact name.
         target: The target's name in the matrix; empty for the harness's own interpreter.
-        state: ``usable``: a session with it gave the right answer.
-        cause: Why it is unavailable: a ``Cause``, or the verdict on what was tried. Else empty.
-        reason: The same in one line.
-        advice: What to do next; empty where there is nothing to do.
-        nodes: How many nodes of the model it computed; 0 where the CPU provider computed all of them, null
-            where nothing was run.
-        remarks: What else is worth knowing.
-        versions: What -> its version: onnxruntime, packages, plugin, drivers.
-        devices: What the provider offers, with metadata.
+        state: ``usable`` if a session with it gave the right answer.
+        cause: Why it is unavailable: a ``Cause``, or the verdict of the session; empty if usable.
+        reason: The cause in one line.
+        advice: What to do next; empty if nothing.
+        nodes: Number of nodes that it computed; 0 if the CPU provider computed all, null if nothing ran.
+        remarks: Further notes.
+        versions: Versions of onnxruntime, packages, plugin and drivers, by name.
+        devices: Devices that the provider offers, with metadata.
         plugin: Package or path of the plugin library; null for a provider of the build.
         options: Provider options that it was tried with.
         env: Environment variables that it was tried with.
@@ -75,20 +78,25 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def usable(self) -> bool:
-        """Whether it works, be it that it leaves everything to the CPU provider."""
+        """Whether sessions with it give right answers, even if the CPU provider computes everything."""
         return self.state == "usable"
 
+    @property
+    def computes(self) -> bool:
+        """Whether it works and computes nodes itself."""
+        return self.usable and bool(self.nodes)
 
-def examine(matrix: Matrix | None, tell: Callable[[str], None]) -> tuple[Row, ...]:
-    """Try every provider of the catalogue, every plugin that is installed, and the targets of a matrix.
+
+def examine(matrix: Matrix | None, tell: Tell) -> tuple[Row, ...]:
+    """Try every provider of the catalogue, every installed plugin, and the targets of a matrix.
 
     Args:
-        matrix: Whose targets to try, too; its models, exclusions and expectations do not matter.
-        tell: Called with a line for people where something takes its time.
+        matrix: Whose targets to try as well; its models, exclusions and expectations do not matter.
+        tell: Receives messages.
 
     Returns:
-        The matrix's targets in their order, then providers by name; one that is in the build and installed as
-        a plugin has two rows.
+        The matrix's targets in their order, then providers by name. A provider that is both in the build and
+        installed as a plugin has two rows.
 
     Raises:
         UsageError: The cache cannot be written.
@@ -110,7 +118,7 @@ def examine(matrix: Matrix | None, tell: Callable[[str], None]) -> tuple[Row, ..
 
 
 def _way(target: Target, matrix: Matrix) -> Way:
-    """A target of a matrix at one point of its axes: the first value of each option."""
+    """Return a target of a matrix with the first value of each of its options."""
     axes = {
         axis: values[:1] for axis, values in (matrix.axes | target.axes).items() if axis.startswith(OPTION)
     }
@@ -121,7 +129,7 @@ def _way(target: Target, matrix: Matrix) -> Way:
 
 
 def _built_in() -> Iterator[tuple[str, tuple[Way, ...]]]:
-    """Whatever the harness's own onnxruntime may contain."""
+    """Yield the series of providers that the harness's own onnxruntime may contain."""
     for provider in load_catalog().providers:
         if provider.registration != ("plugin",):
             name = HERE + provider.name
@@ -183,7 +191,7 @@ def _tried(found: Found) -> Row:
 
 
 def _untried(provider: Provider, runtime: Found) -> Row:
-    """A provider that the harness's own onnxruntime does not have, or that has no onnxruntime to be in."""
+    """Return the row of a provider that the harness's own onnxruntime lacks, or if it is not installed."""
     row = Row(
         provider=provider.name,
         state="unavailable",
@@ -212,22 +220,22 @@ def _elsewhere(provider: Provider) -> str:
 def _remarks(found: Found, provider: Provider | None) -> Iterator[str]:
     if found.works and not found.nodes:
         note = f": {provider.state_note}" if provider and provider.state_note else ""
-        yield f"it computed 0 nodes, the CPU provider all of them{note}"
+        yield f"it computed 0 nodes; the CPU provider computed all of them{note}"
     if found.works and found.way.meaning:
         target = found.way.target
         settings = ", ".join(f"{key}={value}" for key, value in {**target.options, **target.env}.items())
         yield f"{found.way.meaning}: {settings}"
     owners = found.fingerprint.get("owners")
     if owners:
-        yield f"{' and '.join(map(str, owners))} own the same onnxruntime: the one installed last is left"
+        yield f"{' and '.join(map(str, owners))} overwrite each other: only the one installed last works"
 
 
 def _versions(fingerprint: dict[str, Any], *, packages: bool = True) -> dict[str, str]:
-    """The versions of a fingerprint by name; packages have their distribution's."""
+    """Return the versions of a fingerprint by name."""
     versions = {}
     if packages:
         versions = {"python": fingerprint.get("python", ""), **fingerprint.get("packages", {})}
-    # What was imported counts, whatever a distribution of that name says.
+    # The imported version, which may differ from that of a distribution.
     versions["onnxruntime"] = fingerprint.get("onnxruntime", "")
     plugin = fingerprint.get("plugin", {})
     versions |= {"plugin": plugin.get("version", ""), "plugin_library": plugin.get("library", "")}

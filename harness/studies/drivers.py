@@ -1,4 +1,4 @@
-"""What this machine's own files say of its devices and drivers; no library is loaded, no program started."""
+"""Devices and driver versions from files of this machine; loads no library and starts no program."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from harness.core.errors import one_line
 
 
 class _Version(msgspec.Struct, frozen=True):
-    """Where a version stands: the first group of the pattern in the first file that has it."""
+    """Where to find a version: the first group of the pattern, in the first file that matches."""
 
     what: str
     files: str
@@ -38,15 +38,15 @@ _FACTS: dict[str, tuple[_Version, ...]] = {
     ),
     "intel": (_Version("intel_vpu driver", "sys/module/intel_vpu/version", _ANY),),
 }
-"""Hardware of the catalogue -> what can be read about it."""
+"""Hardware of the catalogue -> its versions."""
 
 
 def driver_versions(hardware: str, root: Path = Path("/")) -> dict[str, str]:
-    """Versions of drivers and toolkits by name; only what can be read.
+    """Return the versions of drivers and toolkits by name, of those that are installed.
 
     Args:
-        hardware: The catalogue's word for a family of devices.
-        root: Where the file system begins.
+        hardware: The catalogue's name of a family of devices.
+        root: Root of the file system.
     """
     found: dict[str, str] = {}
     for fact in _FACTS.get(hardware, ()):
@@ -58,7 +58,7 @@ def driver_versions(hardware: str, root: Path = Path("/")) -> dict[str, str]:
 
 
 def seen_devices(hardware: str, root: Path = Path("/")) -> tuple[dict[str, Any], ...]:
-    """Devices that drivers list, in the form in which the agent describes those of a plugin."""
+    """Return the devices that drivers list, in the form of the agent's plugin devices."""
     return tuple(_nvidia_gpus(root)) if hardware == "nvidia-gpu" else ()
 
 

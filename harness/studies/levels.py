@@ -1,42 +1,37 @@
-"""What each level of graph optimization makes of a model, and what each target then takes of it.
+"""What each graph optimization level makes of a model, and which nodes each target then runs.
 
-The graphs are those of the CPU provider, since optimization comes before anything that a target does with
-its share; onnxruntime writes them down in a process that may die. What a target takes is seen in sessions of
-its own, one for each level, judged like any cell.
+The graphs are those of the CPU provider: onnxruntime optimizes before a target gets its nodes, and writes the
+graphs in a process that may die. The nodes of a target come from its own sessions, one for each level, which
+are judged like any cell.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import msgspec
 
 from harness.core.cell import Cell
 from harness.core.errors import one_line
-from harness.core.levels import (
-    ORIGINS,
-    Levels,
-    Operator,
-    OperatorRow,
-    Share,
-    Step,
-    TargetShares,
-)
+from harness.core.levels import ORIGINS, Levels, Operator, OperatorRow, Share, Step, TargetShares
 from harness.core.record import Record
 from harness.corpus.graph import Graph, graph_in, read_graph
 from harness.corpus.graph_changes import changes
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
-from harness.engine.events import Finished, Noted, TargetReady, Warned
+from harness.engine.events import Finished, TargetReady
 from harness.engine.job import CPU, FORM
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Target
+from harness.studies.ask import Tell, matrix_for, results
+from harness.studies.candidates import at_first_values
 
 LEVEL = "graph_optimization"
 LEVELS = ("disabled", "basic", "extended", "layout", "all")
 ORT_LEVELS = ("basic", "extended")
-"""Levels at which a model is converted to ORT format; what comes later depends on the processor."""
+"""Levels of a conversion to ORT format; the result of higher ones depends on the processor."""
 
 STEPS: tuple[Step, ...] = (
     *(Step(level=level, form="onnx") for level in LEVELS),
@@ -44,23 +39,22 @@ STEPS: tuple[Step, ...] = (
 )
 
 _GRAPHS = "graphs"
-"""The name of the target whose process writes the graphs; no other target has a name like it."""
+"""Name of the target whose process writes the graphs."""
 
-_GIVEN = "model"
 _Seen = dict[tuple[str, str], Finished]
 
 
-def examine_levels(name: str, suite: Suite, matrix: Matrix, tell: Callable[[str], None]) -> Levels:
-    """Look at one model at every level.
+def examine_levels(name: str, suite: Suite, matrix: Matrix, tell: Tell) -> Levels:
+    """Examine one model at every level.
 
-    Ctrl-C ends it early; what is known then is told.
+    Ctrl-C ends it early, with the results so far.
 
     Args:
-        name: What the model goes by.
+        name: The model's name in the result.
         suite: Holds this model and no other.
-        matrix: Whose targets' shares to show; an option that varies is taken at its first value. Its
-            tolerances and what it says of models count, too.
-        tell: Called with a line for people where something takes its time.
+        matrix: The targets, the tolerances and the settings of models; of an option that varies, the first
+            value is used.
+        tell: Receives messages.
 
     Raises:
         UsageError: The model cannot be read.
@@ -68,12 +62,10 @@ def examine_levels(name: str, suite: Suite, matrix: Matrix, tell: Callable[[str]
     (model,) = suite.models()
     given = graph_in(suite, model)
     own = Target(name=_GRAPHS, provider=(CPU,))
-    asked = [_reduced(target) for target in matrix.targets]
+    asked = [msgspec.structs.replace(at_first_values(target), alone=False) for target in matrix.targets]
     cells = [*_cells(suite, model, own), *(cell for one in asked for cell in _cells(suite, model, one))]
-    whole = msgspec.structs.replace(
-        matrix, targets=(own, *asked), axes={}, exclude=(), expect=(), latency=(), repeat=()
-    )
-    seen, fingerprints, complete = _run(Plan(matrix=whole, cells=tuple(cells)), suite, tell)
+    plan = Plan(matrix=matrix_for(matrix, [own, *asked]), cells=tuple(cells))
+    seen, fingerprints, complete = _run(plan, suite, tell)
     graphs = [_graph(seen.get((_GRAPHS, step.name))) for step in STEPS]
     return Levels(
         model=name,
@@ -99,18 +91,6 @@ def examine_levels(name: str, suite: Suite, matrix: Matrix, tell: Callable[[str]
     )
 
 
-def _reduced(target: Target) -> Target:
-    """A target at one point of its axes, in one process."""
-    options = {
-        axis.removeprefix("option."): values[0]
-        for axis, values in target.axes.items()
-        if axis.startswith("option.")
-    }
-    return msgspec.structs.replace(
-        target, options=target.options | options, axes={}, workers=1, retries=0, alone=False
-    )
-
-
 def _cells(suite: Suite, model: str, target: Target) -> Iterator[Cell]:
     for step in STEPS:
         axes: dict[str, str] = {FORM: step.form}
@@ -120,30 +100,24 @@ def _cells(suite: Suite, model: str, target: Target) -> Iterator[Cell]:
         yield Cell(suite=suite.name, model=model, target=target.name, axes=tuple(pairs))
 
 
-def _run(
-    plan: Plan, suite: Suite, tell: Callable[[str], None]
-) -> tuple[_Seen, dict[str, dict[str, Any]], bool]:
-    """What came of each step on each target, the environments, and whether it is all."""
+def _run(plan: Plan, suite: Suite, tell: Tell) -> tuple[_Seen, dict[str, dict[str, Any]], bool]:
+    """Return the result of each step on each target, the environments, and whether the run is complete."""
     seen: _Seen = {}
     fingerprints: dict[str, dict[str, Any]] = {}
-    engine = Engine(plan, {suite.name: suite})
-    try:
-        engine.submit(plan.cells)
-        engine.drain()
-        for event in engine.events():
-            if isinstance(event, Finished):
-                step = _step_of(event.record)
-                seen[event.record.target, step] = event
-                if event.record.target != _GRAPHS:
-                    tell(f"{event.record.target} at {step}: {event.record.verdict}")
-            elif isinstance(event, TargetReady):
-                fingerprints[event.target] = event.fingerprint
-            elif isinstance(event, Warned | Noted):
-                tell(event.message)
-    except KeyboardInterrupt:
-        return seen, fingerprints, False
-    finally:
-        engine.close()
+    with closing(Engine(plan, {suite.name: suite})) as engine:
+        try:
+            engine.submit(plan.cells)
+            engine.drain()
+            for event in results(engine, tell):
+                if isinstance(event, Finished):
+                    step = _step_of(event.record)
+                    seen[event.record.target, step] = event
+                    if event.record.target != _GRAPHS:
+                        tell(f"{event.record.target} at {step}: {event.record.verdict}")
+                elif isinstance(event, TargetReady):
+                    fingerprints[event.target] = event.fingerprint
+        except KeyboardInterrupt:
+            return seen, fingerprints, False
     return seen, fingerprints, True
 
 
@@ -153,25 +127,25 @@ def _step_of(record: Record) -> str:
 
 
 def _graph(finished: Finished | None) -> tuple[Graph | None, str]:
-    """The graph of a step, or why there is none."""
+    """Return the graph of a step, or None and the reason."""
     if finished is None:
-        return None, "not tried: the run was broken off"
+        return None, "not tried: interrupted"
     if finished.graph:
         try:
             return read_graph(finished.graph), ""
         except ValueError as error:
-            return None, f"what onnxruntime wrote cannot be read: {one_line(error)}"
+            return None, f"the graph that onnxruntime wrote cannot be read: {one_line(error)}"
     return None, f"{finished.record.verdict}: {finished.record.reason}"
 
 
 def _steps(given: Graph, graphs: Sequence[tuple[Graph | None, str]]) -> Iterator[Step]:
     known: dict[str, Graph] = {}
-    before = _GIVEN, given
+    before = "model", given
     for step, (graph, problem) in zip(STEPS, graphs, strict=True):
         if graph is None:
             yield msgspec.structs.replace(step, problem=problem)
             continue
-        # A conversion is held against the same level, the level against the one before it.
+        # A conversion is compared with the same level; a level with the one before it.
         base = (step.level, known[step.level]) if step.form == "ort" and step.level in known else before
         yield msgspec.structs.replace(
             step, nodes=graph.total, against=base[0], changes=changes(base[1], graph)
@@ -205,8 +179,8 @@ def _share(finished: Finished | None, step: Step, graph: Graph | None) -> Share 
     if placement.source == "assignment":
         both = placement.ep_nodes + placement.cpu_nodes
         return msgspec.structs.replace(share, nodes=placement.ep_nodes, of=both)
-    # A profile shows a compiled partition as one node. What ran on the CPU ran node by node; but in the
-    # bodies of If and Loop not every node does.
+    # A profile shows a compiled partition as one node, but each node that ran on the CPU. Nodes in the bodies
+    # of If and Loop may not run at all.
     if step.form == "ort" and graph is not None and not graph.nested and placement.cpu_nodes <= graph.total:
         taken = graph.total - placement.cpu_nodes
         return msgspec.structs.replace(share, nodes=taken, of=graph.total, inferred=True)

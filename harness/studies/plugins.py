@@ -1,4 +1,4 @@
-"""Plugin packages that are installed in the harness's own interpreter, found without importing any."""
+"""Plugin packages installed in the harness's own interpreter, found without importing them."""
 
 import importlib.metadata
 import importlib.util
@@ -10,9 +10,9 @@ from pathlib import Path
 from harness.catalog.catalog import Catalog
 
 LIMIT_S = 30.0
-"""Seconds that a package may take to say its provider's name."""
+"""Most seconds for a package to print its provider's name."""
 
-# A plugin package may have either; one with neither is registered under its own name.
+# A plugin package may have either function; without both it is registered under its own name.
 _ASK = """
 import importlib, sys
 package = importlib.import_module(sys.argv[1])
@@ -22,10 +22,10 @@ sys.stdout.write("\\nEP_HARNESS_NAME=" + str(names[0]) + "\\n")
 
 
 def installed_plugins(catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """``(provider, package)`` for each installed package with ``get_library_path()``, sorted.
+    """Return ``(provider, package)`` for each installed package with ``get_library_path()``, sorted.
 
     Args:
-        catalog: What knows the providers of some packages; the others are asked, in a process of their own.
+        catalog: Has the providers of some packages; other packages are imported in a process of their own.
     """
     known = {package: each.name for each in catalog.providers for package in each.plugin_packages}
     found = {package for package in known if _source(package) is not None}
@@ -34,7 +34,7 @@ def installed_plugins(catalog: Catalog) -> tuple[tuple[str, str], ...]:
 
 
 def _packages() -> Iterator[str]:
-    """Import packages of the distributions whose name says that they belong to onnxruntime."""
+    """Yield the import packages of distributions with ``onnxruntime`` in their name."""
     for distribution in importlib.metadata.distributions():
         name = (distribution.metadata["Name"] or "").lower().replace("-", "_")
         if "onnxruntime" in name:
@@ -45,7 +45,7 @@ def _packages() -> Iterator[str]:
 
 
 def _source(package: str) -> str | None:
-    """The text of a package's first module; None where there is no such package."""
+    """Return the source of a package's ``__init__.py``; None if there is no such package."""
     try:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):

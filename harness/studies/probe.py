@@ -1,4 +1,4 @@
-"""The model that shows whether a provider computes anything: as a suite of its own."""
+"""A suite of one tiny model that shows whether a provider computes anything."""
 
 from pathlib import Path
 
@@ -8,16 +8,16 @@ from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.suites import Suite, open_folder
 
 FORMAT = 1
-"""Rises when the model changes."""
+"""Version of the model; part of its folder's name."""
 
 MODEL = "probe.onnx"
 
 
 def probe_suite() -> Suite:
-    """A folder with one model and its expected output; in the cache, so that its golden is found again.
+    """Return the suite: one model with its expected output, kept in the cache so that its golden is reused.
 
-    A convolution and a Relu, for nearly every provider takes one of them. All values are small integers:
-    exact at every precision that a provider may choose.
+    Its operators are Conv and Relu; nearly every provider supports one of them. All values are small
+    integers, exact at every precision that a provider may use.
 
     Raises:
         UsageError: The cache cannot be written.
@@ -43,7 +43,7 @@ def _write(folder: Path) -> None:
         [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, answer.shape)],
         [numpy_helper.from_array(kernel, "w")],
     )
-    # As old as the oldest runtime that a target may have.
+    # An opset and IR version that the oldest supported runtime accepts.
     onnx.save(
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7), folder / MODEL
     )

@@ -1,4 +1,4 @@
-"""Python code that makes the session of a configuration as the agent does, for an application to paste."""
+"""Python code that creates the session of a configuration as the agent does, to paste into an application."""
 
 import pprint
 from collections.abc import Iterator
@@ -14,15 +14,15 @@ _FACTS = {
     "vendor_id": "str(device.device.vendor_id)",
     "device_id": "str(device.device.device_id)",
 }
-"""Key of a device filter -> where onnxruntime has it; any other key is in one of its two tables."""
+"""Key of a device filter -> its expression; other keys are in the metadata of the EP or the device."""
 
 
 def session_code(target: Target, cell: Cell, model: Path) -> str:
-    """The code; it needs numpy, onnxruntime and the plugin's package, and ends with ``session``.
+    """Return the code. It needs onnxruntime and the plugin's package, and defines ``session``.
 
     Args:
-        target: Whose options and environment count.
-        cell: Whose axes change them.
+        target: The target with its options and environment variables.
+        cell: Its axes change them.
         model: Path of the model.
     """
     return "\n".join(_lines(configuration(target, cell), cell, model)) + "\n"
@@ -98,7 +98,7 @@ def _of_a_plugin(config: Configuration, library: str, model: Path) -> Iterator[s
 
 
 def _session(model: Path, arguments: str) -> Iterator[str]:
-    yield "# Without enable_fallback=0 a session that cannot be made would silently become one of the CPU's."
+    yield "# Without enable_fallback=0, onnxruntime silently uses the CPU provider if this session fails."
     yield f"session = ort.InferenceSession({str(model)!r}, {arguments}, enable_fallback=0)"
 
 

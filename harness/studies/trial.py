@@ -1,6 +1,7 @@
-"""Ways to make a session, each tried on one tiny model by the engine that runs matrices."""
+"""Ways to use a provider, each tried on one tiny model by the engine."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 import msgspec
@@ -8,10 +9,11 @@ import msgspec
 from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.engine.engine import Engine
-from harness.engine.events import Finished, Noted, TargetReady, Warned
+from harness.engine.events import Finished, TargetReady
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix, Models
 from harness.plan.target import Target
+from harness.studies.ask import Tell, results
 from harness.studies.probe import probe_suite
 
 
@@ -19,8 +21,8 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
     """One way to try a provider.
 
     Attributes:
-        target: With a name that no other way has.
-        meaning: What is special about it; empty for the plain one.
+        target: The target; its name is unique.
+        meaning: What is special about it; empty for the default way.
     """
 
     target: Target
@@ -28,13 +30,13 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a way.
+    """The result of a way.
 
     Attributes:
         way: The way.
-        record: Of the only model.
-        printed: What the process printed.
-        fingerprint: The environment as far as the agent came.
+        record: The record of the only model.
+        printed: The output of the process.
+        fingerprint: The environment as far as it is known.
     """
 
     way: Way
@@ -44,30 +46,30 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def nodes(self) -> int | None:
-        """Nodes that the provider computed; None where nothing was run."""
+        """Number of nodes that the provider computed; None if nothing ran."""
         placement = self.record.placement
         return None if placement is None else placement.ep_nodes
 
     @property
     def works(self) -> bool:
-        """Whether the answer was right, whoever computed it."""
+        """Whether the answer was right, even if the CPU provider computed it."""
         return self.record.family in {Family.PASSED, Family.UNTESTED}
 
     @property
     def worth(self) -> tuple[bool, int]:
-        """The greater of two is the better one."""
+        """Sort key: greater is better."""
         return self.works, self.nodes or 0
 
 
 class Trial:
-    """Several series of ways at once; in each, the next way is tried where those before compute nothing.
+    """Tries several series of ways at once; of each series the next way if the former computed nothing.
 
     Args:
         series: Name -> its ways.
-        waiting: Series that are tried only if their provider is in the build: a process for each of those
-            that are not would take many seconds.
-        asked: The series whose process says what is in the build; not one of those that wait.
-        tell: Called with a line for people where something takes its time.
+        waiting: Series that are tried only if their provider is in the build; processes for all others would
+            take many seconds.
+        asked: The series whose process reports the providers of the build; not one of ``waiting``.
+        tell: Receives messages.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class Trial:
         *,
         waiting: frozenset[str],
         asked: str,
-        tell: Callable[[str], None],
+        tell: Tell,
     ) -> None:
         self._series = series
         self._waiting = waiting
@@ -86,7 +88,7 @@ class Trial:
         self._under_way: dict[str, tuple[str, int]] = {}
 
     def run(self) -> dict[str, Found]:
-        """Try everything; the best of each series that was tried.
+        """Try all series, and return the best result of each series that was tried.
 
         Raises:
             UsageError: The cache cannot be written.
@@ -96,14 +98,11 @@ class Trial:
         matrix = Matrix(path="doctor", schema=1, models=Models(folders=(str(suite.root),)), targets=targets)
         plan = expand(matrix, {suite.name: suite.models()})
         self._cells = {cell.target: cell for cell in plan.cells}
-        self._engine = Engine(plan, {suite.name: suite})
-        try:
+        with closing(Engine(plan, {suite.name: suite})) as self._engine:
             for name in self._series:
                 if name not in self._waiting:
                     self._try(name, 0)
-            self._listen()
-        finally:
-            self._engine.close()
+            self._consume()
         return self._found
 
     def _try(self, name: str, number: int) -> None:
@@ -111,17 +110,15 @@ class Trial:
         self._under_way[target] = name, number
         self._engine.submit([self._cells[target]])
 
-    def _listen(self) -> None:
+    def _consume(self) -> None:
         fingerprints: dict[str, dict[str, Any]] = {}
-        for event in self._engine.events():
+        for event in results(self._engine, self._tell):
             if isinstance(event, TargetReady):
                 fingerprints[event.target] = event.fingerprint
                 if event.target == self._asked:
                     self._try_built_in(event.fingerprint.get("available_providers", ()))
             elif isinstance(event, Finished):
                 self._take(event, fingerprints.get(event.record.target, {}))
-            elif isinstance(event, Warned | Noted):
-                self._tell(event.message)
             if not self._under_way:
                 self._engine.drain()
 

@@ -1,4 +1,4 @@
-"""Goldens computed anew, by any release of onnxruntime: which outputs moved, how far, and since when."""
+"""Goldens computed again, by any release of onnxruntime: which outputs changed, how far, and since when."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -25,31 +25,31 @@ from harness.plan.matrix import Matrix
 from harness.plan.matrix import Models as MatrixModels
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime
-from harness.studies.ask import Told, answers, models_of, planned_case, told
+from harness.studies.ask import ModelNote, PlannedModels, Tell, note_on
 from harness.studies.cross_checks import cross_checks
 
 Provenance = Mapping[str, str]
 Before = Callable[[Answered, Case], Iterable[tuple[Provenance, Golden]]]
-"""An answer and its model -> the goldens that it is held against, each with its provenance."""
+"""An answer and its model -> the goldens to compare it with, each with its provenance."""
 
 Outcome = Literal["same", "moved", "unrepeatable", "refused", "lost", "computes", "refused_before_too"]
-"""What came of computing a golden anew.
+"""The result of computing a golden again.
 
-``same``: the same values. ``moved``: other values. ``unrepeatable``: other values, of a model that has others
-each time. ``refused``: it had values, and now the CPU EP raises an error. ``lost``: the CPU EP crashes, hangs
-or cannot be fed. ``computes``: it was refused, and has values now. ``refused_before_too``: no values, then
-and now.
+``same``: the same values. ``moved``: other values. ``unrepeatable``: other values, of a model whose values
+differ from run to run. ``refused``: it had values, and now the CPU EP raises an error. ``lost``: the CPU EP
+crashes or hangs, or the inputs cannot be made. ``computes``: it was refused, and has values now.
+``refused_before_too``: no values, then and now.
 """
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One golden, computed anew.
+    """One golden, computed again.
 
     Attributes:
         model: ``suite/model``.
-        outcome: What came of it.
+        outcome: The result.
         since: Provenance of the golden.
-        message: Why there are no values now; empty where there are.
+        message: Why there are no values now; empty if there are.
         movements: The outputs that differ.
     """
 
@@ -61,21 +61,21 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verified(msgspec.Struct, kw_only=True):
-    """What came of computing goldens anew.
+    """The result of verifying goldens.
 
     Attributes:
-        onnxruntime: The release that computed; empty where none could.
-        checks: Every golden that was held against a new one.
-        unasked: Models that could not be read, or for which there was nobody to ask.
-        unrecorded: Models, as ``suite/model``, without a golden to hold anything against.
-        altered: What is no longer as it was recorded, and so says nothing.
-        cross_checks: ``suite/model`` -> what others make of it, held against its golden; of those asked.
-        complete: Whether it was not broken off.
+        onnxruntime: The release that computed; empty if none could.
+        checks: Every golden compared with a new one.
+        unasked: Models that could not be read, or that no runtime could compute.
+        unrecorded: Models, as ``suite/model``, without a golden.
+        altered: Files and goldens changed since they were recorded; they are not used.
+        cross_checks: ``suite/model`` -> its golden compared with references.
+        complete: False if interrupted.
     """
 
     onnxruntime: str = ""
     checks: list[Check] = []
-    unasked: list[Told] = []
+    unasked: list[ModelNote] = []
     unrecorded: list[str] = []
     altered: list[str] = []
     cross_checks: dict[str, tuple[CrossCheck, ...]] = {}
@@ -86,29 +86,30 @@ def verify_kept(
     plan: Plan,
     suites: Mapping[str, Suite],
     runtime: Runtime,
-    tell: Callable[[str], None],
+    tell: Tell,
     show: Callable[[int, int], None],
 ) -> Verified:
-    """Compute anew what the cache keeps for a plan's models, by whichever releases it was made.
+    """Compute again the cached goldens of a plan's models, those of every release.
 
-    Ctrl-C ends it early; what is known then is told.
+    Ctrl-C ends it early, with the results so far.
 
     Args:
-        plan: Whose models; with the data that they have anyway, whatever the scenarios.
+        plan: Whose models; with their own data, whatever the scenarios.
         suites: Suite name -> suite.
         runtime: Whose CPU provider computes.
-        tell: Called with a line for people.
-        show: Called with how many models are done, and of how many.
+        tell: Receives messages.
+        show: Called with the number of models so far, and of all.
     """
     found = Verified()
     kept = kept_by_case()
     references = References(Stores.of_cache())
+    planned = PlannedModels(plan=plan, suites=suites)
     models = []
-    for suite, model in models_of(plan):
+    for suite, model in planned.pairs():
         try:
-            case = try_inputs(planned_case(plan, suites, suite, model), references.golden).case
+            case = try_inputs(planned.case(suite, model), references.golden).case
         except ModelError as error:
-            found.unasked.append(Told(model=f"{suite}/{model}", message=one_line(error)))
+            found.unasked.append(ModelNote(model=f"{suite}/{model}", message=one_line(error)))
             continue
         if case.digest in kept:
             models.append((suite, model))
@@ -119,7 +120,7 @@ def verify_kept(
             found.unrecorded.append(f"{suite}/{model}")
 
     def before(answered: Answered, case: Case) -> Iterator[tuple[Provenance, Golden]]:
-        if case.digest not in kept:  # the model has changed since it was looked up
+        if case.digest not in kept:  # the model has changed meanwhile
             found.unrecorded.append(f"{answered.suite}/{answered.model}")
         for since in kept.get(case.digest, ()):
             golden = GoldenStore(since).load(case)
@@ -129,7 +130,7 @@ def verify_kept(
             else:
                 yield since, golden
 
-    events = answers(plan, suites, models, runtime, tell)
+    events = planned.answers(models, runtime, tell)
     return _verify(found, events, before, lambda done: show(done, len(models)))
 
 
@@ -137,20 +138,20 @@ def verify_recording(
     folder: Path,
     chosen: Callable[[str, str], bool],
     runtime: Runtime,
-    tell: Callable[[str], None],
+    tell: Tell,
     show: Callable[[int, int], None],
 ) -> Verified:
-    """Compute a recording anew. Ctrl-C ends it early; what is known then is told.
+    """Compute a recording again. Ctrl-C ends it early, with the results so far.
 
     Args:
-        folder: What ``Recorder`` wrote; files that are not as it left them are told, and not computed with.
-        chosen: Whether a model counts, by its suite and its name there.
+        folder: The recording; altered files are reported and not used.
+        chosen: Whether to verify a model, by its suite and its name there.
         runtime: Whose CPU provider computes.
-        tell: Called with a line for people.
-        show: Called with how many models are done, and of how many.
+        tell: Receives messages.
+        show: Called with the number of models so far, and of all.
 
     Raises:
-        UsageError: It is no recording, or holds no model that was chosen.
+        UsageError: The folder is not a recording, or has no chosen model.
     """
     found = Verified()
     recording = read_recording(folder)
@@ -168,8 +169,11 @@ def verify_recording(
     found.cross_checks = {
         f"{one.suite}/{one.model}": one.cross_checks for one in intact.values() if one.cross_checks
     }
-    suites, plan = _as_suite(folder)
-    models = [(plan.matrix.path, name) for name in intact]
+    # The recording is a folder of models, too.
+    suite = open_folder(folder)
+    matrix = Matrix(path=suite.name, schema=1, models=MatrixModels(folders=(str(suite.root),)), targets=())
+    planned = PlannedModels(plan=Plan(matrix=matrix, cells=()), suites={suite.name: suite})
+    models = [(suite.name, name) for name in intact]
 
     def before(answered: Answered, case: Case) -> Iterator[tuple[Provenance, Golden]]:
         one = recorded[answered.suite, answered.model]
@@ -180,7 +184,7 @@ def verify_recording(
         )
 
     def events() -> Iterator[TargetReady | Answered]:
-        for event in answers(plan, suites, models, runtime, tell):
+        for event in planned.answers(models, runtime, tell):
             if isinstance(event, Answered):
                 one = intact[event.model]
                 yield msgspec.structs.replace(event, suite=one.suite, model=one.model)
@@ -188,13 +192,6 @@ def verify_recording(
                 yield event
 
     return _verify(found, events(), before, lambda done: show(done, len(models)))
-
-
-def _as_suite(folder: Path) -> tuple[dict[str, Suite], Plan]:
-    """A recording as a folder of models, and a plan for it, called as its suite."""
-    suite = open_folder(folder)
-    matrix = Matrix(path=suite.name, schema=1, models=MatrixModels(folders=(str(suite.root),)), targets=())
-    return {suite.name: suite}, Plan(matrix=matrix, cells=())
 
 
 def _verify(
@@ -210,7 +207,7 @@ def _verify(
                 found.onnxruntime = str(event.fingerprint.get("onnxruntime", ""))
                 continue
             if event.case is None or event.golden is None:
-                found.unasked.append(told(event, event.problem))
+                found.unasked.append(note_on(event, event.problem))
             else:
                 for since, golden in before(event, event.case):
                     found.checks.append(_check(event, event.case, since, golden, event.golden))

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.cli import doctor, init, main
+from harness.cli.matrix_text import matrix_of
 from harness.plan.matrix import load_matrix, matrix_from
 from harness.studies.doctor import Row
 
@@ -93,7 +94,7 @@ next steps
     CUDAExecutionProvider)
   NnapiExecutionProvider: run on Android
 
-2 of 5 can be used here; --json has versions, devices and reasons
+2 of 5 work here; --json has versions, devices and reasons
 """
     )
 
@@ -204,7 +205,7 @@ def test_any_name_makes_a_matrix(names: list[tuple[str, str, str, str]]) -> None
         )
         for provider, plugin, key, value in names
     ]
-    table = tomllib.loads("\n".join(init.matrix_text(rows)))
+    table = tomllib.loads("\n".join(matrix_of(rows)))
     assert [target["provider"] for target in table["target"]] == [row.provider for row in rows]
     assert [target["options"] for target in table["target"]] == [row.options for row in rows]
     assert len({target["name"] for target in table["target"]}) == len(rows)

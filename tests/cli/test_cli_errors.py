@@ -76,7 +76,7 @@ def test_durations_without_a_shard(
     project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown = refused(capsys, "run", str(project()), "--durations", str(tmp_path))
-    assert "means nothing without --shard" in shown
+    assert "has no effect without --shard" in shown
 
 
 def test_a_folder_that_holds_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,7 +107,7 @@ def test_help_begins_with_what_a_command_does(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit):
         main(["gate", "--help"])
     shown = capsys.readouterr().out
-    assert "\n\nTwo runs, for CI: exit code 1 where a policy does not allow it.\n\n" in shown
+    assert "\n\nCompare two runs for CI: exit code 1 where the policy is violated.\n\n" in shown
 
 
 def test_a_flag_that_takes_one_value_is_not_overruled_by_the_next(

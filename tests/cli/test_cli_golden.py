@@ -82,7 +82,7 @@ def test_what_is_known_is_not_computed_again(write_matrix: Callable[..., Path], 
     code, out, _ = call(capsys, "record", matrix)
     assert code == 0
     assert out.startswith(f"2 goldens of onnxruntime {release}: 2 computed now, 0 known before\n")
-    assert "refused by the CPU EP, which is kept as its answer: 1\n" in out
+    assert "refused by the CPU EP; the refusal is the golden: 1\n" in out
     assert "      models/b.onnx\n" in out
     code, found = as_json(capsys, "record", matrix)
     assert (code, found["computed"], found["known"]) == (0, 0, 2)
@@ -204,7 +204,7 @@ def test_what_is_random_moves_without_being_counted(
     for what in (matrix, tmp_path / "out"):
         code, out, _ = call(capsys, "verify", what)
         assert code == 0
-        assert "0 the same, 1 moved, as each time\n" in out
+        assert "0 the same, 1 moved, not repeatable\n" in out
 
 
 @pytest.mark.real_ep
@@ -265,7 +265,7 @@ def test_a_model_that_cannot_be_read_and_a_missing_onnxruntime_are_told(
     broken.write_text(text, encoding="utf-8")
     code, out, _ = call(capsys, "verify", broken, "--target", "fake", "--model", "a.onnx")
     assert code == 3
-    assert "not asked: 1\n    the CPU EP is not there: " in out
+    assert "not computed: 1\n    the CPU EP is not there: " in out
 
 
 @pytest.mark.real_ep
@@ -285,10 +285,10 @@ def test_a_runtime_that_cannot_be_built_is_told(
     [
         (("verify", "m.toml"), "no such file"),
         (("verify", "."), "not a recording, or one that was broken off"),
-        (("verify", ".", "--target", "cpu"), "means nothing for a recording"),
+        (("verify", ".", "--target", "cpu"), "a recording has no targets"),
         (("verify", "models/m.toml", "--target", "cpy"), "did you mean 'cpu'"),
         (("verify", "models/m.toml", "--python", "3.11"), "name --packages"),
-        (("verify", "models/m.toml", "--target", "cpu", "--packages", "a"), "name one of the two"),
+        (("verify", "models/m.toml", "--target", "cpu", "--packages", "a"), "give one of them"),
         (("record", "models/m.toml", "--model", "nothing"), "matches 'nothing'"),
     ],
 )

@@ -102,7 +102,7 @@ def test_a_run_judged_again_is_the_run_under_that_tolerance(
     assert "1  pass -> mismatch" in said
     assert "1 unexpected" in said
     assert "needs rtol" in said
-    assert "1 were not compared with references: a run may call some of these disputed" in said
+    assert "1 were not compared with references; a run may find some of these disputed" in said
     judged = verdicts(tmp_path / "judged")
     assert judged == {
         cell: "mismatch" if verdict == "reference_disputed" else verdict
@@ -178,11 +178,11 @@ def test_a_run_is_judged_by_the_noise_that_it_tells_of(
     out = run(tmp_path, "rtol = 1e-3\natol = 1e-5")
     with_noise(out, {})
     assert main(["judge", str(out), "--policy", "calibrated"]) == 2
-    assert "none of its records tells the rounding noise of its model" in capsys.readouterr().err
+    assert "needs the rounding noise of the models, and no record has it" in capsys.readouterr().err
     with_noise(out, {"cpu": {"rms": 1.5, "max": 9.0}})
     assert main(["judge", str(out), "--policy", "calibrated"]) == 0
     assert (
-        "1 do not tell the rounding noise of their model: these keep their verdict" in capsys.readouterr().out
+        "1 records lack the rounding noise of their model and keep their verdict" in capsys.readouterr().out
     )
     with_noise(out, {"cpu": {"rms": 1.5, "max": 9.0}, "basic": {"rms": 90.0, "max": 900.0}})
     assert main(["judge", str(out), "--policy", "calibrated", "--out", str(tmp_path / "judged")]) == 1

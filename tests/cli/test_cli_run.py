@@ -112,7 +112,7 @@ def test_a_required_target_that_is_unavailable_is_exit_code_3(
 ) -> None:
     matrix = project(UNAVAILABLE + "required = true\n")
     assert main(["run", str(matrix), "--out", str(tmp_path / "run"), "--no-report"]) == 3
-    assert "required     npu was not available" in capsys.readouterr().out
+    assert "required     npu is unavailable" in capsys.readouterr().out
 
 
 def test_what_every_cell_of_a_target_says_is_said_once(

@@ -27,7 +27,7 @@ def test_requirements_make_one_runtime(capsys: Capture) -> None:
     assert main(["runtime", "build", "onnxruntime==1.0", "numpy<2"]) == 0
     assert re.fullmatch(r"built    onnxruntime==1\.0, numpy<2 in \d+ s\n", capsys.readouterr().out)
     assert main(["runtime", "build", "numpy<2", "onnxruntime==1.0"]) == 0
-    assert capsys.readouterr().out == "there    numpy<2, onnxruntime==1.0\n"
+    assert capsys.readouterr().out == "cached   numpy<2, onnxruntime==1.0\n"
     assert main(["runtime", "list"]) == 0
     row, total = capsys.readouterr().out.splitlines()
     assert row.endswith("  numpy<2, onnxruntime==1.0")

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from harness.cli.policy import EnterTable, FlakyTable, LimitsTable, load_policy
+from harness.cli.gate_policy import EnterTable, FlakyTable, LimitsTable, load_gate_policy
 from harness.core.structure import expected
 from harness.plan.file_format import SelectorTable
 
@@ -55,5 +55,5 @@ def test_the_example_is_a_policy(tmp_path: Path) -> None:
     assert tomllib.loads(example)
     path = tmp_path / "gate.toml"
     path.write_text(example, "utf-8")
-    policy = load_policy(path)
+    policy = load_gate_policy(path)
     assert (policy.limits.gone, len(policy.flakes)) == (5, 1)

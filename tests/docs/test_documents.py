@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from harness.cli.main import _parser
+from harness.cli.arguments import parser
 from harness.engine.prepare import prepare
 
 ROOT = Path(__file__).parents[2]
@@ -94,7 +94,7 @@ def test_every_command_can_be_called_so(page: Path) -> None:
     for command in commands(page):
         if "..." in " ".join(command) or any(word.startswith("[") for word in command):
             continue  # a form to fill in
-        _parser().parse_args(command)
+        parser().parse_args(command)
 
 
 def test_the_cells_that_are_named_are_in_their_matrix() -> None:

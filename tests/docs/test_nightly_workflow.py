@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from ruamel.yaml import YAML
 
-from harness.cli.main import _parser
+from harness.cli.arguments import parser
 from harness.core.record import SCHEMA, Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
@@ -78,7 +78,7 @@ def test_every_script_is_bash_and_every_command_ours(workflow: Any) -> None:
                 commands.append(shlex.split(command)[1:])
     assert {command[0] for command in commands} == {"run", "report", "history", "diff", "gate"}
     for command in commands:
-        _parser().parse_args(command)
+        parser().parse_args(command)
 
 
 @pytest.fixture

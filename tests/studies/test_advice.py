@@ -53,7 +53,7 @@ def step(
 )
 def test_a_missing_library_is_named_with_what_brings_it(provider: str, library: str, brings: str) -> None:
     found = step(Cause.LIBRARY_MISSING, f"{library} is missing: no such file", provider=provider)
-    assert found.startswith(f"install what brings {library}")
+    assert found.startswith(f"install what provides {library}")
     assert brings in found
 
 
@@ -75,7 +75,7 @@ def test_a_wheel_for_numpy_1_gets_it(said: dict[str, str]) -> None:
         (Runtime(), "pip install 'x<2'"),
         (Runtime(packages=("a",)), 'add "x<2" to the packages of its runtime'),
         (Runtime(python="/opt/py"), "/opt/py -m pip install 'x<2'"),
-        (Runtime(ssh="me@board"), "pip install 'x<2', on the machine or in the container that it runs in"),
+        (Runtime(ssh="me@board"), "pip install 'x<2', on the machine or in the container of the target"),
     ],
 )
 def test_packages_get_there_by_the_way_of_the_runtime(runtime: Runtime, how: str) -> None:
@@ -108,7 +108,7 @@ def test_what_is_not_installed_depends_on_how_far_it_came() -> None:
     assert step(cause, plugin="acme_ep", runtime=home) == "pip install 'acme-ep'"
     assert "existing library" in step(cause, plugin="/opt/libacme.so")
     assert "package index" in step(cause, fingerprint={})
-    assert "cannot be started" in step(cause, fingerprint={}, runtime=Runtime(python="/gone"))
+    assert "does not start" in step(cause, fingerprint={}, runtime=Runtime(python="/gone"))
 
 
 def test_a_device_filter_is_looked_at_before_the_driver() -> None:

@@ -1,4 +1,4 @@
-"""The policy of a gate, as people write it: limits, and cells that are known to come and go."""
+"""The policy file of a gate: limits, and cells that are known to be flaky."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -22,7 +22,7 @@ Count = Annotated[int, Meta(ge=0)]
 
 
 class EnterTable(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Cells that may enter a family, as new cells too. What is left out has no limit, but failed."""
+    """Cells that may enter a family, also as new cells. A family left out has no limit, except ``failed``."""
 
     failed: Annotated[Count, Meta(description="The EP's failures.")] = 0
     unsupported: Annotated[Count | UnsetType, Meta(description="Clean refusals.")] = UNSET
@@ -32,7 +32,7 @@ class EnterTable(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class LimitsTable(msgspec.Struct, kw_only=True):
-    """How many cells may take a turn for the worse; what got better never makes up for them."""
+    """How many cells may get worse; cells that got better do not make up for them."""
 
     regressed: Annotated[Count, Meta(description="Cells with a worse result than before.")] = 0
     gone: Annotated[
@@ -61,7 +61,7 @@ class LimitsTable(msgspec.Struct, kw_only=True):
 
 
 class FlakyTable(SelectorTable, kw_only=True):
-    """Cells that are known to come and go, and do not count."""
+    """Known flaky cells, which do not count."""
 
     verdict: Annotated[
         Verdict | Annotated[list[Verdict], Meta(min_length=1)],
@@ -74,14 +74,14 @@ class PolicyFile(msgspec.Struct, kw_only=True):
     """The whole file."""
 
     schema: Annotated[Literal[1], Meta(description="Version of the file format.")]
-    limits: Annotated[LimitsTable, Meta(description="How many cells may take a turn for the worse.")] = (
-        msgspec.field(default_factory=LimitsTable)
+    limits: Annotated[LimitsTable, Meta(description="How many cells may get worse.")] = msgspec.field(
+        default_factory=LimitsTable
     )
     flaky: Annotated[list[FlakyTable], Meta(description="Known flakes; each must match a cell.")] = []
 
 
 class KnownFlake(msgspec.Struct, frozen=True, kw_only=True):
-    """One ``[[flaky]]`` entry; ``place`` names it in messages."""
+    """One ``[[flaky]]`` entry. ``place`` is its file and key, for messages."""
 
     selector: Selector
     verdicts: tuple[Verdict, ...]
@@ -89,18 +89,18 @@ class KnownFlake(msgspec.Struct, frozen=True, kw_only=True):
     place: str
 
 
-class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """What a gate lets through. Without a file: nothing that got worse."""
+class GatePolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gate accepts; by default nothing that got worse."""
 
     limits: Limits = Limits()
     flakes: tuple[KnownFlake, ...] = ()
 
 
-def load_policy(path: Path) -> Policy:
+def load_gate_policy(path: Path) -> GatePolicy:
     """Read and check a policy file.
 
     Raises:
-        UsageError: It cannot be read, is no TOML, or says what it may not; every problem is in it.
+        UsageError: It cannot be read, is not TOML, or has wrong keys or values; the error has all problems.
     """
     table = read_toml(path)
     place = Place(str(path))
@@ -108,21 +108,13 @@ def load_policy(path: Path) -> Policy:
     if problems:
         raise UsageError(*problems)
     limits = msgspec.convert(table.get("limits", {}), LimitsTable)
-    return Policy(
-        limits=Limits(
-            regressed=limits.regressed,
-            gone=limits.gone,
-            other_measure=limits.other_measure,
-            not_run=limits.not_run,
-            required_unavailable=limits.required_unavailable,
-            slower=limits.slower,
-            expected_failures=limits.expected_failures,
-            enter={
-                Family(name): allowed
-                for name in EnterTable.__struct_fields__
-                if (allowed := getattr(limits.enter, name)) is not UNSET
-            },
-        ),
+    enter = {
+        Family(name): allowed
+        for name, allowed in msgspec.structs.asdict(limits.enter).items()
+        if allowed is not UNSET
+    }
+    return GatePolicy(
+        limits=Limits(**{**msgspec.structs.asdict(limits), "enter": enter}),
         flakes=tuple(
             _flake(entry, str(place.key("flaky").item(index)))
             for index, entry in enumerate(table.get("flaky", []))
@@ -130,15 +122,15 @@ def load_policy(path: Path) -> Policy:
     )
 
 
-def flake_teller(policy: Policy, records: Iterable[Record]) -> Callable[[Change], str]:
-    """A function that gives the reason why a change does not count, or an empty text.
+def flake_reasons(policy: GatePolicy, records: Iterable[Record]) -> Callable[[Change], str]:
+    """Return a function from a change to the reason why it does not count; empty if it counts.
 
     Args:
-        policy: With its known flakes.
+        policy: The policy with its known flakes.
         records: All cells of both runs.
 
     Raises:
-        UsageError: An entry matches no cell, so that lists cannot rot.
+        UsageError: An entry matches no cell.
     """
     if not policy.flakes:
         return lambda _: ""
@@ -154,19 +146,19 @@ def flake_teller(policy: Policy, records: Iterable[Record]) -> Callable[[Change]
     unmatched = [flake for bit, flake in enumerate(policy.flakes) if not seen >> bit & 1]
     if unmatched:
         what = "matches no cell of either run"
-        hint = "a flake that is mended, or whose cell was renamed, leaves the list"
+        hint = "remove the entry, or correct its selectors"
         raise UsageError(*(Problem(where=flake.place, what=what, hint=hint) for flake in unmatched))
 
-    def tell(change: Change) -> str:
+    def reason(change: Change) -> str:
         bits = matching.get(change.cell, 0)
-        reasons = [
+        reasons = (
             flake.reason
             for bit, flake in enumerate(policy.flakes)
             if bits >> bit & 1 and change.after in flake.verdicts
-        ]
-        return reasons[0] if reasons else ""
+        )
+        return next(reasons, "")
 
-    return tell
+    return reason
 
 
 def _flake(entry: dict[str, Any], place: str) -> KnownFlake:

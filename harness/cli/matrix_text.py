@@ -1,0 +1,106 @@
+"""Matrix files that commands write."""
+
+import json
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from harness.core.text import visible
+from harness.engine.job import CPU
+from harness.studies.doctor import ABSENT, Row
+
+HEAD = """\
+# Written by `ep-harness init` for what can be used on this machine. Every key: docs/reference/matrix.md.
+schema = 1
+
+[models]
+suites  = ["onnx-node"]      # ONNX's operator tests; `ep-harness list --suites` names the others
+# folders = ["models"]       # every *.onnx below; test_data_set_N beside a model where present
+
+# [axes]                     # the product is taken, for every target
+# graph_optimization = ["all", "disabled"]
+"""
+
+TAIL = """
+# Known faults of a provider. The run fails on every other verdict, a pass included.
+# [[expect]]
+# model   = "onnx-node/test_stft*"
+# target  = "qnn"
+# verdict = "crash"
+# reason  = "https://..."
+"""
+
+
+def matrix_of(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the lines of a matrix file with a target for each usable provider.
+
+    Args:
+        rows: Those of the harness's own interpreter.
+    """
+    yield HEAD
+    usable = [row for row in rows if row.computes]
+    for name, row in zip(target_names(usable), usable, strict=True):
+        yield from _target(name, row)
+    for row in rows:
+        if row.usable and not row.nodes:
+            yield from _comment(f"{row.provider} works, and computes nothing itself.")
+        elif not row.usable and row.cause not in ABSENT:
+            yield from _comment(f"{row.provider} cannot be used yet ({row.cause}): {row.advice}")
+    yield "# `ep-harness doctor` lists the other providers, and what each needs."
+    yield TAIL
+
+
+def target_lines(name: str, provider: str, **values: str | Mapping[str, str] | None) -> Iterator[str]:
+    """Yield the lines of a target: its name, its provider, and further keys that have a value."""
+    yield "[[target]]"
+    for key, value in {"name": name, "provider": provider, **values}.items():
+        if value is not None and value != {}:
+            shown = quoted(value) if isinstance(value, str) else _inline_table(value)
+            yield f"{key:<8} = {shown}"
+
+
+def short_name(provider: str) -> str:
+    """Return a target name for a provider: ``openvino`` for ``OpenVINOExecutionProvider``."""
+    return provider.removesuffix("ExecutionProvider").lower() or "target"
+
+
+def target_names(rows: Iterable[Row]) -> list[str]:
+    """Return a short name for each row; all are different."""
+    names: list[str] = []
+    for row in rows:
+        short = short_name(row.provider)
+        names.append(f"{short}-{len(names)}" if short in names else short)
+    return names
+
+
+def quoted(text: str) -> str:
+    """Return a TOML string. JSON's escapes are valid in TOML, which must also escape U+007F."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _inline_table(table: Mapping[str, str]) -> str:
+    return f"{{ {', '.join(f'{_key(name)} = {quoted(value)}' for name, value in table.items())} }}"
+
+
+def _key(name: str) -> str:
+    is_bare = name.replace("_", "").replace("-", "").isalnum() and name.isascii()
+    return name if is_bare else quoted(name)
+
+
+def _target(name: str, row: Row) -> Iterator[str]:
+    for remark in row.remarks:
+        yield from _comment(remark)
+    yield from target_lines(name, row.provider, plugin=row.plugin, options=row.options, env=row.env)
+    if len(row.devices) > 1:
+        for each in row.devices:
+            device = each["device"]
+            kind = quoted(str(device.get("type", "")))
+            yield from _comment(f"device = {{ type = {kind} }}  # {device.get('vendor', '')}")
+    if row.provider == CPU:
+        yield "required = true              # the reference for all other targets"
+    yield ""
+
+
+def _comment(text: str) -> list[str]:
+    return textwrap.wrap(
+        visible(text), 108, initial_indent="# ", subsequent_indent="#   ", break_on_hyphens=False
+    )

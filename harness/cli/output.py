@@ -1,0 +1,42 @@
+"""How commands print: lines and JSON on standard output, progress on standard error."""
+
+import sys
+import textwrap
+from collections.abc import Iterable
+
+import msgspec
+
+from harness.core.text import visible
+from harness.report.json_text import inert_json
+from harness.run.summary import WIDTH
+
+DAY_S = 86400.0
+MIB = 1 << 20
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines to read; control characters become visible."""
+    sys.stdout.write("".join(f"{visible(line)}\n" for line in lines))
+    sys.stdout.flush()
+
+
+def print_json(value: object) -> None:
+    """Print a value as indented JSON, in ASCII."""
+    sys.stdout.write(msgspec.json.format(inert_json(value)).decode() + "\n")
+
+
+def tell(text: str) -> None:
+    """Print one line to standard error, apart from the command's result."""
+    sys.stderr.write(visible(text) + "\n")
+
+
+def wrapped(text: str, first: str = "", indent: str | None = None) -> list[str]:
+    """Wrap a text to the width of the terminal.
+
+    Args:
+        text: What to wrap.
+        first: What the first line begins with.
+        indent: What the other lines begin with; by default as wide as ``first``, at least two columns.
+    """
+    rest = " " * (len(first) or 2) if indent is None else indent
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
