@@ -56,7 +56,7 @@ class Progress:
             row.target: self.bars.add_task(
                 escape(row.target),
                 total=row.planned,
-                completed=sum(row.verdicts.values()),  # of a run that is resumed
+                completed=row.verdicts.total(),  # of a run that is resumed
                 counts=_counts(row),
             )
             for row in rows
@@ -99,8 +99,7 @@ class Progress:
         """Update the bars."""
         self._drawn = time.monotonic()
         for row in self._tally.rows():
-            done = sum(row.verdicts.values())
-            self.bars.update(self._tasks[row.target], completed=done, counts=_counts(row))
+            self.bars.update(self._tasks[row.target], completed=row.verdicts.total(), counts=_counts(row))
 
     def _report(self, record: Record) -> None:
         """Print an unexpected cell, unless its target had the same reason before or the limit is reached."""
@@ -131,7 +130,7 @@ class Progress:
             self.say(f"INCOMPLETE   {tally.without_verdict:,} of {planned:,} cells have no verdict")
         elif tally.unexpected:
             self.say(f"unexpected   {tally.unexpected:,} cells")
-        elif untried := sum(row.families.get(Family.SKIPPED, 0) for row in tally.rows()):
+        elif untried := sum(row.families[Family.SKIPPED] for row in tally.rows()):
             rest = "the others are as the matrix expects" if untried < planned else "no provider was tried"
             self.say(f"not tried    {untried:,} of {planned:,} cells; {rest}")
         else:
@@ -150,13 +149,10 @@ def progress(tally: Tally) -> Iterator[Progress]:
 
 
 def _counts(row: TargetRow) -> str:
-    words = (
-        (Family.PASSED, "green", "passed"),
-        (Family.FAILED, "red", "failed"),
-        (Family.UNTESTED, "blue", "untested"),
-    )
+    colours = {Family.PASSED: "green", Family.FAILED: "red", Family.UNTESTED: "blue"}
+    families = row.families
     return " ".join(
-        f"[{colour}]{row.families[family]} {word}[/]"
-        for family, colour, word in words
-        if family in row.families
+        f"[{colour}]{families[family]} {family.value}[/]"
+        for family, colour in colours.items()
+        if families[family]
     )

@@ -1,8 +1,7 @@
-"""How a cell is reported without the phases, and the wrappers around them, in which it has nothing to do.
+"""Reports a cell without pytest's setup, call and teardown phases, which do nothing for a cell.
 
-The engine has set the cell up and torn it down. pytest's way through these phases, with its capturing, its
-stack of collectors and its filters of warnings, takes longer than many a cell. It is spared only where nobody
-but pytest itself walks it.
+The engine has run the cell already. pytest's phases, with capturing, collectors and warning filters, take
+longer than many cells. They are skipped only if no other plugin uses them.
 """
 
 import time
@@ -18,20 +17,20 @@ from harness.pytest_plugin.items import CellItem
 INDIFFERENT = frozenset(
     {"_pytest", "_hypothesis_pytestplugin", "harness", "pytest_benchmark", "pytest_cov", "syrupy", "xdist"}
 )
-"""Packages whose hooks have nothing to do where an item is no Python function and a phase is empty."""
+"""Packages whose hooks do nothing for an item that is not a Python function."""
 
 Complete = Callable[[CellItem, pytest.TestReport], None]
 
 STOPS = (pytest.exit.Exception, KeyboardInterrupt)
-"""What ends the session and not the item."""
+"""Exceptions that end the session, not the item."""
 
 
 class Brevity:
-    """What of pytest's way a session's cells can be spared, and the way that is left.
+    """Decides which of pytest's phases a session can skip for cells, and runs cells without them.
 
     Args:
-        config: Of the session, once all plugins are there.
-        complete: Puts into the report of a cell what pytest does not know of it.
+        config: The configuration of the session, with all plugins loaded.
+        complete: Adds the cell's data to its report.
     """
 
     def __init__(self, config: pytest.Config, complete: Complete) -> None:
@@ -40,18 +39,18 @@ class Brevity:
         ways = hooks.pytest_runtest_protocol.get_hookimpls()
         phases = (hooks.pytest_runtest_setup, hooks.pytest_runtest_call, hooks.pytest_runtest_teardown)
         inside = [impl for hook in phases for impl in hook.get_hookimpls()]
-        # Those around the whole protocol are around the brief one, too.
+        # Wrappers of the whole protocol also wrap the short one.
         inside += [impl for impl in ways if not (impl.wrapper or impl.hookwrapper)]
         wants_to_see = option.usepdb or getattr(option, "setupshow", False)
         self.spares_phases = indifferent(inside) and not wants_to_see
-        """Whether nobody but pytest itself looks at the phases of an item, or runs it in its own way."""
+        """Whether no other plugin uses the phases of an item, or runs items itself."""
         self.spares_protocol = (
             self.spares_phases
             and indifferent(ways)
             and _of(hooks.pytest_runtestloop.get_hookimpls()) <= {"_pytest", "harness"}
             and not float(config.getini("faulthandler_timeout") or 0)
         )
-        """Whether nobody goes from item to item in its own way either, or does something around each."""
+        """Whether, also, no other plugin loops over the items, or wraps each of them."""
         self._all_phases = config.getoption("xmlpath", None) is not None or not indifferent(
             hooks.pytest_runtest_logreport.get_hookimpls()
         )
@@ -61,12 +60,12 @@ class Brevity:
     def run(self, item: CellItem) -> None:
         """Wait for a cell's result, and report it as pytest does.
 
-        Setup and teardown are reported only where somebody reads these reports.
+        Setup and teardown are reported only if a plugin reads these reports.
 
         Args:
-            item: A cell whose result is there or on its way, without marks.
+            item: A submitted cell without marks.
         """
-        # The names of its collectors would be copied into its report, and kept.
+        # Else the report would keep a copy of the names of its collectors.
         item.keywords = {}
         hook = self._hooks.get(item.path)
         if hook is None:
@@ -90,7 +89,7 @@ class Brevity:
 
 
 def indifferent(implementations: "Iterable[pluggy.HookImpl]") -> bool:
-    """Whether all these implementations of hooks have nothing to do with a cell."""
+    """Whether all these hook implementations do nothing for a cell."""
     return _of(implementations) <= INDIFFERENT
 
 

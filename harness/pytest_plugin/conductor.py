@@ -1,4 +1,4 @@
-"""The hooks that run a matrix: what is submitted ahead, and how a result travels to whoever owns the run."""
+"""The hooks that run a matrix: which cells are submitted ahead, and how records reach the main process."""
 
 import atexit
 import gc
@@ -18,7 +18,7 @@ from harness.pytest_plugin.session import Matrices, matrices_of
 
 
 def register(config: pytest.Config, matrices: tuple[Path, ...]) -> None:
-    """Register what a session with matrices needs, by its part: worker, controller, or both in one."""
+    """Register the plugins of a session with matrices: for a worker, a controller, or both in one."""
     register = config.pluginmanager.register
     state = matrices_of(config)
     only_matrices = len(config.args) == len(matrices)
@@ -31,12 +31,12 @@ def register(config: pytest.Config, matrices: tuple[Path, ...]) -> None:
 
 
 class Conductor:
-    """Runs ahead of the items, in the process that runs them.
+    """Submits the cells of items ahead, in the process that runs the items.
 
     Args:
-        config: Of the session.
-        matrices: Of the session.
-        only_matrices: Whether nothing but matrices is collected.
+        config: The configuration of the session.
+        matrices: The matrices of the session.
+        only_matrices: Whether the session collects only matrices.
     """
 
     def __init__(self, config: pytest.Config, matrices: Matrices, *, only_matrices: bool) -> None:
@@ -50,10 +50,10 @@ class Conductor:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Generator[None, object, object]:
-        """Leave the garbage collector out: it finds none while items are made, and looks at all of them.
+        """Collect without the garbage collector, which would visit all items and free none.
 
-        And pytest's manager of fixtures, which cells do not have: it sorted all items by them, in a third of
-        the time.
+        Unregister pytest's fixture manager, too: cells have no fixtures, and it took a third of the time to
+        sort the items by them.
         """
         fixtures = self._config.pluginmanager.get_plugin("funcmanage")
         if self._only_matrices and fixtures is not None:
@@ -67,7 +67,7 @@ class Conductor:
                 gc.enable()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Note what this process is going to be asked for, as far as it can know."""
+        """Note the cells that this process will run, as far as it can know."""
         self._brevity = Brevity(self._config, self._complete)
         if self._input is None:
             mine = session.items
@@ -76,20 +76,20 @@ class Conductor:
             mine = session.items[indices.start : indices.stop]
         else:
             return
-        # What is there by now stays until the end, and the collector need not look at it time and again.
+        # These objects stay until the end; the collector need not visit them again.
         gc.freeze()
         if self._only_matrices:
-            atexit.register(gc.freeze)  # nor at the rest, once more, when Python ends: 0.2 s
+            atexit.register(gc.freeze)  # spares a last collection at exit: 0.2 s
         for item in mine:
             if isinstance(item, CellItem):
                 self._left[item.path] += 1
-                # A mark may say that it is to be skipped, which only its turn will tell.
+                # A mark may skip the item; that is only known when it runs.
                 if not marked(item):
                     self._ahead.setdefault(item.path, []).append(item.cell)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        """Go from item to item as pytest does, but without what it wraps around each of them."""
+        """Loop over the items as pytest does, but without its wrappers around each of them."""
         stopped = session.testsfailed and not self._config.option.continue_on_collection_errors
         if (
             stopped
@@ -108,25 +108,25 @@ class Conductor:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """Run a cell without its phases, where that is all the same to everybody."""
+        """Run a cell without its phases, if no plugin uses them."""
         return self._run_briefly(item, nextitem) or None
 
     def _run_briefly(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-        """Submit everything with the first item, and run this one if it can be done briefly."""
+        """Submit all cells with the first item, and run this one if it can skip the phases."""
         if not isinstance(item, CellItem):
             return False
         path = item.path
         run = self._matrices.for_items(path)
         same_file = isinstance(nextitem, CellItem) and nextitem.path == path
-        # Where it is not known what else this process will be asked for, that is this item and the next.
+        # If the share of this process is unknown, submit this item and the next.
         if path in self._ahead:
             run.submit(self._ahead.pop(path))
         elif not self._left[path]:
             run.submit(
                 [item.cell, nextitem.cell] if isinstance(nextitem, CellItem) and same_file else [item.cell]
             )
-        # The last one of a file leaves pytest's stack of collectors as the next item wants to find it; and
-        # it takes pytest's own way to have a warning shown, or made an error.
+        # The last item of a file needs pytest's teardown of its collectors; pending warnings need pytest's
+        # own protocol, which shows them or turns them into errors.
         brevity = self._brevity
         if brevity is None or not (brevity.spares_phases and same_file) or run.has_warnings or marked(item):
             return False
@@ -137,7 +137,7 @@ class Conductor:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Let the record travel in the report, whichever process will write it."""
+        """Put the record into the report, which carries it to the process that writes it."""
         report = yield
         if call.when == "call" and isinstance(item, CellItem):
             self._complete(item, report)
@@ -148,10 +148,10 @@ class Conductor:
             return
         record = item.finished.record
         if record.timings_ms:
-            # What the cell took, and not how long somebody waited for it here.
+            # The duration of the cell, not of the wait.
             report.duration = sum(record.timings_ms.values()) / 1000
         if report.skipped and isinstance(report.longrepr, tuple):
-            # Not the line of this package that says so.
+            # The matrix file, not the line of this package that skips.
             report.longrepr = (str(item.path), 1, report.longrepr[2])
         news = self._matrices.for_items(item.path).take_news()
         enclose(report, item.path, news, travels=self._input is not None)
@@ -162,7 +162,7 @@ class Conductor:
 
 
 def marked(item: CellItem) -> bool:
-    """Whether somebody has put a mark on an item, of whatever meaning."""
+    """Whether an item or one of its collectors has a mark."""
     node: pytest.Item | pytest.Collector | None = item
     while node is not None:
         if node.own_markers:

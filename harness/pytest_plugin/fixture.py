@@ -1,4 +1,4 @@
-"""``ep_cell``: cells for tests that people write in Python."""
+"""The fixture ``ep_cell``: cells for tests written in Python."""
 
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,13 @@ EXAMPLE = '@pytest.mark.ep_matrix("matrices/smoke.toml", target="cpu", model="on
 
 
 class CellResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came out of a cell.
+    """The result of a cell.
 
     Attributes:
         record: The record, as ``ep-harness run`` would write it.
         outputs: Output name -> ``numpy.ndarray`` (dtype object for strings), a list for a sequence, a dict
-            for a map, None for an empty optional; of the first data set, empty where nothing ran.
-        case: The model with its inputs and expected outputs; None where it could not be read.
+            for a map, None for an empty optional; of the first data set, empty if nothing ran.
+        case: The model with its inputs and expected outputs; None if it could not be read.
     """
 
     record: Record
@@ -39,12 +39,12 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EpCell:
-    """One cell in the hands of a test.
+    """One cell of a test.
 
     Args:
         cell: The cell.
-        path: The matrix file that it comes from.
-        matrices: Of the session.
+        path: Its matrix file.
+        matrices: The matrices of the session.
     """
 
     def __init__(self, cell: Cell, path: Path, matrices: Matrices) -> None:
@@ -54,9 +54,9 @@ class EpCell:
         self._result: CellResult | None = None
 
     def run(self) -> CellResult:
-        """Run the cell, once: later calls return the same result. The verdict is the test's to judge.
+        """Run the cell, once: later calls return the same result. The test judges the verdict.
 
-        Where the target is unavailable the test is skipped; it fails where the matrix requires the target.
+        If the target is unavailable, the test is skipped, or fails if the matrix requires the target.
         """
         if self._result is None:
             engine_run = self._matrices.for_tests(self._path)
@@ -71,7 +71,7 @@ class EpCell:
 
 
 def plain(value: Value) -> Any:
-    """A value without the harness's types: arrays, lists and dicts."""
+    """Return a value as arrays, lists and dicts."""
     if isinstance(value, Tensor):
         return value.array
     if isinstance(value, Sequence):
@@ -94,20 +94,19 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
     if len(marker.args) != 1 or not isinstance(marker.args[0], str):
         raise _error(where, f"ep_matrix takes the path of one matrix file, then selectors: {EXAMPLE}")
     path = metafunc.config.rootpath / marker.args[0]
-    matrices = matrices_of(metafunc.config)
     try:
-        plan, _ = matrices.prepared(path)
+        plan, _ = matrices_of(metafunc.config).prepared(path)
     except UsageError as error:
         raise _error(where, str(error)) from None
     cells = _selected(plan, dict(marker.kwargs), where)
-    params = [EpCell(cell, path, matrices) for cell in cells]
+    params = [(cell, path) for cell in cells]
     metafunc.parametrize("ep_cell", params, indirect=True, ids=[cell.id for cell in cells])
 
 
 def open_cell(request: pytest.FixtureRequest) -> EpCell:
-    """The cell of a parametrized test, fresh for this one."""
-    chosen: EpCell = request.param
-    return EpCell(chosen.cell, chosen._path, chosen._matrices)  # noqa: SLF001 - its own class's
+    """Return the cell of a parametrized test."""
+    cell, path = request.param
+    return EpCell(cell, path, matrices_of(request.config))
 
 
 def _selected(plan: Plan, table: dict[str, Any], where: str) -> tuple[Cell, ...]:

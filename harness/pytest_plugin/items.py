@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Never
+from typing import Any
 
 import pytest
 
@@ -16,12 +16,12 @@ from harness.pytest_plugin.session import matrices_of
 
 
 class MatrixFile(pytest.File):
-    """A matrix file that was named on the command line."""
+    """A matrix file named on the command line."""
 
     plan: Plan
 
     def collect(self) -> Iterator["CellItem"]:
-        """One item for each cell, in the order of the plan."""
+        """Yield one item for each cell, in the order of the plan."""
         try:
             self.plan, _ = matrices_of(self.config).prepared(self.path)
         except UsageError as error:
@@ -29,14 +29,14 @@ class MatrixFile(pytest.File):
         if not self.config.option.collectonly:
             matrices_of(self.config).warm_up(self.path)
         for cell in self.plan.cells:
-            # Given as text, the node id is read as --lf reads it from its cache, with the brackets apart.
+            # Explicit, because --lf reads the id from its cache and splits it without the brackets.
             name = cell.id
             kind = CellItem if self.plan.latency(cell) is None else TimedCellItem
             yield kind.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", cell=cell)
 
 
 class CellItem(pytest.Item):
-    """One cell. The engine runs it, usually long before its turn; the item waits for its result.
+    """One cell. The engine usually runs it ahead; the item waits for its result.
 
     Attributes:
         cell: The cell.
@@ -49,13 +49,13 @@ class CellItem(pytest.Item):
         self.finished: Finished | None = None
 
     def runtest(self) -> None:
-        """Wait for the cell's record, warn of what has come up meanwhile, and end as the record says."""
+        """Wait for the cell's record, issue pending warnings, and end as the record requires."""
         outcome = self._wait()
         matrices_of(self.config).for_items(self.path).give_warnings()
         settle(outcome)
 
     def end(self) -> None:
-        """Wait for the cell's record, and end as it says."""
+        """Wait for the cell's record, and end as it requires."""
         settle(self._wait())
 
     def _wait(self) -> Outcome:
@@ -69,13 +69,13 @@ class CellItem(pytest.Item):
         return outcome
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """A cell has no line of its own: the matrix file stands for it."""
-        # Where this ends as the node id does, pytest takes it for a dotted Python name and changes its dots.
+        """Return the matrix file: a cell has no line of its own."""
+        # If this ended like the node id, pytest would change its dots as in a Python name.
         return self.path, 0, f"cell {self.name}"
 
     @property
     def location(self) -> tuple[str, int | None, str]:
-        """``reportinfo`` with the path relative to rootdir, which is what the matrix's node id is."""
+        """``reportinfo`` with the path relative to rootdir: the node id of the matrix."""
         return self.nodeid.removesuffix(f"::{self.name}"), 0, f"cell {self.name}"
 
 
@@ -83,32 +83,28 @@ class TimedCellItem(CellItem):
     """A cell whose latency is measured.
 
     Attributes:
-        fixturenames: What pytest-benchmark knows a benchmark by: ``--benchmark-only``, ``--benchmark-skip``.
+        fixturenames: Marks a benchmark for ``--benchmark-only`` and ``--benchmark-skip``.
     """
 
     fixturenames = ("benchmark",)
 
 
 def node_id(config: pytest.Config, path: Path) -> str:
-    """The id of a matrix file, the same in every process: pytest's own may not tell where the file is."""
+    """Return the node id of a matrix file: its path, where pytest's own id may leave out the folder."""
     return Path(os.path.relpath(path, config.rootpath)).as_posix()
 
 
 def settle(outcome: Outcome) -> None:
-    """End a test as an outcome says.
+    """End a test with an outcome.
 
     Raises:
         pytest.skip.Exception: It is a skip.
         pytest.xfail.Exception: It is an expected failure.
         pytest.fail.Exception: It is a failure, shown without a traceback.
     """
-    if outcome.kind != "passed":
-        _raise(outcome)
-
-
-def _raise(outcome: Outcome) -> Never:
     if outcome.kind == "skipped":
         pytest.skip(outcome.text)
     if outcome.kind == "xfailed":
         pytest.xfail(outcome.text)
-    pytest.fail(outcome.text, pytrace=False)
+    if outcome.kind == "failed":
+        pytest.fail(outcome.text, pytrace=False)

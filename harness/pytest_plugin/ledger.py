@@ -1,4 +1,4 @@
-"""The books of a run, kept by the one process that owns it: records into totals and into the run folder."""
+"""The records of a session's runs: the main process adds them to totals and to run folders."""
 
 import functools
 from collections.abc import Callable, Iterable
@@ -23,13 +23,12 @@ ATTRIBUTE = "ep_harness"
 
 
 class Enclosure(msgspec.Struct, frozen=True):
-    """What a report brings along.
+    """The new records that a report carries.
 
     Attributes:
         matrix: Path of the matrix file.
-        news: Records that nobody has written down yet: that of the report's own cell, unless an earlier
-            report brought it, and of cells whose reports are still to come. One write to the disk, which
-            waits for it, then serves them all.
+        news: Records not written yet: of the report's cell, unless an earlier report carried it, and of cells
+            whose reports follow. So one wait for the disk serves many records.
     """
 
     matrix: str
@@ -37,23 +36,23 @@ class Enclosure(msgspec.Struct, frozen=True):
 
 
 def enclose(report: pytest.TestReport, matrix: Path, news: News, *, travels: bool) -> None:
-    """Attach what is new to a report; where it travels to another process, as text, which xdist carries."""
+    """Attach news to a report; as text if the report goes to another process, because xdist carries text."""
     if news.records or news.ready:
         enclosure = Enclosure(str(matrix), news)
         setattr(report, ATTRIBUTE, msgspec.json.encode(enclosure).decode() if travels else enclosure)
 
 
-class Book:
+class MatrixRun:
     """One matrix's run.
 
     Args:
         plan: The selected cells.
-        out: Where the run folder is to be; None for none.
+        out: The run folder; None for none.
         benchmark: Called with each record that has a latency.
         whole: Whether these are all cells of the matrix.
 
     Raises:
-        UsageError: The run folder cannot be made.
+        UsageError: The run folder cannot be created.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class Book:
         self.durations = Durations(Path(plan.matrix.path))
         self.folder = None if out is None else RunFolder.create(out, plan)
         self.timed = sum(plan.latency(cell) is not None for cell in plan.cells)
-        """Cells whose latency the matrix asks for."""
+        """Number of cells whose latency the matrix requests."""
         self._benchmark = benchmark
         self._whole = whole
         self._awaited = {cell.id for cell in plan.cells}
@@ -75,11 +74,11 @@ class Book:
 
     @property
     def resume_command(self) -> str:
-        """What runs the missing cells; empty where the command knows no way to select the others."""
+        """The command that runs the missing cells; empty if it cannot select them."""
         return self.folder.resume_command() if self.folder and self.missing and self._whole else ""
 
     def add(self, news: News) -> None:
-        """Enter records; a second one for the same cell, of a plugin that repeats tests, does not count."""
+        """Add records. A second one for a cell, from a plugin that repeats tests, is ignored."""
         fresh = []
         for record in news.records:
             if record.cell in self._awaited:
@@ -100,22 +99,22 @@ class Ledger:
     """Takes the records out of the reports.
 
     Args:
-        config: Of the session.
-        matrices: Of the session.
-        paths: The matrix files that were named.
+        config: The configuration of the session.
+        matrices: The matrices of the session.
+        paths: The named matrix files.
     """
 
     def __init__(self, config: pytest.Config, matrices: Matrices, paths: tuple[Path, ...]) -> None:
         self._config = config
         self._matrices = matrices
         self._paths = paths
-        self._books: dict[str, Book] = {}
+        self._runs: dict[str, MatrixRun] = {}
         self._terminal: Any = None
         self._heads = tuple(f"{node_id(config, path)}::" for path in paths)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Open the books for the items of this process; with xdist it has none."""
+        """Open the runs for the items of this process; with xdist it has none."""
         option = self._config.option
         stopped = session.testsfailed and not option.continue_on_collection_errors
         if not (option.collectonly or stopped):
@@ -123,21 +122,21 @@ class Ledger:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Open the books for the items of xdist's workers."""
-        if not self._books:
+        """Open the runs for the items of xdist's workers."""
+        if not self._runs:
             self._open(self._parsed(ids))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Enter a record; the terminal keeps every report for ever, so it leaves the report here."""
+        """Add the records of a report, and remove them from it: the terminal keeps every report."""
         enclosed: Enclosure | str | None = report.__dict__.pop(ATTRIBUTE, None)
         if enclosed is not None:
             enclosure = _DECODER.decode(enclosed) if isinstance(enclosed, str) else enclosed
-            _or_stop(lambda: self._books[enclosure.matrix].add(enclosure.news))
+            _or_stop(lambda: self._runs[enclosure.matrix].add(enclosure.news))
 
     @pytest.hookimpl(trylast=True, specname="pytest_runtest_logreport")
     def forget(self, report: pytest.TestReport) -> None:
-        """Take the reports of phases without news from the terminal, which would keep two for each cell."""
+        """Remove the reports of empty phases from the terminal, which would keep two for each cell."""
         if self._terminal is None:
             self._terminal = self._config.pluginmanager.get_plugin("terminalreporter")
         silent = self._terminal.stats.get("") if self._terminal else None
@@ -146,27 +145,27 @@ class Ledger:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Close the books, with what came out of this process's engines and was not reported any more."""
-        for path, book in self._books.items():
+        """Close the runs, with the records of this process's engines that no report carried."""
+        for path, run in self._runs.items():
             news = self._matrices.done_with(Path(path))
-            _or_stop(functools.partial(book.add, news))
-            book.durations.save()
-            if book.folder is not None:
-                _or_stop(book.folder.finish)
+            _or_stop(functools.partial(run.add, news))
+            run.durations.save()
+            if run.folder is not None:
+                _or_stop(run.folder.finish)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """One table for each matrix; ``-qq`` hides it."""
+        """Write one table for each matrix; ``-qq`` hides it."""
         if self._config.get_verbosity() > -2:  # noqa: PLR2004 - -qq
-            for path, book in self._books.items():
-                folder = None if book.folder is None else book.folder.path
+            for path, run in self._runs.items():
+                folder = None if run.folder is None else run.folder.path
                 write_summary(
                     terminalreporter,
                     node_id(self._config, Path(path)),
-                    book.tally.rows(),
-                    book.missing,
+                    run.tally.rows(),
+                    run.missing,
                     folder,
-                    resume_command=book.resume_command,
-                    unmeasured=why_not_measured(self._config) if book.timed else "",
+                    resume_command=run.resume_command,
+                    unmeasured=why_not_measured(self._config) if run.timed else "",
                 )
 
     def _open(self, selected: Iterable[tuple[Path, str]]) -> None:
@@ -179,7 +178,7 @@ class Ledger:
             narrowed = Plan(matrix=plan.matrix, cells=tuple(cell for cell in plan.cells if cell.id in wanted))
             head = node_id(self._config, path)
             try:
-                self._books[str(path)] = Book(
+                self._runs[str(path)] = MatrixRun(
                     narrowed,
                     None if out is None else Path(out),
                     functools.partial(add_benchmark, self._config, head),
@@ -197,7 +196,7 @@ class Ledger:
 
 
 def _or_stop(write: Callable[[], Any]) -> None:
-    """A run folder that cannot be written any more ends the session, with a line and not with a traceback."""
+    """End the session with one line, without a traceback, if the run folder cannot be written."""
     try:
         write()
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""The matrix files that are named on pytest's command line."""
+"""The matrix files named on pytest's command line."""
 
 import os
 import tomllib
@@ -11,7 +11,7 @@ MATRICES = pytest.StashKey[tuple[Path, ...]]()
 
 
 def named_matrices(config: pytest.Config) -> tuple[Path, ...]:
-    """The matrix files among the arguments, which may go on with ``::cell``; each once."""
+    """Return the matrix files among the arguments, each once; an argument may end with ``::cell``."""
     paths: dict[Path, None] = {}
     for argument in config.args:
         base = argument.partition("[")[0].partition("::")[0]
@@ -23,7 +23,7 @@ def named_matrices(config: pytest.Config) -> tuple[Path, ...]:
 
 
 def is_matrix(path: Path) -> bool:
-    """Whether a TOML file is a matrix, and not some other plugin's business; a broken one may be."""
+    """Whether a TOML file is a matrix; one that is not valid TOML is, if it has a ``[[target]]`` line."""
     try:
         content = path.read_bytes()
     except OSError:

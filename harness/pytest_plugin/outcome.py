@@ -1,4 +1,4 @@
-"""From a record to what pytest says about it: pass, skip, expected failure or failure, in which words."""
+"""The outcome of a cell's test: pass, skip, expected failure or failure, with its text."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ from harness.core.verdict import Family, Verdict
 from harness.plan.plan import Plan
 
 EDGE = 1024
-"""How much is shown of the beginning, and of the end, of what a process printed; in characters."""
+"""Characters shown of the beginning, and of the end, of a process's output."""
 
 OUTPUTS_SHOWN = 5
 
@@ -20,8 +20,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """How a test ends.
 
     Attributes:
-        kind: In pytest's words.
-        text: Why; its first line says it all.
+        kind: The outcome, as pytest names it.
+        text: The reason; its first line is a summary.
     """
 
     kind: Literal["passed", "skipped", "xfailed", "failed"]
@@ -29,12 +29,12 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def outcome_of(record: Record, cell: Cell, plan: Plan) -> Outcome:
-    """How the test of a cell ends.
+    """Return how the test of a cell ends.
 
     Args:
         record: The cell's record.
         cell: The cell.
-        plan: Says whether its target is required, and what was expected of the cell.
+        plan: Has the required targets and the expectations.
     """
     if record.verdict is Verdict.UNAVAILABLE and plan.target(record.target).required:
         return Outcome("failed", _failure(record, f"required target unavailable: {summary(record)}"))
@@ -50,14 +50,14 @@ def outcome_of(record: Record, cell: Cell, plan: Plan) -> Outcome:
 
 
 def summary(record: Record) -> str:
-    """``unavailable: no_device: no device of type NPU``, in one line."""
+    """Return one line: ``unavailable: no_device: no device of type NPU``."""
     cause = record.cause if record.cause and record.cause not in record.reason else ""
     return visible(": ".join(filter(None, (record.verdict, cause, record.reason))))
 
 
 def excerpt(printed: str) -> str:
-    """The beginning and the end of what a process printed."""
-    if not printed:  # as nearly always
+    """Return the beginning and the end of a process's output."""
+    if not printed:  # the usual case
         return ""
     text = visible(printed.replace("\r\n", "\n")).strip("\n")
     left_out = len(text) - 2 * EDGE
@@ -74,7 +74,7 @@ def _failure(record: Record, headline: str) -> str:
         lines.append(f"  placement:  {_placed(record.placement)}")
     failing = list(failing_outputs(record))
     for output in failing[:OUTPUTS_SHOWN]:
-        headroom = "" if output.headroom is None else f", error {output.headroom:.3g} times what is allowed"
+        headroom = "" if output.headroom is None else f", error {output.headroom:.3g} times the tolerance"
         lines.append(
             f"  output:     {visible(output.name)!r} {output.dtype}{list(output.shape)}: "
             f"{output.mismatched} of {output.elements} elements differ{headroom} "

@@ -1,4 +1,4 @@
-"""What pytest loads in every run: an option, a marker, a fixture. All else waits for a matrix to be named."""
+"""The part that pytest always loads: an option, a marker, a fixture. The rest needs a named matrix."""
 
 import os
 from pathlib import Path
@@ -23,12 +23,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--ep-out``."""
     group = parser.getgroup("ep-harness", "execution provider harness (pytest MATRIX.toml)")
     group.addoption(
-        "--ep-out", metavar="DIR", help="write run.json, records.jsonl and artifacts of the matrix below DIR"
+        "--ep-out", metavar="DIR", help="write run.json, records.jsonl and artifacts of the matrix into DIR"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker and, where a matrix is named, the hooks that run it."""
+    """Register the marker and, if a matrix is named, the hooks that run it."""
     config.addinivalue_line("markers", MARKER)
     matrices = named_matrices(config)
     config.stash[MATRICES] = matrices
@@ -36,15 +36,15 @@ def pytest_configure(config: pytest.Config) -> None:
     if out is not None:
         if len(matrices) != 1:
             got = f"{len(matrices)} are named" if matrices else "none is named"
-            raise pytest.UsageError(f"--ep-out holds the run of one matrix, and {got}: pytest MATRIX.toml")
-        # Workers of xdist get the options, but may have another working directory.
+            raise pytest.UsageError(f"--ep-out takes the run of one matrix, and {got}: pytest MATRIX.toml")
+        # xdist's workers get the options, but may have another working directory.
         config.option.ep_out = os.path.abspath(config.invocation_params.dir / out)  # noqa: PTH100 - as pytest does
     if matrices:
         shared = hasattr(config, "workerinput") or getattr(config.option, "dist", "no") != "no"
-        if not (shared or config.option.collectonly):  # a worker of xdist may get no cells at all
+        if not (shared or config.option.collectonly):  # a worker of xdist may get no cells
             from harness.engine.prestarted import run_ahead
 
-            run_ahead(matrices[0])  # before all that the next line imports
+            run_ahead(matrices[0])  # the processes start while the next line imports
 
         from harness.pytest_plugin.conductor import register
 
@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "MatrixFile | None":
-    """Collect a matrix file, if it was named on the command line."""
+    """Collect a matrix file named on the command line."""
     if file_path.suffix != ".toml" or file_path not in parent.config.stash[MATRICES]:
         return None
     from harness.pytest_plugin.items import MatrixFile, node_id

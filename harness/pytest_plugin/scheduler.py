@@ -1,7 +1,7 @@
-"""How cells are spread over xdist's workers: each takes a contiguous share, known to it from the start.
+"""A scheduler for xdist: each worker gets a contiguous share of the cells, which it knows from the start.
 
-A target's cells stand together in a plan and share processes, so a share should be one piece; and a worker
-that knows its share can let its engine run ahead, although it is told to report only a few cells at a time.
+The cells of a target are adjacent in a plan and share processes, so a share should be contiguous. A worker
+that knows its share lets its engine run ahead, although it gets only a few items at a time.
 """
 
 from collections import deque
@@ -11,36 +11,36 @@ from typing import Any, Protocol
 import pytest
 
 SHARE = "ep_harness_share"
-"""In a worker's input: its index among the workers and their number."""
+"""Key of a worker's input: its index among the workers, and their number."""
 
 WINDOW = 4
-"""Cells that a worker is told about at once. More would be reported after a stop (``-x``) too."""
+"""Items that a worker has at once; it reports them even after a stop (``-x``)."""
 
 
 class Node(Protocol):
-    """What is used of an ``xdist.workermanage.WorkerController``."""
+    """The used part of ``xdist.workermanage.WorkerController``."""
 
     gateway: Any
     workerinput: dict[str, Any]
     shutting_down: bool
 
     def send_runtest_some(self, indices: Sequence[int]) -> None:
-        """Tell the worker which items come next."""
+        """Send the indices of the next items."""
 
     def shutdown(self) -> None:
-        """Tell the worker that no more items will come."""
+        """Announce that no more items will come."""
 
 
 def share(total: int, index: int, count: int) -> range:
-    """The items of one worker of several: contiguous, in order, sizes differing by at most one."""
+    """Return the items of one of several workers: contiguous; the sizes differ by at most one."""
     return range(total * index // count, total * (index + 1) // count)
 
 
 class ShareScheduling:
-    """A scheduler for xdist: its work is linear in the number of items.
+    """The scheduler; its work is linear in the number of items.
 
     Args:
-        config: Of the controller.
+        config: The configuration of the controller.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -54,17 +54,17 @@ class ShareScheduling:
 
     @property
     def nodes(self) -> list[Node]:
-        """Workers that are up."""
+        """Running workers."""
         return list(self._sent)
 
     @property
     def collection_is_completed(self) -> bool:
-        """Whether as many workers as were started have collected."""
+        """Whether all started workers have collected."""
         return len(self._collections) >= max(1, self._count)
 
     @property
     def tests_finished(self) -> bool:
-        """Whether all is on its way: a worker ends its last item only once told that it is the last."""
+        """Whether each worker has its last item, which it ends only when ``shutdown`` announces the end."""
         waiting = self._orphans or any(self._queues.values())
         return (
             self.collection_is_completed
@@ -74,20 +74,20 @@ class ShareScheduling:
 
     @property
     def has_pending(self) -> bool:
-        """Whether anything is still to be reported."""
+        """Whether any report is missing."""
         return bool(self._orphans) or any(self._queues.values()) or any(self._sent.values())
 
     def add_node(self, node: Node) -> None:
-        """A worker is up."""
+        """Add a started worker."""
         self._sent[node], self._queues[node] = deque(), deque()
         self._count = max(self._count, node.workerinput.get(SHARE, (0, 0))[1])
 
     def add_node_collection(self, node: Node, collection: Sequence[str]) -> None:
-        """A worker has collected."""
+        """Note the items that a worker has collected."""
         self._collections[node] = collection
 
     def schedule(self) -> None:
-        """Spread the items, once; afterwards find work for workers that took the place of dead ones."""
+        """Spread the items, once; later give items to workers that replace dead ones."""
         if self._ids is None:
             self._ids = next(iter(self._collections.values()))
             if not self._all_the_same():
@@ -97,7 +97,7 @@ class ShareScheduling:
             self._fill(node)
 
     def mark_test_complete(self, node: Node, item_index: int, duration: float = 0) -> None:  # noqa: ARG002
-        """A worker has reported an item."""
+        """Note that a worker has reported an item."""
         self._sent[node].remove(item_index)
         self._fill(node)
 
@@ -108,7 +108,7 @@ class ShareScheduling:
             self._fill(node)
 
     def remove_pending_tests_from_node(self, node: Node, indices: Sequence[int]) -> None:
-        """Never asked for, since nothing is ever stolen.
+        """Refuse: this scheduler never moves sent items.
 
         Raises:
             NotImplementedError: Always.
@@ -116,7 +116,7 @@ class ShareScheduling:
         raise NotImplementedError
 
     def remove_node(self, node: Node) -> str | None:
-        """A worker is gone: the item that it was at is lost, the others go to whoever replaces it."""
+        """Remove a dead worker: its current item is lost, its others go to the other workers."""
         sent, queue = self._sent.pop(node), self._queues.pop(node)
         lost = sent.popleft() if sent else None
         self._orphans += (*sent, *queue)
@@ -147,23 +147,21 @@ class ShareScheduling:
         (first, ids), *others = self._collections.items()
         different = [node for node, its_ids in others if its_ids != ids]
         for node in different:
-            text = (
-                f"{node.gateway.id} found other cells than {first.gateway.id}: did a folder change meanwhile?"
-            )
+            text = f"{node.gateway.id} collected other cells than {first.gateway.id}; did a folder change?"
             report = pytest.CollectReport(node.gateway.id, "failed", longrepr=text, result=[])
             self._config.hook.pytest_collectreport(report=report)
         return not different
 
 
 class Shares:
-    """Hooks of xdist's controller."""
+    """The hooks of xdist's controller."""
 
     def __init__(self) -> None:
         self._started = 0
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Node) -> None:
-        """Tell a worker its share; one that replaces a dead worker has none, and is told item by item."""
+        """Send a worker its share; a worker that replaces a dead one has none."""
         count = node.workerinput["workercount"]
         if self._started < count:
             node.workerinput[SHARE] = (self._started, count)
@@ -171,7 +169,7 @@ class Shares:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config) -> ShareScheduling:
-        """Spread the cells by shares."""
+        """Return the scheduler."""
         return ShareScheduling(config)
 
 

@@ -1,4 +1,4 @@
-"""The engines of a pytest session: cells are submitted ahead, and each result is waited for by name."""
+"""The engines of a pytest session: cells are submitted ahead, and items wait for their results."""
 
 import contextlib
 import traceback
@@ -28,22 +28,22 @@ Settle = Callable[[Finished, Callable[[str], None]], Finished]
 
 
 class News(msgspec.Struct):
-    """What an engine has brought forth and nobody has written down yet."""
+    """Records and environments of an engine that are not written yet."""
 
     records: list[Record] = msgspec.field(default_factory=list)
     ready: list[TargetReady] = msgspec.field(default_factory=list)
 
 
 class EngineRun:
-    """One engine, and what has come out of it so far.
+    """One engine, and its results so far.
 
     Args:
-        plan: What may be asked for.
+        plan: The plan of all cells.
         suites: Suite name -> suite.
-        processes: Target processes at once.
-        settle: Called with each result as it arrives, and with whom to tell what is to be warned of; what it
-            returns is kept until it is taken.
-        measures: Whether latency is measured.
+        processes: Most target processes at once.
+        settle: Called with each result, and with a function that takes a warning; its return value is kept
+            until it is taken.
+        measures: Whether to measure latency.
         gives_outputs: Whether results have the EP's outputs.
     """
 
@@ -64,41 +64,41 @@ class EngineRun:
         self._batches = self._engine.batches()
         self._settle = settle
         self._known: set[str] = set()
-        """Cells that are queued, or whose result waits to be taken."""
+        """Cells that are queued, or whose result is not taken yet."""
         self._finished: dict[str, Finished] = {}
         self._news = News()
         self._warnings: list[str] = []
 
     def submit(self, cells: Iterable[Cell]) -> None:
-        """Queue those cells that are neither queued already nor waiting to be taken."""
+        """Queue the cells that are not queued yet and have no result."""
         fresh = {cell_id: cell for cell in cells if (cell_id := cell.id) not in self._known}
         self._known.update(fresh)
         self._engine.submit(fresh.values())
 
     def warm_up(self) -> None:
-        """Start processes, for there will be cells."""
+        """Start processes before the first cells."""
         self._engine.warm_up()
 
     def take(self, cell: Cell) -> Finished:
-        """Wait for a cell's result and hand it out; it is submitted where it was not."""
+        """Wait for a cell's result and return it; submit the cell if needed."""
         cell_id = cell.id
         if cell_id not in self._known:
             self.submit((cell,))
         while cell_id not in self._finished:
             for event in self._next_batch():
-                self._hear(event)
+                self._consume(event)
         self._known.discard(cell_id)
         return self._finished.pop(cell_id)
 
     def _next_batch(self) -> list[Event]:
         try:
             return next(self._batches)
-        except (Exception, UncontainedError) as error:  # noqa: BLE001 - whatever it is, no cell is to blame
-            # Nothing is going to come any more, so each further item would fail with the same traceback.
+        except (Exception, UncontainedError) as error:  # noqa: BLE001 - no cell caused it
+            # No more results will come: each further item would fail with the same traceback.
             told = "".join(traceback.format_exception(error))
-            pytest.exit(f"the engine broke, a fault of ep-harness:\n{told}", pytest.ExitCode.INTERNAL_ERROR)
+            pytest.exit(f"the engine failed, a fault of ep-harness:\n{told}", pytest.ExitCode.INTERNAL_ERROR)
 
-    def _hear(self, event: Event) -> None:
+    def _consume(self, event: Event) -> None:
         if isinstance(event, Finished):
             finished = self._settle(event, self._warnings.append)
             self._finished[finished.record.cell] = finished
@@ -110,40 +110,42 @@ class EngineRun:
 
     @property
     def has_warnings(self) -> bool:
-        """Whether something has come up that is to be warned of."""
+        """Whether a warning is pending."""
         return bool(self._warnings)
 
     def give_warnings(self) -> None:
-        """Warn of what has come up, now that nothing else is under way: warnings may be errors.
+        """Issue the pending warnings, outside of other work: pytest may turn them into errors.
 
         Raises:
-            pytest.PytestWarning: They are.
+            pytest.PytestWarning: Warnings are errors.
         """
         while self._warnings:
             warnings.warn(pytest.PytestWarning(self._warnings.pop(0)), stacklevel=2)
 
     def take_news(self) -> "News":
-        """What has come out of the engine since this was last asked, those results included that wait."""
+        """Return what is new since the last call, also results that are not taken yet."""
         news, self._news = self._news, News()
         return news
 
     def close(self) -> "News":
-        """Kill every process of the engine; what has come out of it until then and nobody has taken."""
+        """Kill every process of the engine, and return what is new since the last call."""
         self._engine.close()
         known: list[Event] = []
-        with contextlib.suppress(Exception, UncontainedError):  # that the engine broke has been told
-            for batch in self._engine.batches():  # the former iterator has ended where Ctrl-C came in between
+        with contextlib.suppress(
+            Exception, UncontainedError
+        ):  # the failure of the engine is already reported
+            for batch in self._engine.batches():  # Ctrl-C may have ended the former iterator
                 known += batch
         for event in known:
-            self._hear(event)
+            self._consume(event)
         return self.take_news()
 
 
 class Matrices:
-    """The matrices of a session by path, and their engines: one for items, one for the fixture's tests.
+    """The matrices of a session, and their engines: one for items, one for the fixture's tests.
 
     Args:
-        config: Of the session.
+        config: The configuration of the session.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -158,19 +160,19 @@ class Matrices:
         self._test_runs: dict[Path, EngineRun] = {}
 
     def prepared(self, path: Path) -> tuple[Plan, dict[str, Suite]]:
-        """The plan and the suites of a matrix; read once.
+        """Return the plan and the suites of a matrix; it is read once.
 
         Raises:
             UsageError: The matrix is wrong.
         """
         if path not in self._prepared:
-            # As the user would name it, which keeps messages short and run.json free of home folders.
+            # The relative path keeps messages short, and home folders out of run.json.
             named = path.relative_to(self._here) if path.is_relative_to(self._here) else path
             self._prepared[path] = prepare(named)
         return self._prepared[path]
 
     def for_items(self, path: Path) -> EngineRun:
-        """The engine that serves items: of a result it keeps no more than a report shows."""
+        """Return the engine for items; it keeps only what a report shows of a result."""
         if path not in self._item_runs:
             self._item_runs[path] = EngineRun(
                 *self.prepared(path),
@@ -181,14 +183,14 @@ class Matrices:
         return self._item_runs[path]
 
     def warm_up(self, path: Path) -> None:
-        """Start processes while items are still collected; of several matrices for the first alone."""
+        """Start processes while items are collected; of several matrices only for the first."""
         if not self._item_runs:
             self.for_items(path).warm_up()
 
     def for_tests(self, path: Path) -> EngineRun:
-        """The engine that serves tests written in Python, which get the outputs too."""
+        """Return the engine for tests written in Python, which get the outputs, too."""
         if path not in self._test_runs:
-            # Where matrices are named, their cells are run ahead, and would be in the way.
+            # The cells of named matrices run ahead, and would disturb measurements.
             measures = not (self._config.stash[MATRICES] or why_not_measured(self._config))
             self._test_runs[path] = EngineRun(
                 *self.prepared(path),
@@ -200,19 +202,19 @@ class Matrices:
         return self._test_runs[path]
 
     def done_with(self, path: Path) -> News:
-        """No more items of this matrix will come, so its processes need not stay; what nobody has taken."""
+        """Close the engine of a matrix after its last item, and return what is new."""
         run = self._item_runs.pop(path, None)
         return News() if run is None else run.close()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """End every engine, however the session ended."""
+        """Close every engine, however the session ended."""
         for runs in (self._item_runs, self._test_runs):
             while runs:
                 runs.popitem()[1].close()
 
     def pytest_unconfigure(self) -> None:
-        """End every engine where pytest never came to finish its session."""
+        """Close every engine if pytest did not finish the session."""
         self.pytest_sessionfinish()
 
     def _keep_little(self, finished: Finished, warn: Callable[[str], None]) -> Finished:
@@ -229,7 +231,7 @@ _MATRICES = pytest.StashKey[Matrices]()
 
 
 def matrices_of(config: pytest.Config) -> Matrices:
-    """The session's matrices; made, and hooked into its end, on the first call."""
+    """Return the session's matrices; the first call creates and registers them."""
     if _MATRICES not in config.stash:
         config.stash[_MATRICES] = Matrices(config)
         config.pluginmanager.register(config.stash[_MATRICES], "ep_harness_matrices")

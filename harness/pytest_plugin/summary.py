@@ -24,13 +24,13 @@ def write_summary(
     """Write one matrix's table.
 
     Args:
-        terminal: Where.
+        terminal: Where to write.
         matrix: The matrix file, as its items name it.
         rows: One for each target.
-        missing: Planned cells without a record.
-        folder: The run folder, where there is one.
-        resume_command: What runs the missing cells; empty for none.
-        unmeasured: Why the latency that the matrix asks for was not measured; empty where it was.
+        missing: Number of planned cells without a record.
+        folder: The run folder; None for none.
+        resume_command: The command that runs the missing cells; empty for none.
+        unmeasured: Why the requested latency was not measured; empty if it was.
     """
     terminal.section(f"execution providers: {visible(matrix)}")
     for line in table(rows):

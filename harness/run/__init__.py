@@ -1,4 +1,4 @@
-"""Floor 3: one run on disk: its folder of records and artifacts, its totals, and how it is resumed.
+"""Floor 3: one run: its folder of records and artifacts, its totals, and its continuation.
 
 Reads events of the engine; starts no process.
 """

@@ -1,4 +1,4 @@
-"""Artifacts of a failing cell: what its process printed, its inputs, the traceback of an own exception."""
+"""Artifacts of a failing cell: its process's output, its inputs, the traceback of a harness exception."""
 
 import contextlib
 import hashlib
@@ -14,19 +14,18 @@ from harness.corpus.protos import encode
 from harness.engine.events import Finished
 
 INPUTS_LIMIT = 16 << 20
-"""Bytes of inputs kept for one cell; larger ones can be had from the suite again."""
+"""Most bytes of inputs kept for one cell; the suite can make larger ones again."""
 
 
 def keep_artifacts(folder: Path, finished: Finished) -> Record:
-    """Write a failing or unexpected cell's artifacts below a run folder.
+    """Write the artifacts of a failing or unexpected cell below a run folder.
 
-    They lie in ``artifacts/<digest>/``, the digest being the first 16 hexadecimal digits of the SHA-256 of
-    the cell's id: ``output.txt``, ``test_data_set_N/input_M.pb``, and ``traceback.txt`` of an exception of
-    the harness's own.
+    Their folder is ``artifacts/<digest>/``, with the first 16 hexadecimal digits of the SHA-256 of the cell's
+    id. It has ``output.txt``, ``test_data_set_N/input_M.pb``, and ``traceback.txt`` of a harness exception.
 
     Returns:
-        The record, which names the folder where there is one. Where an exception of the harness's own
-        prevents it, the record of a cell without a verdict.
+        The record, with the name of the folder if there is one; a record without a verdict if a harness
+        exception prevents the writing.
 
     Raises:
         OSError: The folder cannot be written.
@@ -38,12 +37,12 @@ def keep_artifacts(folder: Path, finished: Finished) -> Record:
         return _kept(folder, finished)
     except OSError:
         raise
-    except Exception as error:  # noqa: BLE001 - it costs this cell alone
+    except Exception as error:  # noqa: BLE001 - affects this cell alone
         return lost(folder, record, error)
 
 
 def lost(folder: Path, record: Record, error: Exception) -> Record:
-    """The record of a cell whose own one cannot be kept, with the traceback among its artifacts."""
+    """Return a record without a verdict for one that cannot be kept; its artifacts have the traceback."""
     told = own_error(error)
     without = without_verdict(record, told)
     with contextlib.suppress(OSError):  # the record matters more
@@ -76,6 +75,6 @@ def _write_inputs(home: Path, finished: Finished) -> None:
             total += value_bytes(value)
             if total > INPUTS_LIMIT:
                 return
-            with contextlib.suppress(TypeError):  # a value that its own model does not declare so
+            with contextlib.suppress(TypeError):  # the value has not the type that the model declares
                 data = encode(value, types[name])
                 (data_home / f"input_{number}.pb").write_bytes(data)

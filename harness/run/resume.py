@@ -1,4 +1,4 @@
-"""What may have changed between a run that was broken off and its continuation."""
+"""Checks that nothing has changed between an interrupted run and its continuation."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -14,41 +14,43 @@ from harness.corpus.suites import Suite
 from harness.plan.plan import Plan
 
 SHOWN = 4
-"""Changes that are spelled out; one is usually enough to see what happened."""
+"""Changes listed at most; one usually shows what happened."""
+
+ABSENT = "(absent)"
+"""Stands for a value that one side does not have."""
 
 
 def check_same_plan(info: RunInfo, plan: Plan, where: str) -> None:
-    """Refuse to continue a run under another matrix, or over other models.
-
-    Records were judged under the matrix of their time; a run of two matrices would prove nothing.
+    """Refuse to continue a run with another matrix, or with other models.
 
     Raises:
-        UsageError: Something changed, and what.
+        UsageError: Something changed; the error lists the changes.
     """
-    now = plain(plan.matrix)
-    # The same file may be named in two ways.
-    changes = [change for change in differences(info.matrix, now) if not change.startswith("path:")]
+    # The same file may have two paths.
+    changes = [
+        change for change in differences(info.matrix, _plain(plan.matrix)) if not change.startswith("path:")
+    ]
     if changes:
         raise UsageError(_refusal(where, "the matrix has changed since this run began", changes))
     if info.plan != plan.digest:
         what = (
-            f"the run planned {info.cells:,} cells, now there are {len(plan.cells):,}, or others: "
-            "a suite or folder has changed, or --target and --model are not what they were"
+            f"the plan has changed, from {info.cells:,} to {len(plan.cells):,} cells: "
+            "a suite, a folder, --target or --model is not the same"
         )
         raise UsageError(Problem(where=where, what=what, hint="begin a new run with --out"))
 
 
 def check_same_models(records: Iterable[Record], plan: Plan, suites: Mapping[str, Suite], where: str) -> None:
-    """Refuse to continue a run whose records are about models that are not what they were.
+    """Refuse to continue a run if models of its records have changed.
 
     Args:
-        records: What the run has so far.
-        plan: The plan as it is now.
+        records: The records of the run.
+        plan: The plan of the continuation.
         suites: Suite name -> suite.
-        where: The run.
+        where: The run, for the error.
 
     Raises:
-        UsageError: A file of a model or of its test data has changed, and of which model.
+        UsageError: A file of a model or of its test data has changed; the error lists the models.
     """
     known = {(record.suite, record.model): record.model_digest for record in records if record.model_digest}
     changed = [
@@ -72,19 +74,19 @@ def check_same_environment(target: str, then: Mapping[str, Any], now: Mapping[st
     """Refuse to continue a target in another environment.
 
     Raises:
-        UsageError: Something changed, and what.
+        UsageError: Something changed; the error lists the changes.
     """
-    changes = list(differences(then, plain(now)))
+    changes = list(differences(then, _plain(now)))
     if changes:
         raise UsageError(_refusal(where, f"the environment of target {target!r} has changed", changes))
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
-    """Where two trees of plain values differ: ``packages.numpy: 2.3 -> 2.4``."""
+    """Yield where two trees of JSON values differ: ``packages.numpy: 2.3 -> 2.4``."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in [*old, *(key for key in new if key not in old)]:
             below = f"{path}.{key}" if path else str(key)
-            yield from differences(old.get(key, _ABSENT), new.get(key, _ABSENT), below)
+            yield from differences(old.get(key, ABSENT), new.get(key, ABSENT), below)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, (left, right) in enumerate(zip(old, new, strict=True)):
             yield from differences(left, right, f"{path}[{index}]")
@@ -92,8 +94,8 @@ def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
         yield f"{path}: {one_line(old, 60)} -> {one_line(new, 60)}"
 
 
-def plain(value: Any) -> Any:
-    """A value as it comes back from JSON."""
+def _plain(value: Any) -> Any:
+    """Return a value as JSON reads it back."""
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
@@ -104,11 +106,3 @@ def _refusal(where: str, what: str, changes: list[str]) -> Problem:
         what=f"{what}: {'; '.join(changes[:SHOWN])}{more}",
         hint="restore it, or begin a new run with --out",
     )
-
-
-class _Absent:
-    def __str__(self) -> str:
-        return "(absent)"
-
-
-_ABSENT = _Absent()

@@ -1,9 +1,9 @@
-"""The run folder: `run.json`, `plan.txt`, `records.jsonl`, written by the one process that owns the run."""
+"""The run folder: `run.json`, `plan.txt`, `records.jsonl`; one process writes it."""
 
 import contextlib
 import os
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +20,19 @@ from harness.run.resume import check_same_environment, check_same_plan
 
 RECORDS = "records.jsonl"
 PLAN = "plan.txt"
-"""The ids of the planned cells, so that a report can name those without a record."""
+"""Ids of the planned cells; a report needs them to name cells without a record."""
 
-_GO_ON = "records written so far are kept; free some space, then go on: --resume"
+_CONTINUE = "records written so far are kept; free some space, then continue with --resume"
 
 
 class RunFolder:
-    """An open run folder. Records are on the disk when ``add`` returns, whatever dies then.
+    """An open run folder. When ``add`` returns, the records are on the disk and survive a crash.
 
     Args:
-        path: The folder; exists.
-        plan: What the run is going to do.
-        targets: Environments that are known already.
-        added: Records that are there already.
+        path: The folder; it exists.
+        plan: The plan of the run.
+        targets: Known environments, by target.
+        added: Number of records in the folder.
 
     Raises:
         UsageError: The folder cannot be written, or another process writes it.
@@ -60,19 +60,17 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, plan: Plan) -> "RunFolder":
-        """Make the folder of a new run.
+        """Create the folder of a new run.
 
         Raises:
             UsageError: There is a run in it already, or it cannot be written.
         """
         if (path / "run.json").exists():
-            raise UsageError(
-                Problem(
-                    where=str(path),
-                    what="there is a run in this folder already",
-                    hint="choose another folder, or go on with it: --resume",
-                )
+            what, hint = (
+                "there is a run in this folder already",
+                "choose another folder, or continue: --resume",
             )
+            raise UsageError(Problem(where=str(path), what=what, hint=hint))
         with _writing(path, hint="choose another folder"):
             path.mkdir(parents=True, exist_ok=True)
         return cls(path, plan)
@@ -81,14 +79,14 @@ class RunFolder:
     def reopen(
         cls, path: Path, plan: Plan, info: RunInfo, recorded: int, again: Collection[str] = ()
     ) -> "RunFolder":
-        """Open the folder of a run that was broken off, to add what is missing.
+        """Open the folder of an interrupted run, to add the missing records.
 
         Args:
             path: The folder.
-            plan: The plan as it is now.
-            info: What ``run.json`` says.
-            recorded: Whole records in ``records.jsonl`` that stay there.
-            again: Ids of cells that are tried again; their records go.
+            plan: The plan of the continuation.
+            info: The content of ``run.json``.
+            recorded: Number of whole records in ``records.jsonl`` that stay.
+            again: Ids of cells that run again; their records are removed.
 
         Raises:
             UsageError: The matrix or the models have changed, or the folder cannot be written.
@@ -104,10 +102,10 @@ class RunFolder:
         return folder
 
     def ready(self, event: TargetReady) -> None:
-        """Note a target's environment.
+        """Record a target's environment.
 
         Raises:
-            UsageError: It is not the environment in which the run began.
+            UsageError: The run began in another environment.
         """
         problem = {"unavailable": event.problem} if event.problem else {}
         environment = {**event.fingerprint, **problem}
@@ -118,10 +116,10 @@ class RunFolder:
         self._describe()
 
     def add(self, *records: Record) -> tuple[Record, ...]:
-        """Append records; the disk is waited for once.
+        """Append records, with one wait for the disk.
 
         Returns:
-            The records as they were written: one that cannot be written has lost its verdict.
+            The records as written: one that cannot be encoded has lost its verdict.
         """
         if not records:
             return ()
@@ -136,12 +134,12 @@ class RunFolder:
     def _line(self, record: Record) -> tuple[Record, bytes]:
         try:
             return record, encode_record(record) + b"\n"
-        except Exception as error:  # noqa: BLE001 - it costs this cell alone
+        except Exception as error:  # noqa: BLE001 - affects this cell alone
             without = lost(self.path, record, error)
             return without, encode_record(without) + b"\n"
 
     def finish(self) -> bool:
-        """Close the files; whether every planned cell has its record."""
+        """Close the files, and return whether every planned cell has its record."""
         with _writing(self.path):
             self._records.close()
         self._describe()
@@ -151,7 +149,7 @@ class RunFolder:
         return self._complete
 
     def resume_command(self, *selection: str) -> str:
-        """What goes on with this run where it was broken off; ``selection`` is what chose its cells."""
+        """Return the command that continues this run; ``selection`` has its selecting arguments."""
         words = ["ep-harness", "run", self._plan.matrix.path, "--resume", str(self.path), *selection]
         return shlex.join(words)
 
@@ -170,14 +168,14 @@ class RunFolder:
             shard=self._plan.shard,
         )
         with _writing(self.path):
-            # Beside it, then renamed: whoever reads meanwhile sees a whole file.
+            # Renamed when complete: readers always see a whole file.
             fresh = self.path / "run.json.new"
             fresh.write_bytes(msgspec.json.format(msgspec.json.encode(info)) + b"\n")
             os.replace(fresh, self.path / "run.json")  # noqa: PTH105 - replaces on Windows too
 
 
 def _mend(records: Path) -> None:
-    """Make the file end with a whole line: a write that was cut off goes, a lost newline comes back."""
+    """Make the file end with a whole line: remove a partial record, or add a missing newline."""
     if not records.exists():
         return
     with records.open("r+b") as file:
@@ -194,7 +192,7 @@ def _mend(records: Path) -> None:
 
 
 def _remove(records: Path, cells: Collection[str]) -> None:
-    """Remove the records of cells that are tried again."""
+    """Remove the records of these cells."""
     fresh = records.with_name("records.jsonl.new")
     with records.open("rb") as lines, fresh.open("wb") as file:
         file.writelines(line for line in lines if decode_record(line).cell not in cells)
@@ -203,22 +201,11 @@ def _remove(records: Path, cells: Collection[str]) -> None:
     os.replace(fresh, records)  # noqa: PTH105 - replaces on Windows too
 
 
-class _writing:  # noqa: N801 - reads as a statement: with _writing(path)
-    """Turns what the system says about a folder into one line for people."""
-
-    def __init__(self, path: Path, hint: str = _GO_ON) -> None:
-        self._path = path
-        self._hint = hint
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError):
-            raise UsageError(
-                Problem(
-                    where=str(self._path),
-                    what=f"the run folder cannot be written: {one_line(error.strerror or error)}",
-                    hint=self._hint,
-                )
-            ) from error
+@contextlib.contextmanager
+def _writing(path: Path, hint: str = _CONTINUE) -> Iterator[None]:
+    """Turn an error of the operating system into a usage error."""
+    try:
+        yield
+    except OSError as error:
+        what = f"the run folder cannot be written: {one_line(error.strerror or error)}"
+        raise UsageError(Problem(where=str(path), what=what, hint=hint)) from error

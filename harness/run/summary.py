@@ -12,19 +12,19 @@ COLUMNS: tuple[tuple[str, Callable[[TargetRow], int]], ...] = (
     ("cells", lambda row: row.planned),
     ("pass", lambda row: _strong(row, Verdict.PASS)),
     ("partly", lambda row: _strong(row, Verdict.PASS_PARTIAL)),
-    ("weak", lambda row: sum(row.weak.values())),
-    ("untested", lambda row: row.families.get(Family.UNTESTED, 0)),
-    ("unsupp.", lambda row: row.families.get(Family.UNSUPPORTED, 0)),
-    ("failed", lambda row: row.families.get(Family.FAILED, 0)),
-    ("excl.", lambda row: row.families.get(Family.EXCLUDED, 0)),
-    ("skip", lambda row: row.families.get(Family.SKIPPED, 0)),
+    ("weak", lambda row: row.weak.total()),
+    ("untested", lambda row: row.families[Family.UNTESTED]),
+    ("unsupp.", lambda row: row.families[Family.UNSUPPORTED]),
+    ("failed", lambda row: row.families[Family.FAILED]),
+    ("excl.", lambda row: row.families[Family.EXCLUDED]),
+    ("skip", lambda row: row.families[Family.SKIPPED]),
     ("unexp.", lambda row: row.unexpected),
 )
-"""Heading and figure; together with their spaces they leave 15 columns to the target's name."""
+"""Heading and figure. With their spaces they leave 15 columns to the target's name."""
 
 
 def table(rows: Sequence[TargetRow]) -> list[str]:
-    """The table's lines, without colours, at most 80 characters each for counts below 10,000."""
+    """Return the lines of the table, without colours; at most 80 characters each for counts below 10,000."""
     head = [title for title, _ in COLUMNS]
     body = [[str(figure(row)) for _, figure in COLUMNS] for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
@@ -38,64 +38,38 @@ def table(rows: Sequence[TargetRow]) -> list[str]:
 
 
 def remarks(rows: Sequence[TargetRow]) -> list[tuple[str, str]]:
-    """What else there is to say of the cells: ``(word, line)`` pairs."""
-    lines = {
-        "weak": weak_line(rows),
-        "suspicious": suspicious_line(rows),
-        "flaky": flaky_line(rows),
-        "noise": noise_line(rows),
-        "latency": latency_line(rows),
-    }
-    return [(word, line) for word, line in lines.items() if line]
-
-
-def weak_line(rows: Sequence[TargetRow]) -> str:
-    """What to say of passes whose golden proves little; empty where there are none."""
-    count = sum(sum(row.weak.values()) for row in rows)
-    if not count:
-        return ""
-    cells, they = ("right answer", "its golden") if count == 1 else ("right answers", "their goldens")
-    return f"{count:,} {cells} counted apart: {they} could not tell them from most wrong ones"
-
-
-def suspicious_line(rows: Sequence[TargetRow]) -> str:
-    """What to say of passes that are far above the noise; empty where there are none."""
-    count = sum(row.suspicious for row in rows)
-    if not count:
-        return ""
-    cells = "cell passes" if count == 1 else "cells pass"
-    return f"{count:,} {cells} the tolerance, far above the rounding noise of the model"
+    """Return what the table does not show, as pairs of a word and a line."""
+    weak = sum(row.weak.total() for row in rows)
+    suspicious, flaky, timed, disturbed, judged, without = (
+        sum(getattr(row, field) for row in rows)
+        for field in ("suspicious", "flaky", "timed", "disturbed", "by_noise", "without_noise")
+    )
+    lines = []
+    if weak:
+        lines.append(
+            ("weak", f"{_counted(weak, 'right answer')}, but most wrong ones would match the golden, too")
+        )
+    if suspicious:
+        lines.append(
+            ("suspicious", f"{_counted(suspicious)} passed far above the rounding noise of the model")
+        )
+    if flaky:
+        lines.append(("flaky", f"{_counted(flaky)} with another verdict on a retry; counted as failed"))
+    if judged or without:
+        noise = f", {without:,} without noise" if without else ""
+        lines.append(("noise", f"{_counted(judged)} judged by rounding noise{noise}"))
+    if timed:
+        by = f", {disturbed:,} disturbed by other programs" if disturbed else ""
+        lines.append(("latency", f"{_counted(timed)} measured{by}"))
+    return lines
 
 
 def _strong(row: TargetRow, verdict: Verdict) -> int:
-    return row.verdicts.get(verdict, 0) - row.weak.get(verdict, 0)
+    return row.verdicts[verdict] - row.weak[verdict]
 
 
-def flaky_line(rows: Sequence[TargetRow]) -> str:
-    """What to say of cells that gave another verdict when tried again; empty where there are none."""
-    count = sum(row.flaky for row in rows)
-    if not count:
-        return ""
-    cells, they = ("cell", "it counts") if count == 1 else ("cells", "they count")
-    return f"{count:,} {cells} gave another verdict on a retry: {they} as failed"
-
-
-def latency_line(rows: Sequence[TargetRow]) -> str:
-    """What to say of cells whose latency was measured; empty where there are none."""
-    timed, disturbed = sum(row.timed for row in rows), sum(row.disturbed for row in rows)
-    if not timed:
-        return ""
-    measured = f"{timed:,} cell{'' if timed == 1 else 's'} measured"
-    return f"{measured}, {disturbed:,} disturbed by other work here" if disturbed else measured
-
-
-def noise_line(rows: Sequence[TargetRow]) -> str:
-    """What to say of cells that the rounding noise of their models judged; empty where it judged none."""
-    judged, without = sum(row.by_noise for row in rows), sum(row.without_noise for row in rows)
-    if not judged and not without:
-        return ""
-    cells = f"{judged:,} cell{'' if judged == 1 else 's'} judged by rounding noise"
-    return f"{cells}, {without:,} had none" if without else cells
+def _counted(count: int, what: str = "cell") -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _cut(name: str, width: int) -> str:

@@ -10,32 +10,29 @@ from harness.core.verdict import Family, Verdict
 from harness.plan.plan import Plan
 
 
-class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One target's totals.
+class TargetRow(msgspec.Struct, kw_only=True):
+    """The totals of one target; all counts are cells.
 
     Attributes:
         target: Its name.
         planned: Cells of the plan.
-        verdicts: Verdict -> cells.
-        families: Family -> cells.
-        unexpected: Cells whose verdict the matrix does not expect.
-        weak: Cells of the family passed, by verdict, whose golden could not tell a right answer from most
-            wrong ones.
-        suspicious: Cells that pass although their error is far above the rounding noise of their model.
-        flaky: Cells that gave another verdict when tried again; their first one counts.
-        timed: Cells whose latency was measured.
-        disturbed: Those of them that something else was in the way of.
-        by_noise: Cells judged by the rounding noise of their models.
-        without_noise: Cells that were to be, but whose model has none.
-        reason: Why the target is unavailable; empty where it is not.
+        verdicts: By verdict.
+        unexpected: With a verdict that the matrix does not expect.
+        weak: Of the family passed, by verdict, with a golden that most wrong answers would match, too.
+        suspicious: Passed, although the error is far above the rounding noise of the model.
+        flaky: With another verdict on a retry; the first one counts.
+        timed: With a measured latency.
+        disturbed: Of these, measured while other programs used the processors.
+        by_noise: Judged by the rounding noise of their models.
+        without_noise: To be judged so, but with a model that has no noise.
+        reason: Why the target is unavailable; empty if it is not.
     """
 
     target: str
     planned: int
-    verdicts: dict[Verdict, int]
-    families: dict[Family, int]
-    unexpected: int
-    weak: dict[Verdict, int] = {}
+    verdicts: Counter[Verdict] = msgspec.field(default_factory=Counter)
+    unexpected: int = 0
+    weak: Counter[Verdict] = msgspec.field(default_factory=Counter)
     suspicious: int = 0
     flaky: int = 0
     timed: int = 0
@@ -44,46 +41,49 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     without_noise: int = 0
     reason: str = ""
 
+    @property
+    def families(self) -> Counter[Family]:
+        """Cells by family."""
+        families: Counter[Family] = Counter()
+        for verdict, count in self.verdicts.items():
+            families[verdict.family] += count
+        return families
+
+    def add(self, record: Record) -> None:
+        """Count a record."""
+        self.verdicts[record.verdict] += 1
+        self.unexpected += not record.expected
+        self.weak[record.verdict] += record.rests_on_weak_golden
+        self.suspicious += bool(record.suspicious)
+        self.flaky += record.flaky
+        if record.latency is not None:
+            self.timed += 1
+            self.disturbed += record.latency.disturbed
+        self.by_noise += any(
+            output.noise is not None and output.noise.rms_limit is not None for output in record.outputs
+        )
+        self.without_noise += bool(record.no_spread)
+        if record.verdict is Verdict.UNAVAILABLE:
+            self.reason = self.reason or f"{record.cause}: {record.reason}"
+
 
 class Tally:
-    """Counts records against a plan."""
+    """Counts records of a plan."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._planned = Counter(cell.target for cell in plan.cells)
-        self._verdicts: dict[str, Counter[Verdict]] = {target: Counter() for target in self._planned}
-        self._unexpected: Counter[str] = Counter()
-        self._weak: dict[str, Counter[Verdict]] = {target: Counter() for target in self._planned}
-        self._suspicious: Counter[str] = Counter()
-        self._flaky: Counter[str] = Counter()
-        self._timed: Counter[str] = Counter()
-        self._disturbed: Counter[str] = Counter()
-        self._by_noise: Counter[str] = Counter()
-        self._without_noise: Counter[str] = Counter()
-        self._reasons: dict[str, str] = {}
+        planned = Counter(cell.target for cell in plan.cells)
+        self._rows = {target: TargetRow(target=target, planned=count) for target, count in planned.items()}
 
     def add(self, *records: Record) -> None:
         """Count records."""
         for record in records:
-            self._verdicts[record.target][record.verdict] += 1
-            self._unexpected[record.target] += not record.expected
-            self._weak[record.target][record.verdict] += record.rests_on_weak_golden
-            self._suspicious[record.target] += bool(record.suspicious)
-            self._flaky[record.target] += record.flaky
-            if record.latency is not None:
-                self._timed[record.target] += 1
-                self._disturbed[record.target] += record.latency.disturbed
-            self._by_noise[record.target] += any(
-                output.noise is not None and output.noise.rms_limit is not None for output in record.outputs
-            )
-            self._without_noise[record.target] += bool(record.no_spread)
-            if record.verdict is Verdict.UNAVAILABLE:
-                self._reasons.setdefault(record.target, f"{record.cause}: {record.reason}")
+            self._rows[record.target].add(record)
 
     @property
     def recorded(self) -> int:
         """Records so far."""
-        return sum(verdicts.total() for verdicts in self._verdicts.values())
+        return sum(row.verdicts.total() for row in self.rows())
 
     @property
     def complete(self) -> bool:
@@ -92,48 +92,26 @@ class Tally:
 
     @property
     def unexpected(self) -> int:
-        """Records whose verdict the matrix does not expect."""
-        return self._unexpected.total()
+        """Records with a verdict that the matrix does not expect."""
+        return sum(row.unexpected for row in self.rows())
 
     @property
     def without_verdict(self) -> int:
-        """Cells that an exception of the harness's own has cost their verdict."""
-        return sum(verdicts[Verdict.HARNESS_ERROR] for verdicts in self._verdicts.values())
+        """Records without a verdict, because of an exception in the harness."""
+        return sum(row.verdicts[Verdict.HARNESS_ERROR] for row in self.rows())
 
     def rows(self) -> tuple[TargetRow, ...]:
-        """One row for each target, in the order of the plan."""
-        return tuple(
-            TargetRow(
-                target=target,
-                planned=planned,
-                verdicts=dict(self._verdicts[target]),
-                families=_families(self._verdicts[target]),
-                unexpected=self._unexpected[target],
-                weak=dict(self._weak[target]),
-                suspicious=self._suspicious[target],
-                flaky=self._flaky[target],
-                timed=self._timed[target],
-                disturbed=self._disturbed[target],
-                by_noise=self._by_noise[target],
-                without_noise=self._without_noise[target],
-                reason=self._reasons.get(target, ""),
-            )
-            for target, planned in self._planned.items()
-        )
+        """Return one row for each target, in the order of the plan; ``add`` changes them."""
+        return tuple(self._rows.values())
 
     def missing_required(self) -> tuple[str, ...]:
-        """Targets that the matrix requires and that turned out to be unavailable."""
-        return tuple(target for target in self._reasons if self._plan.target(target).required)
+        """Return the required targets that are unavailable."""
+        return tuple(
+            row.target for row in self.rows() if row.reason and self._plan.target(row.target).required
+        )
 
     def exit_code(self) -> int:
-        """0 as expected, 1 unexpected verdicts, 3 a target or a verdict that is missing."""
+        """Return 0 as expected, 1 unexpected verdicts, 3 a required target or a verdict is missing."""
         if self.missing_required() or not self.complete or self.without_verdict:
             return EXIT_INCOMPLETE
         return EXIT_UNEXPECTED if self.unexpected else EXIT_OK
-
-
-def _families(verdicts: Counter[Verdict]) -> dict[Family, int]:
-    families: Counter[Family] = Counter()
-    for verdict, count in verdicts.items():
-        families[verdict.family] += count
-    return dict(families)

@@ -91,7 +91,7 @@ def test_a_later_run_is_compared_and_a_regression_fails(saved: Saved, run: Run) 
         (("-p", "no:xdist", "--benchmark-disable"), "--benchmark-disable"),
         (
             ("-p", "xdist", "-n", "2", "--benchmark-json=none.json"),
-            "xdist's workers would be in each other's way",
+            "xdist's workers would disturb each other",
         ),
     ],
     ids=["disabled", "xdist"],

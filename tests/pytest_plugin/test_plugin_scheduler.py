@@ -128,7 +128,7 @@ def test_workers_that_found_other_cells_are_named() -> None:
     controller.collected(first)
     controller.collected(second, list("abc"))
     (report,) = controller.reported
-    assert report.longrepr == "gw1 found other cells than gw0: did a folder change meanwhile?"
+    assert report.longrepr == "gw1 collected other cells than gw0; did a folder change?"
     assert (first.queue, second.queue) == ([], [])
     assert first.shutting_down
     assert second.shutting_down

@@ -104,8 +104,8 @@ def test_the_last_line_is_mended(
     [
         (plan(tolerance=[{"rtol": 0.1, "atol": 0.1}]), "tolerance: "),
         (plan(target=[TABLE["target"][0] | {"env": {"A": "1"}}]), "targets[0].env.A: (absent) -> 1"),
-        (plan(("a.onnx", "c.onnx")), "a suite or folder has changed"),
-        (plan(("a.onnx",)), "planned 2 cells, now there are 1"),
+        (plan(("a.onnx", "c.onnx")), "a suite, a folder, --target"),
+        (plan(("a.onnx",)), "from 2 to 1 cells"),
     ],
 )
 def test_another_plan_is_refused_with_what_changed(broken_off: Path, now: Plan, said: str) -> None:

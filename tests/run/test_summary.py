@@ -1,4 +1,4 @@
-"""Flaky cells in the totals and in what the terminal says of them."""
+"""The totals of a run, and the lines about them on the terminal."""
 
 import io
 from pathlib import Path
@@ -17,7 +17,7 @@ from harness.core.verdict import Family, Verdict
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
-from harness.run.summary import WIDTH, flaky_line, latency_line, noise_line, table
+from harness.run.summary import WIDTH, remarks, table
 from harness.run.tally import Tally, TargetRow
 
 MODELS = ("a.onnx", "b.onnx", "c.onnx")
@@ -60,7 +60,7 @@ def tally(plan: Plan) -> Tally:
 
 
 def row(flaky: int) -> TargetRow:
-    return TargetRow(target="t", planned=flaky, verdicts={}, families={}, unexpected=flaky, flaky=flaky)
+    return TargetRow(target="t", planned=flaky, unexpected=flaky, flaky=flaky)
 
 
 def test_a_flaky_cell_is_failed_and_counted_apart(tally: Tally) -> None:
@@ -72,26 +72,26 @@ def test_a_flaky_cell_is_failed_and_counted_apart(tally: Tally) -> None:
 
 
 def test_the_line_counts_over_all_targets() -> None:
-    assert flaky_line([row(0), row(0)]) == ""
-    assert flaky_line([row(1)]) == "1 cell gave another verdict on a retry: it counts as failed"
-    assert flaky_line([row(2), row(1)]) == "3 cells gave another verdict on a retry: they count as failed"
+    assert remarks([row(0), row(0)]) == []
+    assert remarks([row(1)]) == [("flaky", "1 cell with another verdict on a retry; counted as failed")]
+    assert remarks([row(2), row(1)]) == [
+        ("flaky", "3 cells with another verdict on a retry; counted as failed")
+    ]
 
 
 def test_the_line_counts_measured_cells_over_all_targets() -> None:
     timed = [msgspec.structs.replace(row(0), timed=count) for count in (1, 2)]
-    assert latency_line([row(0)]) == ""
-    assert latency_line(timed[:1]) == "1 cell measured"
-    assert latency_line(timed) == "3 cells measured"
+    assert remarks(timed[:1]) == [("latency", "1 cell measured")]
+    assert remarks(timed) == [("latency", "3 cells measured")]
     many = msgspec.structs.replace(row(0), timed=10_000, disturbed=10_000)
-    assert latency_line([many]) == "10,000 cells measured, 10,000 disturbed by other work here"
-    assert len(f"latency      {latency_line([many])}") <= WIDTH
+    assert remarks([many]) == [("latency", "10,000 cells measured, 10,000 disturbed by other programs")]
+    assert len(f"latency      {remarks([many])[0][1]}") <= WIDTH
 
 
 def test_the_line_counts_cells_judged_by_noise(plan: Plan) -> None:
-    assert noise_line([row(0)]) == ""
     rows = [msgspec.structs.replace(row(0), by_noise=100_000, without_noise=100_000)]
-    assert noise_line(rows) == "100,000 cells judged by rounding noise, 100,000 had none"
-    assert len(f"noise        {noise_line(rows)}") <= WIDTH
+    assert remarks(rows) == [("noise", "100,000 cells judged by rounding noise, 100,000 without noise")]
+    assert len(f"noise        {remarks(rows)[0][1]}") <= WIDTH
     tally = Tally(plan)
     noise = Noise(precision="float32", rms=1.2, max=7.0)
     limited = msgspec.structs.replace(noise, rms_limit=4.0, max_limit=32.0)
@@ -100,8 +100,8 @@ def test_the_line_counts_cells_judged_by_noise(plan: Plan) -> None:
         row_of = OutputMetrics(name="y", dtype="float32", shape=(), noise=outputs[cell.model])
         no_spread = "no float output" if cell.model == "c.onnx" else ""
         tally.add(record(cell, Verdict.PASS, expected=True, outputs=(row_of,), no_spread=no_spread))
-    assert noise_line(tally.rows()) == "2 cells judged by rounding noise, 2 had none"
-    assert noise_line(tally.rows()[:1]) == "1 cell judged by rounding noise, 1 had none"
+    assert remarks(tally.rows()) == [("noise", "2 cells judged by rounding noise, 2 without noise")]
+    assert remarks(tally.rows()[:1]) == [("noise", "1 cell judged by rounding noise, 1 without noise")]
 
 
 def test_the_summary_says_it_after_the_table_within_80_columns(tally: Tally) -> None:
@@ -109,8 +109,8 @@ def test_the_summary_says_it_after_the_table_within_80_columns(tally: Tally) -> 
     Progress(tally, Console(file=shown, width=80)).summary(tally)
     lines = shown.getvalue().splitlines()
     assert lines[:3] == table(tally.rows())
-    assert lines[3] == "flaky        1 cell gave another verdict on a retry: it counts as failed"
-    assert len(f"flaky        {flaky_line([row(100_000)])}") <= WIDTH
+    assert lines[3] == "flaky        1 cell with another verdict on a retry; counted as failed"
+    assert len(f"flaky        {remarks([row(100_000)])[0][1]}") <= WIDTH
     assert lines[4] == "unexpected   2 cells"
 
 

@@ -27,7 +27,11 @@ def fault(name: str) -> dict[str, Any]:
 
 # Settings of a target beside the usual ones; the cause, and what the advice says.
 TARGETS: dict[str, tuple[dict[str, Any], str, str]] = {
-    "library": (fault("library_on_stderr"), Cause.LIBRARY_MISSING, "provides libcublasLt.so.13: CUDA's cuBLAS"),
+    "library": (
+        fault("library_on_stderr"),
+        Cause.LIBRARY_MISSING,
+        "provides libcublasLt.so.13: CUDA's cuBLAS",
+    ),
     "hollow": (fault("hollow"), Cause.IMPORT_FAILED, "uninstall every distribution"),
     "broken": (fault("broken_dependency"), Cause.IMPORT_FAILED, "pip install 'coloredlogs'"),
     "absent": (fault("not_installed"), Cause.NOT_INSTALLED, "pip install 'onnxruntime-gpu'"),
