@@ -60,6 +60,13 @@ def each_replaced() -> Callable[..., Iterator[Any]]:
     return lambda valid: itertools.islice(every(valid), 0, None, 29)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Give the tests of these folders a cache of their own, before any other fixture."""
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    if isinstance(item, pytest.Function) and folder in {"cli", "engine", "pytest_plugin", "run", "studies"}:
+        item.fixturenames.insert(0, "own_cache")
+
+
 @pytest.fixture(scope="session")
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cache for this session: its goldens stay out of the user's, but serve all tests that ask for it."""

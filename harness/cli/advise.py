@@ -30,12 +30,6 @@ SHOWN = 20
 def advise_on(model: str, *, budget_s: float, as_json: bool, **request: Any) -> int:
     """Print a ranking, why other configurations are rejected, and Python code for the winner.
 
-    Args:
-        model: Path of a model, or ``suite/model``.
-        budget_s: Seconds for the whole search, including the search for providers.
-        as_json: Print one JSON object instead.
-        request: The fields of ``Request``.
-
     Returns:
         0; 1 if nothing passes; 130 if interrupted, after printing the results so far.
 

@@ -16,12 +16,6 @@ from harness.plan.matrix import matrix_from
 def check(*, model: str | None, out: Path | None, with_report: bool, **request: Any) -> int:
     """Run a provider over suites. The run folder gets its matrix file, to resume the run or to extend it.
 
-    Args:
-        model: Glob on the models.
-        out: The run folder.
-        with_report: Whether to write the report.
-        request: The fields of ``Request``.
-
     Returns:
         As ``run``; a provider that cannot be used counts as an unavailable required target.
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from harness.core.cell import Cell
 from harness.core.errors import Problem, UsageError
 from harness.core.record import Record
 from harness.core.structure import Place, deviations
@@ -15,6 +14,7 @@ from harness.core.verdict import Family, Verdict
 from harness.plan.file_format import SelectorTable
 from harness.plan.matrix import read_toml
 from harness.plan.selector import Selector, SelectorIndex, selector_from
+from harness.plan.tolerance_policy import cell_of
 from harness.report.diff import Change
 from harness.report.gate import Limits
 
@@ -139,7 +139,7 @@ def flake_reasons(policy: GatePolicy, records: Iterable[Record]) -> Callable[[Ch
         [flake.selector for flake in policy.flakes],
         {record.target: record.provider for record in cells.values()},
     )
-    matching = {cell: bits for cell, record in cells.items() if (bits := index.matching(_cell(record)))}
+    matching = {cell: bits for cell, record in cells.items() if (bits := index.matching(cell_of(record)))}
     seen = 0
     for bits in matching.values():
         seen |= bits
@@ -168,13 +168,4 @@ def _flake(entry: dict[str, Any], place: str) -> KnownFlake:
         verdicts=tuple(map(Verdict, verdicts)),
         reason=entry["reason"],
         place=place,
-    )
-
-
-def _cell(record: Record) -> Cell:
-    return Cell(
-        suite=record.suite,
-        model=record.model,
-        target=record.target,
-        axes=tuple(sorted(record.axes.items())),
     )

@@ -17,23 +17,16 @@ from harness.data_files import data_root
 from harness.engine.prepare import prepare
 from harness.golden.kept import prune_goldens
 from harness.golden.provenance import provenance
-from harness.golden.recording import Recorder, read_recording
-from harness.plan.selector import model_matcher
+from harness.golden.recording import Recorder
 from harness.plan.target import Runtime
 from harness.studies.record_goldens import record_goldens
-from harness.studies.verify_goldens import Outcome, Verified, verify_kept, verify_recording
+from harness.studies.verify_goldens import Outcome, verify_kept, verify_recording
 
 _UNCHANGED: frozenset[Outcome] = frozenset({"same", "unrepeatable", "refused_before_too"})
 
 
 def record(matrix: Path, *, model: str | None, out: Path | None, as_json: bool) -> int:
     """Compute and keep the goldens of a matrix's models.
-
-    Args:
-        matrix: The matrix file.
-        model: Glob on ``suite/model``; None for all.
-        out: Folder of a recording to write; None for the cache alone.
-        as_json: Print one JSON object in place of the lines.
 
     Returns:
         0; 3 if a model could not be read or computed; 130 if interrupted.
@@ -66,15 +59,6 @@ def verify(
 ) -> int:
     """Compute goldens again, and print which outputs changed.
 
-    Args:
-        what: A matrix file: verify what the cache holds of its models; or the folder of a recording; None for
-            the recording that is shipped.
-        model: Glob on ``suite/model``; None for all.
-        packages: Requirements of the environment that computes; empty for the harness's own.
-        python: Python version for the packages; None for the harness's own.
-        target: Name of a target of the matrix whose runtime computes.
-        as_json: Print one JSON object in place of the tables.
-
     Returns:
         0 if no output changed; 1 if one changed, a model is newly refused or newly computed, or a recording
         was altered; 3 if a model could not be read or computed; 130 if interrupted.
@@ -87,7 +71,7 @@ def verify(
         if target is not None:
             text = "a recording has no targets"
             raise UsageError(Problem(where="--target", what=text, hint="name --packages"))
-        found = _verify_recording(what, _runtime(packages, python, None, {}), model)
+        found = verify_recording(what, model, _runtime(packages, python, None, {}), tell, _show)
     else:
         plan, suites = prepare(what)
         targets = {one.name: one.runtime for one in plan.matrix.targets}
@@ -142,13 +126,6 @@ def _runtime(
         what = "chooses the Python for --packages, and no package is named"
         raise UsageError(Problem(where="--python", what=what, hint="name --packages"))
     return Runtime(packages=tuple(packages), python_version=python)
-
-
-def _verify_recording(folder: Path, runtime: Runtime, model: str | None) -> Verified:
-    chosen = model_matcher(() if model is None else (model,))
-    if model is not None and not any(chosen(one.suite, one.model) for one in read_recording(folder).models):
-        raise UsageError(Problem(where="--model", what=f"no model of the recording matches {model!r}"))
-    return verify_recording(folder, chosen, runtime, tell, _show)
 
 
 def _show(done: int, total: int) -> None:

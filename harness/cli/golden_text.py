@@ -14,10 +14,10 @@ from harness.studies.ask import ModelNote
 from harness.studies.record_goldens import Recorded
 from harness.studies.verify_goldens import Check, Outcome, Verified
 
-LISTED = 10
+_LISTED = 10
 """Lines of a list at most; `--json` has all."""
 
-OUTCOMES: dict[Outcome, str] = {
+_OUTCOMES: dict[Outcome, str] = {
     "moved": "moved",
     "unrepeatable": "moved, not repeatable",
     "refused": "now refused",
@@ -63,7 +63,7 @@ def verified_lines(found: Verified) -> Iterator[str]:
 def _group(since: Mapping[str, str], now: str, checks: Sequence[Check]) -> Iterator[str]:
     counts = Counter(check.outcome for check in checks)
     told = [f"{counts['same']:,} the same"]
-    told += [f"{counts[outcome]:,} {words}" for outcome, words in OUTCOMES.items() if counts[outcome]]
+    told += [f"{counts[outcome]:,} {words}" for outcome, words in _OUTCOMES.items() if counts[outcome]]
     release = since.get("onnxruntime", "?")
     yield from wrapped(f"onnxruntime {release} -> {now or '?'}: {', '.join(told)}", indent="")
     elsewhere = [
@@ -76,7 +76,7 @@ def _group(since: Mapping[str, str], now: str, checks: Sequence[Check]) -> Itera
     moved = [check for check in checks if check.outcome == "moved"]
     if moved:
         yield from _moved(moved)
-    for outcome, words in OUTCOMES.items():
+    for outcome, words in _OUTCOMES.items():
         if outcome not in {"moved", "refused_before_too"}:
             some = [
                 ModelNote(model=one.model, message=one.message) for one in checks if one.outcome == outcome
@@ -124,11 +124,11 @@ def _cross_checks(checks: Mapping[str, Sequence[CrossCheck]]) -> Iterator[str]:
         yield _row(f"    {one_line(by, _NAME - 5)}", (f"{found[result]:,}" for result in results))
     for by, models in differing.items():
         yield f"  {by} differs: {len(models):,}"
-        for model, message in models[:LISTED]:
+        for model, message in models[:_LISTED]:
             yield f"      {one_line(model, WIDTH - 6)}"
             yield from wrapped(message, " " * 8)
-        if len(models) > LISTED:
-            yield f"      and {len(models) - LISTED:,} more; --json lists all"
+        if len(models) > _LISTED:
+            yield f"      and {len(models) - _LISTED:,} more; --json lists all"
 
 
 def _list(heading: str, told: Sequence[ModelNote]) -> Iterator[str]:
@@ -139,15 +139,15 @@ def _list(heading: str, told: Sequence[ModelNote]) -> Iterator[str]:
     groups: dict[str, list[str]] = {}
     for one in told:
         groups.setdefault(one.message, []).append(one.model)
-    for message, models in list(groups.items())[:LISTED]:
+    for message, models in list(groups.items())[:_LISTED]:
         yield from wrapped(one_line(message, 3 * WIDTH), " " * 4)
-        shown = models[: LISTED if not message else 1]
+        shown = models[: _LISTED if not message else 1]
         for model in shown:
             yield f"      {one_line(model, WIDTH - 6)}"
         if len(models) > len(shown):
             yield f"      and {len(models) - len(shown):,} more"
-    if len(groups) > LISTED:
-        yield f"    and {len(groups) - LISTED:,} other reasons; --json lists all"
+    if len(groups) > _LISTED:
+        yield f"    and {len(groups) - _LISTED:,} other reasons; --json lists all"
 
 
 def _row(label: str, figures: Iterable[str]) -> str:

@@ -21,7 +21,6 @@ from harness.core.verdict import Family
 from harness.data_files import data_root
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan, is_expected
-from harness.plan.tolerance_entry import ToleranceEntry
 from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
 from harness.report.read import read_run
 from harness.run.run_folder import PLAN, RECORDS
@@ -33,11 +32,6 @@ _ASKED_IN_A_RUN = frozenset({Need.NOISE, Need.REFERENCES})
 
 def judge(run: Path, policy: str, out: Path | None) -> int:
     """Judge a run again and print the verdicts that change.
-
-    Args:
-        run: A run folder; it is only read.
-        policy: A file of ``[[tolerance]]`` entries, or the name of a shipped policy.
-        out: Folder of a new run with the new verdicts, for ``diff`` and others; None for none.
 
     Returns:
         0 if every verdict is as the run's matrix expects, 1 if one is not, 3 if the run is incomplete.
@@ -75,7 +69,8 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
         tell(f"{line}; it is left out")
     info = msgspec.structs.replace(data.info, complete=data.info.complete and not data.damaged)
     if out is not None:
-        _write(out, run, info, matrix, entries, after)
+        matrix = msgspec.structs.replace(matrix, tolerance=matrix.tolerance + entries)
+        _write(out, run, msgspec.structs.replace(info, matrix=msgspec.to_builtins(matrix)), after)
     print_lines(_changes(data.records, after, lacks, out))
     if not info.complete:
         return EXIT_INCOMPLETE
@@ -119,17 +114,7 @@ def _matrix(info: RunInfo, run: Path) -> Matrix:
         raise UsageError(Problem(where=where, what=f"its matrix is invalid: {error}")) from error
 
 
-def _write(
-    out: Path,
-    run: Path,
-    info: RunInfo,
-    matrix: Matrix,
-    entries: tuple[ToleranceEntry, ...],
-    records: Sequence[Record],
-) -> None:
-    """Write the judged run. The policy's entries come last in its matrix."""
-    matrix = msgspec.structs.replace(matrix, tolerance=matrix.tolerance + entries)
-    info = msgspec.structs.replace(info, matrix=msgspec.to_builtins(matrix))
+def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record]) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / RECORDS).write_bytes(b"".join(encode_record(record) + b"\n" for record in records))

@@ -18,25 +18,19 @@ from harness.engine.job import CPU
 from harness.report.levels import write_levels_page
 from harness.studies.levels import examine_levels
 
-SHORT = {"disabled": "disab.", "extended": "ext."}
+_SHORT = {"disabled": "disab.", "extended": "ext."}
 """Short names of levels, for the table of operators."""
 
 
-class Layout(msgspec.Struct, frozen=True):
-    """Widths of a table, in characters, so that it fits 80 columns.
-
-    Attributes:
-        label: The row's label.
-        given: The figure of the unchanged model; 0 if the table has none.
-        step: The figure of each step, with the space before it.
-    """
+class _Layout(msgspec.Struct, frozen=True):
+    """Widths of the label, of the figure of the unchanged model (0 for none), and of each step's figure."""
 
     label: int
     given: int
     step: int
 
     def row(self, label: str, figures: Sequence[int | str | None]) -> str:
-        """Return a row of figures; None is a dash, and zero a dot."""
+        # None is a dash, and zero a dot.
         shown = ["-" if one is None else "." if one == 0 else str(one) for one in figures]
         widths = [*([self.given] if self.given else []), *([self.step] * len(shown))]
         cells = "".join(f"{one:>{width}}" for one, width in zip(shown, widths, strict=False))
@@ -44,29 +38,22 @@ class Layout(msgspec.Struct, frozen=True):
         return f"{label:<{self.label}}{cells}"
 
     def heading(self, title: str, steps: Sequence[Step]) -> Iterator[str]:
-        """Yield two lines: the kinds of steps, and their levels."""
         onnx, ort = (sum(step.form == form for step in steps) * self.step - 1 for form in ("onnx", "ort"))
         indent = " " * (self.label + self.given + 1)
         kinds = " optimization level ".center(onnx, "-"), " ORT format ".center(ort, "-")
         yield indent + " ".join(kinds)
         names = [step.level for step in steps]
         if self.given:
-            names = ["model", *(SHORT.get(name, name) for name in names)]
+            names = ["model", *(_SHORT.get(name, name) for name in names)]
         yield self.row(title, names)
 
 
-OPERATORS = Layout(24, 6, 7)
-TARGETS = Layout(15, 0, 9)
+_OPERATORS = _Layout(24, 6, 7)
+_TARGETS = _Layout(15, 0, 9)
 
 
 def levels(model: str, *, out: Path | None, as_json: bool, **request: Any) -> int:
     """Print the tables, and write the page if a folder is named.
-
-    Args:
-        model: Path of a model, or ``suite/model``.
-        out: Folder of the page; None for none.
-        as_json: Print one JSON object in place of the tables.
-        request: The fields of ``Request``.
 
     Returns:
         0; 1 if no level gives a graph; 130 if interrupted, after printing the results so far.
@@ -115,14 +102,14 @@ def table(found: Levels) -> Iterator[str]:
 
 
 def _operators(found: Levels) -> Iterator[str]:
-    yield from OPERATORS.heading("nodes by operator", found.steps)
+    yield from _OPERATORS.heading("nodes by operator", found.steps)
     for domain, rows in groupby(found.operators, key=lambda row: row.operator.domain):
         if domain:
             yield f"{one_line(visible(domain), 60)}:"
         for row in rows:
             label = one_line(visible(row.operator.op_type))
-            yield OPERATORS.row(f"  {label}" if domain else label, [row.in_model, *row.counts])
-    yield OPERATORS.row("all", [found.nodes, *(step.nodes for step in found.steps)])
+            yield _OPERATORS.row(f"  {label}" if domain else label, [row.in_model, *row.counts])
+    yield _OPERATORS.row("all", [found.nodes, *(step.nodes for step in found.steps)])
 
 
 def _step(step: Step) -> Iterator[str]:
@@ -139,7 +126,7 @@ def _told(change: Change) -> str:
 
 
 def _targets(found: Levels) -> Iterator[str]:
-    yield from TARGETS.heading("run by", found.steps)
+    yield from _TARGETS.heading("run by", found.steps)
     for target in found.targets:
         version = (
             f" (onnxruntime {target.onnxruntime})"
@@ -147,8 +134,8 @@ def _targets(found: Levels) -> Iterator[str]:
             else ""
         )
         yield one_line(visible(target.target), 50) + version
-        yield TARGETS.row("  nodes", [_nodes(share) for share in target.shares])
-        yield TARGETS.row("  partitions", [_partitions(share) for share in target.shares])
+        yield _TARGETS.row("  nodes", [_nodes(share) for share in target.shares])
+        yield _TARGETS.row("  partitions", [_partitions(share) for share in target.shares])
     yield from _legend(found.targets)
     for about, remark in found.remarks():
         yield from wrapped(visible(f"{about}: {remark}"))
@@ -170,7 +157,7 @@ def _nodes(share: Share | None) -> str:
     if share is None:
         return "-"
     if share.nodes is None:
-        return "?" if share.partitions is not None else one_line(share.verdict, TARGETS.step - 1)
+        return "?" if share.partitions is not None else one_line(share.verdict, _TARGETS.step - 1)
     return f"{'~' if share.inferred else ''}{share.nodes}/{share.of}"
 
 

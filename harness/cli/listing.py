@@ -16,13 +16,6 @@ from harness.plan.plan import Plan
 def listing(matrix: Path | None, *, suites: bool, as_json: bool, count: bool, **selection: Any) -> int:
     """Print the ids of the planned cells, or their number for each target, or the built-in suites.
 
-    Args:
-        matrix: The matrix file; not needed for suites.
-        suites: Whether to print the suites.
-        as_json: Whether to print JSON.
-        count: Whether to print numbers.
-        selection: The fields of ``Selection``.
-
     Raises:
         UsageError: The matrix is missing or wrong, or a glob matches nothing.
     """

@@ -31,11 +31,7 @@ TAIL = """
 
 
 def matrix_of(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the lines of a matrix file with a target for each usable provider.
-
-    Args:
-        rows: Those of the harness's own interpreter.
-    """
+    """Yield the lines of a matrix file with a target for each usable provider."""
     yield HEAD
     usable = [row for row in rows if row.computes]
     for name, row in zip(target_names(usable), usable, strict=True):

@@ -31,12 +31,6 @@ def tell(text: str) -> None:
 
 
 def wrapped(text: str, first: str = "", indent: str | None = None) -> list[str]:
-    """Wrap a text to the width of the terminal.
-
-    Args:
-        text: What to wrap.
-        first: What the first line begins with.
-        indent: What the other lines begin with; by default as wide as ``first``, at least two columns.
-    """
+    """Wrap a text to 80 columns; further lines are indented as wide as ``first``, or by two columns."""
     rest = " " * (len(first) or 2) if indent is None else indent
     return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)

@@ -30,12 +30,7 @@ DRAWN_EVERY_S = 0.1
 
 
 class Progress:
-    """Shows a run on a console.
-
-    Args:
-        tally: Running totals.
-        console: The console; standard output by default.
-    """
+    """Shows a run on a console, by default on standard output."""
 
     def __init__(self, tally: Tally, console: Console | None = None) -> None:
         self.console = console or Console(highlight=False, soft_wrap=False)

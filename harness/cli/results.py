@@ -22,13 +22,6 @@ def report(
 ) -> int:
     """Render one run, or several as one, and print the paths of the written files.
 
-    Args:
-        runs: Run folders, or folders of run folders.
-        out: Folder of the report.
-        formats: Names of formats, separated by commas.
-        templates: Folder of templates that replace shipped ones.
-        baseline: The run with which the report compares.
-
     Raises:
         UsageError: A run cannot be read, a format is unknown, or ``out`` cannot be written.
     """

@@ -27,13 +27,6 @@ from harness.run.tally import Tally
 def run(matrix: Path, *, out: Path | None, resume: Path | None, with_report: bool, **selection: Any) -> int:
     """Run a matrix, or the rest of an interrupted run, and write its run folder.
 
-    Args:
-        matrix: The matrix file.
-        out: The run folder; None for ``default_folder``.
-        resume: The folder of the run to continue; None for a new run.
-        with_report: Whether to write the report.
-        selection: The fields of ``Selection``.
-
     Returns:
         The exit code, over all cells of the plan.
 
@@ -104,7 +97,11 @@ def _resuming(before: RunData, done: int, planned: int) -> str:
 
 
 def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progress) -> tuple[Record, ...]:
-    records = [_with_artifacts(event, folder, shown) for event in batch if isinstance(event, Finished)]
+    records = [
+        keep_artifacts(folder.path, event, lambda text: shown.say(f"warning: {text}"))
+        for event in batch
+        if isinstance(event, Finished)
+    ]
     for event in batch:
         if isinstance(event, TargetReady):
             folder.ready(event)
@@ -121,15 +118,6 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
         except Exception as error:  # noqa: BLE001 - the record is written; only its line is missing
             shown.say(f"warning: {record.cell}: {own_error(error).reason}")
     return written
-
-
-def _with_artifacts(event: Finished, folder: RunFolder, shown: Progress) -> Record:
-    try:
-        return keep_artifacts(folder.path, event)
-    except OSError as error:
-        # The record matters more than its artifacts.
-        shown.say(f"warning: artifacts of {event.record.cell} cannot be written: {error.strerror}")
-        return event.record
 
 
 def _report(folder: Path, shown: Progress) -> bool:

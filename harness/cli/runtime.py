@@ -26,10 +26,6 @@ def list_runtimes(*, as_json: bool) -> int:
 def build_runtimes(what: Sequence[str], *, python: str | None) -> int:
     """Build the runtimes of all targets of matrices, and one runtime of the requirements.
 
-    Args:
-        what: Matrix files (``*.toml``) and requirements.
-        python: Python version for the requirements; None for the harness's own.
-
     Returns:
         0, or 2 if a runtime cannot be built; the others are still built.
 

@@ -26,10 +26,7 @@ def why_not_measured(config: pytest.Config) -> str:
 def add_benchmark(config: pytest.Config, matrix: str, record: Record) -> None:
     """Give pytest-benchmark a record's latency; do nothing if it is absent or disabled.
 
-    Args:
-        config: Of the session that owns the run.
-        matrix: Id of the matrix file's node.
-        record: With a latency.
+    ``matrix`` is the node id of the matrix file.
     """
     session = getattr(config, "_benchmarksession", None)
     latency = record.latency

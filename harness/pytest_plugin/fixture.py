@@ -39,13 +39,7 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EpCell:
-    """One cell of a test.
-
-    Args:
-        cell: The cell.
-        path: Its matrix file.
-        matrices: The matrices of the session.
-    """
+    """One cell of the matrix file ``path``, for a test."""
 
     def __init__(self, cell: Cell, path: Path, matrices: Matrices) -> None:
         self.cell = cell

@@ -80,11 +80,7 @@ class CellItem(pytest.Item):
 
 
 class TimedCellItem(CellItem):
-    """A cell whose latency is measured.
-
-    Attributes:
-        fixturenames: Marks a benchmark for ``--benchmark-only`` and ``--benchmark-skip``.
-    """
+    """A cell whose latency is measured: a benchmark for ``--benchmark-only`` and ``--benchmark-skip``."""
 
     fixturenames = ("benchmark",)
 

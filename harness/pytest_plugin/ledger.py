@@ -10,26 +10,21 @@ import pytest
 
 from harness.core.errors import UsageError
 from harness.core.record import Record
+from harness.core.text import visible
 from harness.engine.durations import Durations
 from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import add_benchmark, why_not_measured
 from harness.pytest_plugin.items import CellItem, node_id
 from harness.pytest_plugin.session import Matrices, News
-from harness.pytest_plugin.summary import write_summary
 from harness.run.run_folder import RunFolder
+from harness.run.summary import summary_lines
 from harness.run.tally import Tally
 
 ATTRIBUTE = "ep_harness"
 
 
-class Enclosure(msgspec.Struct, frozen=True):
-    """The new records that a report carries.
-
-    Attributes:
-        matrix: Path of the matrix file.
-        news: Records not written yet: of the report's cell, unless an earlier report carried it, and of cells
-            whose reports follow. So one wait for the disk serves many records.
-    """
+class _Enclosure(msgspec.Struct, frozen=True):
+    """A matrix file, and all records that are new when a report is made: one write serves many of them."""
 
     matrix: str
     news: News
@@ -38,22 +33,12 @@ class Enclosure(msgspec.Struct, frozen=True):
 def enclose(report: pytest.TestReport, matrix: Path, news: News, *, travels: bool) -> None:
     """Attach news to a report; as text if the report goes to another process, because xdist carries text."""
     if news.records or news.ready:
-        enclosure = Enclosure(str(matrix), news)
+        enclosure = _Enclosure(str(matrix), news)
         setattr(report, ATTRIBUTE, msgspec.json.encode(enclosure).decode() if travels else enclosure)
 
 
-class MatrixRun:
-    """One matrix's run.
-
-    Args:
-        plan: The selected cells.
-        out: The run folder; None for none.
-        benchmark: Called with each record that has a latency.
-        whole: Whether these are all cells of the matrix.
-
-    Raises:
-        UsageError: The run folder cannot be created.
-    """
+class _MatrixRun:
+    """The run of one matrix. ``benchmark`` gets each record with a latency; ``whole``: it has all cells."""
 
     def __init__(
         self, plan: Plan, out: Path | None, benchmark: Callable[[Record], None], *, whole: bool
@@ -62,19 +47,17 @@ class MatrixRun:
         self.durations = Durations(Path(plan.matrix.path))
         self.folder = None if out is None else RunFolder.create(out, plan)
         self.timed = sum(plan.latency(cell) is not None for cell in plan.cells)
-        """Number of cells whose latency the matrix requests."""
         self._benchmark = benchmark
         self._whole = whole
         self._awaited = {cell.id for cell in plan.cells}
 
     @property
     def missing(self) -> int:
-        """Planned cells without a record."""
         return len(self._awaited)
 
     @property
     def resume_command(self) -> str:
-        """The command that runs the missing cells; empty if it cannot select them."""
+        # Empty if the command cannot select the missing cells.
         return self.folder.resume_command() if self.folder and self.missing and self._whole else ""
 
     def add(self, news: News) -> None:
@@ -96,19 +79,13 @@ class MatrixRun:
 
 
 class Ledger:
-    """Takes the records out of the reports.
-
-    Args:
-        config: The configuration of the session.
-        matrices: The matrices of the session.
-        paths: The named matrix files.
-    """
+    """Takes the records out of the reports; ``paths`` are the named matrix files."""
 
     def __init__(self, config: pytest.Config, matrices: Matrices, paths: tuple[Path, ...]) -> None:
         self._config = config
         self._matrices = matrices
         self._paths = paths
-        self._runs: dict[str, MatrixRun] = {}
+        self._runs: dict[str, _MatrixRun] = {}
         self._terminal: Any = None
         self._heads = tuple(f"{node_id(config, path)}::" for path in paths)
 
@@ -129,7 +106,7 @@ class Ledger:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add the records of a report, and remove them from it: the terminal keeps every report."""
-        enclosed: Enclosure | str | None = report.__dict__.pop(ATTRIBUTE, None)
+        enclosed: _Enclosure | str | None = report.__dict__.pop(ATTRIBUTE, None)
         if enclosed is not None:
             enclosure = _DECODER.decode(enclosed) if isinstance(enclosed, str) else enclosed
             _or_stop(lambda: self._runs[enclosure.matrix].add(enclosure.news))
@@ -157,16 +134,18 @@ class Ledger:
         """Write one table for each matrix; ``-qq`` hides it."""
         if self._config.get_verbosity() > -2:  # noqa: PLR2004 - -qq
             for path, run in self._runs.items():
-                folder = None if run.folder is None else run.folder.path
-                write_summary(
-                    terminalreporter,
-                    node_id(self._config, Path(path)),
-                    run.tally.rows(),
-                    run.missing,
-                    folder,
-                    resume_command=run.resume_command,
-                    unmeasured=why_not_measured(self._config) if run.timed else "",
-                )
+                matrix = node_id(self._config, Path(path))
+                terminalreporter.section(f"execution providers: {visible(matrix)}")
+                for line in summary_lines(run.tally.rows(), run.missing):
+                    terminalreporter.write_line(line)
+                reason = why_not_measured(self._config) if run.timed else ""
+                for label, value in (
+                    ("latency was not measured", reason),
+                    ("records", "" if run.folder is None else str(run.folder.path)),
+                    ("resume", run.resume_command),
+                ):
+                    if value:
+                        terminalreporter.write_line(f"{label}: {value}")
 
     def _open(self, selected: Iterable[tuple[Path, str]]) -> None:
         ids: dict[Path, set[str]] = {}
@@ -178,7 +157,7 @@ class Ledger:
             narrowed = Plan(matrix=plan.matrix, cells=tuple(cell for cell in plan.cells if cell.id in wanted))
             head = node_id(self._config, path)
             try:
-                self._runs[str(path)] = MatrixRun(
+                self._runs[str(path)] = _MatrixRun(
                     narrowed,
                     None if out is None else Path(out),
                     functools.partial(add_benchmark, self._config, head),
@@ -203,4 +182,4 @@ def _or_stop(write: Callable[[], Any]) -> None:
         pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
 
 
-_DECODER = msgspec.json.Decoder(Enclosure)
+_DECODER = msgspec.json.Decoder(_Enclosure)

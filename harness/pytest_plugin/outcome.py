@@ -29,13 +29,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def outcome_of(record: Record, cell: Cell, plan: Plan) -> Outcome:
-    """Return how the test of a cell ends.
-
-    Args:
-        record: The cell's record.
-        cell: The cell.
-        plan: Has the required targets and the expectations.
-    """
+    """Return how the test of a cell ends; the plan has required targets and expectations."""
     if record.verdict is Verdict.UNAVAILABLE and plan.target(record.target).required:
         return Outcome("failed", _failure(record, f"required target unavailable: {summary(record)}"))
     if not record.expected:

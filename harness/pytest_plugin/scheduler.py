@@ -17,18 +17,16 @@ WINDOW = 4
 """Items that a worker has at once; it reports them even after a stop (``-x``)."""
 
 
-class Node(Protocol):
+class _Node(Protocol):
     """The used part of ``xdist.workermanage.WorkerController``."""
 
     gateway: Any
     workerinput: dict[str, Any]
     shutting_down: bool
 
-    def send_runtest_some(self, indices: Sequence[int]) -> None:
-        """Send the indices of the next items."""
+    def send_runtest_some(self, indices: Sequence[int]) -> None: ...
 
-    def shutdown(self) -> None:
-        """Announce that no more items will come."""
+    def shutdown(self) -> None: ...
 
 
 def share(total: int, index: int, count: int) -> range:
@@ -37,23 +35,19 @@ def share(total: int, index: int, count: int) -> range:
 
 
 class ShareScheduling:
-    """The scheduler; its work is linear in the number of items.
-
-    Args:
-        config: The configuration of the controller.
-    """
+    """The scheduler; its work is linear in the number of items."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._count = 0
-        self._collections: dict[Node, Sequence[str]] = {}
-        self._queues: dict[Node, deque[int]] = {}
-        self._sent: dict[Node, deque[int]] = {}
+        self._collections: dict[_Node, Sequence[str]] = {}
+        self._queues: dict[_Node, deque[int]] = {}
+        self._sent: dict[_Node, deque[int]] = {}
         self._orphans: deque[int] = deque()
         self._ids: Sequence[str] | None = None
 
     @property
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[_Node]:
         """Running workers."""
         return list(self._sent)
 
@@ -77,12 +71,12 @@ class ShareScheduling:
         """Whether any report is missing."""
         return bool(self._orphans) or any(self._queues.values()) or any(self._sent.values())
 
-    def add_node(self, node: Node) -> None:
+    def add_node(self, node: _Node) -> None:
         """Add a started worker."""
         self._sent[node], self._queues[node] = deque(), deque()
         self._count = max(self._count, node.workerinput.get(SHARE, (0, 0))[1])
 
-    def add_node_collection(self, node: Node, collection: Sequence[str]) -> None:
+    def add_node_collection(self, node: _Node, collection: Sequence[str]) -> None:
         """Note the items that a worker has collected."""
         self._collections[node] = collection
 
@@ -96,7 +90,7 @@ class ShareScheduling:
         for node in self.nodes:
             self._fill(node)
 
-    def mark_test_complete(self, node: Node, item_index: int, duration: float = 0) -> None:  # noqa: ARG002
+    def mark_test_complete(self, node: _Node, item_index: int, duration: float = 0) -> None:  # noqa: ARG002
         """Note that a worker has reported an item."""
         self._sent[node].remove(item_index)
         self._fill(node)
@@ -107,7 +101,7 @@ class ShareScheduling:
         for node in self.nodes:
             self._fill(node)
 
-    def remove_pending_tests_from_node(self, node: Node, indices: Sequence[int]) -> None:
+    def remove_pending_tests_from_node(self, node: _Node, indices: Sequence[int]) -> None:
         """Refuse: this scheduler never moves sent items.
 
         Raises:
@@ -115,7 +109,7 @@ class ShareScheduling:
         """
         raise NotImplementedError
 
-    def remove_node(self, node: Node) -> str | None:
+    def remove_node(self, node: _Node) -> str | None:
         """Remove a dead worker: its current item is lost, its others go to the other workers."""
         sent, queue = self._sent.pop(node), self._queues.pop(node)
         lost = sent.popleft() if sent else None
@@ -132,7 +126,7 @@ class ShareScheduling:
         for indices in unclaimed.values():
             self._orphans += indices
 
-    def _fill(self, node: Node) -> None:
+    def _fill(self, node: _Node) -> None:
         if node.shutting_down or self._ids is None:
             return
         sent = self._sent[node]
@@ -160,7 +154,7 @@ class Shares:
         self._started = 0
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: Node) -> None:
+    def pytest_configure_node(self, node: _Node) -> None:
         """Send a worker its share; a worker that replaces a dead one has none."""
         count = node.workerinput["workercount"]
         if self._started < count:

@@ -142,11 +142,7 @@ class EngineRun:
 
 
 class Matrices:
-    """The matrices of a session, and their engines: one for items, one for the fixture's tests.
-
-    Args:
-        config: The configuration of the session.
-    """
+    """The matrices of a session, and their engines: one for items, one for the fixture's tests."""
 
     def __init__(self, config: pytest.Config) -> None:
         workers = getattr(config, "workerinput", {}).get("workercount", 1)
@@ -218,12 +214,7 @@ class Matrices:
         self.pytest_sessionfinish()
 
     def _keep_little(self, finished: Finished, warn: Callable[[str], None]) -> Finished:
-        record = finished.record
-        if self._out is not None:
-            try:
-                record = keep_artifacts(self._out, finished)
-            except OSError as error:
-                warn(f"{self._out}: no artifacts: {error}")
+        record = finished.record if self._out is None else keep_artifacts(self._out, finished, warn)
         return Finished(record=record, printed=excerpt(finished.printed))
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -17,26 +18,25 @@ INPUTS_LIMIT = 16 << 20
 """Most bytes of inputs kept for one cell; the suite can make larger ones again."""
 
 
-def keep_artifacts(folder: Path, finished: Finished) -> Record:
+def keep_artifacts(folder: Path, finished: Finished, warn: Callable[[str], None]) -> Record:
     """Write the artifacts of a failing or unexpected cell below a run folder.
 
     Their folder is ``artifacts/<digest>/``, with the first 16 hexadecimal digits of the SHA-256 of the cell's
     id. It has ``output.txt``, ``test_data_set_N/input_M.pb``, and ``traceback.txt`` of a harness exception.
+    If the folder cannot be written, ``warn`` gets a line: the record matters more than its artifacts.
 
     Returns:
         The record, with the name of the folder if there is one; a record without a verdict if a harness
         exception prevents the writing.
-
-    Raises:
-        OSError: The folder cannot be written.
     """
     record = finished.record
     if record.expected and record.family is not Family.FAILED:
         return record
     try:
         return _kept(folder, finished)
-    except OSError:
-        raise
+    except OSError as error:
+        warn(f"artifacts of {record.cell} cannot be written: {error.strerror or error}")
+        return record
     except Exception as error:  # noqa: BLE001 - affects this cell alone
         return lost(folder, record, error)
 

@@ -43,12 +43,6 @@ def check_same_plan(info: RunInfo, plan: Plan, where: str) -> None:
 def check_same_models(records: Iterable[Record], plan: Plan, suites: Mapping[str, Suite], where: str) -> None:
     """Refuse to continue a run if models of its records have changed.
 
-    Args:
-        records: The records of the run.
-        plan: The plan of the continuation.
-        suites: Suite name -> suite.
-        where: The run, for the error.
-
     Raises:
         UsageError: A file of a model or of its test data has changed; the error lists the models.
     """

@@ -1,6 +1,7 @@
 """The totals of a run as a table of plain text, within 80 columns."""
 
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
 
 from harness.core.text import visible
 from harness.core.verdict import Family, Verdict
@@ -62,6 +63,18 @@ def remarks(rows: Sequence[TargetRow]) -> list[tuple[str, str]]:
         by = f", {disturbed:,} disturbed by other programs" if disturbed else ""
         lines.append(("latency", f"{_counted(timed)} measured{by}"))
     return lines
+
+
+def summary_lines(rows: Sequence[TargetRow], missing: int) -> Iterator[str]:
+    """Yield table, remarks, unavailable targets, and the number of planned cells without a record."""
+    yield from table(rows)
+    yield from (f"{word}: {line}" for word, line in remarks(rows))
+    for row in rows:
+        if row.reason:
+            text = visible(f"{row.target} is unavailable: {row.reason}")
+            yield from textwrap.wrap(text, WIDTH - 1, subsequent_indent="    ")
+    if missing:
+        yield f"incomplete: {missing} of {sum(row.planned for row in rows)} cells have no record"
 
 
 def _strong(row: TargetRow, verdict: Verdict) -> int:

@@ -26,12 +26,7 @@ Changes = tuple[tuple[str, str], ...]
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """One configuration.
-
-    Attributes:
-        target: Name of the target.
-        changes: Axis -> value, sorted, where it differs from the unchanged target.
-    """
+    """One configuration: a target by name, and the axes that differ from it, sorted."""
 
     target: str
     changes: Changes = ()
@@ -64,12 +59,7 @@ def at_first_values(target: Target) -> Target:
 
 
 def base_of(target: Target, limits_s: float) -> Target:
-    """Return a target ready for timing.
-
-    Args:
-        target: The target of the matrix.
-        limits_s: Most seconds for creating a session, and for a run.
-    """
+    """Return a target ready for timing; a session, and a run, get at most ``limits_s`` seconds."""
     limits = target.timeouts_s
     limits = msgspec.structs.replace(
         limits, create=min(limits.create, limits_s), run=min(limits.run, limits_s)

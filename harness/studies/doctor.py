@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from harness.catalog.catalog import find_provider, load_catalog
+from harness.catalog.catalog import load_catalog
 from harness.catalog.provider import Provider
 from harness.core.structure import OPTION
-from harness.core.verdict import Cause, Verdict
+from harness.core.verdict import Cause
 from harness.engine.job import CPU, is_local
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
-from harness.studies.advice import Trouble, next_step
+from harness.studies.advice import next_step
 from harness.studies.ask import Tell
 from harness.studies.drivers import driver_versions, seen_devices
 from harness.studies.plugins import installed_plugins
@@ -155,15 +155,14 @@ def _ways(target: Target, provider: Provider | None) -> Iterator[Way]:
 
 
 def _tried(found: Found) -> Row:
-    target, record = found.way.target, found.record
-    provider = find_provider(target.provider[0])
+    target, provider = found.target, found.provider
     hardware = provider.hardware if provider and is_local(target.runtime) else ""
     first = {axis.removeprefix(OPTION): values[0] for axis, values in target.axes.items()}
     row = Row(
         provider=target.provider[0],
         state="usable" if found.works else "unavailable",
         nodes=found.nodes,
-        remarks=tuple(_remarks(found, provider)),
+        remarks=tuple(_remarks(found)),
         versions=_versions(found.fingerprint) | driver_versions(hardware),
         devices=_devices(found.fingerprint) or seen_devices(hardware),
         plugin=target.plugin,
@@ -172,22 +171,8 @@ def _tried(found: Found) -> Row:
     )
     if found.works:
         return row if found.nodes else msgspec.structs.replace(row, advice=IDLE)
-    cause = record.cause if record.verdict is Verdict.UNAVAILABLE else str(record.verdict)
-    return msgspec.structs.replace(
-        row,
-        cause=cause,
-        reason=record.reason,
-        advice=next_step(
-            Trouble(
-                cause=cause,
-                reason=record.reason,
-                printed=found.printed,
-                target=target,
-                provider=provider,
-                fingerprint=found.fingerprint,
-            )
-        ),
-    )
+    reason = found.record.reason
+    return msgspec.structs.replace(row, cause=found.cause, reason=reason, advice=next_step(found))
 
 
 def _untried(provider: Provider, runtime: Found) -> Row:
@@ -217,12 +202,12 @@ def _elsewhere(provider: Provider) -> str:
     return f"; for {' and '.join(SPELLED[platform] for platform in provider.platforms)} only"
 
 
-def _remarks(found: Found, provider: Provider | None) -> Iterator[str]:
+def _remarks(found: Found) -> Iterator[str]:
+    provider, target = found.provider, found.target
     if found.works and not found.nodes:
         note = f": {provider.state_note}" if provider and provider.state_note else ""
         yield f"it computed 0 nodes; the CPU provider computed all of them{note}"
     if found.works and found.way.meaning:
-        target = found.way.target
         settings = ", ".join(f"{key}={value}" for key, value in {**target.options, **target.env}.items())
         yield f"{found.way.meaning}: {settings}"
     owners = found.fingerprint.get("owners")

@@ -42,12 +42,7 @@ _FACTS: dict[str, tuple[_Version, ...]] = {
 
 
 def driver_versions(hardware: str, root: Path = Path("/")) -> dict[str, str]:
-    """Return the versions of drivers and toolkits by name, of those that are installed.
-
-    Args:
-        hardware: The catalogue's name of a family of devices.
-        root: Root of the file system.
-    """
+    """Return versions of installed drivers and toolkits by name, for a device family of the catalogue."""
     found: dict[str, str] = {}
     for fact in _FACTS.get(hardware, ()):
         for path in sorted(root.glob(fact.files)):

@@ -24,8 +24,7 @@ sys.stdout.write("\\nEP_HARNESS_NAME=" + str(names[0]) + "\\n")
 def installed_plugins(catalog: Catalog) -> tuple[tuple[str, str], ...]:
     """Return ``(provider, package)`` for each installed package with ``get_library_path()``, sorted.
 
-    Args:
-        catalog: Has the providers of some packages; other packages are imported in a process of their own.
+    Packages that the catalogue does not have are imported in a process of their own.
     """
     known = {package: each.name for each in catalog.providers for package in each.plugin_packages}
     found = {package for package in known if _source(package) is not None}

@@ -77,7 +77,11 @@ def record_goldens(
             _note(found, answered, is_new=is_new)
             known.append(answered)
             show(done, total)
-        goldens = {(one.suite, one.model): one.case for one in known if one.case and _has_values(one)}
+        goldens = {
+            (one.suite, one.model): one.case
+            for one in known
+            if one.case and one.golden and one.golden.status == "ok"
+        }
         for done, _ in enumerate(compute_references(models, goldens, references, tell), 1):
             show(done, len(NAMES) * len(goldens))
         for answered in known:
@@ -94,10 +98,6 @@ def record_goldens(
     if recorder and found.complete:
         recorder.finish(provenance())
     return found
-
-
-def _has_values(answered: Answered) -> bool:
-    return answered.golden is not None and answered.golden.status == "ok"
 
 
 def _goldens(models: PlannedModels, references: References, tell: Tell) -> Iterator[tuple[Answered, bool]]:

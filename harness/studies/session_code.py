@@ -18,12 +18,9 @@ _FACTS = {
 
 
 def session_code(target: Target, cell: Cell, model: Path) -> str:
-    """Return the code. It needs onnxruntime and the plugin's package, and defines ``session``.
+    """Return the code for a target with the axes of a cell.
 
-    Args:
-        target: The target with its options and environment variables.
-        cell: Its axes change them.
-        model: Path of the model.
+    It needs onnxruntime and the plugin's package, and defines ``session``.
     """
     return "\n".join(_lines(configuration(target, cell), cell, model)) + "\n"
 

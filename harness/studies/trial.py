@@ -6,8 +6,10 @@ from typing import Any
 
 import msgspec
 
+from harness.catalog.catalog import find_provider
+from harness.catalog.provider import Provider
 from harness.core.record import Record
-from harness.core.verdict import Family
+from harness.core.verdict import Family, Verdict
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.plan.expand import expand
@@ -18,12 +20,7 @@ from harness.studies.probe import probe_suite
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to try a provider.
-
-    Attributes:
-        target: The target; its name is unique.
-        meaning: What is special about it; empty for the default way.
-    """
+    """One way to try a provider. ``meaning`` tells how it differs from the default way."""
 
     target: Target
     meaning: str = ""
@@ -45,6 +42,21 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: dict[str, Any]
 
     @property
+    def target(self) -> Target:
+        """The target that was tried."""
+        return self.way.target
+
+    @property
+    def provider(self) -> Provider | None:
+        """Its provider's entry in the catalogue; None if there is none."""
+        return find_provider(self.target.provider[0])
+
+    @property
+    def cause(self) -> str:
+        """Why it does not work: a ``Cause`` or, if a session was tried, the ``Verdict``."""
+        return self.record.cause if self.record.verdict is Verdict.UNAVAILABLE else str(self.record.verdict)
+
+    @property
     def nodes(self) -> int | None:
         """Number of nodes that the provider computed; None if nothing ran."""
         placement = self.record.placement
@@ -54,11 +66,6 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     def works(self) -> bool:
         """Whether the answer was right, even if the CPU provider computed it."""
         return self.record.family in {Family.PASSED, Family.UNTESTED}
-
-    @property
-    def worth(self) -> tuple[bool, int]:
-        """Sort key: greater is better."""
-        return self.works, self.nodes or 0
 
 
 class Trial:
@@ -132,7 +139,7 @@ class Trial:
         ways = self._series[name]
         found = Found(way=ways[number], record=event.record, printed=event.printed, fingerprint=fingerprint)
         best = self._found.get(name)
-        if best is None or found.worth > best.worth:
+        if best is None or (found.works, found.nodes or 0) > (best.works, best.nodes or 0):
             self._found[name] = found
         if not found.nodes and number + 1 < len(ways):
             self._try(name, number + 1)

@@ -24,6 +24,7 @@ from harness.golden.store import GoldenStore
 from harness.plan.matrix import Matrix
 from harness.plan.matrix import Models as MatrixModels
 from harness.plan.plan import Plan
+from harness.plan.selector import model_matcher
 from harness.plan.target import Runtime
 from harness.studies.ask import ModelNote, PlannedModels, Tell, note_on
 from harness.studies.cross_checks import cross_checks
@@ -136,7 +137,7 @@ def verify_kept(
 
 def verify_recording(
     folder: Path,
-    chosen: Callable[[str, str], bool],
+    model: str | None,
     runtime: Runtime,
     tell: Tell,
     show: Callable[[int, int], None],
@@ -145,19 +146,20 @@ def verify_recording(
 
     Args:
         folder: The recording; altered files are reported and not used.
-        chosen: Whether to verify a model, by its suite and its name there.
+        model: Glob on ``suite/model``; None for all.
         runtime: Whose CPU provider computes.
         tell: Receives messages.
         show: Called with the number of models so far, and of all.
 
     Raises:
-        UsageError: The folder is not a recording, or has no chosen model.
+        UsageError: The folder is not a recording, or has no such model.
     """
     found = Verified()
     recording = read_recording(folder)
+    chosen = model_matcher(() if model is None else (model,))
     wanted = [one for one in recording.models if chosen(one.suite, one.model)]
     if not wanted:
-        what = f"no model of the recording matches; it holds {len(recording.models)}"
+        what = f"no model of the recording matches {model or '*'!r}; it has {len(recording.models)} models"
         raise UsageError(Problem(where=str(folder), what=what))
     intact: dict[str, RecordedModel] = {}
     for one in wanted:

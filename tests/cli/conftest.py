@@ -6,11 +6,6 @@ import pytest
 from onnx import TensorProto, helper
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _isolated(own_cache: Path) -> None:
-    """Every test of this folder keeps its goldens apart."""
-
-
 def save_model(path: Path, op_type: str) -> None:
     """A model of one unary float32 operator over [batch, 3]."""
     value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 3]) for name in "xy"]

@@ -176,11 +176,6 @@ def write_project(folder: Path, matrix: str = MATRIX) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _isolated(own_cache: Path) -> None:
-    """Every test of this folder keeps its goldens apart."""
-
-
 @pytest.fixture(scope="session")
 def run() -> Callable[..., Ran]:
     """``run(folder, *arguments)``: pytest, as a user calls it."""

@@ -1,7 +1,7 @@
 """What pytest says of cells that gave another verdict when tried again."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -10,20 +10,8 @@ from harness.core.verdict import Verdict
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.pytest_plugin.outcome import outcome_of
-from harness.pytest_plugin.summary import write_summary
+from harness.run.summary import summary_lines
 from harness.run.tally import TargetRow
-
-
-class Terminal:
-    """Keeps what is written to it."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def section(self, title: str) -> None:
-        self.lines.append(title)
-
-    write_line = section
 
 
 def failed(retries: tuple[Verdict, ...]) -> str:
@@ -65,7 +53,5 @@ def test_a_failure_names_what_further_tries_gave() -> None:
     [(0, []), (3, ["flaky: 3 cells with another verdict on a retry; counted as failed"])],
 )
 def test_the_terminal_summary_has_a_line_for_flaky_cells(flaky: int, said: list[str]) -> None:
-    terminal = Terminal()
     row = TargetRow(target="ep", planned=5, unexpected=3, flaky=flaky)
-    write_summary(cast("pytest.TerminalReporter", terminal), "m.toml", [row], 0, None)
-    assert terminal.lines[3:] == said
+    assert [*summary_lines([row], 0)][2:] == said

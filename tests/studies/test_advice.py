@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from harness.catalog.catalog import load_catalog
+from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Cause, Verdict
 from harness.plan.target import Runtime, Target
-from harness.studies.advice import Trouble, install, next_step
+from harness.studies.advice import install, next_step
+from harness.studies.trial import Found, Way
 
 RAN: dict[str, Any] = {"python": "3.11.7", "packages": {"numpy": "2.4.6"}}
 IMPORTED: dict[str, Any] = {**RAN, "onnxruntime": "1.31.1"}
@@ -26,16 +27,22 @@ def step(
     device: dict[str, str] | None = None,
 ) -> str:
     target = Target(name="t", provider=(provider,), plugin=plugin, runtime=runtime, device=device or {})
-    return next_step(
-        Trouble(
-            cause=cause,
-            reason=reason,
-            printed=printed,
-            target=target,
-            provider=load_catalog().find(provider),
-            fingerprint=IMPORTED if fingerprint is None else fingerprint,
-        )
+    verdict = cause if isinstance(cause, Verdict) else Verdict.UNAVAILABLE
+    record = Record(
+        schema=SCHEMA,
+        cell="s/m[t]",
+        suite="s",
+        model="m",
+        target="t",
+        provider=provider,
+        verdict=verdict,
+        family=verdict.family,
+        expected=True,
+        cause="" if isinstance(cause, Verdict) else cause,
+        reason=reason,
     )
+    environment = IMPORTED if fingerprint is None else fingerprint
+    return next_step(Found(way=Way(target=target), record=record, printed=printed, fingerprint=environment))
 
 
 @pytest.mark.parametrize(

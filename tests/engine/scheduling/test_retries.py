@@ -53,7 +53,7 @@ def test_the_first_verdict_stays_and_retries_stop_at_a_difference(bench: "Bench"
         if isinstance(event, Finished) and (event.record.target, event.record.model[0]) == ("t", "1")
     ]
     assert first.record.reason == "Fail: it stumbled"
-    record = keep_artifacts(tmp_path / "run", first)
+    record = keep_artifacts(tmp_path / "run", first, pytest.fail)
     assert (tmp_path / "run" / record.artifacts / "output.txt").read_text(encoding="utf-8") == "at first\n"
     assert (tmp_path / "run" / record.artifacts / "test_data_set_0" / "input_0.pb").is_file()
 
