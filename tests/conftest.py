@@ -19,6 +19,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
+from harness.core.record import SCHEMA, Record
+from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine import uv
 from harness.engine.engine import Engine
@@ -74,6 +76,24 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         cache = tmp_path_factory.mktemp("cache")
         patch.setenv(ENVIRONMENT, str(cache))
         yield cache
+
+
+@pytest.fixture(scope="session")
+def passed() -> Callable[..., Record]:
+    """Makes the record of a passed cell; fields can be given."""
+
+    def make(model: str, **fields: Any) -> Record:
+        usual: dict[str, Any] = {
+            "cell": f"m/{model}[cpu]",
+            "target": "cpu",
+            "provider": "CPUExecutionProvider",
+            "verdict": Verdict.PASS,
+            "expected": True,
+        }
+        given = usual | fields
+        return Record(schema=SCHEMA, suite="m", model=model, family=given["verdict"].family, **given)
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
         prog="ep-harness",
         description="Does this model, on this execution provider (EP), give the right answer, and did the "
         "provider really compute it?",
-        epilog="Begin with `ep-harness doctor`. `ep-harness COMMAND --help` explains a command.",
+        epilog="Begin with `ep-harness doctor`. Details: `ep-harness COMMAND --help`.",
     )
     root.add_argument("--version", action="version", version=f"ep-harness {__version__}")
     commands = root.add_subparsers(required=True, metavar="COMMAND")
@@ -137,7 +137,7 @@ def _add_results(commands: "Commands") -> None:
     gate = add_command(
         commands,
         "gate",
-        "compare two runs for CI: exit code 1 where the policy is violated",
+        "compare two runs for CI: exit code 1 if a policy is violated",
         "results.gate",
         {
             0: "the new run may pass",

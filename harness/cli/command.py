@@ -18,7 +18,7 @@ def add_command(
     Args:
         commands: Where it belongs.
         name: Its name on the command line.
-        summary: One line, without a full stop; at most 66 characters, so that it stays one at 80 columns.
+        summary: One line, without a full stop; at most 64 characters, which fit into 80 columns.
         call: ``module.function`` that runs it.
         exit_codes: What its exit codes mean.
     """

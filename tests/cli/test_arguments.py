@@ -23,6 +23,12 @@ def commands(parent: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParse
                 yield from commands(command)
 
 
+def summaries(parent: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parent._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from action._choices_actions
+
+
 COMMANDS = [command for command in commands(parser()) if command.get_default("call")]
 
 
@@ -43,3 +49,4 @@ def test_help_fits_a_terminal(command: argparse.ArgumentParser, monkeypatch: pyt
     monkeypatch.setenv("COLUMNS", "80")
     lines = command.format_help().splitlines()
     assert max(map(len, lines)) <= 80
+    assert all(len(action.help or "") <= 64 for action in summaries(command))

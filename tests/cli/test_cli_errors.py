@@ -107,7 +107,7 @@ def test_help_begins_with_what_a_command_does(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit):
         main(["gate", "--help"])
     shown = capsys.readouterr().out
-    assert "\n\nCompare two runs for CI: exit code 1 where the policy is violated.\n\n" in shown
+    assert "\n\nCompare two runs for CI: exit code 1 if a policy is violated.\n\n" in shown
 
 
 def test_a_flag_that_takes_one_value_is_not_overruled_by_the_next(

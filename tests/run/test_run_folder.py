@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core.errors import UsageError
-from harness.core.record import SCHEMA, Record
+from harness.core.record import Record
 from harness.core.run_info import RunInfo
-from harness.core.verdict import Verdict
 from harness.engine.events import TargetReady
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
@@ -25,6 +24,7 @@ TABLE: dict[str, Any] = {
     "models": {"folders": ["m"]},
     "target": [{"name": "cpu", "provider": "CPUExecutionProvider"}],
 }
+Passed = Callable[..., Record]
 READY = TargetReady(target="cpu", fingerprint={"onnxruntime": "1.31.1", "packages": {"numpy": "2.4.6"}})
 
 
@@ -32,29 +32,15 @@ def plan(models: tuple[str, ...] = ("a.onnx", "b.onnx"), **tables: Any) -> Plan:
     return expand(matrix_from(TABLE | tables, Path("m.toml")), {"m": models})
 
 
-def record(model: str) -> Record:
-    return Record(
-        schema=SCHEMA,
-        cell=f"m/{model}[cpu]",
-        suite="m",
-        model=model,
-        target="cpu",
-        provider="CPUExecutionProvider",
-        verdict=Verdict.PASS,
-        family=Verdict.PASS.family,
-        expected=True,
-    )
-
-
 def info(folder: Path) -> RunInfo:
     return msgspec.json.decode((folder / "run.json").read_bytes(), type=RunInfo)
 
 
 @pytest.fixture
-def broken_off(tmp_path: Path) -> Path:
+def broken_off(tmp_path: Path, passed: Passed) -> Path:
     folder = RunFolder.create(tmp_path / "run", plan())
     folder.ready(READY)
-    folder.add(record("a.onnx"))
+    folder.add(passed("a.onnx"))
     assert folder.finish() is False
     return folder.path
 
@@ -68,10 +54,10 @@ def test_the_plan_is_there_from_the_start_by_name(broken_off: Path) -> None:
     assert (broken_off / "plan.txt").read_bytes() == listing
 
 
-def test_a_run_is_completed_by_what_is_missing(broken_off: Path) -> None:
+def test_a_run_is_completed_by_what_is_missing(broken_off: Path, passed: Passed) -> None:
     folder = RunFolder.reopen(broken_off, plan(), info(broken_off), 1)
     folder.ready(READY)
-    folder.add(record("b.onnx"))
+    folder.add(passed("b.onnx"))
     assert folder.finish() is True
     assert info(broken_off).complete is True
     cells = [json.loads(line)["cell"] for line in (broken_off / "records.jsonl").read_text().splitlines()]
