@@ -12,7 +12,6 @@ from harness.report.diff_text import diff_github, diff_lines, diff_markdown
 from harness.report.gate import judge
 from harness.report.gate_text import gate_github, gate_lines
 from harness.report.merge import MergedRun
-from harness.report.publish import publish
 
 DIFF_FORMATS = {"text": diff_lines, "markdown": diff_markdown, "github": diff_github}
 
@@ -25,6 +24,8 @@ def report(
     Raises:
         UsageError: A run cannot be read, a format is unknown, or ``out`` cannot be written.
     """
+    from harness.report.publish import publish  # its templates take 0.1 s to import
+
     names = [name.strip() for name in formats.split(",")]
     print_lines(str(path) for path in publish(runs, out, names, templates=templates, baseline=baseline))
     return EXIT_OK

@@ -2,14 +2,17 @@
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from harness.core.text import visible
 from harness.core.verdict import Family, Verdict
-from harness.run.tally import TargetRow
+
+if TYPE_CHECKING:  # commands that only need WIDTH start faster
+    from harness.run.tally import TargetRow
 
 WIDTH = 80
 
-COLUMNS: tuple[tuple[str, Callable[[TargetRow], int]], ...] = (
+COLUMNS: "tuple[tuple[str, Callable[[TargetRow], int]], ...]" = (
     ("cells", lambda row: row.planned),
     ("pass", lambda row: _strong(row, Verdict.PASS)),
     ("partly", lambda row: _strong(row, Verdict.PASS_PARTIAL)),
@@ -24,7 +27,7 @@ COLUMNS: tuple[tuple[str, Callable[[TargetRow], int]], ...] = (
 """Heading and figure. With their spaces they leave 15 columns to the target's name."""
 
 
-def table(rows: Sequence[TargetRow]) -> list[str]:
+def table(rows: "Sequence[TargetRow]") -> list[str]:
     """Return the lines of the table, without colours; at most 80 characters each for counts below 10,000."""
     head = [title for title, _ in COLUMNS]
     body = [[str(figure(row)) for _, figure in COLUMNS] for row in rows]
@@ -38,7 +41,7 @@ def table(rows: Sequence[TargetRow]) -> list[str]:
     ]
 
 
-def remarks(rows: Sequence[TargetRow]) -> list[tuple[str, str]]:
+def remarks(rows: "Sequence[TargetRow]") -> list[tuple[str, str]]:
     """Return what the table does not show, as pairs of a word and a line."""
     weak = sum(row.weak.total() for row in rows)
     suspicious, flaky, timed, disturbed, judged, without = (
@@ -65,7 +68,7 @@ def remarks(rows: Sequence[TargetRow]) -> list[tuple[str, str]]:
     return lines
 
 
-def summary_lines(rows: Sequence[TargetRow], missing: int) -> Iterator[str]:
+def summary_lines(rows: "Sequence[TargetRow]", missing: int) -> Iterator[str]:
     """Yield table, remarks, unavailable targets, and the number of planned cells without a record."""
     yield from table(rows)
     yield from (f"{word}: {line}" for word, line in remarks(rows))
@@ -77,7 +80,7 @@ def summary_lines(rows: Sequence[TargetRow], missing: int) -> Iterator[str]:
         yield f"incomplete: {missing} of {sum(row.planned for row in rows)} cells have no record"
 
 
-def _strong(row: TargetRow, verdict: Verdict) -> int:
+def _strong(row: "TargetRow", verdict: Verdict) -> int:
     return row.verdicts[verdict] - row.weak[verdict]
 
 

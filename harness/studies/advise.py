@@ -231,9 +231,7 @@ class Course:
 def advise(
     suite: Suite, matrix: Matrix, *, until: float, tell: Tell, show: Callable[[Tried], None]
 ) -> Advice:
-    """Search until all candidates are tried, or the time is used up.
-
-    Ctrl-C ends it early, with the results so far.
+    """Search until all candidates are tried, the time is used up, or Ctrl-C is pressed.
 
     Args:
         suite: Holds one model.
@@ -252,12 +250,8 @@ def advise(
     search = Search(matrix.targets, bases, graph_in(suite, model).op_types)
     course = Course(search, until - budget_s * FOR_SECOND_ROUND)
     fingerprints: dict[str, dict[str, object]] = {}
-    every = LatencyRequest(selector=Selector(), settings=MEASURED)
-    plan = Plan(
-        matrix=msgspec.structs.replace(matrix_for(matrix, bases), latency=(every,)),
-        cells=tuple(candidate.cell(suite.name, model) for candidate in search.waiting()),
-    )
-    engine = Engine(plan, {suite.name: suite})
+    cells = tuple(candidate.cell(suite.name, model) for candidate in search.waiting())
+    engine = Engine(Plan(matrix=_timed(matrix, bases), cells=cells), {suite.name: suite})
     # Closing the engine ends its events, whatever is running.
     alarm = threading.Timer(budget_s, engine.close)
     alarm.daemon = True
@@ -293,6 +287,11 @@ def advise(
         stopped_by=stopped_by,
         elapsed_s=time.monotonic() - began,
     )
+
+
+def _timed(matrix: Matrix, targets: Sequence[Target]) -> Matrix:
+    every = LatencyRequest(selector=Selector(), settings=MEASURED)
+    return msgspec.structs.replace(matrix_for(matrix, targets), latency=(every,))
 
 
 def _merits(one: Tried) -> tuple[bool, int, float]:

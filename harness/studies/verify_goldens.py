@@ -90,9 +90,7 @@ def verify_kept(
     tell: Tell,
     show: Callable[[int, int], None],
 ) -> Verified:
-    """Compute again the cached goldens of a plan's models, those of every release.
-
-    Ctrl-C ends it early, with the results so far.
+    """Compute again the cached goldens of a plan's models, of every release; Ctrl-C ends it early.
 
     Args:
         plan: Whose models; with their own data, whatever the scenarios.
