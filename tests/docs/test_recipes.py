@@ -70,7 +70,7 @@ def test_every_table_that_a_recipe_names_is_in_the_file_beside_it() -> None:
         modules = [path for path in linked(step) if path.endswith(".py")]
         for table in tables:
             assert any(
-                re.search(rf"^{table}\b", (ROOT / path).read_text("utf-8"), re.M) for path in modules
+                re.search(rf"^{table}\b", (ROOT / path).read_text("utf-8"), re.MULTILINE) for path in modules
             ), step
             found += 1
     assert found >= 4  # else nothing is looked at
