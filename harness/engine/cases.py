@@ -17,17 +17,7 @@ from harness.corpus.shapes import GIVEN
 from harness.corpus.suites import Suite
 from harness.corpus.upcast import float64_case
 from harness.corpus.zeroed import zeroed_case
-from harness.engine.question import (
-    ANSWER,
-    MADE,
-    NOISE,
-    REVEALED,
-    ROUNDED,
-    UNDEFINED,
-    UPCAST,
-    ZEROED,
-    Question,
-)
+from harness.engine.question import Kind, Question
 from harness.engine.recent import Recent
 from harness.engine.references import References
 from harness.engine.trials import try_inputs
@@ -39,8 +29,18 @@ SHAPES = frozenset({"dynamic_shapes"})
 CASES_KEPT = 4096
 """Models kept in memory at most; targets come to the same model at about the same time."""
 
-OTHER_FORMS = UPCAST | {REVEALED, ROUNDED, UNDEFINED, ZEROED}
-"""Kinds of questions that are about another form of the model."""
+OTHER_FORMS = frozenset(
+    {
+        Kind.FLOAT64,
+        Kind.FLOAT64_EVALUATED,
+        Kind.NOISE,
+        Kind.REVEALED,
+        Kind.ROUNDED,
+        Kind.UNDEFINED,
+        Kind.ZEROED,
+    }
+)
+"""Kinds of questions about another form of the model."""
 
 OTHER_MODELS = OTHER_DATA | OTHER_FILES
 """Scenarios for which a model, or its data, is another one."""
@@ -70,8 +70,8 @@ Found = Case | ModelError | Inapplicable | NoInput
 Untold = ModelError | Inapplicable | NoInput
 """Why there is no model."""
 
-_Key = tuple[str, ...]
-"""Suite, model, precision, scenario, form."""
+_Key = tuple[str, str, str, str, str, str]
+"""Suite, model, precision, scenario, form, precision of the noise."""
 
 
 class Cases:
@@ -97,12 +97,14 @@ class Cases:
         """Suite and model -> the inputs that the CPU provider has to try next. They stay until it has."""
 
     def of(self, question: Question) -> Found:
-        """The model that a question is about; that of a cell is what its question ``ANSWER`` is about."""
-        if question.kind == MADE:
-            return self._find(question.suite, question.model, AS_IS, PLAIN, ANSWER)
+        """The model that a question is about; that of a cell is the one of its question ``ANSWER``."""
+        if question.kind is Kind.MADE:
+            return self._find(question.suite, question.model, AS_IS, PLAIN, Kind.ANSWER)
         scenario = question.scenario if question.scenario in OTHER_MODELS else PLAIN
-        form = question.kind if question.kind in OTHER_FORMS or question.kind.startswith(NOISE) else ANSWER
-        return self._find(question.suite, question.model, question.precision, scenario, form)
+        form = question.kind if question.kind in OTHER_FORMS else Kind.ANSWER
+        return self._find(
+            question.suite, question.model, question.precision, scenario, form, question.noise_at
+        )
 
     def has_inputs(self, question: Question) -> bool:
         """Whether it is known which inputs a model runs with; always true of a model with test data.
@@ -125,17 +127,16 @@ class Cases:
 
     def forget(self, question: Question) -> None:
         """What a question has been answered about takes another form from now on."""
-        for form in (ANSWER, *OTHER_FORMS):
-            self._kept.drop((question.suite, question.model, question.precision, question.scenario, form))
+        for form in (Kind.ANSWER, *OTHER_FORMS):
+            self._drop(question.suite, question.model, question.precision, question.scenario, form)
 
     def is_made(self, question: Question) -> bool:
         """Whether a model is there in the precision of a question, or will never be."""
         if question.precision == AS_IS:
             return True
-        key = (question.suite, question.model, question.precision, PLAIN, ANSWER)
-        if self._find(*key) is not NOT_MADE:
+        if self._find(question.suite, question.model, question.precision, PLAIN, Kind.ANSWER) is not NOT_MADE:
             return True
-        self._kept.drop(key)
+        self._drop(question.suite, question.model, question.precision, PLAIN, Kind.ANSWER)
         return False
 
     def refused(self, suite: str, model: str, scenario: str) -> dict[str, str]:
@@ -147,7 +148,10 @@ class Cases:
         case = self.of(question)
         return isinstance(case, Case) and self._refused_shape(case, question.scenario) is not None
 
-    def _find(self, *key: str) -> Found:
+    def _find(
+        self, suite: str, model: str, precision: str, scenario: str, form: str, noise_at: str = ""
+    ) -> Found:
+        key = (suite, model, precision, scenario, form, noise_at)
         case = self._kept.get(key)
         if case is None:
             try:
@@ -157,32 +161,35 @@ class Cases:
                 if isinstance(error, SettingsError):  # somebody's slip, which costs a model that may be good
                     self._warn(str(error))
             # As long as inputs are tried, nothing that is made of them counts.
-            if key[:2] not in self._open or key[-1] == FIRST:
+            if (suite, model) not in self._open or form == FIRST:
                 self._kept.put(key, case, case.nbytes if isinstance(case, Case) else 0)
         return case
 
-    def _load(self, suite: str, model: str, precision: str, scenario: str, form: str) -> Found:
+    def _drop(self, suite: str, model: str, precision: str, scenario: str, form: str) -> None:
+        self._kept.drop((suite, model, precision, scenario, form, ""))
+
+    def _load(self, suite: str, model: str, precision: str, scenario: str, form: str, noise_at: str) -> Found:
         """One form made of a simpler one."""
         if form == FIRST:
             dimensions = self._plan.matrix.models.dimensions
             settings = self._plan.model_settings(suite, model)
             return load_case(self._suites[suite], model, dimensions, settings=settings)
-        if form != ANSWER:
-            case = self._find(suite, model, precision, scenario, ANSWER)
-            return self._in_form(case, form) if isinstance(case, Case) else case
+        if form != Kind.ANSWER:
+            case = self._find(suite, model, precision, scenario, Kind.ANSWER)
+            return self._in_form(case, form, noise_at) if isinstance(case, Case) else case
         if scenario != PLAIN:
-            case = self._find(suite, model, precision, PLAIN, ANSWER)
+            case = self._find(suite, model, precision, PLAIN, Kind.ANSWER)
             return self._play(suite, model, scenario, case) if isinstance(case, Case) else case
         if precision != AS_IS:
-            case = self._find(suite, model, AS_IS, PLAIN, ANSWER)
+            case = self._find(suite, model, AS_IS, PLAIN, Kind.ANSWER)
             return self._made(case, precision) if isinstance(case, Case) else case
         case = self._find(suite, model, AS_IS, PLAIN, FIRST)
         return self._with_inputs(suite, model, case) if isinstance(case, Case) else case
 
-    def _in_form(self, case: Case, form: str) -> Found:
+    def _in_form(self, case: Case, form: str, noise_at: str) -> Found:
         """A case as some question needs it; a full cache costs the question, not the run."""
         try:
-            return _in_form(case, form)
+            return _in_form(case, form, noise_at)
         except UsageError as error:
             self._warn(str(error))
             return Inapplicable(one_line(error))
@@ -230,17 +237,19 @@ class Cases:
         return {case.data_sets[at].name: golden.message}
 
 
-def _in_form(case: Case, form: str) -> Found:
+def _in_form(case: Case, form: str, noise_at: str) -> Found:
     """A case as some question needs it."""
-    if form == ROUNDED:
+    if form == Kind.ROUNDED:
         return rounded_case(case)
-    if form == REVEALED:
+    if form == Kind.REVEALED:
         return revealed_case(case, hidden(case))
-    if form == ZEROED:
+    if form == Kind.ZEROED:
         return zeroed_case(case)
-    if form == UNDEFINED:
+    if form == Kind.UNDEFINED:
         return revealed_case(case, read_by_partials(case))
-    return float64_case(case) if form in UPCAST else noisy_case(case, form.removeprefix(NOISE))
+    if form == Kind.NOISE:
+        return noisy_case(case, noise_at)
+    return float64_case(case)
 
 
 def why_not(found: Untold) -> str:

@@ -4,7 +4,7 @@ An outcome whose golden is not known yet waits here until the CPU provider has a
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -28,14 +28,11 @@ from harness.engine.keeper import NOT_ASKED, Keeper
 from harness.engine.measure import ended, untried, with_shapes
 from harness.engine.next_step import Judged, NextStep
 from harness.engine.outcome import Ending, Made, Outcome, Ran, Rejected, Unavailable
-from harness.engine.question import (
-    MADE,
-    Question,
-)
+from harness.engine.question import Kind, Question
 from harness.engine.recorded import Attempt, record_of
 from harness.engine.references import References
 from harness.engine.rule import rule_of
-from harness.engine.task import Task
+from harness.engine.task import BaselineTask, CellTask, QuestionTask, Task
 from harness.plan.plan import Plan
 
 MOST_WAITING = 2048
@@ -82,7 +79,7 @@ class CellPipeline:
         self._gives_outputs = gives_outputs
         self._next_step = NextStep(plan, cases, references)
         self._keeper = Keeper(cases, references)
-        self._waiting: dict[Question, list[tuple[Task, Judged]]] = {}
+        self._waiting: dict[Question, list[tuple[CellTask, Judged]]] = {}
         self._held = 0
         """Outcomes that wait there."""
         self._held_bytes = 0
@@ -112,7 +109,7 @@ class CellPipeline:
         Returns:
             Whether something is still to come.
         """
-        if task.cell is None:
+        if not isinstance(task, CellTask):
             return False
         question = self._for_data(task)
         if question is None and isinstance(self.case(task), Case):
@@ -125,11 +122,11 @@ class CellPipeline:
     def _for_data(self, task: Task) -> Question | None:
         """What has to be answered before the data of a cell are known; nothing for nearly all."""
         about = task.about
-        if task.cell is None:
+        if not isinstance(task, CellTask):
             return None
         given = about.for_golden(AS_IS)
         plain = msgspec.structs.replace(given, scenario=PLAIN)
-        made = msgspec.structs.replace(about, kind=MADE, scenario=PLAIN)
+        made = msgspec.structs.replace(about, kind=Kind.MADE, scenario=PLAIN)
         for question in (plain, given, made):
             self._raise_again(question)
         if self._tries_inputs(plain):
@@ -181,20 +178,18 @@ class CellPipeline:
             raise UncontainedError(f"while containing {error!r}") from further
 
     def _lose(self, task: Task, error: Exception) -> None:
-        if task.question is not None and not task.wanted:
-            self._lose_answer(task.question, error)
-            return
-        told = own_error(error)
-        if task.wanted:
-            self.open -= 1
-            self._announce(Answered(suite=task.suite, model=task.model, problem=told.reason))
-        elif task.compared is not None:
-            self._compare(task.compared, None)
-        elif task.cell is not None:
-            baseline = self._effects.serves(task.cell)
-            if baseline is not None and self._effects.is_coming(baseline):
-                self._settle(baseline, None)
-            self._lose_cell(task, task.cell, told)
+        match task:
+            case QuestionTask(for_caller=True):
+                self._announce_answer(task, problem=own_error(error).reason)
+            case QuestionTask():
+                self._lose_answer(task.about, error)
+            case BaselineTask():
+                self._compare(task.cell, None)
+            case CellTask():
+                baseline = self._effects.serves(task.cell)
+                if baseline is not None and self._effects.is_coming(baseline):
+                    self._settle(baseline, None)
+                self._lose_cell(task, own_error(error))
 
     def _lose_answer(self, question: Question, error: Exception) -> None:
         self.open -= 1
@@ -209,7 +204,8 @@ class CellPipeline:
         for task, outcome in waiting[1:]:
             self.conclude(task, outcome)
 
-    def _lose_cell(self, task: Task, cell: Cell, told: OwnError) -> None:
+    def _lose_cell(self, task: CellTask, told: OwnError) -> None:
+        cell = task.cell
         self.open -= 1
         if task.first is not None:  # the first verdict stands, whatever comes of trying again
             self._announce(Warned(message=f"{cell.id}: {told.reason}"))
@@ -225,34 +221,35 @@ class CellPipeline:
             raise error
 
     def _conclude(self, task: Task, outcome: Ending | Untold) -> None:
-        if task.question is not None and not task.wanted:
-            self._answer(task.question, task, outcome)
+        if isinstance(task, QuestionTask) and not task.for_caller:
+            self._answer(task, outcome)
             return
         if isinstance(outcome, Made):
             raise TypeError(NOT_ASKED)
-        if task.wanted:
-            self._tell(task, outcome)
-            return
-        if task.compared is not None:
-            self._compare(task.compared, outcome)
-            return
-        if task.cell is None:
-            return
+        match task:
+            case QuestionTask():
+                self._tell(task, outcome)
+            case BaselineTask():
+                self._compare(task.cell, outcome)
+            case CellTask():
+                self._conclude_cell(task, outcome)
+
+    def _conclude_cell(self, task: CellTask, outcome: Outcome | Untold) -> None:
         if (baseline := self._effects.serves(task.cell)) is not None:
             self._settle(baseline, outcome)
         if isinstance(outcome, Untold):
-            self._finish(task, task.cell, _untold(outcome), None)
+            self._finish(task, _untold(outcome), None)
         elif isinstance(outcome, Judged):
-            self._judge(task, task.cell, outcome)
+            self._judge(task, outcome)
         else:
-            self._finish(task, task.cell, ended(outcome), outcome)
+            self._finish(task, ended(outcome), outcome)
 
     def declare(self, cell: Cell, reason: str) -> None:
         """A cell that its target does not have; nothing is tried."""
         self.open += 1
-        task = Task(suite=cell.suite, model=cell.model, cell=cell, attempt=0)
+        task = CellTask(cell=cell, attempt=0)
         try:
-            self._finish(task, cell, untried(Ended(how="declared", message=one_line(reason))), None)
+            self._finish(task, untried(Ended(how="declared", message=one_line(reason))), None)
         except Exception as error:  # noqa: BLE001 - it costs this cell alone
             self.lose(task, error)
 
@@ -261,9 +258,9 @@ class CellPipeline:
         if question not in self._waiting:
             self._waiting[question] = []
             self.open += 1
-            self._queue(Task(suite=question.suite, model=question.model, question=question))
+            self._queue(QuestionTask(about=question))
 
-    def _hold(self, question: Question, task: Task, outcome: Judged) -> None:
+    def _hold(self, question: Question, task: CellTask, outcome: Judged) -> None:
         """Let an outcome wait for an answer."""
         self._raise_again(question)
         self._ask(question)
@@ -271,7 +268,8 @@ class CellPipeline:
         self._held += 1
         self._held_bytes += _nbytes(outcome)
 
-    def _answer(self, question: Question, task: Task, outcome: Ending | Untold) -> None:
+    def _answer(self, task: QuestionTask, outcome: Ending | Untold) -> None:
+        question = task.about
         try:
             self._keeper.take(question, self.case(task), outcome)
         except UsageError as error:
@@ -282,26 +280,26 @@ class CellPipeline:
             self._held_bytes -= _nbytes(its_outcome)
             self.conclude(waiting, its_outcome)
 
-    def _tell(self, task: Task, outcome: Outcome | Untold) -> None:
-        """Somebody waits for the answer itself."""
-        answered = self._told(task, outcome)
-        self.open -= 1
-        self._announce(answered)
-
-    def _told(self, task: Task, outcome: Outcome | Untold) -> Answered:
+    def _tell(self, task: QuestionTask, outcome: Outcome | Untold) -> None:
+        """Announce an answer that the caller of the engine asked for."""
         case = self.case(task)
-        answered = Answered(suite=task.suite, model=task.model)
         untold = outcome if isinstance(outcome, Untold) else case
-        if isinstance(untold, Untold):  # its file may go while its turn comes
-            return msgspec.structs.replace(answered, problem=why_not(untold))
+        if isinstance(untold, Untold):  # a file can disappear before its turn
+            self._announce_answer(task, problem=why_not(untold))
+            return
         assert isinstance(case, Case) and not isinstance(outcome, Untold)  # noqa: S101, PT018 - seen above
         golden = golden_of(outcome, case)
         if isinstance(outcome, Unavailable | Rejected):
-            return msgspec.structs.replace(answered, case=case, problem=golden.message)
-        return msgspec.structs.replace(answered, case=case, golden=golden)
+            self._announce_answer(task, case=case, problem=golden.message)
+        else:
+            self._announce_answer(task, case=case, golden=golden)
 
-    def _judge(self, task: Task, cell: Cell, outcome: Judged) -> None:
-        case = self.case(task)
+    def _announce_answer(self, task: QuestionTask, **found: Any) -> None:
+        self.open -= 1
+        self._announce(Answered(suite=task.about.suite, model=task.about.model, **found))
+
+    def _judge(self, task: CellTask, outcome: Judged) -> None:
+        case, cell = self.case(task), task.cell
         if not isinstance(case, Case):  # the file changed under the run
             self.conclude(task, case)
             return
@@ -309,37 +307,38 @@ class CellPipeline:
         if isinstance(found, Question):
             self._hold(found, task, outcome)
             return
-        if task.scenario in OTHER_DATA:
-            refused = self._cases.refused(task.suite, task.model, task.scenario)
+        if task.about.scenario in OTHER_DATA:
+            refused = self._cases.refused(cell.suite, cell.model, task.about.scenario)
             found = with_shapes(found, case, refused)
-        self._look_for_effect(task, cell, found, outcome)
+        self._look_for_effect(task, found, outcome)
 
     def _policy(self, cell: Cell, case: Case | None) -> Policy:
         """What a cell is judged by; nothing of a cell that has no model depends on it."""
         return Policy() if case is None else rule_of(self._plan, cell, case).policy
 
-    def _look_for_effect(self, task: Task, cell: Cell, facts: Facts, outcome: Judged) -> None:
+    def _look_for_effect(self, task: CellTask, facts: Facts, outcome: Judged) -> None:
         """Where options should change the arithmetic, the outputs without them say whether they did."""
+        cell = task.cell
         doubt = self._effects.doubt(cell)
-        if doubt is None or not isinstance(outcome, Ran) or not self._can_tell(task, cell, facts, outcome):
-            self._finish(task, cell, facts, outcome)
+        if doubt is None or not isinstance(outcome, Ran) or not self._can_tell(task, facts, outcome):
+            self._finish(task, facts, outcome)
             return
         baseline, own = self._effects.baseline(cell, doubt), outputs_digest(outcome)
         digest = self._effects.digest(baseline)
         if digest is not None:
-            self._finish(task, cell, with_effect(facts, doubt, own, digest), outcome)
+            self._finish(task, with_effect(facts, doubt, own, digest), outcome)
             return
         if baseline not in self._compared and not self._effects.is_coming(baseline):
             self.open += 1
-            self._queue(Task(suite=cell.suite, model=cell.model, compared=cell))
+            self._queue(BaselineTask(cell=cell))
         if not self._gives_outputs:  # the baseline may be a cell of another target, and far behind
             outcome = msgspec.structs.replace(outcome, outputs=())
-        waiting = _Compared(task, cell, facts, outcome, doubt, own)
+        waiting = _Compared(task, facts, outcome, doubt, own)
         self._compared.setdefault(baseline, []).append(waiting)
 
-    def _can_tell(self, task: Task, cell: Cell, facts: Facts, outcome: Ran) -> bool:
+    def _can_tell(self, task: CellTask, facts: Facts, outcome: Ran) -> bool:
         case = self.case(task)
-        policy = self._policy(cell, case if isinstance(case, Case) else None)
+        policy = self._policy(task.cell, case if isinstance(case, Case) else None)
         return can_tell(facts, decide(facts, policy).verdict, outcome)
 
     def _compare(self, cell: Cell, outcome: Outcome | Untold | None) -> None:
@@ -354,17 +353,17 @@ class CellPipeline:
         for waiting in self._compared.pop(baseline, ()):
             try:
                 facts = with_effect(waiting.facts, waiting.doubt, waiting.digest, digest)
-                self._finish(waiting.task, waiting.cell, facts, waiting.outcome)
+                self._finish(waiting.task, facts, waiting.outcome)
             except Exception as error:  # noqa: BLE001 - it costs this cell alone
                 self.lose(waiting.task, error)
 
-    def _finish(self, task: Task, cell: Cell, facts: Facts, outcome: Outcome | None) -> None:
-        ran = facts.ended is None
+    def _finish(self, task: CellTask, facts: Facts, outcome: Outcome | None) -> None:
+        cell, ran = task.cell, facts.ended is None
         policy_case = self.case(task) if ran else None
         decision = decide(facts, self._policy(cell, policy_case if isinstance(policy_case, Case) else None))
         # What is tried again has failed, whatever comes of that.
         case = self._shown(task, decision.verdict.family if task.first is None else Family.FAILED)
-        given = self._cases.of(msgspec.structs.replace(task.about, kind=MADE)) if case else None
+        given = self._cases.of(msgspec.structs.replace(task.about, kind=Kind.MADE)) if case else None
         given = given.case if isinstance(given, NoInput) else given
         record = record_of(
             self._plan,
@@ -425,8 +424,7 @@ def _untold(found: Untold) -> Facts:
 class _Compared(NamedTuple):
     """A cell that waits for its baseline, with the digest of its own outputs."""
 
-    task: Task
-    cell: Cell
+    task: CellTask
     facts: Facts
     outcome: Ran
     doubt: Doubt

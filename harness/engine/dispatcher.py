@@ -17,7 +17,7 @@ from harness.engine.lane import Lane
 from harness.engine.lanes import Lanes
 from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable
 from harness.engine.process_pool import ProcessPool
-from harness.engine.task import Task
+from harness.engine.task import CellTask, QuestionTask, Task
 from harness.engine.uv import InstallError
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
@@ -144,18 +144,19 @@ class Dispatcher:
             self._pipeline.conclude(task, case)
             return False
         self._pipeline.foresee(task)
-        cell = task.cell or task.compared
-        axes = dict(cell.axes) if cell else task.about.axes()
+        cell = task.cell if isinstance(task, CellTask) else None
+        question = task.about if isinstance(task, QuestionTask) else None
+        axes = task.about.axes() if isinstance(task, QuestionTask) else dict(task.cell.axes)
         try:
             message = job(
                 case,
                 axes,
                 worker.tensors,
                 local=is_local(lane.configuration.runtime),
-                scenario_settings=self._plan.matrix.scenarios.settings(task.scenario),
-                latency=self._lanes.latency(task.cell) if task.cell else None,
-                repeat=self._plan.repeat(task.cell) if task.cell else None,
-                question=task.question,
+                scenario_settings=self._plan.matrix.scenarios.settings(task.about.scenario),
+                latency=self._lanes.latency(cell) if cell else None,
+                repeat=self._plan.repeat(cell) if cell else None,
+                question=question,
             )
         except NoRoomError as error:
             self._pipeline.conclude(task, Unfeedable(message=str(error)))
@@ -166,7 +167,7 @@ class Dispatcher:
         task.started = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
         task.nbytes = worker.tensors.nbytes
         task.asked = Asked(
-            data_sets=len(case.data_sets), outputs=case.outputs, by_reference=task.question is not None
+            data_sets=len(case.data_sets), outputs=case.outputs, by_reference=question is not None
         )
         worker.hand(task, message)
         return True

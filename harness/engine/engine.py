@@ -28,7 +28,7 @@ from harness.engine.lanes import Lanes
 from harness.engine.listener import Listener
 from harness.engine.process_pool import ProcessPool
 from harness.engine.processors import processors
-from harness.engine.question import ANSWER
+from harness.engine.question import Kind
 from harness.engine.references import References, Stores
 from harness.plan.plan import Plan
 
@@ -118,7 +118,7 @@ class Engine:
         """Queue cells; each will come back as one ``Finished`` event."""
         self._tell("submit", tuple(cells))
 
-    def ask(self, target: str, models: Iterable[tuple[str, str]], kind: str = ANSWER) -> None:
+    def ask(self, target: str, models: Iterable[tuple[str, str]], kind: Kind = Kind.ANSWER) -> None:
         """Have the CPU provider of a target's runtime compute models, known or not.
 
         Each comes back as one ``Answered`` event, which keeps it nowhere; what the target's own provider is

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from harness.core.spread import Spread
+from harness.engine.question import Kind
 from harness.golden.golden import Golden
 
 
@@ -33,6 +34,6 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     undefined: Mapping[str, str] | None = None
     unnoticed: tuple[str, ...] | None = None
     unrepeatable: str | None = None
-    references: Mapping[str, Golden] | None = None
-    doubts: Mapping[str, str] = {}
+    references: Mapping[Kind, Golden] | None = None
+    doubts: Mapping[Kind, str] = {}
     answered: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from harness.core.scenario import PLAIN, RUNS_PLAINLY
 from harness.corpus.case import Case
 from harness.engine.environments import built_python, note_use
 from harness.engine.model_files import parcel
-from harness.engine.question import ANSWER, HOME, Question, asked_of
+from harness.engine.question import HOME, Kind, Question
 from harness.engine.tensor_files import Tensors
 from harness.golden.provenance import SESSION
 from harness.plan.matrix import LatencySettings
@@ -155,7 +155,7 @@ def job(
             **(played if settings["scenario"] != PLAIN else {}),
             **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
             **({} if repeat is None else {"repeat": msgspec.to_builtins(repeat)}),
-            **({} if question is None else asked_of(question)),
+            **({} if question is None else question.job_fields()),
             **({"other": True} if wants_other_inputs(case, settings, question) else {}),
             **({"form": axes[FORM]} if FORM in axes else {}),
             **({THREADS: int(axes[THREADS])} if THREADS in axes else {}),
@@ -170,5 +170,5 @@ def wants_other_inputs(case: Case, axes: Mapping[str, str], question: Question |
 
     Plain sessions do; what becomes of their inputs elsewhere is what a scenario is about.
     """
-    plainly = question is None or question.kind == ANSWER
+    plainly = question is None or question.kind is Kind.ANSWER
     return plainly and axes["scenario"] in RUNS_PLAINLY and len(case.data_sets) == 1

@@ -11,7 +11,7 @@ from harness.corpus.zeroed import discard_zeroed
 from harness.engine.answer import fate, golden_of, is_of_program, lost, repeated, unnoticed
 from harness.engine.cases import Cases, Found, Untold
 from harness.engine.outcome import Ending, Made
-from harness.engine.question import ANSWER, MADE, NOISE, REPEATED, ZEROED, Question
+from harness.engine.question import Kind, Question
 from harness.engine.references import References
 from harness.golden.golden import Golden
 
@@ -42,17 +42,17 @@ class Keeper(msgspec.Struct, frozen=True):
         """
         if not isinstance(case, Case):
             return  # its file has gone; what waits will find that out, too
-        if question.kind == MADE:
+        if question.kind is Kind.MADE:
             self._take_made(question, case, outcome)
             return
         if isinstance(outcome, Made):
             raise TypeError(NOT_ASKED)
         answer = lost(outcome) if isinstance(outcome, Untold) else golden_of(outcome, case)
-        if question.kind.startswith(NOISE):
+        if question.kind is Kind.NOISE:
             self._take_noise(question, case, answer)
-        elif question.kind == ZEROED:
+        elif question.kind is Kind.ZEROED:
             self._take_zeroed(question, case, answer)
-        elif question.kind == REPEATED:
+        elif question.kind is Kind.REPEATED:
             golden = self.references.find(question.for_golden(), case)
             self.references.keep(question, case, answer if golden is None else repeated(golden, answer, case))
         else:
@@ -81,12 +81,12 @@ class Keeper(msgspec.Struct, frozen=True):
             raise
 
     def _take_noise(self, question: Question, noisy: Case, answer: Golden) -> None:
-        plain = msgspec.structs.replace(question, kind=ANSWER)
+        plain = msgspec.structs.replace(question, kind=Kind.ANSWER, noise_at="")
         case = self.cases.of(plain)
         golden = self.references.find(plain, case) if isinstance(case, Case) else None
         if not isinstance(case, Case) or golden is None:
             return
-        precision = question.kind.removeprefix(NOISE)
+        precision = question.noise_at
         if answer.status != "ok":
             if self.references.spread(case, precision) is not None:
                 return  # another run was quicker, and has removed the model with noise
@@ -103,7 +103,7 @@ class Keeper(msgspec.Struct, frozen=True):
 
         A model that does not run with zeros in it tells nothing about its golden.
         """
-        plain = msgspec.structs.replace(question, kind=ANSWER)
+        plain = msgspec.structs.replace(question, kind=Kind.ANSWER, noise_at="")
         case = self.cases.of(plain)
         golden = self.references.find(plain, case) if isinstance(case, Case) else None
         if not isinstance(case, Case) or golden is None or self.references.unnoticed(case) is not None:

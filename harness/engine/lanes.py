@@ -10,15 +10,15 @@ from harness.engine.effects import Effects
 from harness.engine.job import Configuration, configuration, cpu_configuration
 from harness.engine.lane import Lane
 from harness.engine.process_pool import ProcessPool
-from harness.engine.question import WITNESSES, Question
-from harness.engine.task import Task
+from harness.engine.question import Kind, Question
+from harness.engine.task import BaselineTask, CellTask, QuestionTask, Task
 from harness.plan.file_format import Timeouts
 from harness.plan.matrix import LatencySettings
 from harness.plan.plan import Plan
 from harness.plan.target import fixed_axes
 
-WITNESS_TIMEOUTS = Timeouts(create=20.0, run=20.0)
-"""Seconds for who only speaks for or against a golden: a run must not wait long for that."""
+SECOND_OPINION_TIMEOUTS = Timeouts(create=20.0, run=20.0)
+"""Seconds for questions that only check a golden: a run must not wait long for them."""
 
 
 class Lanes:
@@ -54,7 +54,7 @@ class Lanes:
         for cell in cells:
             lane = self._of_cell(cell)
             took_ms = self._durations_ms.get(cell.id, 0.0) if self._durations_ms else 0.0
-            lane.queue.append(Task(suite=cell.suite, model=cell.model, cell=cell, expected_ms=took_ms))
+            lane.queue.append(CellTask(cell=cell, expected_ms=took_ms))
             lane.expected_ms += took_ms
             lanes.add(lane)
         if self._durations_ms:
@@ -62,16 +62,13 @@ class Lanes:
                 self._slow_ones_first(lane)
             self._pool.sort()
 
-    def ask(self, name: str, models: tuple[tuple[str, str], ...], kind: str) -> None:
+    def ask(self, name: str, models: tuple[tuple[str, str], ...], kind: Kind) -> None:
         """Queue models whose answer by the CPU provider of a target's runtime is what somebody waits for."""
         target = self._plan.target(name)
         lane = Lane(name, cpu_configuration(target.runtime), target.timeouts_s, target.workers)
         lane.queue.extend(
-            Task(
-                suite=suite,
-                model=model,
-                question=Question(suite=suite, model=model, runtime=target.runtime, kind=kind),
-                wanted=True,
+            QuestionTask(
+                about=Question(suite=suite, model=model, runtime=target.runtime, kind=kind), for_caller=True
             )
             for suite, model in models
         )
@@ -79,15 +76,14 @@ class Lanes:
 
     def queue(self, task: Task) -> None:
         """Queue a question to the CPU provider of a runtime, one for a baseline, or a cell once more."""
-        if task.cell is not None:
-            # At once: until then its first result is held in memory, with the outputs.
-            self._of_cell(task.cell).queue.appendleft(task)
-            return
-        if task.compared is not None:
-            self._of_baseline(task.compared).queue.append(task)
-            return
-        if task.question is not None:
-            self._of_question(task.question).queue.append(task)
+        match task:
+            case CellTask():
+                # First in its queue: until it runs, its first result is held in memory, with the outputs.
+                self._of_cell(task.cell).queue.appendleft(task)
+            case BaselineTask():
+                self._of_baseline(task.cell).queue.append(task)
+            case QuestionTask():
+                self._of_question(task.about).queue.append(task)
 
     def latency(self, cell: Cell) -> LatencySettings | None:
         """How the latency of a cell is measured; None where it is not."""
@@ -103,11 +99,11 @@ class Lanes:
 
     def _of_question(self, question: Question) -> Lane:
         # A target may well be the CPU provider itself; its cells must not stand before questions to it.
-        key = ("reference", question.runtime, question.lane)
+        key = ("reference", question.runtime, question.queue)
         if key not in self._open:
             config = cpu_configuration(question.runtime)
-            limits = WITNESS_TIMEOUTS if question.kind in WITNESSES else Timeouts()
-            self._add(key, Lane(question.lane, config, limits, is_reference=True))
+            limits = SECOND_OPINION_TIMEOUTS if question.kind.checks_golden else Timeouts()
+            self._add(key, Lane(question.queue, config, limits, is_reference=True))
         return self._open[key]
 
     def _of_baseline(self, cell: Cell) -> Lane:

@@ -45,7 +45,7 @@ from harness.engine.outcome import (
 from harness.engine.process import ENDED
 from harness.engine.process_pool import ProcessPool
 from harness.engine.protocol import understood
-from harness.engine.question import MADE
+from harness.engine.question import Kind
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
 
@@ -167,9 +167,9 @@ class Listener:
 
     def _read(self, worker: Worker, result: Result) -> Ending:
         task = worker.in_flight[0]
-        if task.question is not None and task.question.kind == MADE:
+        if task.about.kind is Kind.MADE:
             return from_making(result, worker.tensors)
-        return from_result(result, worker.tensors, task.scenario, task.asked)
+        return from_result(result, worker.tensors, task.about.scenario, task.asked)
 
     def _done(self, worker: Worker, after: After, at: float) -> None:
         task, outcome = worker.in_flight[0], worker.result

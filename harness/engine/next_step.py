@@ -20,21 +20,7 @@ from harness.engine.compare_sets import flat, numbered
 from harness.engine.evidence import Evidence
 from harness.engine.measure import measure
 from harness.engine.outcome import Died, Hung, NamedValues, Raised, Ran
-from harness.engine.question import (
-    ANSWER,
-    EVALUATED,
-    FLOAT64,
-    FLOAT64_EVALUATED,
-    HOME,
-    NOISE,
-    REPEATED,
-    REVEALED,
-    ROUNDED,
-    UNDEFINED,
-    UNOPTIMIZED,
-    ZEROED,
-    Question,
-)
+from harness.engine.question import HOME, Kind, Question
 from harness.engine.references import References
 from harness.engine.rule import Rule, rule_of
 from harness.golden.golden import Golden
@@ -100,7 +86,7 @@ class NextStep(msgspec.Struct, frozen=True):
         full = self._answered(own.for_golden(AS_IS))
         if isinstance(full, Question):
             return full
-        rounded = self._answered(msgspec.structs.replace(own, kind=ROUNDED))
+        rounded = self._answered(msgspec.structs.replace(own, kind=Kind.ROUNDED))
         if isinstance(rounded, Question):
             return rounded
         return Evidence(golden=rounded if rounded.status == "ok" else golden, full=full)
@@ -159,7 +145,7 @@ class NextStep(msgspec.Struct, frozen=True):
             case Need.ZEROED:
                 return self._unnoticed(own, case)
             case Need.REVEALED | Need.REPEATED:
-                kind = REVEALED if need is Need.REVEALED else REPEATED
+                kind = Kind.REVEALED if need is Need.REVEALED else Kind.REPEATED
                 return self._answered(msgspec.structs.replace(own, kind=kind))
 
     def _own_cpu(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
@@ -194,7 +180,7 @@ class NextStep(msgspec.Struct, frozen=True):
             return spread
         if precision not in PRECISIONS:
             return f"the noise of {precision} is not known"
-        question = msgspec.structs.replace(own, kind=NOISE + precision)
+        question = msgspec.structs.replace(own, kind=Kind.NOISE, noise_at=precision)
         noisy = self.cases.of(question)
         return question if isinstance(noisy, Case) else why_not(noisy)
 
@@ -203,14 +189,14 @@ class NextStep(msgspec.Struct, frozen=True):
         known = self.references.unnoticed(case)
         if known is not None:
             return known
-        question = msgspec.structs.replace(own, kind=ZEROED)
+        question = msgspec.structs.replace(own, kind=Kind.ZEROED)
         return question if isinstance(self.cases.of(question), Case) else ()
 
     def _undefined(self, own: Question, case: Case) -> dict[str, str] | Question:
         """The outputs whose values ONNX leaves undefined for this input."""
         inside: Sequence[NamedValues] = ()
         if read_by_partials(case):
-            answer = self._answered(msgspec.structs.replace(own, kind=UNDEFINED))
+            answer = self._answered(msgspec.structs.replace(own, kind=Kind.UNDEFINED))
             if isinstance(answer, Question):
                 return answer
             inside = answer.outputs
@@ -222,17 +208,17 @@ class NextStep(msgspec.Struct, frozen=True):
             found |= {numbered(index, name): why for name, why in undefined.items() if name not in told}
         return found
 
-    def _references(self, own: Question, cell: Cell, case: Case) -> dict[str, Golden] | Question:
+    def _references(self, own: Question, cell: Cell, case: Case) -> dict[Kind, Golden] | Question:
         """What others make of a model, by the kind of question."""
-        found: dict[str, Golden] = {}
+        found: dict[Kind, Golden] = {}
         target = self.plan.target(cell.target)
         if target.runtime != HOME and target.provider[0] != CPU_PROVIDER:
             own_cpu = self._own_cpu(own, cell, case)
             if isinstance(own_cpu, Question):
                 return own_cpu
-            found[ANSWER] = own_cpu
-        for kind in (UNOPTIMIZED, EVALUATED, FLOAT64, FLOAT64_EVALUATED):
-            if kind == FLOAT64_EVALUATED and found[FLOAT64].status == "ok":
+            found[Kind.ANSWER] = own_cpu
+        for kind in (Kind.UNOPTIMIZED, Kind.EVALUATED, Kind.FLOAT64, Kind.FLOAT64_EVALUATED):
+            if kind is Kind.FLOAT64_EVALUATED and found[Kind.FLOAT64].status == "ok":
                 break
             answer = self._answered(msgspec.structs.replace(own, kind=kind))
             if isinstance(answer, Question):
@@ -240,7 +226,7 @@ class NextStep(msgspec.Struct, frozen=True):
             found[kind] = answer
         return found
 
-    def _doubts(self, about: Question, case: Case, rule: Rule) -> dict[str, str]:
+    def _doubts(self, about: Question, case: Case, rule: Rule) -> dict[Kind, str]:
         """Why what ``onnx.reference`` makes of a model is not believed alone, by the kind of question."""
         given = self.cases.of(about.for_golden(AS_IS)) if rule.policy.converted else case
         if not isinstance(given, Case):
@@ -248,7 +234,7 @@ class NextStep(msgspec.Struct, frozen=True):
         own = doubt_about(given.facts.operators, given.facts.float_types)
         # The model in float64 has the operators of the model as it came, and runs the same code.
         upcast = doubt_about(given.facts.operators, ("float32", "float64"))
-        found = {EVALUATED: own, FLOAT64_EVALUATED: upcast}
+        found = {Kind.EVALUATED: own, Kind.FLOAT64_EVALUATED: upcast}
         return {kind: doubt for kind, doubt in found.items() if doubt}
 
     def _answered(self, question: Question) -> Golden | Question:
@@ -259,7 +245,7 @@ class NextStep(msgspec.Struct, frozen=True):
         return self.references.find(question, case) or question
 
 
-Answer = Golden | Spread | str | tuple[str, ...] | Mapping[str, Golden] | Mapping[str, str]
+Answer = Golden | Spread | str | tuple[str, ...] | Mapping[Kind, Golden] | Mapping[str, str]
 """What is known once a need is met."""
 
 

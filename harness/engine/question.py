@@ -1,5 +1,6 @@
-"""What is asked about a model without any cell: of whose CPU provider, and of which form of the model."""
+"""A question: what is asked about a model, whose CPU provider answers, and about which form of the model."""
 
+import enum
 from typing import Any
 
 import msgspec
@@ -11,50 +12,49 @@ from harness.plan.target import Runtime
 HOME = Runtime()
 """The harness's own interpreter, whose CPU provider makes the goldens."""
 
-ANSWER = "answer"
-"""What the CPU provider makes of the model."""
 
-UNOPTIMIZED = "unoptimized"
-"""The same with all graph optimizations off."""
+class Kind(enum.StrEnum):
+    """What is asked."""
 
-EVALUATED = "evaluated"
-"""What ``onnx.reference`` makes of the model."""
+    ANSWER = "answer"
+    """The CPU provider's outputs."""
+    UNOPTIMIZED = "unoptimized"
+    """The same with all graph optimizations off."""
+    EVALUATED = "evaluated"
+    """The outputs of ``onnx.reference``."""
+    FLOAT64 = "float64"
+    """The CPU provider's outputs of the model in float64."""
+    FLOAT64_EVALUATED = "float64-evaluated"
+    """The outputs of ``onnx.reference`` of the model in float64."""
+    MADE = "made"
+    """The model itself, converted to the precision of the question."""
+    REVEALED = "revealed"
+    """The values by which the CPU provider chose positions, such as those of ArgMax."""
+    UNDEFINED = "undefined"
+    """The inputs of operators whose result ONNX leaves undefined for some values."""
+    ZEROED = "zeroed"
+    """The CPU provider's outputs of the model with zeros in place of the results of single nodes."""
+    REPEATED = "repeated"
+    """The CPU provider's outputs in another process than before: a check that it can repeat itself."""
+    ROUNDED = "rounded"
+    """The CPU provider's outputs of a converted model in which every rounding is spelled out."""
+    NOISE = "noise"
+    """Runs in which every rounding is another one, at the precision ``Question.noise_at``."""
 
-FLOAT64 = "float64"
-"""What the CPU provider makes of the model in float64."""
+    @property
+    def in_float64(self) -> bool:
+        """Whether the model is upcast to float64."""
+        return self in (Kind.FLOAT64, Kind.FLOAT64_EVALUATED)
 
-FLOAT64_EVALUATED = "float64-evaluated"
-"""What ``onnx.reference`` makes of the model in float64."""
+    @property
+    def by_onnx_reference(self) -> bool:
+        """Whether ``onnx.reference`` answers, not onnxruntime."""
+        return self in (Kind.EVALUATED, Kind.FLOAT64_EVALUATED)
 
-MADE = "made"
-"""The model itself, converted to the precision of the question."""
-
-REVEALED = "revealed"
-"""What the CPU provider's positions, such as those of ArgMax, were chosen by."""
-
-UNDEFINED = "undefined"
-"""What operators read whose result ONNX leaves undefined for some values."""
-
-ZEROED = "zeroed"
-"""What the CPU provider makes of the model with zeros in place of what single nodes compute."""
-
-REPEATED = "repeated"
-"""What the CPU provider makes of the model in another process than before: whether it can repeat itself."""
-
-ROUNDED = "rounded"
-"""What the CPU provider makes of a converted model in which every rounding is spelled out."""
-
-NOISE = "noise:"
-"""With the name of a precision behind it: runs in which every rounding is another one."""
-
-UPCAST = frozenset({FLOAT64, FLOAT64_EVALUATED})
-"""Kinds that are about the model in float64."""
-
-BY_REFERENCE = frozenset({EVALUATED, FLOAT64_EVALUATED})
-"""Kinds that ``onnx.reference`` answers."""
-
-WITNESSES = frozenset({UNOPTIMIZED, EVALUATED, FLOAT64, FLOAT64_EVALUATED})
-"""Kinds whose answers speak for or against a golden."""
+    @property
+    def checks_golden(self) -> bool:
+        """Whether the answer is a second opinion on a golden: useful, but no cell depends on it."""
+        return self is Kind.UNOPTIMIZED or self.in_float64 or self.by_onnx_reference
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,10 +63,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         suite: The model's suite.
         model: The model.
-        runtime: Whose CPU provider is asked.
-        scenario: Whose data the model gets, and what is done with the session.
-        precision: What the model is made for; ``fp32`` leaves it as it is.
-        kind: What is asked: one of this module's constants.
+        runtime: The runtime whose CPU provider answers.
+        scenario: The scenario whose data the model gets, and what is done with the session.
+        precision: The precision that the model is converted to; ``fp32`` leaves it as it is.
+        kind: What is asked.
+        noise_at: For the kind ``NOISE`` the precision of the noise, else empty.
     """
 
     suite: str
@@ -74,7 +75,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     runtime: Runtime = HOME
     scenario: str = PLAIN
     precision: str = AS_IS
-    kind: str = ANSWER
+    kind: Kind = Kind.ANSWER
+    noise_at: str = ""
 
     @property
     def session(self) -> str:
@@ -82,14 +84,15 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return session_of(self.scenario)
 
     @property
-    def lane(self) -> str:
-        """Who answers: what is slow or may hang must not stand before the goldens."""
-        if self.kind == MADE:
-            return "maker"
-        return "witness" if self.kind in WITNESSES | {REPEATED, ZEROED} else "cpu"
+    def queue(self) -> str:
+        """Name of the queue: slow questions, and those that may hang, must not delay goldens."""
+        if self.kind is Kind.MADE:
+            return "converter"
+        checks = self.kind.checks_golden or self.kind in (Kind.REPEATED, Kind.ZEROED)
+        return "references" if checks else "cpu"
 
     def for_golden(self, precision: str | None = None) -> "Question":
-        """The question whose answer is the golden: other data have their own, other sessions have not.
+        """Return the question whose answer is the golden: only scenarios with other data have their own.
 
         Args:
             precision: Of the model; that of this question by default.
@@ -102,13 +105,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def axes(self) -> dict[str, str]:
-        """Values of the session's axes that are not their defaults."""
+        """Return the session's axes that do not have their default values."""
         axes = {"scenario": self.session}
-        return axes | {"graph_optimization": "disabled"} if self.kind == UNOPTIMIZED else axes
+        return axes | {"graph_optimization": "disabled"} if self.kind is Kind.UNOPTIMIZED else axes
 
-
-def asked_of(question: Question) -> dict[str, Any]:
-    """What a job says beyond its model, its data and the axes."""
-    if question.kind == MADE:
-        return {"make": question.precision}
-    return {"evaluate": True} if question.kind in BY_REFERENCE else {}
+    def job_fields(self) -> dict[str, Any]:
+        """Return what its job has beyond the model, the data and the axes."""
+        if self.kind is Kind.MADE:
+            return {"make": self.precision}
+        return {"evaluate": True} if self.kind.by_onnx_reference else {}

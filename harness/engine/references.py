@@ -9,20 +9,7 @@ from harness.core.scenario import PLAIN
 from harness.core.spread import Spread
 from harness.corpus.case import Case
 from harness.engine.environments import contents
-from harness.engine.question import (
-    ANSWER,
-    EVALUATED,
-    FLOAT64,
-    FLOAT64_EVALUATED,
-    HOME,
-    REPEATED,
-    REVEALED,
-    ROUNDED,
-    UNDEFINED,
-    UNOPTIMIZED,
-    WITNESSES,
-    Question,
-)
+from harness.engine.question import HOME, Kind, Question
 from harness.engine.recent import Recent
 from harness.engine.uv import InstallError
 from harness.golden.golden import Golden
@@ -73,20 +60,20 @@ class References:
     """
 
     def __init__(self, stores: Stores) -> None:
-        self._stores: Mapping[str, GoldenStore] = {
-            ANSWER: stores.goldens,
-            FLOAT64: stores.goldens,  # another model, and so another entry
-            REVEALED: stores.goldens,
-            UNDEFINED: stores.goldens,
-            ROUNDED: stores.goldens,
-            UNOPTIMIZED: stores.unoptimized,
-            EVALUATED: stores.evaluated,
-            FLOAT64_EVALUATED: stores.evaluated,
+        self._stores: Mapping[Kind, GoldenStore] = {
+            Kind.ANSWER: stores.goldens,
+            Kind.FLOAT64: stores.goldens,  # another model, and so another entry
+            Kind.REVEALED: stores.goldens,
+            Kind.UNDEFINED: stores.goldens,
+            Kind.ROUNDED: stores.goldens,
+            Kind.UNOPTIMIZED: stores.unoptimized,
+            Kind.EVALUATED: stores.evaluated,
+            Kind.FLOAT64_EVALUATED: stores.evaluated,
         }
         self._environments: dict[Runtime, GoldenStore] = {}
         self._goldens: Recent[tuple[int, str], Golden] = Recent(KEPT)
         # What no store can give back: lost answers, those in scenarios, those of runtimes that may change.
-        self._others: dict[tuple[Runtime, str, str, str], Golden] = {}
+        self._others: dict[tuple[Runtime, str, str, Kind], Golden] = {}
         self._spreads: Recent[tuple[str, str], Spread] = Recent(KEPT)
         self._noiseless: dict[tuple[str, str], str] = {}
         self._unnoticed: dict[str, tuple[str, ...]] = {}
@@ -94,7 +81,7 @@ class References:
 
     def golden(self, case: Case) -> Golden | None:
         """The golden of a case; None where the CPU provider has to be asked."""
-        return self._load(self._stores[ANSWER], case)
+        return self._load(self._stores[Kind.ANSWER], case)
 
     def find(self, question: Question, case: Case) -> Golden | None:
         """The answer to a question, or None where it has to be asked.
@@ -113,7 +100,7 @@ class References:
         Raises:
             UsageError: The store cannot be written. The answer is known nevertheless.
         """
-        if golden.status == "lost" and question.kind in WITNESSES:
+        if golden.status == "lost" and question.kind.checks_golden:
             # Nobody depends on a witness, and none is waited for once more that was too slow before.
             golden = msgspec.structs.replace(golden, status="refused")
         store = None if golden.status == "lost" else self._store(question)
@@ -137,7 +124,7 @@ class References:
             return why
         spread = self._spreads.get(key)
         if spread is None:
-            spread = load_spread(self._stores[ANSWER].entry(case), precision)
+            spread = load_spread(self._stores[Kind.ANSWER].entry(case), precision)
             if spread is not None:
                 self._spreads.put(key, spread, spread.nbytes)
         return spread
@@ -160,13 +147,13 @@ class References:
             self._noiseless[case.digest, precision] = spread
             return
         self._spreads.put((case.digest, precision), spread, spread.nbytes)
-        save_spread(self._stores[ANSWER].entry(case), spread, amplitudes)
+        save_spread(self._stores[Kind.ANSWER].entry(case), spread, amplitudes)
 
     def unnoticed(self, case: Case) -> tuple[str, ...] | None:
         """Operators of nodes that could compute zeros without being noticed; None where nobody has tried."""
         known = self._unnoticed.get(case.digest)
         if known is None:
-            known = load_unnoticed(self._stores[ANSWER].entry(case))
+            known = load_unnoticed(self._stores[Kind.ANSWER].entry(case))
             if known is not None:
                 self._unnoticed[case.digest] = known
         return known
@@ -184,7 +171,7 @@ class References:
         """
         self._unnoticed[case.digest] = operators
         if for_ever:
-            save_unnoticed(self._stores[ANSWER].entry(case), operators)
+            save_unnoticed(self._stores[Kind.ANSWER].entry(case), operators)
 
     def unmade(self, case: Case, precision: str) -> str:
         """Why a model could not be converted to a precision; empty where nothing is known against it."""
@@ -197,7 +184,7 @@ class References:
     def _store(self, question: Question) -> GoldenStore | None:
         """Where the answer to a question outlives the run, if it may."""
         runtime = question.runtime
-        if question.session != PLAIN or question.kind == REPEATED:
+        if question.session != PLAIN or question.kind is Kind.REPEATED:
             return None
         if runtime == HOME:
             return self._stores[question.kind]
@@ -216,5 +203,5 @@ class References:
         return golden
 
 
-def _other(question: Question, case: Case) -> tuple[Runtime, str, str, str]:
+def _other(question: Question, case: Case) -> tuple[Runtime, str, str, Kind]:
     return (question.runtime, case.digest, question.session, question.kind)

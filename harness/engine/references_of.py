@@ -13,15 +13,15 @@ from harness.core.tolerance import default_tolerance
 from harness.corpus.case import Case
 from harness.engine.compare_sets import compare_sets, flat
 from harness.engine.outcome import NamedValues
-from harness.engine.question import ANSWER, EVALUATED, FLOAT64, FLOAT64_EVALUATED, UNOPTIMIZED
+from harness.engine.question import Kind
 from harness.golden.golden import Golden
 
 OWN_CPU = "the CPU EP of the target's own runtime"
 
-NAMES = {EVALUATED: REFERENCE, UNOPTIMIZED: "the CPU EP without optimizations"}
+NAMES = {Kind.EVALUATED: REFERENCE, Kind.UNOPTIMIZED: "the CPU EP without optimizations"}
 """Kind of a question -> name of the reference, for people; the most trustworthy first."""
 
-TRUTHS = {FLOAT64: "float64 on the CPU EP", FLOAT64_EVALUATED: "onnx.reference in float64"}
+TRUTHS = {Kind.FLOAT64: "float64 on the CPU EP", Kind.FLOAT64_EVALUATED: "onnx.reference in float64"}
 """The same of the references that compute in float64."""
 
 Compare = Callable[[Sequence[NamedValues], Sequence[NamedValues]], Comparison]
@@ -33,10 +33,10 @@ def references_of(
     golden: Sequence[NamedValues],
     results: Sequence[NamedValues],
     compared: Comparison,
-    answers: Mapping[str, Golden],
+    answers: Mapping[Kind, Golden],
     compare: Compare,
     precision: str,
-    doubts: Mapping[str, str],
+    doubts: Mapping[Kind, str],
 ) -> Hearing:
     """Compare golden and result with each reference that has values.
 
@@ -45,7 +45,7 @@ def references_of(
         golden: For each data set the outputs that judge.
         results: For each data set what the EP computed.
         compared: How these compare.
-        answers: Kind of question -> its answer; ``ANSWER`` is that of the target's own runtime.
+        answers: Kind of question -> its answer; ``Kind.ANSWER`` is that of the target's own runtime.
         compare: The comparison of the cell.
         precision: What computes. Its default tolerance is the unit in which errors are weighed against each
             other, so that the result holds under any policy.
@@ -57,7 +57,7 @@ def references_of(
         truth = answers.get(kind)
         if not adjudication and truth is not None and truth.outputs:
             rows = adjudicate(flat(truth.outputs), flat(golden), flat(results), unit, by)
-            doubt = doubts.get(kind, "")
+            doubt = doubts.get(kind, "") if kind else ""
             adjudication = tuple(msgspec.structs.replace(row, doubt=doubt) for row in rows)
     in_units = functools.partial(compare_sets, tolerance_for=unit, only_known=True)
     return Hearing(
@@ -71,24 +71,24 @@ def _references(
     golden: Sequence[NamedValues],
     results: Sequence[NamedValues],
     compared: Comparison,
-    answers: Mapping[str, Golden],
+    answers: Mapping[Kind, Golden],
     compare: Compare,
     in_units: Compare,
-    doubts: Mapping[str, str],
+    doubts: Mapping[Kind, str],
 ) -> Iterator[Witness]:
     """In the order of trust: what the makers of the model expect comes first."""
     differ = {row.name for row in compared.outputs if row.mismatched or row.frontier != EXACT_FRONTIER}
-    known: list[tuple[str, str, Sequence[NamedValues]]] = [
-        ("", EXPECTED, tuple(data_set.expected for data_set in case.data_sets))
+    known: list[tuple[Kind | None, str, Sequence[NamedValues]]] = [
+        (None, EXPECTED, tuple(data_set.expected for data_set in case.data_sets))
     ]
     known += [
         (kind, name, answers[kind].outputs)
-        for kind, name in ({ANSWER: OWN_CPU} | NAMES).items()
+        for kind, name in ({Kind.ANSWER: OWN_CPU} | NAMES).items()
         if kind in answers
     ]
     for kind, name, outputs in known:
         if any(outputs):
-            is_golden_again = kind == UNOPTIMIZED
+            is_golden_again = kind is Kind.UNOPTIMIZED
             yield Witness(
                 name=name,
                 golden=rows_apart(compare(outputs, golden), differ),
@@ -99,5 +99,5 @@ def _references(
                 )
                 if is_golden_again
                 else (),
-                doubt=doubts.get(kind, ""),
+                doubt=doubts.get(kind, "") if kind else "",
             )

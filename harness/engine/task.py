@@ -1,4 +1,4 @@
-"""A task: one model to run on one configuration, for a cell or for a question."""
+"""Tasks: each is one model to run on one configuration."""
 
 from functools import cached_property
 
@@ -12,52 +12,76 @@ from harness.engine.outcome import Asked
 from harness.engine.question import Question
 
 
-class Task(msgspec.Struct, kw_only=True, dict=True):
-    """One model to run on one configuration. ``dict`` lets what it is about be said only once.
+class _Handed(msgspec.Struct, kw_only=True, dict=True):
+    """What is known of any task. ``dict`` is for the cached property ``about``.
 
     Attributes:
-        suite: The model's suite.
-        model: The model.
-        cell: Whose result this is; None for a question.
-        compared: The cell for whose baseline is asked: its target's outputs without some options.
-        question: What is asked where it is about neither.
-        wanted: Whether the answer itself is what somebody waits for.
         attempt: Counts from 1.
-        started: UTC time of the handing over, ISO 8601.
-        first: The result of the first try, where this is a further one.
-        expected_ms: What it took the last time; 0 where nobody knows.
-        nbytes: Size of its inputs, once they are handed over.
-        asked: What its result has to have, once it is handed over.
+        started: UTC time at which a worker got it, ISO 8601.
+        expected_ms: Time that it took in an earlier run; 0 if unknown.
+        nbytes: Size of its inputs, once a worker has them.
+        asked: What its result must have, once a worker has it.
     """
 
-    suite: str
-    model: str
-    cell: Cell | None = None
-    compared: Cell | None = None
-    question: Question | None = None
-    wanted: bool = False
     attempt: int = 1
     started: str = ""
-    first: Finished | None = None
     expected_ms: float = 0.0
     nbytes: int = 0
     asked: Asked | None = None
 
+
+class CellTask(_Handed):
+    """A cell.
+
+    Attributes:
+        cell: The cell.
+        first: The result of the first attempt, if this is a further one.
+    """
+
+    cell: Cell
+    first: Finished | None = None
+
     @cached_property
     def about(self) -> Question:
-        """Which model this is about, with which data; for a cell as a question that nobody need ask."""
-        cell = self.cell or self.compared
-        if cell is None:
-            return self.question or Question(suite=self.suite, model=self.model)
-        axes = dict(cell.axes)
-        return Question(
-            suite=self.suite,
-            model=self.model,
-            scenario=axes.get("scenario", PLAIN),
-            precision=made_for(axes.get("precision", AS_IS)),
-        )
+        """The model and its data, as the question for the CPU provider's answer."""
+        return _about(self.cell)
 
-    @property
-    def scenario(self) -> str:
-        """What is done with the session."""
-        return self.about.scenario
+
+class BaselineTask(_Handed):
+    """A cell once more, on its target without the options that are compared.
+
+    Attributes:
+        cell: The first cell that needs this baseline.
+    """
+
+    cell: Cell
+
+    @cached_property
+    def about(self) -> Question:
+        """The model and its data, as the question for the CPU provider's answer."""
+        return _about(self.cell)
+
+
+class QuestionTask(_Handed):
+    """A question.
+
+    Attributes:
+        about: The question.
+        for_caller: Whether the caller of the engine asked it. Otherwise cells wait for its answer.
+    """
+
+    about: Question
+    for_caller: bool = False
+
+
+Task = CellTask | BaselineTask | QuestionTask
+
+
+def _about(cell: Cell) -> Question:
+    axes = dict(cell.axes)
+    return Question(
+        suite=cell.suite,
+        model=cell.model,
+        scenario=axes.get("scenario", PLAIN),
+        precision=made_for(axes.get("precision", AS_IS)),
+    )

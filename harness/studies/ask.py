@@ -13,9 +13,9 @@ from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Answered, Event, Noted, TargetReady, Warned
 from harness.engine.job import CPU
-from harness.engine.lanes import WITNESS_TIMEOUTS
+from harness.engine.lanes import SECOND_OPINION_TIMEOUTS
 from harness.engine.processors import processors
-from harness.engine.question import ANSWER, WITNESSES
+from harness.engine.question import Kind
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target
@@ -59,7 +59,7 @@ class PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
         return load_case(self.suites[suite], model, self.plan.matrix.models.dimensions, settings=settings)
 
     def answers(
-        self, models: Models, runtime: Runtime, tell: Tell, kind: str = ANSWER
+        self, models: Models, runtime: Runtime, tell: Tell, kind: Kind = Kind.ANSWER
     ) -> Iterator[TargetReady | Answered]:
         """Compute models with the CPU provider of a runtime, whether or not the cache has results.
 
@@ -67,7 +67,7 @@ class PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
             models: Which models.
             runtime: Whose CPU provider.
             tell: Receives the messages of the engine.
-            kind: What to compute: a constant of ``harness.engine.question``.
+            kind: What to compute.
 
         Yields:
             The environment, if the runtime starts, and each model once, in any order.
@@ -75,8 +75,8 @@ class PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
         if not models:
             return
         target = Target(name="golden", provider=(CPU,), runtime=runtime, workers=processors())
-        if kind in WITNESSES:
-            target = msgspec.structs.replace(target, timeouts_s=WITNESS_TIMEOUTS)
+        if kind.checks_golden:
+            target = msgspec.structs.replace(target, timeouts_s=SECOND_OPINION_TIMEOUTS)
         matrix = msgspec.structs.replace(matrix_for(self.plan.matrix, [target]), tolerance=())
         with closing(Engine(Plan(matrix=matrix, cells=()), self.suites)) as engine:
             engine.ask(target.name, models, kind)

@@ -31,9 +31,9 @@ from harness.engine.listener import Listener
 from harness.engine.model_files import piece
 from harness.engine.outcome import Asked, Ending, Raised, Ran
 from harness.engine.prepare import open_suites
-from harness.engine.question import ANSWER, HOME, MADE, Question
+from harness.engine.question import HOME, Kind, Question
 from harness.engine.references import References, Stores
-from harness.engine.task import Task
+from harness.engine.task import CellTask, QuestionTask, Task
 from harness.engine.tensor_files import Tensors
 from harness.engine.worker import Worker
 from harness.golden.store import GoldenStore
@@ -141,7 +141,7 @@ class Hall:
             self.records.append(event.record)
 
     def task(self) -> Task:
-        return Task(suite=self.cell.suite, model=self.cell.model, cell=self.cell)
+        return CellTask(cell=self.cell)
 
     def hear(self, message: Any, task: Task, tensors: Tensors | None = None) -> Worker:
         """Have a message come through the pipe, from a worker that is at a task."""
@@ -163,9 +163,8 @@ class Hall:
         while self.queue:
             task = self.queue.pop(0)
             case = self.pipeline.case(task)
-            assert task.question is not None
             assert isinstance(case, Case)
-            self.asked.add(task.question.kind)
+            self.asked.add(task.about.kind)
             self.pipeline.conclude(task, answered(case))
 
 
@@ -315,20 +314,20 @@ def test_any_values_are_judged(hall: Hall, data: st.DataObject) -> None:
 @given(st.data())
 def test_any_answer_is_kept_or_breaks_the_protocol(hall: Hall, mutated: Mutated, data: st.DataObject) -> None:
     question = Question(suite=hall.cell.suite, model=hall.cell.model, kind=data.draw(st.sampled_from(KINDS)))
-    task = Task(suite=hall.cell.suite, model=hall.cell.model, question=question, wanted=True)
+    task = QuestionTask(about=question, for_caller=True)
     task.asked = Asked(data_sets=1, outputs=hall.case.outputs, by_reference=True)
     body: Any = results(hall)[0]
-    if question.kind == MADE:
-        task.wanted = False
+    if question.kind == Kind.MADE:
+        task.for_caller = False
         model = agent_wire.to_wire(np.frombuffer(b"a model", np.uint8))
         made = {"status": "ok", "made": model, "rounded": model, "timings_ms": {"make": 1.0}}
         body = data.draw(st.sampled_from([made, {"status": "ok", "declined": "no"}]))
     worker = hall.hear(data.draw(mutated(["result", id(task), body])), task)
-    if worker.result is not None and question.kind != MADE:
+    if worker.result is not None and question.kind != Kind.MADE:
         hall.say(worker, ["done", id(task), AFTER])
 
 
-KINDS = (ANSWER, "unoptimized", "evaluated", MADE)
+KINDS = (Kind.ANSWER, Kind.UNOPTIMIZED, Kind.EVALUATED, Kind.MADE)
 
 
 @FEW

@@ -25,7 +25,7 @@ from harness.corpus.port import ValueType
 from harness.engine.evidence import Evidence
 from harness.engine.measure import measure
 from harness.engine.outcome import NamedValues, Ran
-from harness.engine.question import EVALUATED, FLOAT64, UNOPTIMIZED
+from harness.engine.question import Kind
 from harness.engine.rule import Rule
 from harness.golden.golden import Golden
 
@@ -59,9 +59,9 @@ def under(
     tolerance: Tolerance,
     outcome: Ran,
     golden: Golden,
-    references: dict[str, Golden],
+    references: dict[Kind, Golden],
     expected: NamedValues = (),
-    doubts: dict[str, str] | None = None,
+    doubts: dict[Kind, str] | None = None,
 ) -> tuple[Facts, Decision]:
     """What a run does: references are asked where they are needed."""
     rule = Rule(policy=Policy(fixed=tolerance, judge_by="table"))
@@ -101,12 +101,12 @@ TOLERANCES = st.builds(
 @given(
     errors=st.lists(ERRORS, min_size=4, max_size=4),
     second=st.none() | ERRORS,
-    absent=st.sets(st.sampled_from([EVALUATED, UNOPTIMIZED, FLOAT64])),
+    absent=st.sets(st.sampled_from([Kind.EVALUATED, Kind.UNOPTIMIZED, Kind.FLOAT64])),
     before=TOLERANCES,
     after=TOLERANCES,
     providers_changed=st.sampled_from(["", "", "CPU only"]),
     expected=st.none() | ERRORS,
-    doubt=st.sampled_from([("", {}), ("unsure", {}), (UNREPEATABLE, {}), ("", {EVALUATED: "wrong"})]),
+    doubt=st.sampled_from([("", {}), ("unsure", {}), (UNREPEATABLE, {}), ("", {Kind.EVALUATED: "wrong"})]),
 )
 def test_it_is_what_a_run_would_have_said(
     errors: list[float],
@@ -116,14 +116,14 @@ def test_it_is_what_a_run_would_have_said(
     after: Tolerance,
     providers_changed: str,
     expected: float | None,
-    doubt: tuple[str, dict[str, str]],
+    doubt: tuple[str, dict[Kind, str]],
 ) -> None:
     dispute, doubts = doubt
     golden, result, evaluated, unoptimized = (values(error, seed) for seed, error in enumerate(errors))
     known = {
-        EVALUATED: evaluated,
-        UNOPTIMIZED: unoptimized,
-        FLOAT64: values(0.0, 0, np.float64),
+        Kind.EVALUATED: evaluated,
+        Kind.UNOPTIMIZED: unoptimized,
+        Kind.FLOAT64: values(0.0, 0, np.float64),
     }
     answers = {
         kind: Golden(status="refused") if kind in absent else Golden(status="ok", outputs=(outputs,))

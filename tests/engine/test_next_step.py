@@ -24,18 +24,9 @@ from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished, Warned
 from harness.engine.outcome import Died, Ending, Hung, Made, Raised, Ran
 from harness.engine.prepare import open_suites
-from harness.engine.question import (
-    BY_REFERENCE,
-    MADE,
-    NOISE,
-    ROUNDED,
-    UNDEFINED,
-    UNOPTIMIZED,
-    ZEROED,
-    Question,
-)
+from harness.engine.question import Kind, Question
 from harness.engine.references import References, Stores
-from harness.engine.task import Task
+from harness.engine.task import CellTask, Task
 from harness.golden.provenance import SESSION
 from harness.golden.store import GoldenStore
 from harness.plan.expand import expand
@@ -115,7 +106,7 @@ class Court:
     def judge(self, result: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]], at: int = 0) -> Record:
         """The record of a cell whose EP gives what ``result`` makes of the CPU EP's answer."""
         cell: Cell = self.cells[at]
-        task = Task(suite=cell.suite, model=cell.model, cell=cell)
+        task = CellTask(cell=cell)
         self.pipeline.open += 1
         while self.pipeline.awaits(task):
             self.settle()
@@ -135,8 +126,7 @@ class Court:
         """Answer every question, and those that come of the answers."""
         while self.queue:
             task = self.queue.pop(0)
-            question = task.question
-            assert question is not None
+            question = task.about
             self.asked.append(question.kind)
             case = self.pipeline.case(task)
             assert isinstance(case, Case), case
@@ -145,7 +135,9 @@ class Court:
 
 
 def answered(question: Question, case: Case) -> Ending:
-    return computed(case, optimized=question.kind != UNOPTIMIZED, by_reference=question.kind in BY_REFERENCE)
+    return computed(
+        case, optimized=question.kind is not Kind.UNOPTIMIZED, by_reference=question.kind.by_onnx_reference
+    )
 
 
 def computed(case: Case, *, optimized: bool = True, by_reference: bool = False) -> Ran:
@@ -182,7 +174,7 @@ def test_an_exact_result_asks_for_nothing_but_the_golden(tmp_path: Path) -> None
     court = Court(tmp_path)
     record = court.judge(lambda right: right)
     assert record.verdict is Verdict.PASS
-    assert court.asked == ["answer", ZEROED]
+    assert court.asked == ["answer", Kind.ZEROED]
     assert record.outputs[0].noise is None
 
 
@@ -190,7 +182,7 @@ def test_an_inexact_result_is_told_in_units_of_the_models_noise(tmp_path: Path) 
     court = Court(tmp_path)
     record = court.judge(off_by(1e-6))
     assert record.verdict is Verdict.PASS
-    assert court.asked == ["answer", NOISE + "float32", ZEROED]
+    assert court.asked == ["answer", Kind.NOISE + "float32", Kind.ZEROED]
     noise = record.outputs[0].noise
     assert noise is not None
     assert noise.precision == noise.like == "float32"
@@ -225,12 +217,12 @@ def test_limits_let_pass_what_is_noise(tmp_path: Path) -> None:
     assert record.verdict is Verdict.PASS
     assert record.outputs[0].noise is not None
     assert record.outputs[0].noise.rms_limit is not None
-    assert set(court.asked) == {"answer", NOISE + "float32", ZEROED}
+    assert set(court.asked) == {"answer", Kind.NOISE + "float32", Kind.ZEROED}
 
 
 def test_without_noise_the_table_judges_and_the_record_says_why(tmp_path: Path) -> None:
     court = Court(tmp_path, tolerance=[{"noise": {}}])
-    court.answers[NOISE + "float32"] = lambda _: Died(phase=Phase.RUN, cause="SIGSEGV")
+    court.answers[Kind.NOISE + "float32"] = lambda _: Died(phase=Phase.RUN, cause="SIGSEGV")
     record = court.judge(off_by(5e-5))
     assert record.verdict is Verdict.PASS
     assert record.no_spread == "the model does not run with noise: the CPU EP crashed: SIGSEGV"
@@ -300,14 +292,14 @@ def court_at_int8(folder: Path) -> Court:
     weight = np.random.default_rng(3).standard_normal((64, 8)).round(1).astype(np.float32)
     model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
     content = np.frombuffer(model.SerializeToString(), np.uint8)
-    court.answers[MADE] = lambda _: Made(content=tensor(content))
+    court.answers[Kind.MADE] = lambda _: Made(content=tensor(content))
     return court
 
 
 def test_a_precision_waits_for_its_model(tmp_path: Path) -> None:
     court = court_at_int8(tmp_path)
     record = court.judge(lambda right: right)
-    assert court.asked[:2] == ["answer", MADE]  # a model that the CPU EP refuses is not converted
+    assert court.asked[:2] == ["answer", Kind.MADE]  # a model that the CPU EP refuses is not converted
     assert record.verdict is Verdict.PASS
     error = record.outputs[0].precision_error
     assert error is not None
@@ -322,7 +314,7 @@ def test_witnesses_speak_of_the_model_as_it_came(tmp_path: Path) -> None:
     court = court_at_int8(tmp_path)
     record = court.judge(lambda right: right[:, ::-1])
     assert record.verdict is Verdict.MISMATCH
-    assert {"evaluated", UNOPTIMIZED, "float64"} <= set(court.asked)
+    assert {"evaluated", Kind.UNOPTIMIZED, "float64"} <= set(court.asked)
     (told,) = record.adjudication
     assert (told.by, told.nearer) == ("float64 on the CPU EP", "golden")
     assert told.golden < 1e-5 < told.ep
@@ -338,7 +330,7 @@ def test_a_golden_that_witnesses_dispute_fails_no_precision(tmp_path: Path) -> N
         assert isinstance(right, Tensor)
         return msgspec.structs.replace(ran, outputs=(((name, tensor(right.array[:, ::-1].copy())),),))
 
-    court.answers["answer"] = court.answers[ROUNDED] = wrong
+    court.answers["answer"] = court.answers[Kind.ROUNDED] = wrong
     record = court.judge(lambda right: right)
     assert record.verdict is Verdict.REFERENCE_DISPUTED
     assert "the CPU EP without optimizations differs" in record.reason
@@ -356,7 +348,7 @@ def test_a_golden_that_witnesses_dispute_fails_no_precision(tmp_path: Path) -> N
 )
 def test_a_precision_that_does_not_apply_tries_nothing(tmp_path: Path, ending: Ending, reason: str) -> None:
     court = Court(tmp_path, **AT_INT8)
-    court.answers[MADE] = lambda _: ending
+    court.answers[Kind.MADE] = lambda _: ending
     record = court.judge(lambda right: right)
     assert record.verdict is Verdict.DECLARED
     assert record.reason == reason
@@ -382,10 +374,10 @@ def test_a_converter_that_fails_in_two_runs_is_not_asked_again(
     courts = [Court(tmp_path, **AT_INT8) for _ in range(4)]  # each is a run; they share the cache
     records = []
     for court in courts:
-        court.answers[MADE] = lambda _: ending
+        court.answers[Kind.MADE] = lambda _: ending
         records.append(court.judge(lambda right: right))
     assert {record.verdict for record in records} == {Verdict.DECLARED}
-    assert sum(court.asked.count(MADE) for court in courts) == asked
+    assert sum(court.asked.count(Kind.MADE) for court in courts) == asked
     assert records[-1].reason.endswith("failed in an earlier run, too") == (asked == 2)
 
 
@@ -414,19 +406,19 @@ def test_a_wrong_answer_to_undefined_values_is_not_the_fault_of_the_ep(
 ) -> None:
     court = Court(tmp_path, UNDEFINED_CAST.replace("LOW", low))
     record = court.judge(lambda right: right + 1)
-    assert UNDEFINED in court.asked
+    assert Kind.UNDEFINED in court.asked
     assert record.verdict is verdict
     told = "to uint8, which holds 0 to 255" in record.reason
     assert told is (verdict is Verdict.UNDEFINED_INPUT)
     asked_before = list(court.asked)
     assert court.judge(lambda right: right).verdict is Verdict.PASS
-    assert court.asked == [*asked_before, ZEROED]  # a right answer needs no excuse
+    assert court.asked == [*asked_before, Kind.ZEROED]  # a right answer needs no excuse
 
 
 def test_a_right_answer_to_which_a_node_adds_nothing_has_a_weak_golden(tmp_path: Path) -> None:
     court = Court(tmp_path, INSENSITIVE)
     record = court.judge(lambda right: right)
-    assert ZEROED in court.asked
+    assert Kind.ZEROED in court.asked
     assert record.verdict is Verdict.PASS
     assert record.weak_golden == "zeros in place of what the EP computes would go unnoticed: Softmax"
     sensitive = Court(tmp_path / "other").judge(lambda right: right)
@@ -436,4 +428,4 @@ def test_a_right_answer_to_which_a_node_adds_nothing_has_a_weak_golden(tmp_path:
 def test_what_is_wrong_needs_no_zeros(tmp_path: Path) -> None:
     court = Court(tmp_path, INSENSITIVE)
     assert court.judge(lambda right: right + 1).verdict is Verdict.MISMATCH
-    assert ZEROED not in court.asked
+    assert Kind.ZEROED not in court.asked

@@ -20,7 +20,8 @@ from harness.agent.launcher import exit_cause
 from harness.engine.job import Configuration
 from harness.engine.lane import Lane
 from harness.engine.process import ENDED, AgentProcess, _Pipe
-from harness.engine.task import Task
+from harness.engine.question import Question
+from harness.engine.task import QuestionTask
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
 
@@ -131,7 +132,7 @@ def wait_until(condition: Callable[[], bool], limit_s: float = 10.0) -> None:
 )
 def test_when_a_lane_wants_another_process(alive: int, starting: int, queued: int, *, wants: bool) -> None:
     lane = Lane("t", Configuration(runtime=Runtime()), Timeouts(), 3, is_reference=False)
-    lane.queue.extend(Task(suite="s", model="m") for _ in range(queued))
+    lane.queue.extend(QuestionTask(about=Question(suite="s", model="m")) for _ in range(queued))
     assert lane.wants_worker(alive, starting) is wants
 
 

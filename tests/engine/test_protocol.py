@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from harness.engine.messages import ProtocolError
 from harness.engine.protocol import understood
-from harness.engine.task import Task
+from harness.engine.question import Question
+from harness.engine.task import QuestionTask
 
-TASK = Task(suite="s", model="m")
+TASK = QuestionTask(about=Question(suite="s", model="m"))
 JOB = id(TASK)
 AFTER = {"took_ms": 2, "teardown_ms": 0.5, "processor_ms": 2.5}
 RESULT = {"status": "ok", "output": "", "names": ["y"]}

@@ -16,7 +16,7 @@ from harness.corpus.case import Case, DataSet
 from harness.corpus.facts import ModelFacts
 from harness.corpus.port import ValueType
 from harness.engine.compare_sets import compare_sets
-from harness.engine.question import EVALUATED, FLOAT64, FLOAT64_EVALUATED, UNOPTIMIZED
+from harness.engine.question import Kind
 from harness.engine.references_of import references_of
 from harness.golden.golden import Golden
 
@@ -65,9 +65,9 @@ class Heard(NamedTuple):
 def heard(
     right: Outputs,
     found: Outputs,
-    witnesses: dict[str, Golden],
+    witnesses: dict[Kind, Golden],
     expected: Outputs = ((), ()),
-    doubts: Mapping[str, str] = {},
+    doubts: Mapping[Kind, str] = {},
 ) -> Heard:
     compared = compare_sets(right, found, table)
     assert compared.verdict
@@ -81,49 +81,59 @@ GOLDEN, FOUND = outputs(1, 2), outputs(1, 3)
 
 def test_nobody_has_anything_to_say() -> None:
     refused = Golden(status="refused", message="no kernel")
-    hearing = heard(GOLDEN, FOUND, {EVALUATED: refused, FLOAT64: refused, UNOPTIMIZED: refused})
+    hearing = heard(
+        GOLDEN, FOUND, {Kind.EVALUATED: refused, Kind.FLOAT64: refused, Kind.UNOPTIMIZED: refused}
+    )
     assert (hearing.ruling.disputed, hearing.ruling.note, hearing.adjudication) == ("", "", ())
 
 
-@pytest.mark.parametrize("who", [EVALUATED, UNOPTIMIZED])
-def test_whoever_agrees_with_the_ep_disputes_the_golden(who: str) -> None:
+@pytest.mark.parametrize("who", [Kind.EVALUATED, Kind.UNOPTIMIZED])
+def test_whoever_agrees_with_the_ep_disputes_the_golden(who: Kind) -> None:
     hearing = heard(GOLDEN, FOUND, {who: golden(1, 3)})
     assert hearing.ruling.disputed.startswith("the EP agrees with ")
     assert "of '1/y', by 1 at most" in hearing.ruling.far
 
 
 def test_expected_data_go_before_all_others() -> None:
-    hearing = heard(GOLDEN, FOUND, {EVALUATED: golden(1, 3), FLOAT64: golden(1, 3, dtype=np.float64)}, GOLDEN)
+    hearing = heard(
+        GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3), Kind.FLOAT64: golden(1, 3, dtype=np.float64)}, GOLDEN
+    )
     assert hearing.ruling.disputed == ""
-    hearing = heard(GOLDEN, FOUND, {EVALUATED: golden(1, 2)}, FOUND)
+    hearing = heard(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 2)}, FOUND)
     assert "the EP agrees with the expected data" in hearing.ruling.disputed
 
 
 def test_expected_data_that_lack_the_failed_output_are_not_heard() -> None:
-    hearing = heard(GOLDEN, FOUND, {EVALUATED: golden(1, 3)}, (GOLDEN[0], ()))
+    hearing = heard(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3)}, (GOLDEN[0], ()))
     assert "onnx.reference" in hearing.ruling.disputed
 
 
 def test_float64_is_told_for_each_output_and_by_whom() -> None:
     truth = golden(1, 3, dtype=np.float64)
-    hearing = heard(GOLDEN, FOUND, {FLOAT64: truth})
+    hearing = heard(GOLDEN, FOUND, {Kind.FLOAT64: truth})
     rows = [(row.output, row.by, row.nearer) for row in hearing.adjudication]
     assert rows == [("y", "float64 on the CPU EP", "equal"), ("1/y", "float64 on the CPU EP", "ep")]
     assert "nearer to float64 on the CPU EP than the golden is" in hearing.ruling.disputed
     refused = Golden(status="refused", message="no kernel")
-    second = heard(GOLDEN, FOUND, {FLOAT64: refused, FLOAT64_EVALUATED: golden(1, 2, dtype=np.float64)})
+    second = heard(
+        GOLDEN, FOUND, {Kind.FLOAT64: refused, Kind.FLOAT64_EVALUATED: golden(1, 2, dtype=np.float64)}
+    )
     assert [row.by for row in second.adjudication] == ["onnx.reference in float64"] * 2
     assert (second.adjudication[1].nearer, second.ruling.disputed) == ("golden", "")
 
 
 def test_a_doubt_reaches_the_answer_that_it_is_about() -> None:
     refused = Golden(status="refused", message="no kernel")
-    doubts = {EVALUATED: "wrong for A-1", FLOAT64_EVALUATED: "wrong for B-1"}
-    answers = {EVALUATED: golden(1, 3), UNOPTIMIZED: golden(1, 2), FLOAT64: golden(1, 3, dtype=np.float64)}
-    hearing = heard(GOLDEN, FOUND, {EVALUATED: golden(1, 3)}, doubts=doubts)
+    doubts = {Kind.EVALUATED: "wrong for A-1", Kind.FLOAT64_EVALUATED: "wrong for B-1"}
+    answers = {
+        Kind.EVALUATED: golden(1, 3),
+        Kind.UNOPTIMIZED: golden(1, 2),
+        Kind.FLOAT64: golden(1, 3, dtype=np.float64),
+    }
+    hearing = heard(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3)}, doubts=doubts)
     assert "not believed alone: wrong for A-1" in hearing.ruling.note
     assert {row.doubt for row in heard(GOLDEN, FOUND, answers, doubts=doubts).adjudication} == {""}
-    by_reference = answers | {FLOAT64: refused, FLOAT64_EVALUATED: golden(1, 3, dtype=np.float64)}
+    by_reference = answers | {Kind.FLOAT64: refused, Kind.FLOAT64_EVALUATED: golden(1, 3, dtype=np.float64)}
     hearing = heard(GOLDEN, FOUND, by_reference, doubts=doubts)
     assert {row.doubt for row in hearing.adjudication} == {"wrong for B-1"}
     assert hearing.ruling.disputed == ""

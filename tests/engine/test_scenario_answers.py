@@ -29,7 +29,7 @@ from harness.engine.messages import ProtocolError, Result
 from harness.engine.outcome import Asked, Outcome, Raised, Ran, Unsupported, from_result
 from harness.engine.prepare import open_suites
 from harness.engine.references import References, Stores
-from harness.engine.task import Task
+from harness.engine.task import CellTask, QuestionTask, Task
 from harness.engine.tensor_files import Tensors
 from harness.golden.store import GoldenStore
 from harness.plan.expand import expand
@@ -79,10 +79,10 @@ class Desk:
         self.pipeline.open += 1
         return task_of(cell)
 
-    def question(self) -> Task:
+    def question(self) -> QuestionTask:
         (task,) = self.queue
         self.queue.clear()
-        assert task.cell is None
+        assert isinstance(task, QuestionTask)
         return task
 
     def case(self, task: Task) -> Case:
@@ -101,7 +101,7 @@ class Desk:
 
 
 def task_of(cell: Cell) -> Task:
-    return Task(suite=cell.suite, model=cell.model, cell=cell)
+    return CellTask(cell=cell)
 
 
 def raised(data_set: int | None = None, phase: Phase = Phase.RUN) -> Raised:
@@ -139,7 +139,7 @@ def test_a_scenario_inside_the_agent_has_the_golden_of_plain(desk: Desk) -> None
     assert desk.pipeline.foresee(plain)
     assert desk.pipeline.foresee(bytes_)
     question = desk.question()  # one for both
-    assert question.scenario == "plain"
+    assert question.about.scenario == "plain"
     desk.pipeline.conclude(question, desk.ran(question))
     desk.pipeline.conclude(plain, desk.ran(plain))
     desk.pipeline.conclude(bytes_, desk.ran(bytes_, scenario={"bytes": 7}))
@@ -167,7 +167,7 @@ def test_an_error_is_excused_by_the_cpu_provider_in_the_same_scenario(
     desk.pipeline.conclude(task, raised())
     assert not desk.records
     question = desk.question()
-    assert question.scenario == "from_bytes"
+    assert question.about.scenario == "from_bytes"
     desk.pipeline.conclude(question, answer or desk.ran(question, scenario={"bytes": 7}))
     assert [record.verdict for record in desk.records] == [verdict]
     assert desk.pipeline.open == 0

@@ -21,7 +21,8 @@ from harness.engine.job import cpu_configuration
 from harness.engine.lane import Lane
 from harness.engine.messages import Result
 from harness.engine.outcome import Ran, from_result
-from harness.engine.task import Task
+from harness.engine.question import Question
+from harness.engine.task import QuestionTask
 from harness.engine.tensor_files import Tensors
 from harness.engine.worker import BYTES_IN_FLIGHT, Worker
 from harness.plan.file_format import Timeouts
@@ -355,11 +356,11 @@ def test_a_worker_holds_few_large_tasks() -> None:
     worker.serve(Lane("cpu", cpu_configuration(Runtime()), Timeouts()), None)
     worker.is_ready(0.0)
     assert worker.has_room
-    worker.hand(Task(suite="s", model="m", nbytes=BYTES_IN_FLIGHT - 1), {})
+    worker.hand(QuestionTask(about=Question(suite="s", model="m"), nbytes=BYTES_IN_FLIGHT - 1), {})
     assert worker.has_room
-    worker.hand(Task(suite="s", model="m", nbytes=1), {})
+    worker.hand(QuestionTask(about=Question(suite="s", model="m"), nbytes=1), {})
     assert not worker.has_room
     worker.in_flight.popleft()
     worker.in_flight.popleft()
-    worker.hand(Task(suite="s", model="m", nbytes=100 * BYTES_IN_FLIGHT), {})
+    worker.hand(QuestionTask(about=Question(suite="s", model="m"), nbytes=100 * BYTES_IN_FLIGHT), {})
     assert not worker.has_room

@@ -12,7 +12,7 @@ from harness.core.verdict import Verdict
 from harness.corpus.case import load_case
 from harness.corpus.suites import open_folder
 from harness.engine.events import Event, Finished
-from harness.engine.question import FLOAT64, FLOAT64_EVALUATED
+from harness.engine.question import Kind
 from harness.engine.references_of import TRUTHS
 from harness.golden.golden import Golden
 from harness.golden.provenance import provenance
@@ -76,11 +76,11 @@ def test_a_faulty_provider_finds_no_excuse(
     assert record.verdict is verdict
     assert "agree" not in record.reason
     told = [(row.output, row.by, row.golden, row.nearer) for row in record.adjudication]
-    assert told == ([(output, TRUTHS[FLOAT64], 0.0, "golden")] if output else [])
+    assert told == ([(output, TRUTHS[Kind.FLOAT64], 0.0, "golden")] if output else [])
 
 
-@pytest.mark.parametrize(("model", "by"), [("soft", FLOAT64), ("erf", FLOAT64_EVALUATED)])
-def test_a_bad_golden_fails_nobody(records: dict[str, Record], model: str, by: str) -> None:
+@pytest.mark.parametrize(("model", "by"), [("soft", Kind.FLOAT64), ("erf", Kind.FLOAT64_EVALUATED)])
+def test_a_bad_golden_fails_nobody(records: dict[str, Record], model: str, by: Kind) -> None:
     record = records[model]
     assert record.verdict is Verdict.REFERENCE_DISPUTED
     assert "another result each time" in record.reason  # another process gives the right one

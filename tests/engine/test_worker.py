@@ -6,22 +6,25 @@ import pytest
 
 from harness.core.verdict import Phase
 from harness.engine.messages import After
-from harness.engine.task import Task
+from harness.engine.question import Question
+from harness.engine.task import QuestionTask
 from harness.engine.worker import FEWEST_IN_FLIGHT, MOST_IN_FLIGHT, Worker
 from harness.plan.file_format import RenewAfter, Timeouts
 
 AFTER = After(took_ms=2.0, teardown_ms=0.5, processor_ms=2.0)
 
 
-def worker(hands: int) -> Worker:
+def worker(in_flight: int) -> Worker:
     made = Worker(1, SimpleNamespace(pid=7))  # type: ignore[arg-type]  # nobody talks to it
-    made.in_flight.extend(Task(suite="s", model=str(number)) for number in range(hands))
+    made.in_flight.extend(
+        QuestionTask(about=Question(suite="s", model=str(number))) for number in range(in_flight)
+    )
     return made
 
 
-def at_pace(hands: int, pace_s: float) -> Worker:
+def at_pace(in_flight: int, pace_s: float) -> Worker:
     """One that has been through with some tasks, each of which took so long."""
-    made = worker(hands)
+    made = worker(in_flight)
     for number in range(20):
         made.rest(number * pace_s)
         made.count(AFTER, (number + 1) * pace_s)
@@ -33,7 +36,7 @@ def room(busy: Worker) -> int:
     busy.ready, busy.lane = True, SimpleNamespace(renew_after=RenewAfter())  # type: ignore[assignment]
     busy.process.send = lambda *_: None  # type: ignore[method-assign]
     while busy.has_room:
-        busy.hand(Task(suite="s", model="m"), {})
+        busy.hand(QuestionTask(about=Question(suite="s", model="m")), {})
     return len(busy.in_flight)
 
 

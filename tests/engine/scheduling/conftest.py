@@ -67,7 +67,7 @@ class Bench:
             if any(lane.alone for lane in busy):
                 self.together.append({lane.name for lane in busy})
             assert worker.lane is not None
-            self.handed.append((worker.lane.name, task.model.removesuffix(".onnx")))
+            self.handed.append((worker.lane.name, task.about.model.removesuffix(".onnx")))
 
         patch.setattr(ProcessPool, "_launch", watched_launch)
         patch.setattr(Worker, "hand", watched_hand)

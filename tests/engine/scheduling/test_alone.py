@@ -32,7 +32,7 @@ def test_nothing_else_is_at_work_beside_a_cell_that_runs_alone(
     assert not any(isinstance(event, Warned) for event in found)
     assert bench.together
     assert all(len(names) == 1 for names in bench.together), bench.together
-    of_targets = [target for target, _ in bench.handed if target not in {"cpu", "witness"}]
+    of_targets = [target for target, _ in bench.handed if target not in {"cpu", "references"}]
     assert of_targets == ["z"] * 6 + ["x"] * 6 + ["y"] * 6
     assert Counter(target for target, _ in bench.handed)["cpu"] == 6
     # Nobody starts a process in case of need, nor a second worker.

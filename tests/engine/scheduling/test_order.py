@@ -24,7 +24,7 @@ def test_the_longest_lane_goes_first(bench: "Bench") -> None:
     took_ms = {"a 0_m": 5.0, "b 0_m": 1.0, "b 1_m": 100.0, "c 0_m": 50.0}
     found = bench.run(*map(bench.target, "abc"), processes=1, took_ms=took_ms)
     assert bench.verdicts(found) == {PASS: 6}
-    order = [target for target, _ in bench.handed if target not in {"cpu", "witness"}]
+    order = [target for target, _ in bench.handed if target not in {"cpu", "references"}]
     assert order == [name for name in "bca" for _ in range(2)]
     # Cells of one process keep the order of the plan.
     assert [model for target, model in bench.handed if target == "b"] == ["0_m", "1_m"]
@@ -40,7 +40,7 @@ def test_one_of_many_processors_is_one(bench: "Bench") -> None:
     finally:
         os.sched_setaffinity(0, processors)
     assert bench.verdicts(found) == {PASS: 6}
-    order = [target for target, _ in bench.handed if target not in {"cpu", "witness"}]
+    order = [target for target, _ in bench.handed if target not in {"cpu", "references"}]
     assert order == [name for name in "abc" for _ in range(2)]
 
 
@@ -63,7 +63,7 @@ def test_what_ends_the_process_of_a_single_worker_goes_first(bench: "Bench") -> 
 def test_without_durations_the_plan_is_the_order(bench: "Bench") -> None:
     bench.models(*(f"{number}_m" for number in range(3)))
     bench.run(bench.target("b"), bench.target("a"), processes=1)
-    order = [(target, model) for target, model in bench.handed if target not in {"cpu", "witness"}]
+    order = [(target, model) for target, model in bench.handed if target not in {"cpu", "references"}]
     assert order == [(target, f"{number}_m") for target in "ba" for number in range(3)]
 
 

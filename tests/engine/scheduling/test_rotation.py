@@ -10,8 +10,9 @@ import pytest
 from harness.core.verdict import Verdict
 from harness.engine.job import Configuration, cpu_configuration
 from harness.engine.lane import Lane
+from harness.engine.question import Question
 from harness.engine.rotation import TURN, Rotation
-from harness.engine.task import Task
+from harness.engine.task import QuestionTask
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
 
@@ -28,7 +29,7 @@ def lane(
 ) -> Lane:
     """One with something to do, a process that is at work, and so much of it done."""
     made = Lane(name, config, Timeouts(), **settings)
-    made.queue.append(Task(suite="s", model="m"))
+    made.queue.append(QuestionTask(about=Question(suite="s", model="m")))
     made.expected_ms, made.done_ms = 100.0, 100.0 * done
     WORKERS[made] = [SimpleNamespace(in_flight=[1], is_busy=True) for _ in range(busy)]
     return made

@@ -12,7 +12,7 @@ from harness.engine.lane import Lane
 from harness.engine.lanes import Lanes
 from harness.engine.outcome import Ran
 from harness.engine.process_pool import ProcessPool
-from harness.engine.task import Task
+from harness.engine.task import CellTask, Task
 
 if TYPE_CHECKING:
     from tests.engine.scheduling.conftest import Bench
@@ -121,7 +121,7 @@ def test_failures_wait_for_another_try_without_their_inputs(
     queue, waiting = Lanes.queue, []
 
     def watched(lanes: Lanes, task: Task) -> None:
-        if task.first is not None:
+        if isinstance(task, CellTask) and task.first is not None:
             waiting.append(task.first)
         queue(lanes, task)
 
