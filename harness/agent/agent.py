@@ -24,6 +24,7 @@ session (QNN keeps the first ``soc_model``, CANN the first ``precision_mode``).
 
 from __future__ import annotations
 
+import importlib
 import os
 import platform
 import signal
@@ -34,7 +35,7 @@ from harness.agent.capture import Capture
 from harness.agent.errors import OptionRejectedError, UnavailableError, UnfeedableError, UnsupportedError
 from harness.agent.inbox import Inbox
 from harness.agent.job_run import JobRun
-from harness.agent.play import play
+from harness.agent.plain import plain
 from harness.agent.runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
 from harness.agent.system import PARENT, die_with, elapsed_ms, limit_memory, resident_mib
 from harness.agent.target import Target
@@ -133,6 +134,36 @@ def serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict
     capture.take()  # what a teardown prints must not pass for the next cell's words
     channel.send(("done", job_id, after))
     return not sick
+
+
+def play(job_run: JobRun) -> None:
+    """Run the model of a job as the job asks.
+
+    Scenarios are found by their names: each is a module of ``harness.agent.scenarios``.
+
+    Raises:
+        LookupError: There is no such module.
+    """
+    job = job_run.job
+    if job.get("evaluate"):
+        module = "harness.agent.evaluate"
+    elif "make" in job:
+        module = "harness.agent.precision.make"
+    else:
+        job_run.begin()
+        if "scenario" not in job:
+            plain(job_run)
+            return
+        module = "harness.agent.scenarios." + job["scenario"]
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise LookupError(
+            "unknown scenario %r: the agent has no module %s" % (job["scenario"], module)
+        ) from None
+    found.play(job_run)
 
 
 def take_in(job: dict[str, Any], files: TensorFiles) -> None:

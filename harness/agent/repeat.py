@@ -7,9 +7,9 @@ import hashlib
 import math
 from typing import Any
 
+from harness.agent.difference import difference, distance
 from harness.agent.job_run import JobRun
 from harness.agent.run import call
-from harness.agent.scenarios.difference import difference, distance
 from harness.agent.wire import to_feed
 
 

@@ -1,39 +1,100 @@
-"""Scenarios: what applications do with a session besides making it once and running it."""
+"""Scenarios: what applications do with a session besides making it once and running it.
 
-SCENARIOS: dict[str, str] = {
-    "plain": "one session is made and run",
-    "io_binding": "inputs and outputs are bound, in device memory where the EP has an allocator",
-    "dynamic_shapes": "one session runs several shapes, then the first one again",
-    "zero_size": "a batch of no elements, then the given one, in one session",
-    "concurrent": "several threads run one session at the same time",
-    "sessions": "many sessions are opened, run and closed, one after the other",
-    "ort_format": "the model is converted to ORT format, loaded from there and run",
-    "ep_context": "the model is compiled and written, and a fresh process loads and runs the result",
-    "from_bytes": "the model is loaded from memory, not from its path",
-    "external_data": "the model's weights lie in a file beside it",
-    "cpu_fallback_disabled": "a session in which no node may be left to the CPU EP",
-}
-"""The values of the axis ``scenario``, with one line each."""
+This table is the only one. A new scenario takes one entry here, and a module of its name with a function
+``play`` in ``harness.agent.scenarios``.
+"""
+
+import msgspec
 
 PLAIN = "plain"
 
-OTHER_DATA = frozenset({"dynamic_shapes", "zero_size"})
-"""Scenarios that feed a model with data of their own, for which the CPU provider is asked anew."""
 
-OTHER_FILES = frozenset({"external_data"})
-"""Scenarios that need nothing but other files; what is in them is the same model."""
+class Scenario(msgspec.Struct, frozen=True, kw_only=True):
+    """A value of the axis ``scenario``.
 
-OTHER_SESSION = SCENARIOS.keys() - OTHER_DATA - OTHER_FILES - {PLAIN}
-"""Scenarios that the agent plays. It tells facts about each, so that no plain run passes as one of these."""
+    Attributes:
+        meaning: What is done, in one line.
+        other_data: Whether the model gets data of its own, for which the CPU provider is asked anew.
+        other_files: Whether the scenario is nothing but other files with the same model in them.
+        tries_shapes: Whether the CPU provider may refuse some of the shapes, which are then left out.
+        swaps_inputs: Whether the session runs the given data as a plain one does, so that it can run other
+            inputs between two such runs.
+        measurable: Whether it has single runs of one session, one after the other, whose latency counts.
+        repeatable: Whether its runs can be repeated; some scenarios repeat in their own way.
+        module: Which module of ``harness.agent.scenarios`` plays it, if not that of its name; empty if the
+            agent runs it plainly.
+    """
+
+    meaning: str
+    other_data: bool = False
+    other_files: bool = False
+    tries_shapes: bool = False
+    swaps_inputs: bool = False
+    measurable: bool = True
+    repeatable: bool = True
+    module: str | None = None
+
+    @property
+    def other_session(self) -> bool:
+        """Whether the session itself is used in another way; the agent then reports facts about it."""
+        return self.module != "" and not self.other_data
 
 
-RUNS_PLAINLY = frozenset({PLAIN, "cpu_fallback_disabled", "external_data", "from_bytes", "ort_format"})
-"""Scenarios whose session runs the data that the model has, as a plain one does."""
+SCENARIOS: dict[str, Scenario] = {
+    PLAIN: Scenario(meaning="one session is made and run", swaps_inputs=True, module=""),
+    "io_binding": Scenario(
+        meaning="inputs and outputs are bound, in device memory where the EP has an allocator",
+        repeatable=False,
+    ),
+    "dynamic_shapes": Scenario(
+        meaning="one session runs several shapes, then the first one again",
+        other_data=True,
+        tries_shapes=True,
+        repeatable=False,
+    ),
+    "zero_size": Scenario(
+        meaning="a batch of no elements, then the given one, in one session",
+        other_data=True,
+        repeatable=False,
+        module="dynamic_shapes",
+    ),
+    "concurrent": Scenario(
+        meaning="several threads run one session at the same time", measurable=False, repeatable=False
+    ),
+    "sessions": Scenario(
+        meaning="many sessions are opened, run and closed, one after the other",
+        measurable=False,
+        repeatable=False,
+    ),
+    "ort_format": Scenario(
+        meaning="the model is converted to ORT format, loaded from there and run", swaps_inputs=True
+    ),
+    "ep_context": Scenario(
+        meaning="the model is compiled and written, and a fresh process loads and runs the result"
+    ),
+    "from_bytes": Scenario(meaning="the model is loaded from memory, not from its path", swaps_inputs=True),
+    "external_data": Scenario(
+        meaning="the model's weights lie in a file beside it",
+        other_files=True,
+        swaps_inputs=True,
+        module="",
+    ),
+    "cpu_fallback_disabled": Scenario(
+        meaning="a session in which no node may be left to the CPU EP", swaps_inputs=True
+    ),
+}
+"""The values of the axis ``scenario``, in the order of the documentation."""
 
 
 def session_of(scenario: str) -> str:
-    """The scenario as far as it decides what the CPU provider says: other data alone is another case."""
-    return PLAIN if scenario in OTHER_DATA else scenario
+    """Return the scenario as far as it affects the CPU provider's session; other data alone do not."""
+    return PLAIN if SCENARIOS[scenario].other_data else scenario
+
+
+def agent_module(scenario: str) -> str:
+    """Return the name of the module that plays a scenario in the agent; empty if it runs plainly."""
+    module = SCENARIOS[scenario].module
+    return scenario if module is None else module
 
 
 Scalar = bool | int | float | str

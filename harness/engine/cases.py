@@ -6,7 +6,7 @@ import msgspec
 
 from harness.core.errors import UsageError, one_line
 from harness.core.precision import AS_IS
-from harness.core.scenario import OTHER_DATA, OTHER_FILES, PLAIN
+from harness.core.scenario import PLAIN, SCENARIOS
 from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError, SettingsError
 from harness.corpus.noisy import noisy_case
@@ -23,9 +23,6 @@ from harness.engine.references import References
 from harness.engine.trials import try_inputs
 from harness.plan.plan import Plan
 
-SHAPES = frozenset({"dynamic_shapes"})
-"""Scenarios whose shapes are tried on the CPU provider before any other gets them."""
-
 CASES_KEPT = 4096
 """Models kept in memory at most; targets come to the same model at about the same time."""
 
@@ -41,9 +38,6 @@ OTHER_FORMS = frozenset(
     }
 )
 """Kinds of questions about another form of the model."""
-
-OTHER_MODELS = OTHER_DATA | OTHER_FILES
-"""Scenarios for which a model, or its data, is another one."""
 
 NOT_MADE = Inapplicable("nobody has converted it yet")
 """What there is of a model in a precision until somebody makes it."""
@@ -100,7 +94,8 @@ class Cases:
         """The model that a question is about; that of a cell is the one of its question ``ANSWER``."""
         if question.kind is Kind.MADE:
             return self._find(question.suite, question.model, AS_IS, PLAIN, Kind.ANSWER)
-        scenario = question.scenario if question.scenario in OTHER_MODELS else PLAIN
+        played = SCENARIOS[question.scenario]
+        scenario = question.scenario if played.other_data or played.other_files else PLAIN
         form = question.kind if question.kind in OTHER_FORMS else Kind.ANSWER
         return self._find(
             question.suite, question.model, question.precision, scenario, form, question.noise_at
@@ -228,7 +223,7 @@ class Cases:
 
         A model may call a dimension symbolic that its weights fix; nothing but a run tells.
         """
-        if scenario not in SHAPES or isinstance(case, Inapplicable):
+        if not SCENARIOS[scenario].tries_shapes or isinstance(case, Inapplicable):
             return None
         golden = self._references.golden(case)
         at = None if golden is None else golden.data_set

@@ -16,12 +16,12 @@ from harness.core.own_error import OwnError, UncontainedError, lost_record, own_
 from harness.core.policy import Policy
 from harness.core.precision import AS_IS
 from harness.core.record import Ended, Record
-from harness.core.scenario import OTHER_DATA, PLAIN
+from harness.core.scenario import PLAIN, SCENARIOS
 from harness.core.verdict import Family, Phase
 from harness.corpus.case import Case
 from harness.corpus.scenario import Inapplicable
 from harness.engine.answer import golden_of
-from harness.engine.cases import SHAPES, Cases, Found, NoInput, Untold, why_not
+from harness.engine.cases import Cases, Found, NoInput, Untold, why_not
 from harness.engine.effects import Baseline, Doubt, Effects, can_tell, outputs_digest, with_effect
 from harness.engine.events import Answered, Event, Finished, Warned
 from harness.engine.keeper import NOT_ASKED, Keeper
@@ -134,7 +134,7 @@ class CellPipeline:
         # Shapes that the CPU provider refuses are left out, and a model that it refuses is not converted.
         if about.precision != AS_IS and not self._is_answered(plain):
             return plain
-        if about.scenario in SHAPES and not self._is_answered(given):
+        if SCENARIOS[about.scenario].tries_shapes and not self._is_answered(given):
             return given
         return None if self._cases.is_made(about) else made
 
@@ -307,7 +307,7 @@ class CellPipeline:
         if isinstance(found, Question):
             self._hold(found, task, outcome)
             return
-        if task.about.scenario in OTHER_DATA:
+        if SCENARIOS[task.about.scenario].other_data:
             refused = self._cases.refused(cell.suite, cell.model, task.about.scenario)
             found = with_shapes(found, case, refused)
         self._look_for_effect(task, found, outcome)

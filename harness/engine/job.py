@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
-from harness.core.scenario import PLAIN, RUNS_PLAINLY
+from harness.core.scenario import SCENARIOS, agent_module
 from harness.corpus.case import Case
 from harness.engine.environments import built_python, note_use
 from harness.engine.model_files import parcel
@@ -142,7 +142,8 @@ def job(
         OSError: The model's file cannot be read any more.
     """
     settings = AXIS_DEFAULTS | axes
-    played = {"scenario": settings["scenario"], "scenario_settings": scenario_settings or {}}
+    module = agent_module(settings["scenario"])
+    played = {"scenario": module, "scenario_settings": scenario_settings or {}}
     tensors.begin()
     try:
         return {
@@ -152,7 +153,7 @@ def job(
             ],
             "graph_optimization": settings["graph_optimization"],
             "execution_mode": settings["execution_mode"],
-            **(played if settings["scenario"] != PLAIN else {}),
+            **(played if module else {}),
             **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
             **({} if repeat is None else {"repeat": msgspec.to_builtins(repeat)}),
             **({} if question is None else question.job_fields()),
@@ -171,4 +172,4 @@ def wants_other_inputs(case: Case, axes: Mapping[str, str], question: Question |
     Plain sessions do; what becomes of their inputs elsewhere is what a scenario is about.
     """
     plainly = question is None or question.kind is Kind.ANSWER
-    return plainly and axes["scenario"] in RUNS_PLAINLY and len(case.data_sets) == 1
+    return plainly and SCENARIOS[axes["scenario"]].swaps_inputs and len(case.data_sets) == 1

@@ -8,7 +8,7 @@ from harness.core.cell import Cell
 from harness.core.facts import CPU_PROVIDER, Facts
 from harness.core.missing import Need, missing
 from harness.core.precision import AS_IS
-from harness.core.scenario import OTHER_DATA, PLAIN
+from harness.core.scenario import PLAIN, SCENARIOS
 from harness.core.spread import PRECISIONS, Spread
 from harness.core.value import STRING, Tensor, Value
 from harness.corpus.case import Case
@@ -153,7 +153,7 @@ class NextStep(msgspec.Struct, frozen=True):
         runtime = self.plan.target(cell.target).runtime
         plain: Golden | None = None
         for session in dict.fromkeys((PLAIN, about.session)):
-            scenario = about.scenario if about.scenario in OTHER_DATA else session
+            scenario = about.scenario if SCENARIOS[about.scenario].other_data else session
             question = msgspec.structs.replace(about, runtime=runtime, scenario=scenario)
             answer = self.references.find(question, case)
             if answer is None:

@@ -10,7 +10,7 @@ import msgspec
 from harness.core.errors import one_line
 from harness.core.latency import Latency, latency_of
 from harness.core.record import Placement, ProcessState, Repeats
-from harness.core.scenario import OTHER_SESSION, PLAIN, Fact, Facts, Scalar
+from harness.core.scenario import PLAIN, SCENARIOS, Fact, Facts, Scalar
 from harness.core.value import Tensor, Value, value_bytes
 from harness.core.verdict import Phase
 from harness.engine.messages import Completed, Failed, NotFed, ProtocolError, Refused, Result
@@ -203,7 +203,7 @@ def from_result(
                 scenario=facts,
             )
         case Completed():
-            if scenario in OTHER_SESSION and not facts:
+            if SCENARIOS[scenario].other_session and not facts:
                 raise ProtocolError(f"nothing is told about the scenario {scenario}")
             return _ran(result, tensors, facts, asked)
 

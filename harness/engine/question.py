@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from harness.core.precision import AS_IS
-from harness.core.scenario import OTHER_DATA, PLAIN, session_of
+from harness.core.scenario import PLAIN, SCENARIOS, session_of
 from harness.plan.target import Runtime
 
 HOME = Runtime()
@@ -100,7 +100,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return Question(
             suite=self.suite,
             model=self.model,
-            scenario=self.scenario if self.scenario in OTHER_DATA else PLAIN,
+            scenario=self.scenario if SCENARIOS[self.scenario].other_data else PLAIN,
             precision=self.precision if precision is None else precision,
         )
 

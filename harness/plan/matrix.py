@@ -9,6 +9,7 @@ import msgspec
 from harness.core.cell import Cell
 from harness.core.errors import Problem, UsageError, valid_names
 from harness.core.model_settings import ModelSettings
+from harness.core.scenario import SCENARIOS
 from harness.core.structure import Place, deviations
 from harness.core.verdict import Verdict
 from harness.plan.consistency import contradictions
@@ -55,10 +56,6 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     selector: Selector
     verdicts: tuple[Verdict, ...]
     reason: str
-
-
-WITHOUT_LATENCY = frozenset({"concurrent", "sessions"})
-"""Scenarios in which there is no such thing as one run of one session after the other."""
 
 
 class LatencySettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +123,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
 
 def has_latency(cell: Cell) -> bool:
     """Whether there is anything to measure in a cell's scenario."""
-    return cell.axis("scenario") not in WITHOUT_LATENCY
+    return SCENARIOS[cell.axis("scenario")].measurable
 
 
 def load_matrix(path: Path) -> Matrix:

@@ -7,12 +7,10 @@ import msgspec
 
 from harness.core.cell import Cell
 from harness.core.errors import Problem
+from harness.core.scenario import SCENARIOS
 from harness.core.structure import Place
 from harness.plan.file_format import RepeatTable
 from harness.plan.selector import Selector, selector_from
-
-WITHOUT_REPEAT = frozenset({"concurrent", "dynamic_shapes", "io_binding", "sessions", "zero_size"})
-"""Scenarios that repeat in a way of their own."""
 
 
 class RepeatSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +36,7 @@ class RepeatRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 def has_repeat(cell: Cell) -> bool:
     """Whether there is anything to repeat in a cell's scenario."""
-    return cell.axis("scenario") not in WITHOUT_REPEAT
+    return SCENARIOS[cell.axis("scenario")].repeatable
 
 
 def repeat_request(entry: dict[str, Any]) -> RepeatRequest:

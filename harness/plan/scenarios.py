@@ -1,24 +1,16 @@
-"""Scenarios as a matrix file names them, and the table that says how much they ask for."""
+"""Scenario names in a matrix file, and the table ``[scenarios]`` with their settings."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-# Spelled out, for a type cannot be made from ``core.scenario.SCENARIOS``; a test holds the two together.
-Scenario = Literal[
-    "plain",
-    "io_binding",
-    "dynamic_shapes",
-    "zero_size",
-    "concurrent",
-    "sessions",
-    "ort_format",
-    "ep_context",
-    "from_bytes",
-    "external_data",
-    "cpu_fallback_disabled",
-]
+from harness.core.scenario import SCENARIOS
+
+if TYPE_CHECKING:
+    Scenario = str
+else:
+    Scenario = Literal[tuple(SCENARIOS)]  # mypy takes literal types only as they are spelled out
 
 
 class Concurrent(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,5 +45,5 @@ class Scenarios(msgspec.Struct, frozen=True, kw_only=True):
     sessions: Annotated[Sessions, Meta(description="Of the scenario `sessions`.")] = Sessions()
 
     def settings(self, scenario: str) -> dict[str, int]:
-        """The settings of one scenario as plain values; empty where it has none."""
+        """Return the settings of one scenario as plain values; empty if it has none."""
         return dict(msgspec.to_builtins(getattr(self, scenario, {})))

@@ -20,7 +20,6 @@ TALL = {"x": tensor(np.arange(-4, 4, dtype=np.float32).reshape(4, 2))}
 SCENARIOS: dict[str, dict[str, int]] = {
     "io_binding": {},
     "dynamic_shapes": {},
-    "zero_size": {},
     "concurrent": {"threads": 3, "runs": 4, "budget_s": 60},
     "sessions": {"count": 4, "budget_s": 60},
     "ort_format": {},
@@ -186,7 +185,9 @@ def test_ort_format_is_made_at_the_level_of_the_job(
     assert result["placement"]["ep_nodes"] == (3 if level == "disabled" else 1)
 
 
-@pytest.mark.parametrize("scenario", ["from_bytes", "ort_format", "ep_context", "io_binding", "zero_size"])
+@pytest.mark.parametrize(
+    "scenario", ["from_bytes", "ort_format", "ep_context", "io_binding", "dynamic_shapes"]
+)
 def test_a_broken_model_is_no_question_of_the_scenario(serve: Serve, scenario: str) -> None:
     result = serve(b"no model", WIDE, scenario=scenario)
     assert (result["status"], result["phase"]) == ("error", "create")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.agent.scenarios.difference import difference, distance
+from harness.agent.difference import difference, distance
 from harness.agent.tensor_files import FILE_FROM
 from harness.agent.wire import to_wire
 

@@ -7,7 +7,7 @@ import pytest
 
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.errors import UsageError
-from harness.core.scenario import OTHER_DATA, OTHER_FILES, OTHER_SESSION, PLAIN, SCENARIOS, session_of
+from harness.core.scenario import PLAIN, SCENARIOS, session_of
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix, matrix_from
 from harness.plan.scenarios import Scenario
@@ -29,7 +29,6 @@ def problems(**tables: Any) -> list[str]:
 def test_the_file_takes_every_scenario_that_there_is() -> None:
     assert get_args(Scenario) == tuple(SCENARIOS)
     assert AXIS_DEFAULTS["scenario"] == PLAIN
-    assert OTHER_DATA | OTHER_FILES | OTHER_SESSION | {PLAIN} == SCENARIOS.keys()
 
 
 def test_a_scenario_is_part_of_a_cells_id_unless_it_is_plain() -> None:

@@ -10,12 +10,12 @@ import mmap
 import os
 from typing import Any
 
+from harness.agent.difference import difference
 from harness.agent.errors import UnsupportedError
 from harness.agent.fresh_process import serve_afresh
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
 from harness.agent.run import call
-from harness.agent.scenarios.difference import difference
 from harness.agent.system import scratch_folder
 from harness.agent.text import clean
 from harness.agent.wire import to_feed

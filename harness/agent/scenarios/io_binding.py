@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from harness.agent.difference import difference
 from harness.agent.errors import UnsupportedError
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
 from harness.agent.run import REPEAT_LIMIT_MS, call, has_narrow
-from harness.agent.scenarios.difference import difference
 from harness.agent.system import elapsed_ms
 from harness.agent.text import clean, sendable
 from harness.agent.wire import narrow_type, to_feed, to_wire, value_to_wire

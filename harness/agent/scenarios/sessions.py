@@ -10,10 +10,10 @@ import statistics
 import time
 from typing import Any
 
+from harness.agent.difference import difference
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
 from harness.agent.run import call
-from harness.agent.scenarios.difference import difference
 from harness.agent.system import elapsed_ms, resident_mib
 from harness.agent.text import sendable
 from harness.agent.wire import to_feed
