@@ -121,7 +121,7 @@ def serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict
     result["output"] = capture.take(keep=True)
     channel.send(("result", job_id, result))
     started = time.perf_counter()
-    job_run.session = None
+    job_run.close()
     after: dict[str, Any] = {
         "teardown_ms": elapsed_ms(started),
         "took_ms": elapsed_ms(began),
@@ -150,7 +150,10 @@ def play(job_run: JobRun) -> None:
     elif "make" in job:
         module = "harness.agent.precision.make"
     else:
-        job_run.begin()
+        if "latency" in job:
+            from harness.agent.latency import Stopwatch
+
+            job_run.stopwatch = Stopwatch(job["latency"])
         if "scenario" not in job:
             plain(job_run)
             return

@@ -1,6 +1,6 @@
-"""Device memory that this process holds, from whoever counts it: the kernel's DRM drivers, or NVIDIA's NVML.
+"""Device memory that this process holds, as the kernel's DRM drivers or NVIDIA's NVML count it.
 
-onnxruntime's Python API does not say what the allocators of a provider hold.
+onnxruntime's Python API does not report what a provider's allocators hold.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import sys
 from typing import Any
 
-# What a driver says of an open device: "drm-memory-vram: 1024 KiB" or, newer ones, "drm-resident-vram:".
+# A driver reports an open device as "drm-memory-vram: 1024 KiB" or, newer ones, as "drm-resident-vram:".
 REGION = re.compile(r"drm-(resident|memory)-([\w-]+):\s*(\d+)\s*(KiB|MiB|)")
 BYTES = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20}
 HOST_REGIONS = re.compile(r"gtt|cpu|system\d*|stolen.*|shared|active|purgeable")
@@ -22,18 +22,17 @@ MOST_PROCESSES = 256
 
 
 def device_mib() -> float | None:
-    """MiB on all devices; None where nobody tells of any."""
-    found = [
-        held for held in (of_drm("/proc/self/fdinfo"), of_nvml(load_nvml(), os.getpid())) if held is not None
-    ]
+    """Return the MiB on all devices; None if nothing counts them."""
+    counts = of_drm("/proc/self/fdinfo"), of_nvml(load_nvml(), os.getpid())
+    found = [count for count in counts if count is not None]
     return round(sum(found) / (1 << 20), 2) if found else None
 
 
 def of_drm(folder: str) -> int | None:
-    """Bytes on devices with a DRM driver; None where this process has none open.
+    """Return the bytes on devices with a DRM driver; None if this process has none open.
 
-    As Documentation/gpu/drm-usage-stats.rst of Linux has it. Memory of the host that a device has mapped is
-    the host's, and counted there.
+    Format: Documentation/gpu/drm-usage-stats.rst of Linux. Host memory that a device has mapped counts as
+    host memory, not here.
     """
     clients: dict[tuple[str, str], dict[str, dict[str, int]]] = {}
     try:
@@ -46,17 +45,16 @@ def of_drm(folder: str) -> int | None:
                 text = file.read(65536)
             facts = dict(re.findall(r"^(drm-[\w-]+):\s*(\S+)", text, re.MULTILINE))
             if "drm-client-id" in facts:
-                # A device opened once and duplicated shows up twice, with one client id.
+                # A duplicated descriptor of a device shows up twice, with one client id.
                 client = clients.setdefault((facts.get("drm-pdev", ""), facts["drm-client-id"]), {})
                 for kind, region, count, unit in REGION.findall(text):
                     client.setdefault(kind, {})[region] = int(count) * BYTES[unit]
     if not clients:
         return None
-    total = 0
-    for client in clients.values():
-        regions = client.get("resident") or client.get("memory") or {}
-        total += sum(size for region, size in regions.items() if not HOST_REGIONS.fullmatch(region))
-    return total
+    regions = (client.get("resident") or client.get("memory") or {} for client in clients.values())
+    return sum(
+        size for sizes in regions for region, size in sizes.items() if not HOST_REGIONS.fullmatch(region)
+    )
 
 
 class Process(ctypes.Structure):
@@ -71,7 +69,7 @@ class Process(ctypes.Structure):
 
 
 def load_nvml() -> Any:
-    """NVIDIA's library, which comes with the driver; None where there is none."""
+    """Return NVIDIA's library, which comes with the driver; None if there is none."""
     try:
         return ctypes.CDLL(NVML[sys.platform])
     except (OSError, KeyError):
@@ -79,20 +77,18 @@ def load_nvml() -> Any:
 
 
 def of_nvml(nvml: Any, pid: int) -> int | None:
-    """Bytes on NVIDIA's devices; None where NVML does not know of this process (as in a container)."""
+    """Return the bytes on NVIDIA's devices; None if NVML does not list this process, as in a container."""
     if nvml is None:
         return None
     try:
         if nvml.nvmlInit_v2():
             return None
-    except AttributeError:
+        try:
+            return _on_nvidia(nvml, pid)
+        finally:
+            nvml.nvmlShutdown()
+    except AttributeError:  # the driver is too old to have these functions
         return None
-    try:
-        return _on_nvidia(nvml, pid)
-    except AttributeError:  # a driver too old to tell
-        return None
-    finally:
-        nvml.nvmlShutdown()
 
 
 def _on_nvidia(nvml: Any, pid: int) -> int | None:

@@ -10,25 +10,24 @@ import numpy as np
 
 from harness.agent.wire import NARROW
 
+Measure = Callable[[Any, Any], float]
+"""Takes two arrays of one shape, all finite, and returns how far they are apart."""
+
 
 def difference(values: list[Any], others: list[Any]) -> float:
-    """The greatest distance between outputs, in wire form, with the bytes of large ones still in memory.
+    """Return the greatest relative distance between outputs in wire form, whose large tensors are in memory.
 
     Returns:
-        0 where they are the same to the last bit. For tensors of one shape the largest |difference| as a part
-        of the largest |value|. Infinity where shapes, types or texts differ, or the places of what is not
-        finite; and for element types that numpy lacks.
+        0 if the bits are the same. For tensors of one shape, the largest |difference| divided by the largest
+        |value|. Infinity if shapes, types, texts or the places of non-finite values differ, and for element
+        types that numpy lacks.
     """
     return _furthest(values, others, _relative)
 
 
 def distance(values: list[Any], others: list[Any]) -> float:
-    """As ``difference``, but the largest |difference| itself, in the unit of the output that it is in."""
+    """Return as ``difference`` does, but the largest |difference| itself, in the unit of its output."""
     return _furthest(values, others, _absolute)
-
-
-Measure = Callable[[Any, Any], float]
-"""Two arrays of one shape, all finite -> how far they are apart."""
 
 
 def _furthest(values: list[Any], others: list[Any], measure: Measure) -> float:
@@ -48,20 +47,19 @@ def _apart(value: Any, other: Any, measure: Measure) -> float:
     dtype = value["dtype"]
     if (dtype, value["shape"]) != (other["dtype"], other["shape"]) or dtype == "string" or dtype in NARROW:
         return math.inf
-    return _tensors_apart(_array(value), _array(other), measure)
+    return _arrays_apart(_array(value), _array(other), measure)
 
 
-def _array(wire: Any) -> Any:
-    data = getattr(wire["data"], "view", wire["data"])
-    array = np.frombuffer(data, wire["dtype"])
-    return array if array.dtype.kind == "c" else array.astype(np.float64)
-
-
-def _tensors_apart(one: Any, other: Any, measure: Measure) -> float:
+def _arrays_apart(one: Any, other: Any, measure: Measure) -> float:
     finite = np.isfinite(one) & np.isfinite(other)
     if not np.array_equal(one[~finite], other[~finite], equal_nan=True):
         return math.inf
     return measure(one[finite], other[finite])
+
+
+def _array(wire: Any) -> Any:
+    array = np.frombuffer(getattr(wire["data"], "view", wire["data"]), wire["dtype"])
+    return array if array.dtype.kind == "c" else array.astype(np.float64)
 
 
 def _absolute(one: Any, other: Any) -> float:

@@ -38,7 +38,6 @@ def play(job_run: JobRun) -> None:
         from onnx.reference import ReferenceEvaluator
     except Exception as error:
         raise UnsupportedError("onnx cannot be imported here: %s" % clean(error)) from error
-    job_run.begin()
     started = time.perf_counter()
     # By its path alone it would be read without its external data.
     given = job_run.model

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.agent.profile import Profile
+from harness.agent.run import Runner
 from harness.agent.system import elapsed_ms
 from harness.agent.target import Target
 from harness.agent.text import sendable
+from harness.agent.wire import to_feed
 
-if TYPE_CHECKING:
-    from harness.agent.latency import Stopwatch
+Feeds = dict[str, Any]
+Outputs = list[Any]
 
 
 class JobRun:
-    """One job at work: what is asked, what has been found out, and the session that is judged.
+    """One job in progress: its inputs, its result so far, and the session that is judged.
 
     Args:
         target: The provider.
-        job: The job, complete.
-        result: Takes what is found out, as far as that goes.
-        enter: Tells the harness of a phase, and with it that the job goes on.
+        job: The job, with all its inputs.
+        result: Receives the findings, one by one.
+        enter: Reports a phase to the harness, and with it that the job makes progress.
     """
 
     def __init__(
@@ -33,53 +35,72 @@ class JobRun:
         self.result = result
         self.enter = enter
         self.files = target.files
-        self.model: str | bytes = b""
-        """What sessions are made of; a scenario may put another form of the model in its place."""
+        self.model: str | bytes = job["model"]
+        """Path or bytes of the model; a scenario may replace it by another form of the model."""
         self.adjust: Callable[[Any], None] = lambda _: None
-        """What a scenario changes in the options of its sessions."""
+        """Changes the session options; a scenario may set it."""
         self.session: Any = None
-        """The session that is judged; it ends after the result."""
-        self.watch: Stopwatch | None = None
-        """What times the runs, where that is asked for."""
+        """The session that is judged; the agent closes it after the result."""
+        self.runner: Any = None
+        """The ``Runner`` of that session."""
+        self.run_ms = 0.0
+        """Milliseconds of the latest run."""
+        self.stopwatch: Any = None
+        """A ``Stopwatch`` that times the runs, if the job asks for it."""
         self.profile: Profile | None = None
-        """What the judged session writes about its first run, where nothing else says where nodes went."""
+        """Profile of the first run, if nothing else shows which provider ran each node."""
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is told about the scenario: bool, int, float, text, or a list of one of these, by name."""
+        """What was seen in the scenario, by name: bool, int, float, text, or a list of one of these."""
         facts: dict[str, Any] = self.result.setdefault("scenario", {})
         return facts
 
-    def begin(self) -> None:
-        """Take the model as it came; measure from here on."""
-        self.model = self.job["model"]
-        if "latency" in self.job:
-            from harness.agent.latency import Stopwatch
-
-            self.watch = Stopwatch(self.job["latency"])
-
-    def open(self, further: Callable[[Any], None] = lambda _: None) -> Any:
-        """Make a session.
-
-        Args:
-            further: Changes its options once more.
-        """
+    def open(self, profile: Profile | None = None) -> Any:
+        """Return a new session, which writes the profile if one is given."""
 
         def adjust(settings: Any) -> None:
             self.adjust(settings)
-            further(settings)
+            if profile is not None:
+                profile.begin(settings)
 
         return self.target.session(self.model, self.job, adjust=adjust)
 
-    def create(self) -> Any:
+    def create(self) -> None:
         """Make the session that is judged."""
         started = time.perf_counter()
-        self.session = self.open() if self.profile is None else self.open(self.profile.begin)
+        self.judge(self.open(self.profile))
         self.result["timings_ms"]["create"] = elapsed_ms(started)
         self.result["providers"] = sendable(self.session.get_providers())
-        return self.session
+        self.result["names"] = sendable(self.runner.names)
 
-    def end_profile(self) -> None:
-        """Read the profile, if there is one."""
-        if self.profile is not None:
-            self.profile.end(self.session)
+    def judge(self, session: Any) -> None:
+        """Make a session the judged one."""
+        self.session, self.runner = session, Runner(session)
+
+    def close(self) -> None:
+        """Close the judged session."""
+        self.session = self.runner = None
+
+    def run(self, inputs: list[Any]) -> tuple[Feeds, Outputs]:
+        """Run the judged session on one data set, as a phase of its own: a time limit holds for one run.
+
+        Returns:
+            The inputs as the session takes them, and the outputs in wire form.
+        """
+        self.enter("run")
+        feeds = {name: to_feed(wire) for name, wire in inputs}
+        started = time.perf_counter()
+        outputs = self.runner(feeds)
+        self.run_ms = elapsed_ms(started)
+        self.result["timings_ms"].setdefault("first_run", self.run_ms)
+        return feeds, outputs
+
+    def send(self, outputs: Outputs) -> Outputs:
+        """Return outputs fit for a message: large tensors are written to files."""
+        return [self.files.send(wire) for wire in outputs]
+
+    def report_second(self, first: Outputs, second: Outputs) -> None:
+        """Add the outputs of a further run to the result if they differ from the first run's."""
+        if second != first and "second" not in self.result:
+            self.result["second"] = self.send(second)

@@ -1,4 +1,4 @@
-"""Latency: how long one run of a session takes, measured where it runs, one run after the other."""
+"""Latency: how long one run of a session takes, measured inside the target, one run after the other."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ import gc
 import os
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.agent.device_memory import device_mib
-from harness.agent.run import in_wire_form, step_of
+from harness.agent.run import PROGRESS_S
 from harness.agent.system import usable_processors
-from harness.agent.tensor_files import TensorFiles
 from harness.agent.wire import to_feed
 
-TELL_S = 0.1  # seconds after which the harness hears that runs go on: its time limit holds for one run
+if TYPE_CHECKING:
+    from harness.agent.job_run import JobRun
 
 
 class HostPeak:
-    """The most resident memory of this process from now on, where the system counts that.
+    """The peak of this process's resident memory from now on, if the system can reset the count.
 
-    Linux does: "5" written to ``clear_refs`` sets ``VmHWM`` of ``status`` to what is resident (proc(5), since
-    Linux 4.0). Windows and macOS know the peak of the whole life of a process only, in which other models had
-    their job_run.
+    Linux can: "5" written to ``clear_refs`` sets ``VmHWM`` of ``status`` to what is resident (proc(5), since
+    Linux 4.0). Windows and macOS count over the whole life of a process, which includes other models.
     """
 
     def __init__(self, folder: str = "/proc/self") -> None:
@@ -34,20 +33,17 @@ class HostPeak:
             self.status = ""
 
     def mib(self) -> float | None:
-        """In MiB; None where the system does not tell."""
-        if self.status:
-            try:
-                with open(self.status, encoding="ascii", errors="replace") as file:
-                    for line in file:
-                        if line.startswith("VmHWM:"):
-                            return round(int(line.split()[1]) / 1024, 2)
-            except (OSError, ValueError, IndexError):
-                pass
-        return None
+        """Return the peak in MiB; None if the system does not count it."""
+        try:
+            with open(self.status, encoding="ascii", errors="replace") as file:
+                peaks = [line.split()[1] for line in file if line.startswith("VmHWM:")]
+            return round(int(peaks[0]) / 1024, 2)
+        except (OSError, ValueError, IndexError):
+            return None
 
 
 class Stopwatch:
-    """Times the runs of one job; begun before its session is made.
+    """Times the runs of one job; made before the job's session.
 
     Args:
         settings: ``warm_up`` and ``repeats``, numbers of runs, and ``budget_s``.
@@ -57,47 +53,27 @@ class Stopwatch:
         self.settings = settings
         self.peak = HostPeak()
 
-    def time_plain(
-        self,
-        session: Any,
-        job: dict[str, Any],
-        result: dict[str, Any],
-        enter: Callable[[str], None],
-        files: TensorFiles,
-    ) -> None:
+    def time_plain(self, job_run: JobRun) -> None:
         """Time ``session.run`` on the first data set, from numpy arrays to numpy arrays."""
-        names = [output.name for output in session.get_outputs()]
-        types = [output.type.lower() for output in session.get_outputs()]
-        feeds = {name: to_feed(wire) for name, wire in job["data_sets"][0]}
-        step = step_of(session, names, types, feeds)
-        enter("run")
-        before = in_wire_form(step(), types)
-        last = self.time(session, step, result, enter, "copied")
-        # What is fast because it no longer computes shall not pass.
-        after = in_wire_form(last, types)
-        if after != before and "second" not in result:
-            result["second"] = [files.send(wire) for wire in after]
+        runner = job_run.runner
+        step = runner.step({name: to_feed(wire) for name, wire in job_run.job["data_sets"][0]})
+        job_run.enter("run")
+        before = runner.in_wire_form(step())
+        last = self.time(job_run, step, "copied")
+        # Runs that became fast because they no longer compute must not pass.
+        job_run.report_second(before, runner.in_wire_form(last))
 
-    def time(
-        self,
-        session: Any,
-        step: Callable[[], Any],
-        result: dict[str, Any],
-        enter: Callable[[str], None],
-        io: str,
-    ) -> Any:
-        """Time ``step``, into the result; what came out of the last run.
+    def time(self, job_run: JobRun, step: Callable[[], Any], io: str) -> Any:
+        """Time ``step``, a run of the judged session, into the result; return what the last run returned.
 
         Args:
-            session: What ``step`` runs.
+            job_run: Its result gets ``latency``.
             step: Runs once.
-            result: Gets ``latency``.
-            enter: Tells the harness of a phase.
-            io: ``copied`` where a run takes and gives numpy arrays, ``bound`` where they are bound.
+            io: ``copied`` if a run takes and gives numpy arrays, ``bound`` if they are bound.
         """
-        facts, outputs = measure(step, self.settings, enter)
-        options = session.get_session_options()
-        result["latency"] = {
+        facts, outputs = measure(step, self.settings, job_run.enter)
+        options = job_run.session.get_session_options()
+        job_run.result["latency"] = {
             **facts,
             "io": io,
             "intra_op_threads": int(options.intra_op_num_threads),
@@ -111,41 +87,41 @@ class Stopwatch:
 def measure(
     step: Callable[[], Any], settings: dict[str, Any], enter: Callable[[str], None]
 ) -> tuple[dict[str, Any], Any]:
-    """Time runs: some that do not count, then those that do.
+    """Time runs: first those that do not count, then those that do.
 
-    Half of the budget is for the runs that do not count, at most. One run always counts.
+    The runs that do not count get half of the budget at most. One run always counts.
 
     Args:
-        step: Runs once, and returns what came out.
+        step: Runs once, and returns the outputs.
         settings: ``warm_up`` and ``repeats``, numbers of runs, and ``budget_s``.
-        enter: Tells the harness of a phase.
+        enter: Reports a phase to the harness.
 
     Returns:
-        What is known about the time, and what came out of the last run.
+        The facts about the time, and the outputs of the last run.
     """
     clock = time.perf_counter_ns
     enter("run")
     budget_ns = int(settings["budget_s"] * 1e9)
     samples: list[int] = []
     warm_up = 0
-    since = Since()
+    contention = Contention()
     outputs = None
     collects = gc.isenabled()
     gc.collect()
     gc.disable()
-    told = began = clock()
+    reported = began = clock()
     try:
         while len(samples) < settings["repeats"]:
             now = clock()
             warming = warm_up < settings["warm_up"] and not samples and now - began < budget_ns // 2
             if samples and now - began >= budget_ns:
                 break
-            if now - told > TELL_S * 1e9:
-                told = now
+            if now - reported > PROGRESS_S * 1e9:
+                reported = now
                 enter("run")
             if not (warming or samples):
-                since = Since()
-            outputs = None  # what it takes to free them is no part of the next run
+                contention = Contention()
+            outputs = None  # freeing them is no part of the next run
             started = clock()
             outputs = step()
             ended = clock()
@@ -153,7 +129,7 @@ def measure(
                 warm_up += 1
             else:
                 samples.append(ended - started)
-        waiting = since.waiting_threads()
+        waiting = contention.waiting_threads()
     finally:
         if collects:
             gc.enable()
@@ -166,8 +142,8 @@ def measure(
     return facts, outputs
 
 
-class Since:
-    """A moment from which on is asked who else wanted the processors."""
+class Contention:
+    """Measures, from its creation on, how much other processes wanted the processors."""
 
     def __init__(self) -> None:
         self.wait_ns = processor_wait_ns()
@@ -175,7 +151,7 @@ class Since:
         self.at_ns = time.perf_counter_ns()
 
     def waiting_threads(self) -> float | None:
-        """How many threads have stood in line for a processor on average; None where nobody knows."""
+        """Return how many threads waited for a processor on average; None if the system does not count it."""
         wait_ns, ran_ns, at_ns = processor_wait_ns(), time.process_time_ns(), time.perf_counter_ns()
         if self.wait_ns is None or wait_ns is None:
             return None
@@ -186,10 +162,10 @@ class Since:
 
 
 def waiting_for_others(waiting: float, running: float, processors: int) -> float:
-    """Threads that stood in line for others, and not because their own process has too many of them.
+    """Return how many threads waited for other processes, not for threads of their own process.
 
     Args:
-        waiting: Threads that stood in line, on average; less than nothing where some have ended meanwhile.
+        waiting: Threads that waited, on average; negative if some have ended meanwhile.
         running: Threads that ran, on average.
         processors: How many the process may use.
     """
@@ -198,9 +174,9 @@ def waiting_for_others(waiting: float, running: float, processors: int) -> float
 
 
 def processor_wait_ns(folder: str = "/proc/self/task") -> int | None:
-    """How long the threads of this process have stood in line for a processor; None where nobody counts it.
+    """Return how long this process's threads have waited for a processor; None if it is not counted.
 
-    Linux does: the second figure of ``schedstat``, Documentation/scheduler/sched-stats.rst.
+    Linux counts it: the second figure of ``schedstat``, Documentation/scheduler/sched-stats.rst.
     """
     total = None
     try:
@@ -211,6 +187,6 @@ def processor_wait_ns(folder: str = "/proc/self/task") -> int | None:
         try:
             with open(os.path.join(folder, thread, "schedstat"), encoding="ascii") as file:
                 total = (total or 0) + int(file.read().split()[1])
-        except (OSError, ValueError, IndexError):  # it has ended, or the kernel does not count
+        except (OSError, ValueError, IndexError):  # the thread has ended, or the kernel does not count
             continue
     return total

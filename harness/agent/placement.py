@@ -1,4 +1,4 @@
-"""Which provider computed which node."""
+"""Which provider ran which node, from onnxruntime's assignment record or from a profile."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any
 
 from harness.agent.job_run import JobRun
 from harness.agent.profile import Profile
-from harness.agent.run import call
+from harness.agent.run import Runner
 from harness.agent.target import CPU
 from harness.agent.wire import to_feed
 
 
 def placement(job_run: JobRun) -> dict[str, Any]:
-    """Count nodes on the chain's providers and on the CPU.
+    """Count the nodes on the chain's providers and on the CPU.
 
-    The assignment record comes first. Where it is absent (before 1.24), known to be incomplete (1.24)
-    or empty (nothing left to run, or an ORT-format model), a profile decides: that of the session itself, or
-    of another one of the same model.
+    The assignment record comes first. If it is absent (before 1.24), known to be incomplete (1.24) or empty
+    (nothing left to run, or an ORT-format model), a profile decides: the judged session's own, or that of
+    another session of the same model.
     """
     target = job_run.target
     groups: list[tuple[str, list[str]]] = []
@@ -27,7 +27,7 @@ def placement(job_run: JobRun) -> dict[str, Any]:
         ]
     source = "assignment"
     if not groups:
-        groups, source = (job_run.profile or profiled(job_run)).nodes, "profile"
+        groups, source = (job_run.profile or _profiled(job_run)).nodes, "profile"
     others = [name for name in target.chain if name != CPU]
     own = {name.lower() for name in others} or {CPU.lower()}
     count: dict[bool, dict[str, int]] = {True: {}, False: {}}
@@ -53,16 +53,14 @@ def placement(job_run: JobRun) -> dict[str, Any]:
     return placed
 
 
-def profiled(job_run: JobRun) -> Profile:
+def _profiled(job_run: JobRun) -> Profile:
     """Make one more session, and run it once."""
     profile = Profile()
     try:
         job_run.enter("create")
-        session = job_run.open(profile.begin)
-        names = [output.name for output in session.get_outputs()]
-        types = [output.type.lower() for output in session.get_outputs()]
+        session = job_run.open(profile)
         job_run.enter("run")
-        call(session, names, types, {name: to_feed(wire) for name, wire in job_run.job["data_sets"][0]})
+        Runner(session)({name: to_feed(wire) for name, wire in job_run.job["data_sets"][0]})
         profile.end(session)
     finally:
         profile.discard()

@@ -1,45 +1,62 @@
-"""The steps of a plain run; scenarios use them, too."""
+"""The steps of a plain run, which most scenarios share."""
 
 from __future__ import annotations
 
+import contextlib
+
 from harness.agent.job_run import JobRun
+from harness.agent.other_inputs import other_inputs
 from harness.agent.placement import placement
 from harness.agent.profile import Profile
-from harness.agent.run import run
+from harness.agent.run import REPEAT_LIMIT_MS
 from harness.agent.text import sendable
 
 
 def plain(job_run: JobRun) -> None:
-    """Run a model as it came, and find out where its nodes went."""
-    if job_run.target.records_assignment() or job_run.watch is not None:  # a profile may cost time
-        _plain(job_run)
-        return
-    job_run.profile = Profile()
+    """Run a model as it came, and record which provider ran each node."""
+    if not job_run.target.records_assignment() and job_run.stopwatch is None:  # a profile costs time
+        job_run.profile = Profile()
     try:
-        _plain(job_run)
+        job_run.create()
+        run_data_sets(job_run)
+        conclude(job_run)
     finally:
-        job_run.profile.discard()
-
-
-def _plain(job_run: JobRun) -> None:
-    job_run.create()
-    run_data_sets(job_run)
-    conclude(job_run)
+        if job_run.profile is not None:
+            job_run.profile.discard()
 
 
 def run_data_sets(job_run: JobRun) -> None:
-    """Run every data set with the session that is judged; repeat and time it where that is asked for."""
+    """Run every data set with the judged session; repeat and time the first one if the job asks for it.
+
+    If the first run was quick, the first data set runs again, after other inputs if the job asks for them.
+    A provider that keeps what it computed first, or mixes up its buffers, shows in these two runs.
+    """
     job, result = job_run.job, job_run.result
-    first = run(job_run.session, job, result, job_run.enter, job_run.files, job_run.end_profile)
+    result["outputs"] = []
+    for inputs in job["data_sets"]:
+        feeds, outputs = job_run.run(inputs)
+        result["outputs"].append(job_run.send(outputs))
+        if len(result["outputs"]) == 1:
+            first_feeds, first = feeds, outputs
+            if job_run.profile is not None:
+                job_run.profile.end(job_run.session)
+    if result["timings_ms"]["first_run"] < REPEAT_LIMIT_MS:
+        if job.get("other"):
+            with contextlib.suppress(Exception):  # the model may refuse these inputs
+                other = other_inputs(first_feeds)
+                if other is not None:
+                    result["other"] = job_run.send(job_run.runner(other))
+        if "repeat" not in job:
+            job_run.report_second(first, job_run.runner(first_feeds))
     if "repeat" in job:
         from harness.agent.repeat import repeat
 
         repeat(job_run, first)
-    if job_run.watch is not None:
-        job_run.watch.time_plain(job_run.session, job, result, job_run.enter, job_run.files)
+    if job_run.stopwatch is not None:
+        job_run.stopwatch.time_plain(job_run)
 
 
 def conclude(job_run: JobRun) -> None:
-    """Report the providers of the session, and where the nodes went."""
+    """Report the session's providers, and which of them ran each node."""
     job_run.result["providers_after"] = sendable(job_run.session.get_providers())
     job_run.result["placement"] = sendable(placement(job_run))

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from harness.catalog.catalog import find_provider
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.scenario import SCENARIOS, agent_module
 from harness.corpus.case import Case
@@ -69,10 +70,16 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
             "providers": list(self.providers),
             "plugin": self.plugin,
             "device": dict(self.device),
+            "binding_device": self._binding_device(),
             "options": dict(self.options),
             "session": dict(self.session),
             "memory_limit_mb": self.memory_limit_mb,
         }
+
+    def _binding_device(self) -> str:
+        """Return the device of IO binding: that of the first provider that has one in the catalogue."""
+        found = (find_provider(name) for name in self.providers if name != CPU)
+        return next((known.binding_device for known in found if known and known.binding_device), "")
 
 
 def configuration(target: Target, cell: Cell) -> Configuration:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from harness.agent.device_memory import NOT_KNOWN, Process, load_nvml, of_drm, of_nvml
-from harness.agent.latency import TELL_S, HostPeak, measure, processor_wait_ns, waiting_for_others
+from harness.agent.latency import PROGRESS_S, HostPeak, measure, processor_wait_ns, waiting_for_others
 from harness.agent.system import processor
 from harness.core.latency import latency_of
 from harness.core.value import tensor
@@ -60,7 +60,7 @@ def test_one_run_counts_however_small_the_budget() -> None:
 
 def test_the_harness_hears_of_every_slow_run_so_that_its_limit_holds_for_one() -> None:
     settings = {"warm_up": 1, "repeats": 2, "budget_s": 60.0}
-    _, runs, phases = counted(settings, lambda: time.sleep(TELL_S * 1.2))
+    _, runs, phases = counted(settings, lambda: time.sleep(PROGRESS_S * 1.2))
     assert phases >= runs == 3
 
 

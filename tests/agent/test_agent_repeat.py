@@ -46,7 +46,7 @@ def test_without_it_the_first_data_set_runs_twice(
 def test_the_furthest_run_is_kept() -> None:
     tally = Tally([to_wire(np.zeros(3))])
     for off in (0.0, 1e-3, 5.0, 1e-3, 2.0):
-        tally.take([to_wire(np.array([0, off, 0]))])
+        tally.add([to_wire(np.array([0, off, 0]))])
     assert len(tally.digests) == 4
     assert tally.max_abs == 5.0
     assert tally.furthest == [to_wire(np.array([0, 5.0, 0]))]
@@ -54,7 +54,7 @@ def test_the_furthest_run_is_kept() -> None:
 
 def test_another_sign_of_zero_is_another_result_at_no_distance() -> None:
     tally = Tally([to_wire(np.zeros(1))])
-    tally.take([to_wire(-np.zeros(1))])
+    tally.add([to_wire(-np.zeros(1))])
     assert (len(tally.digests), tally.max_abs) == (2, 0.0)
     assert tally.furthest == [to_wire(-np.zeros(1))]
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from harness.agent.errors import UnsupportedError
+from harness.agent.run import Runner
 from harness.agent.scenarios.io_binding import Bound
 
 X = np.ones((2, 3), np.float32)
@@ -39,6 +40,8 @@ class Binding:
 
     def bind_output(self, name: str, device: str, number: int) -> None:
         assert number == 0
+        if device == "gpu":
+            raise RuntimeError("Unsupported device type: gpu")
         self.outputs[name] = Value(None, device)
 
     def synchronize_outputs(self) -> None:
@@ -106,7 +109,7 @@ def facts(bound: Bound) -> dict[str, Any]:
     ],
 )
 def test_values_lie_where_the_session_wants_them(memory: str, device: str) -> None:
-    found = facts(Bound(ort(device), Session(memory, memory), "SomeExecutionProvider"))
+    found = facts(Bound(ort(device), Runner(Session(memory, memory)), device))
     assert found == {
         "on_device": True,
         "inputs_on": [f"x: {device}"],
@@ -118,10 +121,12 @@ def test_values_lie_where_the_session_wants_them(memory: str, device: str) -> No
     }
 
 
-@pytest.mark.parametrize(("memory", "copies"), [("WebGPU_Buf", 1), ("Cuda", 0), ("Cpu", 0)])
-def test_a_run_ends_when_the_device_has(memory: str, copies: int) -> None:
+@pytest.mark.parametrize(
+    ("memory", "device", "copies"), [("WebGPU_Buf", "webgpu", 1), ("Cuda", "cuda", 0), ("Cpu", "webgpu", 0)]
+)
+def test_a_run_ends_when_the_device_has(memory: str, device: str, copies: int) -> None:
     """Synchronizing does not wait for WebGPU, whose runs would otherwise seem to take no time."""
-    bound = Bound(ort("webgpu", "cuda"), Session(memory, memory), "SomeExecutionProvider")
+    bound = Bound(ort("webgpu", "cuda"), Runner(Session(memory, memory)), device)
     bound.bind({"x": X})
     bound.run()
     assert bound.binding.copied == copies
@@ -129,35 +134,40 @@ def test_a_run_ends_when_the_device_has(memory: str, copies: int) -> None:
 
 @pytest.mark.parametrize("memory", ["Cpu", "CudaPinned", "DML CPU", "CUDA_CPU"])
 def test_memory_of_the_host_is_the_host_s(memory: str) -> None:
-    found = facts(Bound(ort("cuda", "dml"), Session(memory, memory), "CUDAExecutionProvider"))
+    found = facts(Bound(ort("cuda", "dml"), Runner(Session(memory, memory)), "cuda"))
     assert (found["on_device"], found["inputs_on"], found["outputs_on"]) == (False, ["x: cpu"], ["y: cpu"])
     assert found["reason"] == "the session wants its inputs and outputs in the CPU's memory"
 
 
 def test_each_value_has_a_place_of_its_own() -> None:
-    found = facts(Bound(ort("cuda"), Session("Cpu", "Cuda"), "CUDAExecutionProvider"))
+    found = facts(Bound(ort("cuda"), Runner(Session("Cpu", "Cuda")), "cuda"))
     assert (found["inputs_on"], found["outputs_on"]) == (["x: cpu"], ["y: cuda"])
     assert (found["copies_to_device"], found["copies_from_device"]) == (0, 1)
     assert "reason" not in found
 
 
-def test_memory_without_a_word_for_it_is_told() -> None:
-    found = facts(Bound(ort(), Session("HIP", "HIP"), "MIGraphXExecutionProvider"))
+def test_memory_of_a_provider_without_a_device_name_is_reported() -> None:
+    found = facts(Bound(ort(), Runner(Session("HIP", "HIP")), "cpu"))
     assert found["on_device"] is False
-    assert found["reason"] == "onnxruntime's Python API has no word for the memory 'HIP'"
+    assert found["reason"] == "onnxruntime's Python API has no name for the memory 'HIP'"
 
 
 def test_a_build_that_cannot_fill_the_memory_binds_on_the_cpu_and_says_why() -> None:
-    found = facts(Bound(ort(), Session("Cuda", "Cpu"), "CUDAExecutionProvider"))
+    found = facts(Bound(ort(), Runner(Session("Cuda", "Cpu")), "cuda"))
     assert (found["on_device"], found["copies_to_device"]) == (False, 0)
     assert found["reason"] == "Can't allocate memory on the cuda device using this package"
 
 
-@pytest.mark.parametrize(
-    ("provider", "device"), [("CUDAExecutionProvider", "cuda"), ("OpenVINOExecutionProvider", "cpu")]
-)
-def test_before_sessions_told_the_provider_decides(provider: str, device: str) -> None:
-    found = facts(Bound(ort("cuda"), Session(), provider))
+def test_a_device_that_this_onnxruntime_does_not_name_is_replaced_by_the_cpu() -> None:
+    """``gpu`` is a device name from onnxruntime 1.23 on; ``bind_output`` raises before."""
+    found = facts(Bound(ort(), Runner(Session("Hip", "Hip")), "gpu"))
+    assert (found["inputs_on"], found["outputs_on"]) == (["x: cpu"], ["y: cpu"])
+    assert found["reason"] == "Unsupported device type: gpu"
+
+
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_a_session_that_does_not_report_its_memory_uses_the_provider_s_device(device: str) -> None:
+    found = facts(Bound(ort("cuda"), Runner(Session()), device))
     assert found["inputs_on"] == [f"x: {device}"]
     assert ("reason" in found) is (device == "cpu")
 
@@ -165,4 +175,4 @@ def test_before_sessions_told_the_provider_decides(provider: str, device: str) -
 @pytest.mark.parametrize("kind", ["seq(tensor(float))", "map(int64,tensor(float))", "tensor(string)"])
 def test_outputs_that_cannot_be_bound_are_refused(kind: str) -> None:
     with pytest.raises(UnsupportedError, match=r"binds no .* \(output y\)"):
-        Bound(ort(), Session(kind=kind), "CPUExecutionProvider")
+        Bound(ort(), Runner(Session(kind=kind)), "cpu")

@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.profile import Profile, folder
+from harness.agent.profile import Profile, profile_folder
 
 
 def test_a_profile_leaves_nothing_and_its_folder_serves_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    folder.cache_clear()
+    profile_folder.cache_clear()
     try:
         for _ in range(2):
             profile = Profile()
             for name in ("_1.json", "_2.json"):  # of a session that came to nothing, too
-                Path(profile.prefix + name).touch()
+                (Path(profile_folder()) / ("profile" + name)).touch()
             profile.discard()
             (place,) = tmp_path.iterdir()
             assert list(place.iterdir()) == []
     finally:
-        folder.cache_clear()
+        profile_folder.cache_clear()

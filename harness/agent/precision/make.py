@@ -50,7 +50,6 @@ def play(job_run: JobRun) -> None:
     The result gets ``made``, the serialized model as a tensor of bytes, and ``rounded``, what the CPU EP is
     to compute in its place, where that is another; or ``declined``, the reason why there is no model.
     """
-    job_run.begin()
     started = time.perf_counter()
     try:
         models = made(job_run.target, job_run.job["model"], job_run.job["make"], job_run.job["data_sets"])

@@ -1,5 +1,5 @@
-"""What applications do with a model besides making a session and running it: one module for each scenario.
+"""Scenarios, one module each, found by its name: the job names the module.
 
-Each has a function ``play``, which takes a ``JobRun`` and does the scenario. It leaves in the job's
-result what a plain run leaves there, and in its ``facts`` what was seen.
+A module has a function ``play``, which takes a ``JobRun``. It fills the job's result as a plain run does, and
+reports in its ``facts`` what it saw.
 """

@@ -1,12 +1,11 @@
-"""Scenario ``concurrent``: several threads run one session at the same time.
+"""Scenario ``concurrent``: several threads run one session at the same time, as onnxruntime allows.
 
-onnxruntime promises that a session can be run so. What gets from one run into another shows only where the
-two compute something different: so each thread runs the given inputs and others by turns.
+If one run's data gets into another run, it shows only where the two compute something different. So each
+thread alternates between the given inputs and others.
 """
 
 from __future__ import annotations
 
-import functools
 import queue
 import threading
 import time
@@ -16,72 +15,53 @@ from typing import Any
 import numpy as np
 
 from harness.agent.difference import difference
-from harness.agent.job_run import JobRun
+from harness.agent.job_run import Feeds, JobRun, Outputs
 from harness.agent.plain import conclude
-from harness.agent.run import call
+from harness.agent.run import PROGRESS_S
 from harness.agent.system import elapsed_ms
-from harness.agent.text import sendable
-from harness.agent.wire import to_feed
 
-TELL_S = 0.1  # seconds after which the harness hears that runs go on: its time limit holds for one run
-FADE = (
-    0.875  # what values of other inputs are multiplied by: exact in every type, and in any range around zero
-)
-
-CROSS_TALK = 0.05  # of the largest value: what no rounding explains
-
-Feeds = dict[str, Any]
-Outputs = list[Any]
+FADE = 0.875  # factor for the values of other inputs: exact in every type, and in any range around zero
+CROSS_TALK = 0.05  # share of the largest value, beyond what rounding explains
 
 
 class CrossTalkError(Exception):
-    """A run among others has computed something else than it does alone."""
+    """A run among others computed something else than it does alone."""
 
 
 def play(job_run: JobRun) -> None:
-    """Run alone, then in threads; the results furthest from those alone are what is judged.
+    """Run alone, then in threads; the results furthest from those alone are judged.
 
     Raises:
         CrossTalkError: Results of other inputs than the given ones are far from those alone.
     """
     settings = job_run.job["scenario_settings"]
-    session = job_run.create()
-    names = [output.name for output in session.get_outputs()]
-    types = [output.type.lower() for output in session.get_outputs()]
-    run = functools.partial(call, session, names, types)
-    given: list[Feeds] = []
-    alone: list[Outputs] = []
-    for inputs in job_run.job["data_sets"]:
-        given.append({name: to_feed(wire) for name, wire in inputs})
-        job_run.enter("run")
-        started = time.perf_counter()
-        alone.append(run(given[-1]))
-        job_run.result["timings_ms"].setdefault("first_run", elapsed_ms(started))
+    job_run.create()
+    run = job_run.runner
+    given, alone = map(list, zip(*map(job_run.run, job_run.job["data_sets"])))
     job_run.enter("run")
     started = time.perf_counter()
-    run(given[0])  # what the first run had to prepare is there now
+    run(given[0])  # everything that the first run had to prepare is there now
     job_run.facts.update(threads=settings["threads"], alone_ms=elapsed_ms(started))
     job_run.enter("run")
-    other = varied(given[0])
-    crowd = Crowd(run, given, alone, other, run(other) if other else [])
+    other = _other_inputs(given[0])
+    runs = ConcurrentRuns(run, given, alone, other, run(other) if other else [])
     started = time.perf_counter()
     try:
-        crowd.run(settings, job_run.enter)
+        runs.run(settings, job_run.enter)
     finally:
-        job_run.facts.update(crowd.facts(), all_ms=elapsed_ms(started))
-    # Nobody else knows what the other inputs give, so what comes of them is judged here.
-    if crowd.other_difference > CROSS_TALK >= difference(crowd.other_alone, run(other)):
+        job_run.facts.update(runs.facts(), all_ms=elapsed_ms(started))
+    # The harness has no reference for the other inputs, so their results are judged here.
+    if runs.other_difference > CROSS_TALK >= difference(runs.other_alone, run(other)):
         reason = "among concurrent runs a result is off by %.3g of its largest value, which it is not alone"
-        raise CrossTalkError(reason % crowd.other_difference)
-    job_run.result["names"] = sendable(names)
-    job_run.result["outputs"] = [[job_run.files.send(wire) for wire in values] for _, values in crowd.worst]
+        raise CrossTalkError(reason % runs.other_difference)
+    job_run.result["outputs"] = [job_run.send(outputs) for _, outputs in runs.worst]
     conclude(job_run)
 
 
-def varied(feeds: Feeds) -> Feeds:
-    """Inputs that the model takes as it takes the given ones, with other values; empty where there are none.
+def _other_inputs(feeds: Feeds) -> Feeds:
+    """Return inputs of the same shapes with other values; empty if there are none.
 
-    Only matrices and beyond: a vector of floats may hold the scales of a Resize, which decide a shape.
+    Only matrices and beyond change: a vector of floats may hold the scales of a Resize, which decide a shape.
     """
     other = {
         name: (feed * feed.dtype.type(FADE))
@@ -91,13 +71,13 @@ def varied(feeds: Feeds) -> Feeds:
     return {**feeds, **other} if other else {}
 
 
-class Crowd:
-    """Threads that run one session, and what came of it.
+class ConcurrentRuns:
+    """Runs one session in several threads, and compares the outputs.
 
     Args:
         run: Runs the session.
         given: The inputs of each data set.
-        alone: The outputs of each, as they come when nothing else runs.
+        alone: The outputs of each, from a run with no other at the same time.
         other: Further inputs; empty for none.
         other_alone: Their outputs.
     """
@@ -115,7 +95,7 @@ class Crowd:
         self.alone = alone
         self.other = other
         self.other_alone = other_alone
-        self.worst = [(0.0, values) for values in alone]
+        self.worst = [(0.0, outputs) for outputs in alone]
         self.other_difference = 0.0
         self.runs = self.other_runs = self.differing = self.differing_others = 0
         self.under_way = self.at_once = 0
@@ -124,14 +104,14 @@ class Crowd:
         self.ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
 
     def run(self, settings: dict[str, Any], enter: Callable[[str], None]) -> None:
-        """Let so many ``threads`` make so many ``runs`` each of the given inputs, in ``budget_s`` seconds.
+        """Let ``threads`` threads run the given inputs ``runs`` times each, within ``budget_s`` seconds.
 
         Raises:
-            Exception: Whatever the first run that failed has raised.
+            Exception: The error of the first run that failed.
         """
         until = time.perf_counter() + settings["budget_s"]
         pool = [
-            threading.Thread(target=self.work, args=(number, settings["runs"], until), daemon=True)
+            threading.Thread(target=self._work, args=(number, settings["runs"], until), daemon=True)
             for number in range(settings["threads"])
         ]
         enter("run")
@@ -140,7 +120,7 @@ class Crowd:
         left, made, error = len(pool), 0, None
         while left:
             try:
-                ended = self.ended.get(timeout=TELL_S)
+                ended = self.ended.get(timeout=PROGRESS_S)
                 error = error or ended
                 left -= 1
             except queue.Empty:
@@ -151,41 +131,39 @@ class Crowd:
         if error is not None:
             raise error
 
-    def work(self, number: int, runs: int, until: float) -> None:
-        """What one thread does."""
+    def _work(self, number: int, runs: int, until: float) -> None:
+        """Do what one thread has to do."""
         try:
             for turn in range(runs):
                 if self.stopped.is_set() or (turn and time.perf_counter() > until):
                     break
-                self.run_given((number + turn) % len(self.given))
+                self._run_given((number + turn) % len(self.given))
                 if self.other:
-                    self.run_other()
-        except BaseException as error:  # noqa: BLE001 - raised again where somebody waits
+                    self._run_other()
+        except BaseException as error:  # noqa: BLE001 - raised again in the main thread
             self.stopped.set()
             self.ended.put(error)
         else:
             self.ended.put(None)
 
-    def run_given(self, index: int) -> None:
-        """Run a data set once and compare."""
-        values = self.counted(self.given[index])
-        apart = difference(self.alone[index], values)
+    def _run_given(self, index: int) -> None:
+        outputs = self._counted(self.given[index])
+        apart = difference(self.alone[index], outputs)
         with self.lock:
             self.runs += 1
             self.differing += apart > 0
             if apart > self.worst[index][0]:
-                self.worst[index] = (apart, values)
+                self.worst[index] = (apart, outputs)
 
-    def run_other(self) -> None:
-        """Run the other inputs once and compare."""
-        apart = difference(self.other_alone, self.counted(self.other))
+    def _run_other(self) -> None:
+        apart = difference(self.other_alone, self._counted(self.other))
         with self.lock:
             self.other_runs += 1
             self.differing_others += apart > 0
             self.other_difference = max(self.other_difference, apart)
 
-    def counted(self, feeds: Feeds) -> Outputs:
-        """Run once, and count how many do so at this time."""
+    def _counted(self, feeds: Feeds) -> Outputs:
+        """Run once, and count the runs at this time."""
         with self.lock:
             self.under_way += 1
             self.at_once = max(self.at_once, self.under_way)
@@ -196,7 +174,7 @@ class Crowd:
                 self.under_way -= 1
 
     def facts(self) -> dict[str, Any]:
-        """What was seen."""
+        """Return the counts, and the largest difference."""
         return {
             "runs": self.runs,
             "other_runs": self.other_runs,

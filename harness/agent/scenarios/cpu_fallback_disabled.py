@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from harness.agent.errors import UnsupportedError
 from harness.agent.job_run import JobRun
@@ -16,18 +15,14 @@ REFUSAL = re.compile(r"fallback to (?:the )?(?:default )?CPU EP")
 
 
 def play(job_run: JobRun) -> None:
-    """Make the session under that condition, and run it.
+    """Make a session without fallback to the CPU provider, and run it.
 
     Raises:
-        UnsupportedError: Some node would be left to the CPU provider, or the target is that provider.
+        UnsupportedError: Some node would fall back to the CPU provider, or the target is that provider.
     """
     if CPU in job_run.target.chain:
         raise UnsupportedError("the target names %s itself" % CPU)
-
-    def adjust(settings: Any) -> None:
-        settings.add_session_config_entry(KEY, "1")
-
-    job_run.adjust = adjust
+    job_run.adjust = lambda settings: settings.add_session_config_entry(KEY, "1")
     try:
         job_run.create()
     except Exception as error:

@@ -1,7 +1,7 @@
-"""Scenario ``ep_context``: the provider compiles the model, writes the result, and a fresh process runs that.
+"""Scenario ``ep_context``: the provider compiles the model and writes the result; a fresh process runs that.
 
-It is how applications avoid compiling on each start. What is written is a model with ``EPContext`` nodes, as
-onnxruntime's EP context design has it; a provider that compiles nothing writes none.
+Applications do so to avoid compiling on each start. The result is a model with ``EPContext`` nodes, as
+onnxruntime's EP context design describes it. A provider that compiles nothing writes none.
 """
 
 from __future__ import annotations
@@ -15,23 +15,21 @@ from harness.agent.errors import UnsupportedError
 from harness.agent.fresh_process import serve_afresh
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
-from harness.agent.run import call
 from harness.agent.system import scratch_folder
 from harness.agent.text import clean
-from harness.agent.wire import to_feed
 
 OP_TYPE = b"EPContext"
 
 
 def play(job_run: JobRun) -> None:
-    """Compile and write, run; load in a fresh process, run; compare.
+    """Compile, write and run here; load and run in a fresh process; compare.
 
     Raises:
         UnsupportedError: The provider refuses, or compiles nothing.
     """
     with scratch_folder() as folder:
         path = os.path.join(folder, "context.onnx")
-        compiled = compile_to(job_run, path)
+        compiled = _compile_to(job_run, path)
         files = [os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)]
         job_run.facts.update(
             create_cold_ms=job_run.result["timings_ms"]["create"],
@@ -50,21 +48,13 @@ def play(job_run: JobRun) -> None:
     job_run.facts["equal_to_compiled"] = apart == 0
     if apart:
         job_run.facts["difference"] = apart
-    send = job_run.files.send
-    job_run.result["outputs"] = [[send(wire) for wire in values] for values in result["outputs"]]
+    job_run.result["outputs"] = list(map(job_run.send, result["outputs"]))
     if "second" in result:
-        job_run.result["second"] = [send(wire) for wire in result["second"]]
+        job_run.result["second"] = job_run.send(result["second"])
 
 
-def compile_to(job_run: JobRun, path: str) -> list[list[Any]]:
-    """Compile the model in a session of this process, run that, and close it.
-
-    Returns:
-        The outputs of each data set.
-
-    Raises:
-        UnsupportedError: There is no model at ``path``, or none that a provider has compiled.
-    """
+def _compile_to(job_run: JobRun, path: str) -> list[list[Any]]:
+    """Compile the model in a session of this process, run and close it; return all outputs."""
 
     def adjust(settings: Any) -> None:
         for key, value in (("enable", "1"), ("embed_mode", "1"), ("file_path", path)):
@@ -72,33 +62,27 @@ def compile_to(job_run: JobRun, path: str) -> list[list[Any]]:
 
     job_run.adjust = adjust
     try:
-        session = job_run.create()
+        job_run.create()
     except Exception as error:
         job_run.adjust = lambda _: None
-        job_run.open()  # where this fails, too, the model or the provider is at fault
+        job_run.open()  # if this fails too, the model or the provider is the cause
         raise UnsupportedError("the provider compiles no EP context: %s" % clean(error)) from error
-    names = [output.name for output in session.get_outputs()]
-    types = [output.type.lower() for output in session.get_outputs()]
-    outputs = []
-    for inputs in job_run.job["data_sets"]:
-        job_run.enter("run")
-        outputs.append(call(session, names, types, {name: to_feed(wire) for name, wire in inputs}))
+    outputs = [job_run.run(inputs)[1] for inputs in job_run.job["data_sets"]]
     job_run.adjust = lambda _: None
-    if not has_context(path):
+    if not _has_context(path):
         conclude(job_run)
         placed = job_run.result["placement"]
         raise UnsupportedError(
             "no EPContext node was written: the provider runs %d of %d nodes, and compiles none"
             % (placed["ep_nodes"], placed["ep_nodes"] + placed["cpu_nodes"])
         )
-    del session
     job_run.enter("teardown")
-    job_run.session = None
+    job_run.close()
     return outputs
 
 
-def has_context(path: str) -> bool:
-    """Whether a model is there and has a node that some provider has compiled."""
+def _has_context(path: str) -> bool:
+    """Return whether there is a model with a compiled node."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return content.find(OP_TYPE) >= 0

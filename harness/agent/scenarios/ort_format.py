@@ -1,4 +1,4 @@
-"""Scenario ``ort_format``: the model is converted to ORT format, as a minimal build needs it, then loaded."""
+"""Scenario ``ort_format``: convert the model to ORT format, as a minimal build needs it, then load it."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from harness.agent.target import CPU
 from harness.agent.text import clean
 
 LAYOUT_OPTIMIZER = "NchwcTransformer"
-"""Puts in operators that no provider but the CPU's has; onnxruntime's own converter leaves it out, too, for a
-machine other than its own."""
+"""Inserts operators that only the CPU provider has; onnxruntime's own converter also leaves it out when it
+converts for another machine."""
 
 
 def play(job_run: JobRun) -> None:
-    """Convert with the CPU provider at the cell's level of optimization, load with the target, run.
+    """Convert with the CPU provider at the cell's optimization level, load with the target, run.
 
-    Providers that compile their nodes cannot be there when a model is written, so none is.
+    A provider that compiles its nodes cannot take part in writing a model, so only the CPU provider does.
 
     Raises:
         UnsupportedError: onnxruntime cannot write this model in ORT format.
     """
-    left_out = () if job_run.target.chain == [CPU] else (LAYOUT_OPTIMIZER,)
+    disabled = () if job_run.target.chain == [CPU] else (LAYOUT_OPTIMIZER,)
     with scratch_folder() as folder:
         path = os.path.join(folder, "model.ort")
         started = time.perf_counter()
         try:
-            save(job_run.target, job_run.model, job_run.job, path, "ORT", left_out)
+            save(job_run.target, job_run.model, job_run.job, path, "ORT", disabled)
         except Exception as error:
-            job_run.open()  # where this fails, too, it is not for the format
+            job_run.open()  # if this fails too, the format is not the cause
             reason = "onnxruntime does not write this model in ORT format: %s" % clean(error)
             raise UnsupportedError(reason) from error
         model = job_run.job["model"]
@@ -43,7 +43,7 @@ def play(job_run: JobRun) -> None:
             convert_ms=elapsed_ms(started),
             model_bytes=os.path.getsize(model) if isinstance(model, str) else len(model),
             ort_bytes=os.path.getsize(path),
-            disabled_optimizers=list(left_out),
+            disabled_optimizers=list(disabled),
         )
         job_run.model = path
         job_run.create()

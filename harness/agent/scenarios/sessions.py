@@ -1,11 +1,10 @@
-"""Scenario ``sessions``: many sessions are opened, run and closed, one after the other, in one process.
+"""Scenario ``sessions``: open, run and close many sessions in one process, one after the other.
 
-What is not given back adds up, and a teardown that breaks something breaks it for the next session.
+Memory that a session does not give back adds up, and damage by a teardown shows in the next session.
 """
 
 from __future__ import annotations
 
-import functools
 import statistics
 import time
 from typing import Any
@@ -13,59 +12,40 @@ from typing import Any
 from harness.agent.difference import difference
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
-from harness.agent.run import call
 from harness.agent.system import elapsed_ms, resident_mib
-from harness.agent.text import sendable
-from harness.agent.wire import to_feed
 
 
 def play(job_run: JobRun) -> None:
-    """Open, run and close; the outputs furthest from the first session's are what is judged.
+    """Open, run and close; the outputs furthest from the first session's are judged.
 
     The last session stays open for the result, and ends as that of a plain run does.
     """
     settings = job_run.job["scenario_settings"]
-    census = Census()
+    stats = SessionStats()
     try:
         began = time.perf_counter()
         for number in range(1, settings["count"] + 1):
             job_run.enter("create")
             job_run.create()
-            census.create_ms.append(job_run.result["timings_ms"]["create"])
-            census.compare(run_all(job_run))
+            stats.create_ms.append(job_run.result["timings_ms"]["create"])
+            stats.compare([job_run.run(inputs)[1] for inputs in job_run.job["data_sets"]])
             over = number > 1 and time.perf_counter() - began > settings["budget_s"]
             if over or number == settings["count"]:
                 break
             job_run.enter("teardown")
             started = time.perf_counter()
-            job_run.session = None
-            census.close_ms.append(elapsed_ms(started))
-            census.resident_mib.append(resident_mib())
+            job_run.close()
+            stats.close_ms.append(elapsed_ms(started))
+            stats.resident_mib.append(resident_mib())
     finally:
-        job_run.facts.update(census.facts())
-    job_run.result["timings_ms"]["create"] = census.create_ms[0]
-    job_run.result["outputs"] = [[job_run.files.send(wire) for wire in values] for _, values in census.worst]
+        job_run.facts.update(stats.facts())
+    job_run.result["timings_ms"]["create"] = stats.create_ms[0]
+    job_run.result["outputs"] = [job_run.send(outputs) for _, outputs in stats.worst]
     conclude(job_run)
 
 
-def run_all(job_run: JobRun) -> list[list[Any]]:
-    """Run each data set; their outputs in wire form."""
-    names = [output.name for output in job_run.session.get_outputs()]
-    types = [output.type.lower() for output in job_run.session.get_outputs()]
-    job_run.result["names"] = sendable(names)
-    run = functools.partial(call, job_run.session, names, types)
-    outputs = []
-    for inputs in job_run.job["data_sets"]:
-        job_run.enter("run")
-        feeds = {name: to_feed(wire) for name, wire in inputs}
-        started = time.perf_counter()
-        outputs.append(run(feeds))
-        job_run.result["timings_ms"].setdefault("first_run", elapsed_ms(started))
-    return outputs
-
-
-class Census:
-    """What was seen of the sessions so far."""
+class SessionStats:
+    """Times, memory and differences of the sessions so far."""
 
     def __init__(self) -> None:
         self.create_ms: list[float] = []
@@ -76,7 +56,7 @@ class Census:
         self.differing = 0
 
     def compare(self, outputs: list[list[Any]]) -> None:
-        """Take the outputs of one more session, for each data set."""
+        """Compare one more session's outputs, one list for each data set, with the first session's."""
         if not self.first:
             self.first = outputs
             self.worst = [(0.0, values) for values in outputs]
@@ -87,7 +67,7 @@ class Census:
                 self.worst[index] = (apart[index], values)
 
     def facts(self) -> dict[str, Any]:
-        """What is told of them."""
+        """Return the facts about all sessions."""
         if not self.create_ms:
             return {"count": 0}
         return {
@@ -98,22 +78,21 @@ class Census:
             "teardown_max_ms": max(self.close_ms, default=0.0),
             "differing_sessions": self.differing,
             "difference": max((apart for apart, _ in self.worst), default=0.0),
-            **growth(self.resident_mib),
+            **_growth([one for one in self.resident_mib if one is not None]),
         }
 
 
-def growth(resident_mib: list[float | None]) -> dict[str, float]:
-    """What the memory of the process says, in MiB after each session; nothing where the system tells nothing.
+def _growth(resident_mib: list[float]) -> dict[str, float]:
+    """Return how the process's memory grew, from MiB after each session; empty if the system reports none.
 
     Growth is that of a session in the second half, when pools and caches are filled.
     """
-    told = [one for one in resident_mib if one is not None]
-    if not told:
+    if not resident_mib:
         return {}
-    middle = len(told) // 2
-    sessions = max(len(told) - 1 - middle, 1)
+    middle = len(resident_mib) // 2
+    sessions = max(len(resident_mib) - 1 - middle, 1)
     return {
-        "rss_first_mib": told[0],
-        "rss_last_mib": told[-1],
-        "growth_mib": round((told[-1] - told[middle]) / sessions, 3),
+        "rss_first_mib": resident_mib[0],
+        "rss_last_mib": resident_mib[-1],
+        "growth_mib": round((resident_mib[-1] - resident_mib[middle]) / sessions, 3),
     }
