@@ -1,24 +1,24 @@
 """The agent: runs models inside a target's own process and reports what happened.
 
-It is sent as source to the target's interpreter, so it depends on nothing of this package, only on the
-standard library, numpy and whatever ``onnxruntime`` (>= 1.16) the target has; Python >= 3.9.
+It is sent as source to the target's interpreter. So it depends only on the standard library, numpy and the
+target's ``onnxruntime`` (>= 1.16), and runs on Python >= 3.9.
 
-Messages are plain tuples over one line; see ``harness.agent.message``. From the harness: one configuration
-dict, then jobs ``("job", id, job)`` until ``("stop",)``. To the harness:
+Messages are plain tuples; see ``harness.agent.message``. From the harness: one configuration dict, then jobs
+``("job", id, job)`` until ``("stop",)``. To the harness:
 
-* ``("imported",)`` once onnxruntime is there: what follows depends on the configuration;
-* ``("phase", id, phase)`` before a phase, so that a death or a hang is placed; a job begins in
-  ``create`` and its result ends in ``teardown`` without saying so, for each message has its price; scenarios
-  that close a session before their result say so;
+* ``("imported",)`` once onnxruntime is imported: what follows depends on the configuration;
+* ``("phase", id, phase)`` before a phase, so that the harness can place a crash or a hang. A job begins in
+  ``create``, and its result ends in ``teardown``, without a message, which would cost time. Scenarios that
+  close a session before their result do send one;
 * ``("ready", fingerprint)``, or ``("unavailable", cause, reason, output, fingerprint)``, or
-  ``("rejected", key, reason, output, fingerprint)`` where one provider option is refused;
-* ``("need", id, name, offset)`` for a piece of a file of a job's model, where that travels; the answer is
-  ``("model", id, name, offset, bytes)``, with None for bytes that are not to be had;
-* ``("result", id, result)`` once outputs are known, then ``("done", id, after)`` once the session is gone:
-  ``took_ms`` of all of the job and its ``teardown_ms`` on the clock, ``processor_ms`` of all threads,
-  ``rss_mib`` where the system tells, and ``sick`` where it had better end.
+  ``("rejected", key, reason, output, fingerprint)`` if one provider option is refused;
+* ``("need", id, name, offset)`` for a piece of a model file, if the harness and the agent share no files. The
+  answer is ``("model", id, name, offset, bytes)``, with None for bytes that cannot be read;
+* ``("result", id, result)`` once outputs are known, then ``("done", id, after)`` once the session is closed:
+  ``took_ms`` of the whole job and its ``teardown_ms`` on the clock, ``processor_ms`` of all threads,
+  ``rss_mib`` if the system counts it, and ``sick`` if this process must end.
 
-The process serves one set of provider options: numeric state of some providers leaks from session to
+The process serves one set of provider options, because some providers keep numeric state from session to
 session (QNN keeps the first ``soc_model``, CANN the first ``precision_mode``).
 """
 
@@ -44,8 +44,8 @@ from harness.agent.text import clean, sendable
 
 
 def main(channel: Any) -> None:
-    """Serve one harness over ``channel`` until it says stop or goes away."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the harness's to handle; it stops its agents
+    """Serve one harness over ``channel`` until it sends ``stop`` or the channel closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl-C the harness stops its agents
     die_with(os.environ.pop(PARENT, ""))
     capture = Capture()
     fingerprint: dict[str, Any] = {"python": platform.python_version(), "platform": platform.platform()}
@@ -57,7 +57,7 @@ def main(channel: Any) -> None:
         config = channel.receive()  # a spare process waits here until it is needed
         limit_memory(config.get("memory_limit_mb"))
         target = Target(ort, config, fingerprint)
-        target.prove()
+        target.check_options()
     except UnavailableError as error:
         printed = capture.take()
         owners = fingerprint.get("owners", [])
@@ -76,19 +76,17 @@ def main(channel: Any) -> None:
             message = inbox.next()
         except EOFError:
             return
-        if message[0] == "stop":
+        if message[0] == "stop" or not _serve(channel, target, capture, message[1], message[2]):
             return
-        if not serve(channel, target, capture, message[1], message[2]):
-            return
-        del message  # and with it the inputs, before the next job makes room for its own
+        del message  # frees the inputs before the next job needs memory
 
 
-def serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict[str, Any]) -> bool:
-    """Serve one job: play it, send the result, then tear the session down.
+def _serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict[str, Any]) -> bool:
+    """Run one job, send the result, and close the session.
 
     Returns:
         Whether this process is fit for another job. Some errors stay: after CUDA's error 700 every later
-        call fails, and the models to come would be blamed for it.
+        call fails, and the next models would be blamed for it.
     """
     began, processor_s = time.perf_counter(), time.process_time()
     result: dict[str, Any] = {"status": "ok", "phase": "create", "timings_ms": {}}
@@ -100,20 +98,20 @@ def serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict
     job_run = JobRun(target, job, result, enter)
     target.files.begin()
     try:
-        take_in(job, target.files)
+        _receive_inputs(job, target.files)
         if "form" in job:
             from harness.agent.levels import graph_of
 
             result["graph"] = graph_of(target, job)
-        play(job_run)
+        _play(job_run)
     except UnfeedableError as error:
         result.update(status="unfeedable", message=clean(error))
     except UnsupportedError as error:
         result.update(status="unsupported", message=clean(error))
     except MemoryError as error:
         result.update(status="error", kind="MemoryError", message=clean(error) or "out of memory")
-    except Exception as error:  # noqa: BLE001 - whatever the provider raises is this cell's result
-        # Where a model lies that came from elsewhere is nothing that anybody there knows.
+    except Exception as error:  # noqa: BLE001 - any error of the provider is this cell's result
+        # The agent's own folder of received models means nothing to a reader elsewhere.
         message = clean(error).replace(job.get("folder") or "\0", "")
         result.update(status="error", kind=clean(type(error).__name__), message=message)
     if result["status"] != "ok":
@@ -131,15 +129,26 @@ def serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict
     sick = target.sickness() if result["status"] == "error" else ""
     if sick:
         after["sick"] = sick
-    capture.take()  # what a teardown prints must not pass for the next cell's words
+    capture.take()  # what a teardown prints does not belong to the next cell
     channel.send(("done", job_id, after))
     return not sick
 
 
-def play(job_run: JobRun) -> None:
-    """Run the model of a job as the job asks.
+def _receive_inputs(job: dict[str, Any], files: TensorFiles) -> None:
+    """Add the data of large inputs to a job.
 
-    Scenarios are found by their names: each is a module of ``harness.agent.scenarios``.
+    Raises:
+        UnfeedableError: The model or an input did not arrive.
+    """
+    if "trouble" in job:
+        raise UnfeedableError(job["trouble"])
+    for inputs in job["data_sets"]:
+        for _, wire in inputs:
+            files.receive(wire)
+
+
+def _play(job_run: JobRun) -> None:
+    """Run the model as the job asks; a scenario is the module of its name in ``harness.agent.scenarios``.
 
     Raises:
         LookupError: There is no such module.
@@ -167,16 +176,3 @@ def play(job_run: JobRun) -> None:
             "unknown scenario %r: the agent has no module %s" % (job["scenario"], module)
         ) from None
     found.play(job_run)
-
-
-def take_in(job: dict[str, Any], files: TensorFiles) -> None:
-    """Complete a job with what came beside its message.
-
-    Raises:
-        UnfeedableError: Something did not come.
-    """
-    if "trouble" in job:
-        raise UnfeedableError(job["trouble"])
-    for inputs in job["data_sets"]:
-        for _, wire in inputs:
-            files.receive(wire)

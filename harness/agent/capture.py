@@ -1,4 +1,4 @@
-"""What a provider and its libraries print, caught at the level of descriptors."""
+"""Output of a provider and its libraries, captured at the level of descriptors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from harness.agent.text import OUTPUT_LIMIT
 
 
 class Capture:
-    """Collects at descriptor level what the provider and its libraries print.
+    """Collects in a file what goes to the descriptors 1 and 2.
 
-    A local harness hands over an append-mode file as stderr, which it can still read when this process has
-    died. Elsewhere (ssh, a container) stderr is a pipe, and a file of our own takes its place.
+    A local harness passes an append-mode file as stderr, which it can still read when this process has died.
+    Elsewhere (ssh, a container) stderr is a pipe, and a temporary file takes its place.
     """
 
     def __init__(self) -> None:
@@ -30,11 +30,15 @@ class Capture:
                 os.unlink(path)
         os.dup2(2, 1)
         self.flush: Any = None
-        with contextlib.suppress(OSError, AttributeError):  # else what C code prints comes at exit
+        with contextlib.suppress(OSError, AttributeError):  # without it, C code's output comes at exit
             self.flush = ctypes.CDLL(None if os.name == "posix" else "msvcrt").fflush
 
-    def peek(self) -> str:
-        """What was printed since the last ``take``: its head and its tail, with the cut marked."""
+    def take(self, *, keep: bool = False) -> str:
+        """Return the output since the last call: its head and its tail, with the cut marked.
+
+        Args:
+            keep: Whether the next call returns this output again.
+        """
         sys.stdout.flush()
         sys.stderr.flush()
         if self.flush:
@@ -49,11 +53,6 @@ class Capture:
             os.lseek(2, -half, os.SEEK_END)
             cut = b"\n[... %d bytes cut ...]\n" % (size - OUTPUT_LIMIT)
             data = data[:half] + cut + os.read(2, half)
-        return data.decode("utf-8", "replace")
-
-    def take(self, *, keep: bool = False) -> str:
-        """``peek``, then start anew unless ``keep``."""
-        text = self.peek()
-        if text and not keep:
+        if not keep:
             os.ftruncate(2, 0)
-        return text
+        return data.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What can go wrong in a target, where an exception of its own tells it from what a provider raises."""
+"""Errors in a target that are distinct from what a provider raises."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ class OptionRejectedError(Exception):
 
 
 class FallbackError(Exception):
-    """onnxruntime made a session on other providers than it was asked for, without an error of its own."""
+    """onnxruntime silently made a session without a provider that was asked for."""
 
 
 class UnfeedableError(Exception):
-    """A value that the Python API of this onnxruntime cannot take or give; never the provider's fault."""
+    """The Python API of this onnxruntime cannot take or give a value; never the provider's fault."""
 
 
 class UnsupportedError(Exception):
-    """The provider, or this onnxruntime, refuses what a scenario asks for, and says so."""
+    """The provider, or this onnxruntime, refuses what a scenario needs, with a clear message."""
 
 
 class NoRoomError(UnfeedableError):
-    """Tensors that fit neither into a folder for them nor into a message."""
+    """Tensors fit neither into a folder nor into a message."""
 
 
 class DoesNotApplyError(Exception):

@@ -1,45 +1,44 @@
-"""A witness in onnxruntime's place: ONNX's own reference implementation runs the model of a job.
+"""A second reference: ONNX's own implementation runs the model of a job in place of onnxruntime.
 
-It is slow, and not without faults of its own, but it shares no kernel with any execution provider. Only the
-harness's own interpreter is sure to have it.
+It is slow and has faults of its own, but it shares no kernel with any execution provider. Only the harness's
+own interpreter surely has it.
 """
 
 from __future__ import annotations
 
+import collections
 import itertools
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from harness.agent.errors import UnsupportedError
+from harness.agent.job_run import JobRun
 from harness.agent.system import elapsed_ms
 from harness.agent.text import clean, sendable
 from harness.agent.wire import NARROW, to_feed, to_wire
 
-if TYPE_CHECKING:
-    from harness.agent.job_run import JobRun
-
-EVALUATOR = "onnx.reference"  # stands where a session names its providers
-# Operators of which it knows the last meaning alone, and the opset that gave it to them.
+EVALUATOR = "onnx.reference"  # takes the place of a session's providers
+# Operators that it computes only by their latest definition, and the opset of that definition.
 LAST_MEANING = {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "Resize": 11, "RoiAlign": 16}
-BROADCASTING = 7  # the opset from which on operators broadcast as numpy does
+BROADCASTING = 7  # the first opset in which operators broadcast as numpy does
 RECURRENT = {"RNN", "GRU", "LSTM"}
-LENGTHS = 4  # the input of these operators with the length of each sequence
-PASSED_OVER = {"activations", "activation_alpha", "activation_beta", "clip", "input_forget"}
+LENGTHS = 4  # index of their input with the length of each sequence
+IGNORED = {"activations", "activation_alpha", "activation_beta", "clip", "input_forget"}
 NARROW_NAMES = {number: name for name, (number, _) in NARROW.items()}
 
 
 def play(job_run: JobRun) -> None:
-    """Run every data set of a job; the result has the form of a session's."""
+    """Run every data set of a job; the result has the same form as a session's."""
     try:
         import onnx
         from onnx.reference import ReferenceEvaluator
     except Exception as error:
         raise UnsupportedError("onnx cannot be imported here: %s" % clean(error)) from error
     started = time.perf_counter()
-    # By its path alone it would be read without its external data.
+    # ReferenceEvaluator would load a path without its external data.
     given = job_run.model
     model = onnx.load(given) if isinstance(given, str) else onnx.load_from_string(given)
     gap = next(gaps(model), "")
@@ -52,38 +51,36 @@ def play(job_run: JobRun) -> None:
     result["outputs"] = []
     for inputs in job_run.job["data_sets"]:
         job_run.enter("run")
-        feeds = {name: as_array(wire) for name, wire in inputs}
+        feeds = {name: _as_array(wire) for name, wire in inputs}
         started = time.perf_counter()
-        with np.errstate(all="ignore"):  # what overflows or is divided by 0 does so on purpose
+        with np.errstate(all="ignore"):  # models overflow and divide by 0 on purpose
             outputs = evaluator.run(None, feeds)
         result["timings_ms"].setdefault("first_run", elapsed_ms(started))
-        result["outputs"].append([job_run.files.send(in_wire_form(value)) for value in outputs])
-    ops: dict[str, int] = {}
-    for node in model.graph.node:
-        ops[node.op_type] = ops.get(node.op_type, 0) + 1
+        result["outputs"].append(job_run.send(list(map(in_wire_form, outputs))))
+    ops = collections.Counter(node.op_type for node in model.graph.node)
     result["providers"] = result["providers_after"] = [EVALUATOR]
     result["placement"] = sendable(
         {
-            "ep_nodes": sum(ops.values()),
+            "ep_nodes": len(model.graph.node),
             "cpu_nodes": 0,
-            "ep_ops": ops,
+            "ep_ops": dict(ops),
             "cpu_ops": {},
             "partitions": 1,
-            "source": "profile",  # for each has run
+            "source": "profile",  # every node has run
         }
     )
 
 
 def gaps(model: Any) -> Iterator[str]:
-    """What the evaluator is known to compute otherwise than ONNX defines it, without a word.
+    """Yield what the evaluator is known to compute otherwise than ONNX defines it, without an error.
 
-    A provider with the same misunderstanding must not find a witness in it.
+    It must not confirm a provider that has the same fault.
     """
     imported = [one.version for one in model.opset_import if one.domain in ("", "ai.onnx")]
     opset = max(imported, default=max(LAST_MEANING.values()))
     if opset < BROADCASTING:
         yield "every opset before %d as that one" % BROADCASTING
-    for node in nodes(model.graph.node, *(function.node for function in model.functions)):
+    for node in _nodes(model.graph.node, *(function.node for function in model.functions)):
         if node.domain not in ("", "ai.onnx"):
             continue
         if opset < LAST_MEANING.get(node.op_type, 0):
@@ -92,24 +89,24 @@ def gaps(model: Any) -> Iterator[str]:
         if node.op_type in RECURRENT:
             if len(node.input) > LENGTHS and node.input[LENGTHS]:
                 yield "%s without the lengths of sequences" % node.op_type
-            for name in sorted(PASSED_OVER & {attribute.name for attribute in node.attribute}):
+            for name in sorted(IGNORED & {attribute.name for attribute in node.attribute}):
                 yield "%s without its attribute %s" % (node.op_type, name)
 
 
-def nodes(*scopes: Any) -> Iterator[Any]:
-    """The nodes of some scopes, and those of their branches and bodies."""
+def _nodes(*scopes: Any) -> Iterator[Any]:
+    """Yield the nodes of some scopes, and those of their branches and bodies."""
     for node in itertools.chain(*scopes):
         yield node
         for attribute in node.attribute:
-            yield from nodes(attribute.g.node, *(graph.node for graph in attribute.graphs))
+            yield from _nodes(attribute.g.node, *(graph.node for graph in attribute.graphs))
 
 
-def as_array(wire: Any) -> Any:
-    """A value in wire form as the evaluator takes it; arrays that it may write to."""
+def _as_array(wire: Any) -> Any:
+    """Return a value in wire form as the evaluator takes it, in arrays that it may write to."""
     if wire is None:
         return None
     if "sequence" in wire:
-        return [as_array(item) for item in wire["sequence"]]
+        return [_as_array(item) for item in wire["sequence"]]
     if "keys" in wire:
         return to_feed(wire)
     if wire["dtype"] not in NARROW:
@@ -122,7 +119,7 @@ def as_array(wire: Any) -> Any:
 
 
 def in_wire_form(value: Any) -> Any:
-    """What the evaluator gave, in wire form."""
+    """Return an output of the evaluator in wire form."""
     if isinstance(value, list):
         return {"sequence": [in_wire_form(item) for item in value]}
     if value is None or isinstance(value, dict):

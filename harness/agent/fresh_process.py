@@ -1,8 +1,8 @@
-"""A second agent on the same target, in a process of its own, started by the first one.
+"""A second agent on the same target, in its own process, started by the first one.
 
-It is the same program, from the same sources, and hears the same messages; they travel through its standard
-input and output. It ends when the first one does. How it dies, the first one dies too:
-so whoever watches that one sees a crash as a crash, and where it was.
+It is the same program from the same sources with the same messages, which travel through its standard input
+and output. It ends when the first one ends. If it crashes, the first one ends in the same way, so that the
+harness, which watches only the first one, sees the crash and its phase.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from harness.agent.system import PARENT, scratch_folder
 from harness.agent.target import Target
 from harness.agent.tensor_files import TensorFiles
 
-GRACE_S = 5.0  # seconds that it gets to end by itself once it has served
-OUTPUT_LIMIT = 16384  # bytes of its last words that are handed on
+GRACE_S = 5.0  # seconds to end by itself after its job
+OUTPUT_LIMIT = 16384  # bytes of its last output that are passed on
 BOOTSTRAP = "import sys; exec(eval(sys.stdin.buffer.readline()))"
 PROGRAM = """
 Importer({sources!r}).install()
@@ -34,22 +34,22 @@ serve_pipe()
 
 
 class FreshProcessError(Exception):
-    """The fresh process did not serve, though it did not die."""
+    """The fresh process did not serve, though it did not crash."""
 
 
 def serve_afresh(target: Target, job: dict[str, Any], enter: Callable[[str], None]) -> dict[str, Any]:
-    """Have a job served by a fresh process.
+    """Have a fresh process serve a job.
 
     Args:
-        target: What it is to serve.
-        job: The job, complete, for a model in a file.
-        enter: Told of its phases.
+        target: The target that it serves.
+        job: The complete job, for a model in a file.
+        enter: Reports its phases.
 
     Returns:
-        Its result, as it stands in the message of an agent, with the data of large outputs.
+        Its result, with the data of large outputs.
 
     Raises:
-        FreshProcessError: There is none.
+        FreshProcessError: It gave no result.
         UnsupportedError: This Python cannot start another.
     """
     if not sys.executable:
@@ -64,14 +64,14 @@ def serve_afresh(target: Target, job: dict[str, Any], enter: Callable[[str], Non
         )
         pipe = Pipe(process.stdout, process.stdin)
         try:
-            result = converse(pipe, target, job, folder, enter)
+            result = _exchange(pipe, target, job, folder, enter)
         except (OSError, EOFError):
             code = process.wait()
             output.seek(max(0, output.seek(0, os.SEEK_END) - OUTPUT_LIMIT))
             os.write(2, output.read())
             if code:
-                die_as(code)
-            raise FreshProcessError("the fresh process ended without a word") from None
+                _die_as(code)
+            raise FreshProcessError("the fresh process ended without a message") from None
         else:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE_S)
@@ -80,14 +80,14 @@ def serve_afresh(target: Target, job: dict[str, Any], enter: Callable[[str], Non
             process.kill()
             process.wait()
             for end in (pipe.reader, pipe.writer):
-                with contextlib.suppress(OSError):  # what waits to be written has no reader
+                with contextlib.suppress(OSError):  # nothing reads what is still buffered
                     end.close()
 
 
-def converse(
+def _exchange(
     pipe: Pipe, target: Target, job: dict[str, Any], folder: str, enter: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Talk with a fresh process as a harness does with an agent."""
+    """Send the program, the configuration and the job, and return the result."""
     loader: Any = sys.modules["harness.agent"].__spec__.loader  # type: ignore[union-attr]  # an Importer
     sources = loader.sources
     program = sources["harness.agent.importer"] + PROGRAM.format(sources=sources)
@@ -97,26 +97,26 @@ def converse(
     pipe.send({**target.config, "tensor_folders": [folder]})
     pipe.send(("job", 0, {**job, "data_sets": data_sets}))
     while True:
-        word, *rest = pipe.receive()
-        if word in ("imported", "ready"):
+        kind, *rest = pipe.receive()
+        if kind in ("imported", "ready"):
             enter("create")
-        elif word == "phase":
+        elif kind == "phase":
             enter(rest[1])
-        elif word == "result":
+        elif kind == "result":
             result: dict[str, Any] = rest[1]
             for outputs in [*result.get("outputs", ()), result.get("second") or ()]:
                 for wire in outputs:
                     files.receive(wire)
             enter("teardown")
-        elif word == "done":
+        elif kind == "done":
             pipe.send(("stop",))
             return result
         else:
             raise FreshProcessError("a fresh process cannot use the target: %s: %s" % tuple(rest[:2]))
 
 
-def die_as(code: int) -> None:
-    """End this process as another one has ended; ``code`` is as ``subprocess`` has it."""
+def _die_as(code: int) -> None:
+    """End this process as another one ended; ``code`` is as ``subprocess`` has it."""
     if code < 0:
         with contextlib.suppress(OSError, ValueError):  # SIGKILL cannot be caught anyway
             signal.signal(-code, signal.SIG_DFL)
@@ -125,7 +125,7 @@ def die_as(code: int) -> None:
 
 
 class Pipe:
-    """Messages one after the other, the length of each before it."""
+    """Sends and receives messages, each after its length."""
 
     TimeoutError = queue.Empty
 
@@ -140,11 +140,11 @@ class Pipe:
         self.writer.flush()
 
     def receive(self) -> Any:
-        """The next message.
+        """Return the next message.
 
         Raises:
-            EOFError: There is none any more.
-            FreshProcessError: It cannot be read.
+            EOFError: The other end is closed.
+            FreshProcessError: The message cannot be read.
         """
         head = self.reader.read(LENGTH_BYTES)
         if not head:
@@ -152,20 +152,19 @@ class Pipe:
         try:
             (message,) = unpack(self.reader.read(int.from_bytes(head, "little")))
         except (ValueError, OverflowError) as error:
-            raise FreshProcessError("a fresh process sent what cannot be read") from error
+            raise FreshProcessError("a fresh process sent an unreadable message") from error
         return message
 
 
 class WatchedPipe(Pipe):
-    """A pipe whose end is the end of this process, at whatever it is."""
+    """A pipe that ends this process as soon as it closes, whatever the process is doing."""
 
     def __init__(self, reader: Any, writer: Any) -> None:
         super().__init__(reader, writer)
         self.messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        threading.Thread(target=self.listen, daemon=True).start()
+        threading.Thread(target=self._listen, daemon=True).start()
 
-    def listen(self) -> None:
-        """Take messages as they come."""
+    def _listen(self) -> None:
         try:
             while True:
                 self.messages.put(super().receive())
@@ -173,15 +172,15 @@ class WatchedPipe(Pipe):
             os._exit(1)
 
     def receive(self) -> Any:
-        """The next message."""
+        """Return the next message."""
         return self.messages.get()
 
 
 def serve_pipe() -> None:
-    """Be the fresh process: serve whoever is at the other end of standard input and output."""
+    """Serve as the fresh process, over standard input and output."""
     from harness.agent.agent import main
 
-    # Both descriptors are given up for good: a provider prints at will.
-    words = os.fdopen(os.dup(1), "wb")
+    # Providers print to descriptor 1, so messages need their own.
+    messages = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    main(WatchedPipe(sys.stdin.buffer, words))
+    main(WatchedPipe(sys.stdin.buffer, messages))

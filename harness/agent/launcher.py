@@ -1,12 +1,12 @@
-"""The launcher: starts an agent where the harness cannot watch it, and tells how it ended.
+"""The launcher: starts an agent where the harness cannot watch it, and reports how it ended.
 
-Behind ssh or in a container a process's signal does not come home, what it printed before a crash is lost,
-and killing the near end of the connection leaves the far one running. So a second Python stands beside the
-agent there: it takes the agent's last words and its end home, and ends it when the harness goes.
+Behind ssh or in a container, the harness does not see a process's signal, loses what it printed before a
+crash, and cannot end it by closing the connection. So a second Python runs beside the agent: it reports the
+agent's last output and its end, and ends the agent when the harness goes.
 
 It comes as source through standard input, which the agent inherits, and needs Python >= 3.9 and nothing else.
-Environment variables and the agent's command come with it: so they are those of the agent's machine, no shell
-reads them, and no list of processes shows them.
+It brings the environment variables and the agent's command, so that no shell reads them and no process list
+shows them.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ import time
 from pathlib import Path
 
 GRACE_S = 5.0
-"""Seconds that an agent gets to end by itself once nothing more can come from the harness."""
+"""Seconds for an agent to end by itself once the harness can send nothing more."""
 
 OUTPUT_LIMIT = 16384
-"""Bytes of what it printed last that are taken home."""
+"""Bytes of its last output that are reported."""
 
 FOLDER = "EP_HARNESS_FOLDER"
-"""The variable that names a folder for its files, where the harness is on the same machine after all: it
-deletes that when everything else has been killed."""
+"""The variable with a folder for its files, if the harness is on the same machine and deletes the folder."""
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
@@ -39,10 +38,10 @@ def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str) 
     """Start this Python once more, wait for its end, and report it on stderr.
 
     Args:
-        marker: What the report begins with, a line of its own: ``<marker> SIGSEGV``.
-        env: Environment variables on top of ours.
-        arguments: Of the Python.
-        parent: The variable that tells an agent who started it.
+        marker: First word of the report, which is one line: ``<marker> SIGSEGV``.
+        env: Environment variables besides the launcher's own.
+        arguments: Arguments of the Python.
+        parent: The variable that holds the process id of the agent's parent.
     """
     given = os.environ.pop(FOLDER, "")
     folder = Path(tempfile.mkdtemp(prefix="ep-harness-", dir=given if os.access(given, os.W_OK) else None))
@@ -52,31 +51,30 @@ def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str) 
             child = subprocess.Popen(  # noqa: S603 - an argument list, never a shell
                 [sys.executable, *arguments],
                 stderr=output,
-                cwd=folder,  # what providers leave lying about, core dumps above all, goes with it
+                cwd=folder,  # files that providers leave, such as core dumps, are deleted with it
                 env={**os.environ, **env, parent: str(os.getpid())},
                 start_new_session=True,
             )
-            # Its end is to be seen at the other end of its pipe, which therefore nobody else may hold open.
+            # The other end must see the agent's pipe close, so no other process may hold it open.
             os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
             code = watch(child)
             output.seek(max(0, output.seek(0, os.SEEK_END) - OUTPUT_LIMIT))
             printed = output.read(OUTPUT_LIMIT)
         report = f"\n{marker} {exit_cause(code)}\n"
-        with contextlib.suppress(OSError):  # nobody listens any more
+        with contextlib.suppress(OSError):  # the harness is gone
             os.write(STDERR, printed + report.encode())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def watch(child: subprocess.Popen[bytes]) -> int:
-    """Wait for a process; end it once the harness is gone. What it has started ends with it.
+    """Wait for a process, end it once the harness is gone, and return its exit code as ``subprocess`` does.
 
-    Returns:
-        Its exit code as ``subprocess`` has it.
+    Processes that it has started end with it.
     """
     if not hasattr(select, "poll"):  # Windows
         return child.wait()
-    # A signal handler writes into the pipe, so that one wait is for everything.
+    # The end of the child writes into this pipe, so that one poll waits for everything.
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken)
@@ -84,7 +82,7 @@ def watch(child: subprocess.Popen[bytes]) -> int:
     poll = select.poll()
     poll.register(wake, select.POLLIN)
     for pipe in (STDIN, STDERR):
-        poll.register(pipe, 0)  # errors and hang-ups alone
+        poll.register(pipe, 0)  # errors and hang-ups only
     kill_at = None
     while child.poll() is None:
         left_s = None if kill_at is None else kill_at - time.monotonic()
@@ -96,7 +94,7 @@ def watch(child: subprocess.Popen[bytes]) -> int:
                 os.read(wake, 4096)
                 continue
             poll.unregister(pipe)
-            # Only stdin: it was told to end. Both: the connection is gone, and may be cut off from a hang.
+            # Only stdin: the agent was asked to end. Both: the connection is gone, and the agent may hang.
             at = time.monotonic() + (GRACE_S if pipe == STDIN else 0.0)
             kill_at = at if kill_at is None else min(at, kill_at)
     code = child.wait()
@@ -105,13 +103,13 @@ def watch(child: subprocess.Popen[bytes]) -> int:
 
 
 def kill(child: subprocess.Popen[bytes]) -> None:
-    """Kill a process, and whatever it has started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # all gone; macOS says the second
+    """Kill a process and all that it has started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # all gone; macOS raises the second
         os.killpg(child.pid, signal.SIGKILL)
 
 
 def exit_cause(code: int) -> str:
-    """Name an exit code: negative is a POSIX signal, a large one a Windows status such as 0xC0000005."""
+    """Return the name of an exit code: a POSIX signal if negative, a Windows status if large."""
     if code == 0:
         return ""
     if code < 0:

@@ -1,11 +1,11 @@
-"""Messages between a harness and its agents as bytes: JSON, and behind it the bytes that JSON lacks.
+"""Messages between a harness and its agents as bytes: JSON, followed by binary values.
 
-A channel of execnet carries values by itself, but it is Python code that writes and reads them, item by item,
-on both sides: with small models that was a fifth of an agent's time. JSON is written and read by C code.
+An execnet channel can carry values itself, but its Python code handles them item by item, on both sides: with
+small models that took a fifth of an agent's time. JSON is handled by C code.
 
-A message is the length of its JSON, that of all that is bytes in it (8 bytes each, little-endian), the JSON
-in UTF-8, and those bytes, one after the other; the JSON says where. A tuple arrives as a list, but for the
-message itself. Several messages can travel as one piece, one behind the other, for each piece has its price.
+A message is the length of its JSON, the length of its binary values (8 bytes each, little-endian), the JSON
+in UTF-8, and the binary values one after the other; the JSON has their positions. A tuple arrives as a list,
+except for the message itself. Several messages can travel as one piece, because each piece costs time.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ from typing import Any
 
 LENGTH_BYTES = 8
 HEAD_BYTES = 2 * LENGTH_BYTES
-# What several messages in one piece may come to: the first must not wait long for the last.
-PIECE_BYTES = 1 << 16
-BYTES = "\0bytes"  # the key that stands for bytes: where they begin behind the JSON, and how many they are
+PIECE_BYTES = 1 << 16  # of several messages in one piece: the first must not wait long for the last
+BYTES = "\0bytes"  # key of a binary value: its offset behind the JSON, and its length
 BYTES_IN_JSON = json.dumps(BYTES)
 
 
 def pack(message: Any) -> bytes:
-    """A message out of None, bool, int, float, str, bytes, lists, tuples and dicts with keys of str.
+    """Return a message of None, bool, int, float, str, bytes, lists, tuples and dicts with str keys as bytes.
 
     Raises:
-        TypeError: Something else is in it.
+        TypeError: It contains a value of another type.
         ValueError: A text cannot be encoded.
     """
     parts: list[Any] = []
@@ -37,7 +36,7 @@ def pack(message: Any) -> bytes:
     def refer(value: Any) -> dict[str, list[int]]:
         nonlocal end
         if not isinstance(value, (bytes, memoryview, mmap.mmap)):
-            raise TypeError("a %s is nothing that a message is made of" % type(value).__name__)
+            raise TypeError("a message cannot contain a %s" % type(value).__name__)
         start, nbytes = end, memoryview(value).nbytes
         end += nbytes
         parts.append(value)
@@ -49,7 +48,7 @@ def pack(message: Any) -> bytes:
 
 
 def pieces(packed: Iterable[bytes]) -> Iterator[bytes]:
-    """Packed messages as they are sent: several together, where they are small."""
+    """Yield packed messages as they are sent: small ones several at a time."""
     waiting: list[bytes] = []
     size = 0
     for message in packed:
@@ -63,10 +62,10 @@ def pieces(packed: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def unpack(content: Any) -> list[Any]:
-    """The messages in a piece, which ``pack`` has made. Whoever has sent it, and whatever.
+    """Return the messages in a piece that ``pack`` has made; any other content is safe, too.
 
     Raises:
-        ValueError: There is none in it, or something else, or a text that cannot be encoded.
+        ValueError: The piece has no message, or other content, or a text that cannot be encoded.
     """
     if not isinstance(content, bytes) or not content:
         raise ValueError("no message: %s" % type(content).__name__)
@@ -83,59 +82,55 @@ def unpack(content: Any) -> list[Any]:
 
 
 def _read(content: bytes, start: int, behind: int, end: int) -> Any:
-    """The message whose JSON lies from ``start`` to ``behind``, and its bytes from there to ``end``."""
+    """Return the message with its JSON from ``start`` to ``behind``, and its binary values up to ``end``."""
     unread = behind
 
     def resolve(found: dict[str, Any]) -> Any:
         nonlocal unread
-        # Names in a model are anything: this key then stands before something else, or beside others.
+        # A model may use any name: this key may have another value, or others beside it.
         if len(found) != 1 or type(found.get(BYTES)) is not list:
             return found
         at, nbytes = found[BYTES]
         first, unread = unread, unread + nbytes
-        # In their order and each once: else a short message could ask for any amount of memory.
+        # In order and each once: otherwise a short message could take any amount of memory.
         if behind + at != first or not first <= unread <= end:
-            raise ValueError("no message: it has not the bytes that it tells of")
+            raise ValueError("no message: it lacks binary values that its JSON lists")
         return content[first:unread]
 
     try:
         text = content[start:behind].decode()
-        # Most messages have no bytes in them, and without the hook no Python code runs for each dict.
+        # Most messages have no binary values; without the hook no Python code runs for each dict.
         message = json.loads(text, object_hook=resolve) if BYTES_IN_JSON in text else json.loads(text)
         if "\\ud" in text.lower():
-            # Half a character, perhaps, at which whoever writes it down would stumble.
+            # Perhaps half a surrogate pair, which cannot be encoded later.
             json.dumps(message, default=repr, ensure_ascii=False).encode()
     except (TypeError, RecursionError) as error:
         raise ValueError("no message: %s" % type(error).__name__) from error
     return tuple(message) if isinstance(message, list) else message
 
 
-class Line:
-    """Messages over a channel of execnet.
-
-    Args:
-        channel: It carries bytes.
-    """
+class MessageChannel:
+    """Messages over an execnet channel, which carries bytes."""
 
     def __init__(self, channel: Any) -> None:
         self.channel = channel
         self.TimeoutError = channel.TimeoutError
-        self.ahead: collections.deque[Any] = collections.deque()  # arrived, and not received yet
+        self.ahead: collections.deque[Any] = collections.deque()  # arrived, not yet received
 
     def send(self, message: Any) -> None:
         """Send a message."""
         self.channel.send(pack(message))
 
     def receive(self, timeout: float | None = None) -> Any:
-        """The next message.
+        """Return the next message.
 
         Args:
             timeout: Seconds to wait for it; None for ever.
 
         Raises:
-            EOFError: There is none any more.
-            TimeoutError: None has come; the class is the channel's.
-            ValueError: It cannot be read.
+            EOFError: The channel is closed.
+            TimeoutError: No message has come; the class is the channel's.
+            ValueError: The message cannot be read.
         """
         if not self.ahead:
             self.ahead.extend(unpack(self.channel.receive(timeout)))

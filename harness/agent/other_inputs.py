@@ -1,4 +1,4 @@
-"""Other inputs than those of a data set, made of the same numbers; what comes back has to change."""
+"""Other inputs than those of a data set, made of the same numbers; the outputs should change."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from typing import Any
 import numpy as np
 
 MATRIX = 2
-"""Dimensions from which on a tensor is data. Vectors may be sizes, axes or factors, which have to stay."""
+"""Fewest dimensions of a tensor that is data. Vectors may be sizes, axes or factors, which must stay."""
 
 
 def other_inputs(feeds: dict[str, Any]) -> dict[str, Any] | None:
-    """The same inputs with the elements of some tensors in reverse order.
+    """Return the inputs with the elements of some tensors in reverse order; None if nothing would change.
 
-    Both the CPU EP and an EP under test derive them so, from the same data set. The values stay in the domain
-    of every operator that takes elements one by one. Only floating tensors of two dimensions or more change;
-    if there are none, integers of that shape, then floating vectors, then texts and truths.
+    The CPU EP and an EP under test both derive them from the same data set. The values stay in the domain of
+    every element-wise operator. Only floating tensors of two dimensions or more change; if there are none,
+    integers of two dimensions or more, then floating vectors, then texts and booleans.
 
     Args:
-        feeds: What ``InferenceSession.run`` takes. What is no numpy array stays as it is.
-
-    Returns:
-        None where nothing would change.
+        feeds: What ``InferenceSession.run`` takes. Only numpy arrays change.
     """
     for kinds, dimensions in (("fc", MATRIX), ("iu", MATRIX), ("fc", 1), ("Ob", 1)):
         changed = {

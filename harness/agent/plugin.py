@@ -1,4 +1,4 @@
-"""Plugin libraries of execution providers, and the devices that they offer."""
+"""Plugin libraries of execution providers, and their devices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from harness.agent.text import clean
 
 
 def plugin_library(plugin: str) -> tuple[str, str]:
-    """Path and version of a plugin given as an import package or as a path."""
+    """Return path and version of a plugin that is given as an import package or as a path.
+
+    Raises:
+        UnavailableError: There is no such plugin, or it cannot be imported.
+    """
     if os.sep in plugin or "/" in plugin or plugin.lower().endswith((".so", ".dll", ".dylib")):
         path = os.path.abspath(os.path.expanduser(plugin))
         if not os.path.isfile(path):
@@ -36,7 +40,7 @@ def plugin_library(plugin: str) -> tuple[str, str]:
 
 
 def describe_device(device: Any) -> dict[str, Any]:
-    """An ``OrtEpDevice`` as plain values."""
+    """Return an ``OrtEpDevice`` as plain values."""
     hardware = device.device
     return {
         "provider": device.ep_name,
@@ -52,7 +56,7 @@ def describe_device(device: Any) -> dict[str, Any]:
 
 
 def device_matches(device: Any, device_filter: dict[str, str]) -> bool:
-    """Whether every key of the filter has its value, in the hardware's facts or the provider's metadata."""
+    """Return whether the hardware's facts or the provider's metadata have every value of the filter."""
     described = describe_device(device)
     facts = {**described["metadata"], **described["device"]}
     return all(facts.get(key, "").lower() == str(value).lower() for key, value in device_filter.items())

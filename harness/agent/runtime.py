@@ -1,4 +1,4 @@
-"""The onnxruntime of a target: import it, describe it, and say what keeps it from working."""
+"""The onnxruntime of a target: import it, describe it, and diagnose why it does not work."""
 
 from __future__ import annotations
 
@@ -15,19 +15,23 @@ from harness.agent.system import processor
 from harness.agent.text import clean
 
 MISSING_LIBRARY = re.compile(
-    # Linux, with nothing between the name and the complaint: a loader names the asking library before it.
+    # Linux; only a name directly before the complaint: a loader names the loading library first.
     r"([\w.+-]+\.so[.\d]*)[^\w\n]{1,6}(?:cannot open shared object file|not found|No such file)"
     r"|which depends on \"([^\"\n]+)\" which is missing"  # onnxruntime, on Windows
     r"|Library not loaded: ([^\s\"]+)"  # macOS
 )
 
-OF_INTEREST = re.compile("onnx|numpy", re.IGNORECASE)  # in the name of a distribution, and in its folder's
+RELEVANT = re.compile("onnx|numpy", re.IGNORECASE)  # in the name of a distribution and of its folder
 
 OTHER_NUMPY = re.compile(r"compiled using NumPy 1\.x cannot be run in\s+NumPy ([\d.]+)")
 
 
 def import_onnxruntime() -> Any:
-    """Import onnxruntime, or say why not."""
+    """Import onnxruntime.
+
+    Raises:
+        UnavailableError: It cannot be imported, or is incomplete.
+    """
     try:
         ort = importlib.import_module("onnxruntime")
     except ModuleNotFoundError as error:
@@ -41,24 +45,24 @@ def import_onnxruntime() -> Any:
     if not hasattr(ort, "InferenceSession"):
         raise UnavailableError(
             "import_failed",
-            "'onnxruntime' in %s is hollow: a distribution that shared it was removed" % sys.prefix,
+            "'onnxruntime' in %s is incomplete: a distribution that shared it was removed" % sys.prefix,
         )
     return ort
 
 
 def describe_packages() -> dict[str, Any]:
-    """Versions of what is installed; where several distributions own ``onnxruntime``, their names."""
+    """Return the installed versions; if several distributions own ``onnxruntime``, their names too."""
     packages: dict[str, str] = {}
     owners: list[str] = []
     for distribution in importlib.metadata.distributions():
         folder = getattr(distribution, "_path", None)
-        if folder is not None and not OF_INTEREST.search(folder.name):
-            continue  # as nearly all: to read what each says of itself takes longer than onnxruntime needs
+        if folder is not None and not RELEVANT.search(folder.name):
+            continue  # reading the metadata of all distributions takes longer than importing onnxruntime
         name = distribution.metadata["Name"] or ""
         if "onnx" in name.lower() or name.lower() == "numpy":
-            packages[name] = distribution.version or ""  # None in what pip left behind broken
+            packages[name] = distribution.version or ""  # None if pip left a broken installation
         if name.lower().startswith("onnxruntime"):
-            # One look at the text: to read it as a table takes longer than to import onnxruntime.
+            # Search the text: parsing it as a table takes longer than importing onnxruntime.
             files = "\n" + (distribution.read_text("RECORD") or "").replace("\\", "/")
             if "\nonnxruntime/__init__.py," in files:
                 owners.append(name)
@@ -66,7 +70,7 @@ def describe_packages() -> dict[str, Any]:
 
 
 def describe_runtime(ort: Any) -> dict[str, Any]:
-    """The versions that decide a result."""
+    """Return the versions and settings that affect a result."""
     return {
         "onnxruntime": ort.__version__,
         "machine": platform.machine(),
@@ -77,15 +81,15 @@ def describe_runtime(ort: Any) -> dict[str, Any]:
 
 
 def diagnose(cause: str, reason: str, printed: str, owners: list[str]) -> tuple[str, str]:
-    """Look behind a failure to import or register: a cause that somebody can mend, where there is one."""
+    """Return a more precise cause and reason of a failure to import or register, if the output has one."""
     if cause not in ("import_failed", "registration_failed"):
         return cause, reason
-    # Some providers say on stderr alone what the loader did not find.
+    # Some providers name a missing library only on stderr.
     found = MISSING_LIBRARY.search(reason) or MISSING_LIBRARY.search(printed)
     if found:
         library = os.path.basename(next(filter(None, found.groups())))
         return "library_missing", "%s is missing: %s" % (library, reason)
-    found = OTHER_NUMPY.search(printed)  # numpy warns of it, the error that follows does not
+    found = OTHER_NUMPY.search(printed)  # numpy's warning names it, the error does not
     if found:
         return cause, "it is built for numpy<2 and finds numpy %s: %s" % (found.group(1), reason)
     if owners:

@@ -1,4 +1,4 @@
-"""What the operating system does for a target's process, and says about it."""
+"""Services of the operating system: limits, memory, processors, folders and time."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-PARENT = "EP_HARNESS_PARENT"  # the variable that holds the harness's process id, where that is a neighbour
+PARENT = "EP_HARNESS_PARENT"  # variable with the harness's process id, if it is on the same machine
 PR_SET_PDEATHSIG = 1
 try:
-    STATM: int | None = os.open("/proc/self/statm", os.O_RDONLY)  # kept open: it is asked after each session
+    STATM: int | None = os.open("/proc/self/statm", os.O_RDONLY)  # kept open: read after each session
 except OSError:  # no Linux
     STATM = None
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def die_with(parent: str) -> None:
-    """Have Linux kill this process when the harness dies, whatever it is busy with at that time.
+    """Have Linux kill this process when its parent dies, whatever it is doing.
 
-    Everywhere the end of the pipe tells, but only a process whose interpreter can run: a provider that hangs
-    with the GIL held would keep its device. Behind a wrapper, in a container or on another machine the
-    harness is not the direct parent, and the pipe is all there is.
+    Otherwise the end of the pipe ends the process, but only if its interpreter can run: a provider that hangs
+    with the GIL held would keep its device. It works only if the harness is the direct parent, not behind a
+    wrapper, in a container or on another machine.
     """
     if sys.platform == "linux" and parent == str(os.getppid()):
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
-        if parent != str(os.getppid()):  # it died meanwhile
+        if parent != str(os.getppid()):  # it has died already
             os._exit(1)
 
 
 def limit_memory(limit_mb: int | None) -> None:
-    """Cap the address space where the system can, so that a runaway allocation fails here alone."""
+    """Limit the address space, if the system can, so that a runaway allocation fails only here."""
     if limit_mb:
         try:
             import resource
@@ -47,7 +47,7 @@ def limit_memory(limit_mb: int | None) -> None:
 
 
 def resident_mib() -> float | None:
-    """Resident memory of this process in MiB, its peak on macOS; None where the system does not tell."""
+    """Return this process's resident memory in MiB (on macOS its peak); None if it is unknown."""
     try:
         if sys.platform == "win32":
             import struct
@@ -75,7 +75,7 @@ def resident_mib() -> float | None:
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[str]:
-    """A folder for a while, in that of this process: what is in use at its end goes with the process."""
+    """Make a temporary folder in this process's own; files still in use are deleted with the process."""
     folder = tempfile.mkdtemp(prefix="scratch-", dir=os.getcwd())
     try:
         yield folder
@@ -84,7 +84,7 @@ def scratch_folder() -> Iterator[str]:
 
 
 def processor(cpuinfo: str = "/proc/cpuinfo") -> dict[str, Any]:
-    """The processor's model, as far as the system tells, and how many of them this process may use."""
+    """Return the processor's model, if known, and how many processors this process may use."""
     model = ""
     if sys.platform == "win32":
         model = os.environ.get("PROCESSOR_IDENTIFIER", "")
@@ -95,17 +95,17 @@ def processor(cpuinfo: str = "/proc/cpuinfo") -> dict[str, Any]:
             if ask(b"machdep.cpu.brand_string", text, ctypes.byref(size), None, ctypes.c_size_t(0)) == 0:
                 model = text.value.decode("utf-8", "replace")
     else:
-        # Of Arm's processors it tells no names.
+        # Linux has no model names of Arm processors.
         with contextlib.suppress(OSError), open(cpuinfo, encoding="utf-8", errors="replace") as file:
             model = next((line.partition(":")[2] for line in file if line.startswith("model name")), "")
     return {"model": model.strip(), "count": usable_processors()}
 
 
 def usable_processors() -> int:
-    """How many processors this process may use."""
+    """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def elapsed_ms(started: float) -> float:
-    """Milliseconds since ``started`` on the performance counter."""
+    """Return the milliseconds since ``started`` on the performance counter."""
     return round((time.perf_counter() - started) * 1000, 4)

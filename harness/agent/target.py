@@ -1,4 +1,4 @@
-"""A provider with its options, as sessions are made of it."""
+"""A provider with its options, and how its sessions are made."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from harness.agent.plugin import describe_device, device_matches, plugin_library
 from harness.agent.tensor_files import TensorFiles
 from harness.agent.text import clean
 
-# A Relu over float32[4] at opset 13, IR 7: what the smallest session on any provider can be made of.
+# A Relu over float32[4] at opset 13, IR 7: the smallest model that any provider runs.
 PROBE_MODEL = bytes.fromhex(
     "080712003a330a0c0a0178120179220452656c751201705a0f0a0178120a0a08080112040a020804"
     "620f0a0179120a0a08080112040a02080442040a00100d"
 )
 CPU = "CPUExecutionProvider"
-PROBE_INPUT = (-2.0, -0.5, 0.5, 3.0)  # exact at every precision that a provider may choose to compute in
+PROBE_INPUT = (-2.0, -0.5, 0.5, 3.0)  # exact at every precision that a provider may use
 
 
 class Target:
@@ -28,8 +28,11 @@ class Target:
 
     Args:
         ort: The module ``onnxruntime``.
-        config: What to serve.
-        fingerprint: Takes what is found out about it, as far as that goes.
+        config: The configuration message of the harness.
+        fingerprint: Receives the facts about the target, one by one.
+
+    Raises:
+        UnavailableError: The target cannot be used.
     """
 
     def __init__(self, ort: Any, config: dict[str, Any], fingerprint: dict[str, Any]) -> None:
@@ -45,13 +48,13 @@ class Target:
         self.fingerprint = fingerprint
         fingerprint.update(providers=self.chain, options=self.options)
         if config.get("plugin"):
-            self.register(config["plugin"], config.get("device") or {})
+            self._register(config["plugin"], config.get("device") or {})
         else:
-            self.check_built()
+            self._check_built()
 
-    def check_built(self) -> None:
-        """Refuse a provider that this build does not have: onnxruntime would take the CPU without a word."""
-        if hasattr(self.ort, "get_ep_devices"):  # of some providers of the build it knows the devices, too
+    def _check_built(self) -> None:
+        """Refuse a provider that this build lacks: onnxruntime would silently take the CPU."""
+        if hasattr(self.ort, "get_ep_devices"):  # it lists devices of some built-in providers, too
             offered = [device for device in self.ort.get_ep_devices() if device.ep_name == self.chain[0]]
             if offered:
                 self.fingerprint["devices"] = [describe_device(device) for device in offered]
@@ -62,13 +65,13 @@ class Target:
                     "not_in_build", "%s is not in this onnxruntime; it has %s" % (name, ", ".join(available))
                 )
 
-    def register(self, plugin: str, device_filter: dict[str, str]) -> None:
+    def _register(self, plugin: str, device_filter: dict[str, str]) -> None:
         """Register the plugin library and choose the device that matches the filter."""
         path, version = plugin_library(plugin)
         self.fingerprint["plugin"] = {"library": path, "version": version}
         name = self.chain[0]
         if not hasattr(self.ort, "register_execution_provider_library"):
-            reason = "onnxruntime %s knows no plugins; 1.23 is the first" % self.ort.__version__
+            reason = "onnxruntime %s has no plugins; 1.23 is the first" % self.ort.__version__
             raise UnavailableError("version_conflict", reason)
         try:
             # QNN takes its provider name from this registration name; the others ignore it.
@@ -87,30 +90,35 @@ class Target:
                 % (name, " matching %s" % json.dumps(device_filter) if device_filter else "", offer or names),
             )
 
-    def prove(self) -> None:
-        """Make a session of a one-node model: with the options, else find out which option is refused."""
-        error = self.refusal(self.options)
+    def check_options(self) -> None:
+        """Make a session of a one-node model; if that fails, find the option that is refused.
+
+        Raises:
+            OptionRejectedError: The provider refuses an option.
+            UnavailableError: It makes no session even without options.
+        """
+        error = self._refusal(self.options)
         if error is None:
             return
         for key in self.options:
-            if self.refusal({other: self.options[other] for other in self.options if other != key}) is None:
+            if self._refusal({other: self.options[other] for other in self.options if other != key}) is None:
                 raise OptionRejectedError(key, error)
-        if self.options and self.refusal({}) is None:
+        if self.options and self._refusal({}) is None:
             raise OptionRejectedError(", ".join(self.options), error)
         raise UnavailableError("registration_failed", error)
 
-    def refusal(self, options: dict[str, str]) -> str | None:
-        """Why a session of the probe model cannot be made with these options; None where it can."""
+    def _refusal(self, options: dict[str, str]) -> str | None:
+        """Return why a session of the probe model cannot be made with these options; None if it can."""
         try:
-            # Held for as long as the process: the last session to go would take with it what sessions of a
-            # provider share (WebGPU's device and its compiled shaders), to be made anew for each model.
+            # Kept as long as the process: closing a provider's last session also frees what its sessions
+            # share (WebGPU's device and its compiled shaders), which each model would have to make again.
             self.held = self.session(PROBE_MODEL, {}, options)
         except Exception as error:  # noqa: BLE001 - the text is the result
             return clean(error)
         return None
 
     def sickness(self) -> str:
-        """What is wrong with the provider in this process; empty where the held session still computes."""
+        """Return what is wrong with the provider in this process; empty if it still computes."""
         values = np.array(PROBE_INPUT, np.float32)
         try:
             (found,) = self.held.run(["y"], {"x": values})
@@ -126,13 +134,16 @@ class Target:
         options: dict[str, str] | None = None,
         adjust: Callable[[Any], None] = lambda _: None,
     ) -> Any:
-        """Create a session whose only fallback is the node-wise one, which placement shows.
+        """Return a new session, which falls back to the CPU only node by node, as placement shows.
 
         Args:
             model: Path or bytes of the model.
             job: Session settings of the cell; absent ones keep onnxruntime's default.
             options: Provider options in place of the target's own.
-            adjust: Changes the session options at last.
+            adjust: Changes the session options last.
+
+        Raises:
+            FallbackError: onnxruntime silently left out a provider.
         """
         options = self.options if options is None else options
         settings = self.settings(job)
@@ -146,31 +157,29 @@ class Target:
         else:
             arguments["providers"] = [(self.chain[0], options), *self.chain[1:]]
         if self.version >= (1, 23):
-            arguments["enable_fallback"] = 0  # else a refused session is silently remade on the CPU
+            arguments["enable_fallback"] = 0  # otherwise a refused session is silently remade on the CPU
         session = self.ort.InferenceSession(model, settings, **arguments)
         if self.version < (1, 23):
             session.disable_fallback()
-        # Older versions cannot be told so; and where a library is missing no version raises an error.
+        # Older versions fall back anyway, and no version raises an error if a library is missing.
         missing = [name for name in self.chain if name not in session.get_providers()]
         if missing:
             raise FallbackError("onnxruntime made the session without %s" % ", ".join(missing))
         return session
 
     def settings(self, job: dict[str, Any]) -> Any:
-        """The session options that a job asks for."""
+        """Return the session options that a job asks for."""
         ort = self.ort
         settings = ort.SessionOptions()
-        # One thread a session: sums keep their order, and workers do not fight for cores.
+        # One thread per session: sums keep their order, and workers do not compete for cores.
         settings.intra_op_num_threads = job.get("intra_op_threads", 1)
         settings.inter_op_num_threads = 1
         level = job.get("graph_optimization", "all").upper()
-        levels = ort.GraphOptimizationLevel
-        if not hasattr(levels, "ORT_ENABLE_" + level) and level != "DISABLED":
+        name = "ORT_DISABLE_ALL" if level == "DISABLED" else "ORT_ENABLE_" + level
+        if not hasattr(ort.GraphOptimizationLevel, name):
             reason = "onnxruntime %s has no optimization level %r" % (ort.__version__, level.lower())
             raise UnfeedableError(reason)
-        settings.graph_optimization_level = (
-            levels.ORT_DISABLE_ALL if level == "DISABLED" else getattr(levels, "ORT_ENABLE_" + level)
-        )
+        settings.graph_optimization_level = getattr(ort.GraphOptimizationLevel, name)
         if job.get("execution_mode") == "parallel":
             settings.execution_mode = ort.ExecutionMode.ORT_PARALLEL
         if self.records_assignment():
@@ -180,7 +189,7 @@ class Target:
         return settings
 
     def records_assignment(self) -> bool:
-        """Whether this onnxruntime can say of every node where it went; 1.24 leaves some out."""
+        """Return whether this onnxruntime records every node's provider; 1.24 leaves some out."""
         return self.version >= (1, 25) and hasattr(
             self.ort.InferenceSession, "get_provider_graph_assignment_info"
         )

@@ -1,4 +1,4 @@
-"""Large tensors as files, between two processes of one machine."""
+"""Large tensors as files between two processes of one machine."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ import numpy as np
 from harness.agent.errors import NoRoomError, UnfeedableError
 from harness.agent.text import clean
 
-FILE_FROM = 256 << 10  # bytes from which on a tensor travels as a file: smaller ones a message takes sooner
-MAP_FROM = 1 << 20  # bytes from which on a file is mapped, not read
-MAP_LIMIT = 64  # mappings at a time: each holds a descriptor, of which macOS grants a process 256
-MAP_ALWAYS_FROM = 64 << 20  # bytes from which on a file is mapped nevertheless; memory does not hold many
+FILE_FROM = 256 << 10  # bytes of the smallest tensor in a file: a message is faster for smaller ones
+MAP_FROM = 1 << 20  # bytes of the smallest file that is mapped, not read
+MAP_LIMIT = 64  # mappings at a time: each holds a descriptor, and macOS allows a process 256
+MAP_ALWAYS_FROM = 64 << 20  # bytes of the smallest file that is mapped beyond this limit
 MAPPINGS: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
-MOST_LEVELS = 16  # sequences within one another; ONNX's operators make sequences of tensors and of maps only
-INLINE_LIMIT = 1 << 30  # bytes of tensors in one message; execnet's own end is at 2 GiB
+MOST_LEVELS = 16  # of nested sequences; ONNX's operators make only sequences of tensors and of maps
+INLINE_LIMIT = 1 << 30  # bytes of tensors in one message; execnet's own limit is 2 GiB
 WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-READ_FLAGS = os.O_RDONLY  # each of the others is there on some systems only
+READ_FLAGS = os.O_RDONLY  # only some systems have the others
 for flag in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK", "O_TEMPORARY"):
     READ_FLAGS |= getattr(os, flag, 0)
 
 
 def contents(array: Any) -> Any:
-    """The bytes of an array in C order; those of a large one stay where they are, as ``Bulk``."""
+    """Return the bytes of an array in C order; for a large one without a copy, as ``Bulk``."""
     if array.nbytes < FILE_FROM:
         return array.tobytes()
     return Bulk(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
 
 
 class Bulk:
-    """Bytes too many to be copied: a view of memory that ``owner`` keeps, for a moment, as it is."""
+    """Bytes that are too many to copy: a view of memory that ``owner`` keeps alive."""
 
-    BLOCK = 256 << 10  # bytes compared at once: what a processor's cache can hold
+    BLOCK = 256 << 10  # bytes compared at once: they fit into a processor's cache
 
     def __init__(self, view: Any, owner: Any = None) -> None:
         self.view = view
@@ -58,21 +58,20 @@ class Bulk:
                 return False
         return True
 
-    __hash__ = None  # type: ignore[assignment]  # what it shows may change
+    __hash__ = None  # type: ignore[assignment]  # the memory may change
 
 
 class TensorFiles:
-    """Large tensors on their way between a harness and an agent of one machine, as files.
+    """Sends and receives large tensors as files, between a harness and an agent of one machine.
 
-    Either side has one of these, for the same folders. A large tensor's wire form has the name of a file in
-    place of its data: ``{"dtype": "float32", "shape": [1000, 1000], "file": "out-1"}``. It is written
-    once, straight from where it lies, then mapped by the other side, which deletes it at once: what is
-    mapped stays readable until it is no longer used.
+    Each side has one, for the same folders. A large tensor's wire form has a file name in place of its data:
+    ``{"dtype": "float32", "shape": [1000, 1000], "file": "out-1"}``. One side writes the file straight from
+    memory; the other side maps it and deletes it at once. The mapping stays readable while it is in use.
 
     Args:
-        folders: Where files may lie, the first choice first; none where the two share no file system.
-        prefix: What the names of files begin with that are written here.
-        what: What is sent from here, for people.
+        folders: Folders for files, in order of preference; none if the two share no file system.
+        prefix: Prefix of the names of files that this side writes.
+        what: What this side sends, for error messages.
     """
 
     NAME = re.compile(r"[a-z]{1,20}-[0-9]{1,20}")
@@ -85,16 +84,16 @@ class TensorFiles:
         self.begin()
 
     def begin(self) -> None:
-        """Another message begins."""
+        """Start a new message."""
         self.written: list[str] = []
         self.file_bytes = 0
         self.inline_bytes = 0
 
     def send(self, value: Any) -> Any:
-        """A value in wire form, fit for the message: large tensors are written to files.
+        """Return a value in wire form, fit for the message: large tensors are written to files.
 
         Raises:
-            NoRoomError: They fit nowhere.
+            NoRoomError: They fit neither into a folder nor into the message.
         """
         if value is None:
             return None
@@ -104,32 +103,32 @@ class TensorFiles:
             return {"keys": self.send(value["keys"]), "values": self.send(value["values"])}
         data = value["data"]
         if isinstance(data, list) or len(data) < FILE_FROM:
-            # A text's length is at most this, with what execnet adds.
-            self.count(sum(4 * len(text) + 16 for text in data) if isinstance(data, list) else len(data))
+            # The most that texts can take, with execnet's overhead.
+            self._count(sum(4 * len(text) + 16 for text in data) if isinstance(data, list) else len(data))
             return value
         bulk = data if isinstance(data, Bulk) else Bulk(np.frombuffer(data, np.uint8))
-        name = self.write(bulk)
+        name = self._write(bulk)
         if name:
             return {"dtype": value["dtype"], "shape": value["shape"], "file": name}
-        self.count(len(bulk))
+        self._count(len(bulk))
         return {**value, "data": bulk.view.tobytes()}
 
-    def count(self, nbytes: int) -> None:
-        """So many bytes more go into the message itself."""
+    def _count(self, nbytes: int) -> None:
+        """Count bytes that go into the message itself."""
         self.inline_bytes += nbytes
         if self.inline_bytes > INLINE_LIMIT:
             elsewhere = " and find no room in %s" % " or ".join(self.folders) if self.folders else ""
             limit = "%s take more than the %d MiB that fit into one message"
             raise NoRoomError(limit % (self.what, INLINE_LIMIT >> 20) + elsewhere)
 
-    def write(self, data: Bulk) -> str:
-        """Write a file; its name, or an empty string where no folder has room for it."""
+    def _write(self, data: Bulk) -> str:
+        """Write a file and return its name; an empty string if no folder has room for it."""
         for folder in self.folders:
             self.number += 1
             name = "%s-%d" % (self.prefix, self.number)
             path = os.path.join(folder, name)
             try:
-                # Others write there, too, and memory that holds files is lost to everybody else.
+                # Other processes need room there, too, and the folder may take up memory.
                 if len(data) > shutil.disk_usage(folder).free // 2:
                     continue
                 handle = os.open(path, WRITE_FLAGS, 0o600)
@@ -149,21 +148,21 @@ class TensorFiles:
         return ""
 
     def discard(self) -> None:
-        """The message at hand will not be sent: its files have no reader."""
+        """Delete the files of the current message, which will not be sent."""
         for path in self.written:
             with contextlib.suppress(OSError):
                 os.unlink(path)
         self.begin()
 
     def receive(self, value: Any, levels: int = 0) -> None:
-        """Put the data of its files into a value in wire form, whoever has sent it.
+        """Add the data of its files to a value in wire form, which may come from an untrusted process.
 
         Args:
             value: The value.
-            levels: How many values it lies in.
+            levels: The number of values around it.
 
         Raises:
-            UnfeedableError: A file is not to be had, or there are too many levels for a value.
+            UnfeedableError: A file cannot be read, or the value has too many levels.
         """
         if not isinstance(value, dict) or "data" in value:  # nearly all of them
             return
@@ -174,18 +173,18 @@ class TensorFiles:
             self.receive(part, levels + 1)
         if "file" in value:
             try:
-                value["data"] = self.read(value.pop("file"))
+                value["data"] = self._read(value.pop("file"))
             except OSError as error:
                 raise UnfeedableError("a tensor's file cannot be read: %s" % clean(error)) from error
 
-    def read(self, name: object) -> Any:
-        """The contents of a file, which is deleted.
+    def _read(self, name: object) -> Any:
+        """Return the contents of a file, and delete it.
 
         Raises:
-            OSError: There is no such file, or it is none that ``write`` could have made.
+            OSError: There is no such file, or it is not a file that ``send`` could have written.
         """
         if not isinstance(name, str) or not self.NAME.fullmatch(name):
-            raise OSError("%s is no name of one" % clean(repr(name), 100))
+            raise OSError("%s is not the name of a tensor's file" % clean(repr(name), 100))
         for folder in self.folders:
             path = os.path.join(folder, name)
             try:
@@ -203,7 +202,7 @@ class TensorFiles:
                 return mapping
             finally:
                 os.close(handle)
-                if os.name == "posix":  # elsewhere O_TEMPORARY deletes it after its last use
+                if os.name == "posix":  # elsewhere O_TEMPORARY deletes it after use
                     with contextlib.suppress(OSError):
                         os.unlink(path)
         raise FileNotFoundError("there is no %s" % name)

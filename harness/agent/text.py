@@ -1,14 +1,14 @@
-"""Texts and values of unknown origin, made fit for a message."""
+"""Texts and values of unknown origin, made safe for a message."""
 
 from __future__ import annotations
 
 from typing import Any
 
-OUTPUT_LIMIT = 16384  # bytes of captured native output kept for one cell, from its head and its tail
+OUTPUT_LIMIT = 16384  # bytes of captured output for one cell, from its head and its tail
 
 
 def clean(text: object, limit: int = 4000) -> str:
-    """Text that can be encoded, of bounded length, of an object whose own idea of text may be broken."""
+    """Return an object's text, encodable and of bounded length, even if its ``__str__`` fails."""
     try:
         shown = str(text)
     except Exception as error:  # noqa: BLE001 - such as an exception whose message is not UTF-8
@@ -17,7 +17,7 @@ def clean(text: object, limit: int = 4000) -> str:
 
 
 def sendable(value: Any) -> Any:
-    """The same value out of what a channel can carry, whatever names and versions a provider gives."""
+    """Return the same value with texts that can be encoded, whatever a provider's names contain."""
     if value is None or type(value) in (bool, int, float, bytes):
         return value
     if isinstance(value, dict):
@@ -25,6 +25,6 @@ def sendable(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         items = [sendable(item) for item in value]
         return tuple(items) if isinstance(value, tuple) else items
-    if type(value) is str and value.isascii() and len(value) <= OUTPUT_LIMIT * 2:  # as nearly all are
+    if type(value) is str and value.isascii() and len(value) <= OUTPUT_LIMIT * 2:  # nearly always
         return value
     return clean(value, limit=OUTPUT_LIMIT * 2)

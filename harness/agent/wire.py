@@ -1,9 +1,10 @@
-"""Values in wire form, which a channel carries, and as onnxruntime takes and gives them."""
+"""Conversion of values between wire form, for messages, and what onnxruntime takes and gives."""
 
 from __future__ import annotations
 
 import ctypes
 import importlib
+import math
 import re
 from typing import Any
 
@@ -32,7 +33,11 @@ MAP_DTYPES = {"float": "float32", "double": "float64", "int64": "int64", "string
 
 
 def to_feed(wire: Any) -> Any:
-    """A value in wire form as what ``InferenceSession.run`` takes."""
+    """Return a value in wire form as ``InferenceSession.run`` takes it.
+
+    Raises:
+        UnfeedableError: The Python API cannot take it.
+    """
     if wire is None:
         return None
     if "sequence" in wire:
@@ -51,7 +56,7 @@ def to_feed(wire: Any) -> Any:
         return np.frombuffer(data, dtype=dtype).reshape(shape)
     try:
         value = ort_value().ortvalue_from_shape_and_type(shape, NARROW[dtype][0])
-    except Exception as error:  # onnxruntime < 1.20 knows numpy's types only
+    except Exception as error:  # onnxruntime < 1.20 takes numpy's types only
         reason = "this onnxruntime's Python API takes no %s tensors: %s" % (dtype, error)
         raise UnfeedableError(reason) from error
     if len(data):
@@ -60,7 +65,7 @@ def to_feed(wire: Any) -> Any:
 
 
 def to_wire(value: Any, onnx_type: str = "") -> Any:
-    """What ``InferenceSession.run`` gave, in wire form; a map's element types come from the declared type."""
+    """Return an output of ``InferenceSession.run`` in wire form; ``onnx_type`` has a map's element types."""
     if value is None:
         return None
     if isinstance(value, dict):
@@ -78,14 +83,11 @@ def to_wire(value: Any, onnx_type: str = "") -> Any:
 
 
 def value_to_wire(value: Any, narrow: str) -> Any:
-    """An OrtValue on the CPU, in wire form."""
+    """Return an OrtValue on the CPU in wire form."""
     if not narrow:
         return to_wire(value.numpy())
     shape = list(value.shape())
-    elements = 1
-    for extent in shape:
-        elements *= extent
-    nbytes = (elements * NARROW[narrow][1] + 7) // 8
+    nbytes = (math.prod(shape) * NARROW[narrow][1] + 7) // 8
     data: Any = b""
     if nbytes >= FILE_FROM:
         memory = (ctypes.c_uint8 * nbytes).from_address(value.data_ptr())
@@ -96,11 +98,11 @@ def value_to_wire(value: Any, narrow: str) -> Any:
 
 
 def ort_value() -> Any:
-    """The class ``onnxruntime.OrtValue``; long since imported where this is called."""
+    """Return the class ``onnxruntime.OrtValue``; the module is imported already."""
     return importlib.import_module("onnxruntime").OrtValue
 
 
 def narrow_type(onnx_type: str) -> str:
-    """``bfloat16`` for ``tensor(bfloat16)``; an empty string for a type that numpy can hold."""
+    """Return ``bfloat16`` for ``tensor(bfloat16)``; an empty string for a type that numpy can hold."""
     inner = onnx_type[len("tensor(") : -1] if onnx_type.startswith("tensor(") else ""
     return inner if inner in NARROW else ""

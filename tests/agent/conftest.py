@@ -8,7 +8,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.agent.message import Line
+from harness.agent.message import MessageChannel
 from harness.core.value import Value, from_wire, to_wire
 from harness.engine.agent_source import agent_source
 
@@ -22,7 +22,7 @@ def start_agent() -> Iterator[Callable[..., Callable[..., dict[str, Any]]]]:
 
     def start(tensor_folders: list[str] | None = None) -> Callable[..., dict[str, Any]]:
         gateway = group.makegateway("popen//execmodel=main_thread_only")
-        channel = Line(gateway.remote_exec(agent_source()))
+        channel = MessageChannel(gateway.remote_exec(agent_source()))
         channels.append(channel)
         config: dict[str, Any] = {"providers": ["CPUExecutionProvider"], "options": {}}
         channel.send({**config, "tensor_folders": tensor_folders})

@@ -18,7 +18,7 @@ def test_messages_arrive_one_by_one() -> None:
 
 @pytest.mark.parametrize("line", [b"hello\n", b"\xff\xfe\n" * 9, b"\x02" + bytes(7) + b"[]"])
 def test_what_a_provider_writes_into_the_pipe_is_no_message(line: bytes) -> None:
-    with pytest.raises(FreshProcessError, match="what cannot be read"):
+    with pytest.raises(FreshProcessError, match="unreadable message"):
         Pipe(io.BytesIO(line), None).receive()
 
 

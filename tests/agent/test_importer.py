@@ -9,7 +9,7 @@ import execnet
 import pytest
 
 from harness.agent.importer import Importer
-from harness.agent.message import Line
+from harness.agent.message import MessageChannel
 from harness.engine.agent_source import agent_source
 
 HOSTILE = "raise SystemExit('this is not the harness that was sent')\n"
@@ -29,7 +29,7 @@ def gateway() -> Iterator[execnet.Gateway]:
 def loaded_after_a_start(gateway: execnet.Gateway) -> list[str]:
     """Modules that an agent has loaded once it is ready."""
     channel = gateway.remote_exec(agent_source())
-    agent = Line(channel)
+    agent = MessageChannel(channel)
     assert agent.receive(60) == ("imported",)
     agent.send({"providers": ["CPUExecutionProvider"], "options": {}})
     assert agent.receive(60)[0] == "ready"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.agent.message import BYTES, PIECE_BYTES, Line, pack, pieces, unpack
+from harness.agent.message import BYTES, PIECE_BYTES, MessageChannel, pack, pieces, unpack
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
@@ -60,7 +60,7 @@ class Channel:
 
 
 def test_messages_of_a_piece_are_received_one_by_one() -> None:
-    line = Line(Channel(pack(["job", 1]) + pack(["job", 2]), pack(["stop"])))
+    line = MessageChannel(Channel(pack(["job", 1]) + pack(["job", 2]), pack(["stop"])))
     assert [line.receive(), line.receive(0), line.receive(0)] == [("job", 1), ("job", 2), ("stop",)]
     with pytest.raises(line.TimeoutError):
         line.receive(0)
@@ -83,7 +83,7 @@ def test_a_name_may_be_the_one_that_stands_for_bytes(named: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("odd", [np.float32(1), object(), {1, 2}])
 def test_what_no_message_is_made_of_is_refused(odd: Any) -> None:
-    with pytest.raises(TypeError, match="nothing that a message is made of"):
+    with pytest.raises(TypeError, match="a message cannot contain a"):
         pack(["result", odd])
 
 

@@ -59,7 +59,7 @@ def test_what_arrives_changed_is_not_kept(store: ModelStore, cache: Path) -> Non
     delivery = Delivery(store, parcel(m=b"right"))
     assert delivery.lacks_something()
     delivery.take(b"wrong")
-    with pytest.raises(OSError, match="m has changed on its way"):
+    with pytest.raises(OSError, match="m changed during the transfer"):
         delivery.lacks_something()
     delivery.discard()
     assert list(cache.iterdir()) == []

@@ -43,7 +43,7 @@ WANTED = [
     Want("ep_context", "segv_in_reload", Verdict.CRASH, CREATE, "SIGSEGV"),
     Want("ep_context", "segv_in_rerun", Verdict.CRASH, RUN, "SIGSEGV"),
     Want("ep_context", "exit3_in_rerun", Verdict.CRASH, RUN, "exit code 3"),
-    Want("ep_context", "exit0_in_rerun", Verdict.ERROR, RUN, "", "ended without a word"),
+    Want("ep_context", "exit0_in_rerun", Verdict.ERROR, RUN, "", "ended without a message"),
     Want("ep_context", "error_in_reload", Verdict.ERROR, CREATE, "", "in a fresh process: "),
     Want("ep_context", "not_compiled", Verdict.UNSUPPORTED, RUN, "", "runs 3 of 3 nodes, and compiles none"),
     Want("ep_context", "empty_context", Verdict.UNSUPPORTED, RUN, "", "no EPContext node was written"),

@@ -225,7 +225,7 @@ NO_NAMES_EITHER = (7, None, b"out-1", ["out-1"], "out-" + "1" * 300, "\udcff-1")
 @pytest.mark.parametrize("name", [*NO_NAMES, *NO_NAMES_EITHER], ids=ascii)
 def test_a_name_that_is_none_is_not_looked_for(tensors: Tensors, tmp_path: Path, name: object) -> None:
     (tmp_path / "kept").write_bytes(LARGE.array.tobytes())
-    with pytest.raises(ValueError, match="is no name of one"):
+    with pytest.raises(ValueError, match="is not the name of a tensor's file"):
         tensors.take({"dtype": "float32", "shape": [1000], "file": name})
     assert (tmp_path / "kept").exists()
 
