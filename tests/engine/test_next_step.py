@@ -182,7 +182,7 @@ def test_an_inexact_result_is_told_in_units_of_the_models_noise(tmp_path: Path) 
     court = Court(tmp_path)
     record = court.judge(off_by(1e-6))
     assert record.verdict is Verdict.PASS
-    assert court.asked == ["answer", Kind.NOISE + "float32", Kind.ZEROED]
+    assert court.asked == ["answer", Kind.NOISE, Kind.ZEROED]
     noise = record.outputs[0].noise
     assert noise is not None
     assert noise.precision == noise.like == "float32"
@@ -217,12 +217,12 @@ def test_limits_let_pass_what_is_noise(tmp_path: Path) -> None:
     assert record.verdict is Verdict.PASS
     assert record.outputs[0].noise is not None
     assert record.outputs[0].noise.rms_limit is not None
-    assert set(court.asked) == {"answer", Kind.NOISE + "float32", Kind.ZEROED}
+    assert set(court.asked) == {"answer", Kind.NOISE, Kind.ZEROED}
 
 
 def test_without_noise_the_table_judges_and_the_record_says_why(tmp_path: Path) -> None:
     court = Court(tmp_path, tolerance=[{"noise": {}}])
-    court.answers[Kind.NOISE + "float32"] = lambda _: Died(phase=Phase.RUN, cause="SIGSEGV")
+    court.answers[Kind.NOISE] = lambda _: Died(phase=Phase.RUN, cause="SIGSEGV")
     record = court.judge(off_by(5e-5))
     assert record.verdict is Verdict.PASS
     assert record.no_spread == "the model does not run with noise: the CPU EP crashed: SIGSEGV"
