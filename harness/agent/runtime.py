@@ -45,7 +45,7 @@ def import_onnxruntime() -> Any:
     if not hasattr(ort, "InferenceSession"):
         raise UnavailableError(
             "import_failed",
-            "'onnxruntime' in %s is incomplete: a distribution that shared it was removed" % sys.prefix,
+            "'onnxruntime' in %s is hollow: a distribution that shared it was removed" % sys.prefix,
         )
     return ort
 

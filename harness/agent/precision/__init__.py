@@ -1,4 +1,4 @@
-"""Models once more at another precision, by onnxruntime's own converters.
+"""Conversion of models to another precision, by onnxruntime's own converters.
 
-These modules run in the harness's own interpreter alone, where onnx is; nothing imports them elsewhere.
+Only the harness's own interpreter, which has onnx, runs these modules.
 """

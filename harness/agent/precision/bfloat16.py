@@ -1,7 +1,7 @@
 """bfloat16 for weights and activations; onnxruntime has no converter for it, so this one rewrites the graph.
 
-A node computes in bfloat16 where ONNX's own schema of its operator says that it can; Casts stand where such
-nodes meet others. IO types stay. The bodies of If, Loop and Scan, and local functions, stay in float32.
+A node computes in bfloat16 if ONNX's schema of its operator allows it; Casts connect such nodes with others.
+The types of inputs and outputs stay. The bodies of If, Loop and Scan, and local functions, stay in float32.
 """
 
 from __future__ import annotations
@@ -10,49 +10,36 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.precision.narrow_nodes import narrow_nodes
-from harness.agent.precision.opset import at_least
-from harness.agent.precision.spelled_out import spelled_out
-from harness.agent.precision.tensor_types import tensor_types
+from harness.agent.precision.float16 import FLOAT, tensor_types
+from harness.agent.precision.weights import at_least
 
 NOTHING = "no operator of it would compute in bfloat16"
 OPSET = 13  # the first in which ONNX's operators take bfloat16
-FLOAT, NUMBER = 1, 16  # TensorProto.FLOAT and TensorProto.BFLOAT16
-INFINITY_BITS = 0x7F800000  # of a float32; what is above, without its sign, is NaN
+NUMBER = 16  # TensorProto.BFLOAT16
+INFINITY_BITS = 0x7F800000  # of a float32; without the sign, larger bits are NaN
 NARROW_TYPE = "tensor(bfloat16)"
 TYPED_BY_ATTRIBUTE = frozenset(
     {"dtype", "output_datatype", "output_dtype", "value_float", "value_floats", "sparse_value"}
 )
-"""Attributes that decide an output's type otherwise than ``to`` of Cast and ``value`` of Constant do."""
+"""Attributes, besides ``to`` of Cast and ``value`` of Constant, that decide an output's type."""
 
 
 def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 - nothing is calibrated
-    """The model with every node in bfloat16 that can be."""
+    """Return the model with all nodes in bfloat16 that allow it."""
     from onnx import shape_inference
 
     model = at_least(model, OPSET)
     inferred = shape_inference.infer_shapes(model)
     opsets = {entry.domain: entry.version for entry in model.opset_import}
-    rewriting = Rewriting(model.graph, tensor_types(inferred.graph), opsets)
-    rewriting.rewrite()
+    _Rewriting(model.graph, tensor_types(inferred.graph), opsets).rewrite()
     return model
 
 
-def rounded(model: Any) -> Any:
-    """The converted model as the CPU EP can compute it; see ``spelled_out``."""
-    return spelled_out(model, NUMBER)
+class _Rewriting:
+    """Rewrites one graph to bfloat16.
 
-
-def reduced_nodes(model: Any) -> int:
-    """How many nodes take bfloat16."""
-    return narrow_nodes(model.graph, NUMBER)
-
-
-class Rewriting:
-    """One graph on its way to bfloat16.
-
-    Each float32 tensor may have a twin in bfloat16: what a node makes that was converted, what a Cast makes
-    of it, or a weight rounded. Converted nodes read and make twins, all others the tensors as they were.
+    A float32 tensor may have a twin in bfloat16: the output of a converted node, a Cast of the tensor, or a
+    rounded weight. Converted nodes read and write twins, all others the original tensors.
 
     Args:
         graph: Changed in place.
@@ -68,42 +55,42 @@ class Rewriting:
         self.fed = {port.name for port in graph.input}
         self.twins: dict[str, str] = {}
         self.wide: set[str] = set(self.weights) | self.fed
-        """Tensors that are there as they were."""
+        """Tensors that exist in float32."""
         self.taken = set(types) | {name for node in graph.node for name in (*node.input, *node.output)}
         self.nodes: list[Any] = []
 
     def rewrite(self) -> None:
-        """Convert what can be, in the order of the nodes, which is topological."""
+        """Convert nodes in their order, which is topological."""
         for node in list(self.graph.node):
-            places = self.convertible(node)
+            places = self._convertible(node)
             if places is None:
-                for name in needed(node):
-                    self.widen(name)
+                for name in _needed(node):
+                    self._widen(name)
                 self.nodes.append(node)
                 self.wide.update(node.output)
                 continue
             inputs, outputs = places
             for place in range(len(node.input)):
                 if place in inputs:
-                    node.input[place] = self.twin(node.input[place])
+                    node.input[place] = self._twin(node.input[place])
                 else:
-                    self.widen(node.input[place])
-            retype(node)
+                    self._widen(node.input[place])
+            _retype(node)
             self.nodes.append(node)
             for place, name in enumerate(node.output):
                 if place in outputs:
-                    self.twins[name] = node.output[place] = self.fresh(name)
+                    self.twins[name] = node.output[place] = self._fresh(name)
                 else:
                     self.wide.add(name)
         for port in self.graph.output:
-            self.widen(port.name)
+            self._widen(port.name)
         del self.graph.node[:]
         self.graph.node.extend(self.nodes)
-        del self.graph.value_info[:]  # of what the tensors were
-        self.drop_unread()
+        del self.graph.value_info[:]  # of the original tensors
+        self._drop_unread()
 
-    def convertible(self, node: Any) -> tuple[set[int], set[int]] | None:
-        """Places of the inputs and outputs that become bfloat16; None where the node cannot."""
+    def _convertible(self, node: Any) -> tuple[set[int], set[int]] | None:
+        """Return the indices of inputs and outputs that become bfloat16; None if the node cannot."""
         from onnx import defs
 
         domain = "" if node.domain == "ai.onnx" else node.domain
@@ -123,7 +110,7 @@ class Rewriting:
                 if not name:
                     continue
                 kind = self.types.get(name, 0)
-                if not kind:  # of unknown type, or no tensor
+                if not kind:  # its type is unknown, or it is no tensor
                     return None
                 types = formal[min(place, len(formal) - 1)].type_str
                 if kind != FLOAT or types not in allowed:
@@ -133,12 +120,12 @@ class Rewriting:
                 found[-1].add(place)
         return (found[0], found[1]) if found[0] or found[1] else None
 
-    def twin(self, name: str) -> str:
-        """The name of a tensor's twin, made here where there is none yet."""
+    def _twin(self, name: str) -> str:
+        """Return the name of a tensor's twin, which is made if there is none yet."""
         if name not in self.twins:
             from onnx import helper
 
-            fresh = self.fresh(name)
+            fresh = self._fresh(name)
             weight = self.weights.get(name)
             if weight is not None and name not in self.fed:
                 self.graph.initializer.append(in_bfloat16(weight, fresh))
@@ -147,45 +134,45 @@ class Rewriting:
             self.twins[name] = fresh
         return self.twins[name]
 
-    def widen(self, name: str) -> None:
-        """Have a tensor in float32, where only its twin is there."""
+    def _widen(self, name: str) -> None:
+        """Make a tensor in float32 if only its twin exists."""
         if name in self.twins and name not in self.wide:
             from onnx import helper
 
             self.nodes.append(helper.make_node("Cast", [self.twins[name]], [name], to=FLOAT))
             self.wide.add(name)
 
-    def fresh(self, name: str) -> str:
-        """A name that nobody has."""
+    def _fresh(self, name: str) -> str:
+        """Return an unused name."""
         fresh = name + "/bfloat16"
         while fresh in self.taken:
             fresh += "_"
         self.taken.add(fresh)
         return fresh
 
-    def drop_unread(self) -> None:
-        """Without the weights of which only twins are read."""
-        read = {name for node in self.graph.node for name in needed(node)}
+    def _drop_unread(self) -> None:
+        """Remove the weights that no node reads any more."""
+        read = {name for node in self.graph.node for name in _needed(node)}
         read.update(port.name for port in self.graph.output)
         kept = [tensor for tensor in self.graph.initializer if tensor.name in read | self.fed]
         del self.graph.initializer[:]
         self.graph.initializer.extend(kept)
 
 
-def needed(node: Any) -> set[str]:
-    """Names that a node reads, those that its bodies may take from outside included."""
+def _needed(node: Any) -> set[str]:
+    """Return the names that a node reads, including those that its bodies may take from outside."""
     names = set(node.input)
     for attribute in node.attribute:
         bodies = [attribute.g] if attribute.HasField("g") else attribute.graphs
         for body in bodies:
             names.update(port.name for port in body.output)
             for inner in body.node:
-                names |= needed(inner)
+                names |= _needed(inner)
     return names
 
 
-def retype(node: Any) -> None:
-    """Have a Cast or a constant make bfloat16 where it made float32."""
+def _retype(node: Any) -> None:
+    """Change the output type of a Cast or a constant from float32 to bfloat16."""
     for attribute in node.attribute:
         if attribute.name == "to" and attribute.i == FLOAT:
             attribute.i = NUMBER
@@ -194,12 +181,7 @@ def retype(node: Any) -> None:
 
 
 def in_bfloat16(weight: Any, name: str) -> Any:
-    """A float32 tensor in bfloat16, rounded to nearest, ties to even; NaN stays NaN.
-
-    Args:
-        weight: A ``TensorProto``.
-        name: Of the result.
-    """
+    """Return a float32 ``TensorProto`` in bfloat16, rounded to nearest, ties to even; NaN stays NaN."""
     from onnx import TensorProto, numpy_helper
 
     bits = np.ascontiguousarray(numpy_helper.to_array(weight), "<f4").view("<u4")

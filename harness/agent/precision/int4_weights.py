@@ -1,10 +1,10 @@
-"""Four bits for the constant weights of MatMul, in blocks, as language models are shipped."""
+"""Four bits for the constant weights of MatMul, in blocks, as language models use them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from harness.agent.precision.opset import at_least
+from harness.agent.precision.weights import at_least
 
 NOTHING = "it has no MatMul with a constant weight of two dimensions"
 OPSET = 21  # the first with int4, and with blocks in DequantizeLinear
@@ -14,7 +14,7 @@ INT4, UINT4 = 22, 21  # TensorProto's numbers
 
 
 def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 - nothing is calibrated
-    """The model with symmetric int4 weights behind DequantizeLinear, which any provider may fuse."""
+    """Return the model with symmetric int4 weights and DequantizeLinear, which a provider may fuse."""
     from onnxruntime.quantization import matmul_nbits_quantizer
     from onnxruntime.quantization.quant_utils import QuantFormat
 
@@ -30,7 +30,7 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 -
 
 
 def reduced_nodes(model: Any) -> int:
-    """How many nodes take a weight of four bits."""
+    """Return how many nodes read a weight of four bits."""
     narrow = {tensor.name for tensor in model.graph.initializer if tensor.data_type in (INT4, UINT4)}
     return sum(
         node.op_type == "DequantizeLinear" and not narrow.isdisjoint(node.input) for node in model.graph.node

@@ -1,4 +1,4 @@
-"""Eight bits for weights, and for activations by ranges taken at run time: dynamic quantization."""
+"""Dynamic quantization: eight bits for weights, and for activations with ranges found at run time."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import os
 from typing import Any
 
 from harness.agent.errors import DoesNotApplyError
-from harness.agent.precision.generated_weights import generated_bytes, with_weights
-from harness.agent.precision.opset import at_least
-from harness.agent.precision.size import LARGEST, TOO_LARGE
+from harness.agent.precision.weights import LARGEST, TOO_LARGE, at_least, generated_bytes, with_weights
 from harness.agent.system import scratch_folder
 
 NOTHING = "it has no operator with constant weights that dynamic quantization takes"
@@ -17,10 +15,10 @@ INTEGER = ("MatMulInteger", "ConvInteger", "DynamicQuantizeLSTM", "QAttention", 
 
 
 def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 - nothing is calibrated
-    """The model with its products by constant weights in integers.
+    """Return the model with its products by constant weights in integers.
 
-    Weights are uint8: products of uint8 and int8 saturate at 16 bits on processors with AVX2 alone, and what
-    the CPU EP computes would depend on the machine.
+    Weights are uint8: products of uint8 and int8 saturate at 16 bits on processors with AVX2 only, so the CPU
+    EP's results would depend on the machine.
     """
     import onnx
     from onnxruntime.quantization.quant_utils import QuantType
@@ -36,5 +34,5 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 -
 
 
 def reduced_nodes(model: Any) -> int:
-    """How many nodes take integers that quantization made."""
+    """Return how many nodes read integers that quantization made."""
     return sum(node.op_type in INTEGER for node in model.graph.node)

@@ -1,4 +1,4 @@
-"""Eight bits for weights and activations: QDQ, with ranges measured on the model's own inputs."""
+"""Static quantization: eight bits for weights and activations, QDQ, ranges measured on the model's inputs."""
 
 from __future__ import annotations
 
@@ -9,27 +9,26 @@ from typing import Any
 import numpy as np
 
 from harness.agent.errors import DoesNotApplyError
-from harness.agent.precision.generated_weights import generated_bytes
-from harness.agent.precision.opset import at_least
+from harness.agent.precision.weights import at_least, generated_bytes
 from harness.agent.system import scratch_folder
 from harness.agent.target import CPU
 
 NOTHING = "no operator of it would be quantized"
 OPSET = 13  # the first in which QuantizeLinear has an axis
-LEAST_RANGE = 1e-4  # of an activation, so that one that is constant has a scale; what QNN's own recipe takes
-QUANTIZED = {"QuantizeLinear", "DequantizeLinear"}  # once more, and onnxruntime's quantizer may never end
-PER_CHANNEL = ("Conv", "ConvTranspose")  # operators whose weights every integer runtime takes by channel
-ROOM = 2.0  # above what was measured: the CPU EP's QLinearSoftmax (1.31.1) gives 0 for what exceeds the range
-FOLDED_LIMIT = 128 << 20  # bytes of weights up to which a model that generates them is optimized first
+LEAST_RANGE = 1e-4  # of an activation, so that a constant one has a scale; as in QNN's own recipe
+QUANTIZED = {"QuantizeLinear", "DequantizeLinear"}  # on these, onnxruntime's quantizer may never end
+PER_CHANNEL = ("Conv", "ConvTranspose")  # every integer runtime takes their weights by channel
+ROOM = 2.0  # times the measured range: the CPU EP's QLinearSoftmax (1.31.1) gives 0 beyond the range
+FOLDED_LIMIT = 128 << 20  # bytes of generated weights up to which the model is optimized first
 
 
 def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
-    """The whole model quantized, as ``get_qdq_config`` of onnxruntime does it.
+    """Return the whole model quantized, with the configuration of onnxruntime's ``get_qdq_config``.
 
     Activations and weights are uint8, as in QNN's own recipe. Products of uint8 and int8 saturate at 16 bits
-    on x86-64 processors without VNNI, in the CPU EP as in OpenVINO (mobilenet of the zoo: a relative error of
-    0.12 in place of 0.014), and what is right would depend on the machine. An activation function stays in
-    the graph although its range alone would do, for it is to be computed.
+    on x86-64 processors without VNNI, in the CPU EP and in OpenVINO (mobilenet of the zoo: a relative error
+    of 0.12 instead of 0.014), so the right result would depend on the machine. Activation functions stay in the
+    graph, so that the provider computes them, although their ranges alone would do.
     """
     import onnx
     from onnxruntime.quantization.quant_utils import QuantType
@@ -44,10 +43,10 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
             os.path.join(folder, name + ".onnx") for name in ("given", "prepared", "made")
         )
         onnx.save(at_least(model, OPSET), given)
-        # A model in memory it takes apart, and loses weights that are inputs, too.
+        # Given a model in memory, it would lose weights that are inputs, too.
         as_it_is = generated_bytes(model) > FOLDED_LIMIT
         quant_pre_process(given, prepared, skip_symbolic_shape=True, skip_optimization=as_it_is)
-        reader: Any = Feeds(feeds)
+        reader: Any = _Feeds(feeds)
         recipe = get_qdq_config(
             prepared,
             reader,
@@ -55,22 +54,18 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
             keep_removable_activations=True,
             min_real_range=LEAST_RANGE,
             weight_type=QuantType.QUInt8,
-            tensor_quant_overrides=of_softmax(prepared, feeds),
+            tensor_quant_overrides=_softmax_ranges(prepared, feeds),
         )
         quantize(prepared, path, recipe)
         return onnx.load(path)
 
 
-def of_softmax(path: str, feeds: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Ranges of what Softmax gives, for a quantizer that takes 0 to 1 whatever was measured.
+def _softmax_ranges(path: str, feeds: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the ranges of Softmax outputs; the quantizer takes 0 to 1 whatever was measured.
 
-    A step of that is 1/255, and a probability below half of it becomes 0: a classifier that finds all of a
+    A step of that range is 1/255, and a probability below half a step becomes 0. A classifier that finds a
     thousand classes equally likely, as ONNX's light models do, would lose its whole answer. So a range ends
     at ``ROOM`` times the largest probability, and at 1.
-
-    Args:
-        path: The model that is to be quantized.
-        feeds: Its inputs.
     """
     import onnx
 
@@ -78,11 +73,11 @@ def of_softmax(path: str, feeds: list[dict[str, Any]]) -> dict[str, list[dict[st
     names = [node.output[0] for node in model.graph.node if node.op_type == "Softmax"]
     if not names:
         return {}
-    told = {port.name for port in model.graph.output}
-    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in told)
+    known = {port.name for port in model.graph.output}
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in known)
     ort: Any = importlib.import_module("onnxruntime")
     settings = ort.SessionOptions()
-    settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL  # they are made already
+    settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL  # it is optimized already
     session = ort.InferenceSession(model.SerializeToString(), settings, providers=[CPU])
     given = zip(*(session.run(names, feed) for feed in feeds))
     largest = {name: max(np.max(one, initial=0.0) for one in of_all) for name, of_all in zip(names, given)}
@@ -94,21 +89,21 @@ def of_softmax(path: str, feeds: list[dict[str, Any]]) -> dict[str, list[dict[st
 
 
 def reduced_nodes(model: Any) -> int:
-    """How many nodes read what was quantized."""
+    """Return how many nodes read a quantized value."""
     levels = {name for node in model.graph.node if node.op_type == "DequantizeLinear" for name in node.output}
     return sum(
         node.op_type != "QuantizeLinear" and not levels.isdisjoint(node.input) for node in model.graph.node
     )
 
 
-class Feeds:
-    """What onnxruntime calls a calibration data reader: inputs, one set after the other, then None."""
+class _Feeds:
+    """A calibration data reader of onnxruntime: one set of inputs after the other, then None."""
 
     def __init__(self, feeds: list[dict[str, Any]]) -> None:
         self.left = iter(feeds)
 
     def get_next(self) -> dict[str, Any] | None:
-        """The next set."""
+        """Return the next set."""
         return next(self.left, None)
 
     def __iter__(self) -> Any:
