@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from harness.agent.device_memory import NOT_KNOWN, Process, load_nvml, of_drm, of_nvml
-from harness.agent.latency import PROGRESS_S, HostPeak, measure, processor_wait_ns, waiting_for_others
+from harness.agent.latency import HostPeak, measure, processor_wait_ns, waiting_for_others
+from harness.agent.run import PROGRESS_S
 from harness.agent.system import processor
 from harness.core.latency import latency_of
 from harness.core.value import tensor

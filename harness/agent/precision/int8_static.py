@@ -27,8 +27,8 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
 
     Activations and weights are uint8, as in QNN's own recipe. Products of uint8 and int8 saturate at 16 bits
     on x86-64 processors without VNNI, in the CPU EP and in OpenVINO (mobilenet of the zoo: a relative error
-    of 0.12 instead of 0.014), so the right result would depend on the machine. Activation functions stay in the
-    graph, so that the provider computes them, although their ranges alone would do.
+    of 0.12 instead of 0.014), so the right result would depend on the machine. Activation functions stay in
+    the graph, so that the provider computes them, although their ranges alone would do.
     """
     import onnx
     from onnxruntime.quantization.quant_utils import QuantType
