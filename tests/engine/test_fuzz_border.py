@@ -391,5 +391,5 @@ def test_a_piece_from_anywhere_is_bytes_or_nothing(hall: Hall, offset: int) -> N
 def test_bytes_are_given_once() -> None:
     text = b'[{"\\u0000bytes":[0,8]},{"\\u0000bytes":[0,8]}]'
     content = len(text).to_bytes(8, "little") + (8).to_bytes(8, "little") + text + b"12345678"
-    with pytest.raises(ValueError, match="has not the bytes"):
+    with pytest.raises(ValueError, match="lacks binary values"):
         unpack(content)

@@ -13,9 +13,7 @@ import pytest
 from harness.core.scenario import SCENARIOS, agent_module
 
 ROOT = Path(__file__).parents[2]
-ENTRY = (
-    '    "twice": Scenario(meaning="the model runs twice", measurable=False, repeatable=False),\n'
-)
+ENTRY = '    "twice": Scenario(meaning="the model runs twice", measurable=False, repeatable=False),\n'
 MODULE = """
 from harness.agent.plain import conclude
 

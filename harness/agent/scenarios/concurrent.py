@@ -44,17 +44,21 @@ def play(job_run: JobRun) -> None:
     job_run.facts.update(threads=settings["threads"], alone_ms=elapsed_ms(started))
     job_run.enter("run")
     other = _other_inputs(given[0])
-    runs = ConcurrentRuns(run, given, alone, other, run(other) if other else [])
+    inputs, expected = ([*given, other], [*alone, run(other)]) if other else (given, alone)
+    runs = ConcurrentRuns(run, inputs, expected, len(given))
     started = time.perf_counter()
     try:
         runs.run(settings, job_run.enter)
     finally:
         job_run.facts.update(runs.facts(), all_ms=elapsed_ms(started))
     # The harness has no reference for the other inputs, so their results are judged here.
-    if runs.other_difference > CROSS_TALK >= difference(runs.other_alone, run(other)):
-        reason = "among concurrent runs a result is off by %.3g of its largest value, which it is not alone"
-        raise CrossTalkError(reason % runs.other_difference)
-    job_run.result["outputs"] = [job_run.send(outputs) for _, outputs in runs.worst]
+    for apart, _ in runs.worst[len(given) :]:
+        if apart > CROSS_TALK >= difference(expected[-1], run(other)):
+            reason = (
+                "among concurrent runs a result is off by %.3g of its largest value, which it is not alone"
+            )
+            raise CrossTalkError(reason % apart)
+    job_run.result["outputs"] = [job_run.send(outputs) for _, outputs in runs.worst[: len(given)]]
     conclude(job_run)
 
 
@@ -76,28 +80,21 @@ class ConcurrentRuns:
 
     Args:
         run: Runs the session.
-        given: The inputs of each data set.
-        alone: The outputs of each, from a run with no other at the same time.
-        other: Further inputs; empty for none.
-        other_alone: Their outputs.
+        inputs: The inputs of each data set, then other inputs, if there are any.
+        expected: The outputs of each, from a run with no other at the same time.
+        given: The number of data sets.
     """
 
     def __init__(
-        self,
-        run: Callable[[Feeds], Outputs],
-        given: list[Feeds],
-        alone: list[Outputs],
-        other: Feeds,
-        other_alone: Outputs,
+        self, run: Callable[[Feeds], Outputs], inputs: list[Feeds], expected: list[Outputs], given: int
     ) -> None:
         self.call = run
+        self.inputs = inputs
+        self.expected = expected
         self.given = given
-        self.alone = alone
-        self.other = other
-        self.other_alone = other_alone
-        self.worst = [(0.0, outputs) for outputs in alone]
-        self.other_difference = 0.0
-        self.runs = self.other_runs = self.differing = self.differing_others = 0
+        self.worst = [(0.0, outputs) for outputs in expected]
+        self.runs = [0] * len(inputs)
+        self.differing = [0] * len(inputs)
         self.under_way = self.at_once = 0
         self.lock = threading.Lock()
         self.stopped = threading.Event()
@@ -125,8 +122,8 @@ class ConcurrentRuns:
                 left -= 1
             except queue.Empty:
                 pass
-            if made != self.runs + self.other_runs:  # a hang is no progress
-                made = self.runs + self.other_runs
+            if made != sum(self.runs):  # a hang is no progress
+                made = sum(self.runs)
                 enter("run")
         if error is not None:
             raise error
@@ -137,49 +134,38 @@ class ConcurrentRuns:
             for turn in range(runs):
                 if self.stopped.is_set() or (turn and time.perf_counter() > until):
                     break
-                self._run_given((number + turn) % len(self.given))
-                if self.other:
-                    self._run_other()
+                self._run_once((number + turn) % self.given)
+                if len(self.inputs) > self.given:
+                    self._run_once(self.given)
         except BaseException as error:  # noqa: BLE001 - raised again in the main thread
             self.stopped.set()
             self.ended.put(error)
         else:
             self.ended.put(None)
 
-    def _run_given(self, index: int) -> None:
-        outputs = self._counted(self.given[index])
-        apart = difference(self.alone[index], outputs)
-        with self.lock:
-            self.runs += 1
-            self.differing += apart > 0
-            if apart > self.worst[index][0]:
-                self.worst[index] = (apart, outputs)
-
-    def _run_other(self) -> None:
-        apart = difference(self.other_alone, self._counted(self.other))
-        with self.lock:
-            self.other_runs += 1
-            self.differing_others += apart > 0
-            self.other_difference = max(self.other_difference, apart)
-
-    def _counted(self, feeds: Feeds) -> Outputs:
-        """Run once, and count the runs at this time."""
+    def _run_once(self, index: int) -> None:
         with self.lock:
             self.under_way += 1
             self.at_once = max(self.at_once, self.under_way)
         try:
-            return self.call(feeds)
+            outputs = self.call(self.inputs[index])
         finally:
             with self.lock:
                 self.under_way -= 1
+        apart = difference(self.expected[index], outputs)
+        with self.lock:
+            self.runs[index] += 1
+            self.differing[index] += apart > 0
+            if apart > self.worst[index][0]:
+                self.worst[index] = (apart, outputs)
 
     def facts(self) -> dict[str, Any]:
         """Return the counts, and the largest difference."""
         return {
-            "runs": self.runs,
-            "other_runs": self.other_runs,
+            "runs": sum(self.runs[: self.given]),
+            "other_runs": sum(self.runs[self.given :]),
             "at_once": self.at_once,
-            "differing_runs": self.differing,
-            "differing_other_runs": self.differing_others,
-            "difference": max([apart for apart, _ in self.worst] + [self.other_difference]),
+            "differing_runs": sum(self.differing[: self.given]),
+            "differing_other_runs": sum(self.differing[self.given :]),
+            "difference": max(apart for apart, _ in self.worst),
         }
