@@ -1,4 +1,4 @@
-"""Who is wrong where a result and its golden differ: witnesses take sides, and float64 says who is nearer.
+"""Who is wrong where a result and its golden differ: references take sides, and float64 says who is nearer.
 
 A golden is what one implementation computed, and may be the worse of the two. But a faulty result must never
 find an excuse, so whatever is not plain leaves the verdict as it is.
@@ -11,10 +11,10 @@ from typing import Literal
 import msgspec
 
 from harness.core.compare import Comparison, ToleranceFor
-from harness.core.hearing import REFERENCE, Adjudication, Apart, Witness
 from harness.core.lost import LOST, relative_error
 from harness.core.metrics import Measured, measure
 from harness.core.output_metrics import OutputMetrics
+from harness.core.reference import REFERENCE, Adjudication, Apart, Reference
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import STRING, Tensor, Value, leaves
 from harness.core.verdict import Verdict
@@ -40,7 +40,7 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         disputed: Why the golden judges nobody here; empty where the verdict stands.
-        far: By how much the golden differs from the witness that disputes it; empty where none does.
+        far: By how much the golden differs from the reference that disputes it; empty where none does.
         note: What is odd nevertheless; may be empty.
     """
 
@@ -56,7 +56,7 @@ def of_failed(adjudication: Seq[Adjudication], outputs: Iterable[OutputMetrics])
 
 
 def rows_apart(comparison: Comparison, outputs: Collection[str]) -> tuple[Apart, ...]:
-    """The rows of some outputs, as far as a record keeps them of a witness."""
+    """The rows of some outputs, as far as a record keeps them of a reference."""
     return tuple(
         Apart(
             name=row.name,
@@ -125,19 +125,19 @@ def adjudicate(
     return tuple(row for row in rows if row is not None)
 
 
-def rule(compared: Comparison, witnesses: Seq[Witness], adjudications: Seq[Adjudication]) -> Ruling:
+def rule(compared: Comparison, references: Seq[Reference], adjudications: Seq[Adjudication]) -> Ruling:
     """Decide whether a golden stands that a result fails against.
 
     Only the outputs that failed count. In this order:
 
-    1. A witness agrees with the EP in all of them, and with the golden not: disputed.
+    1. A reference agrees with the EP in all of them, and with the golden not: disputed.
     2. The golden's own implementation, computing in another way, disagrees with the golden in all of them, by
        more than a tenth of what the EP is off: disputed, for the golden is uncertain.
     3. Only values are wrong, and float64 is nearer to the EP in all of them: disputed.
     4. Only values are wrong, and more than half of the golden itself is lost against float64 in all of them,
        by more than a tenth of what the EP is off: disputed, for it is no answer.
 
-    A witness that agrees with the golden in all of them, and not with the EP, ends it: the verdict stands.
+    A reference that agrees with the golden in all of them, and not with the EP, ends it: the verdict stands.
 
     A doubted float64 answer disputes nothing. Rule 1 does not apply to ``onnx.reference`` alone
 
@@ -147,31 +147,31 @@ def rule(compared: Comparison, witnesses: Seq[Witness], adjudications: Seq[Adjud
 
     Args:
         compared: The EP's result held against the golden; it has a verdict.
-        witnesses: By their rank, the most trustworthy first.
+        references: By their rank, the most trustworthy first.
         adjudications: By float64, where there are any.
     """
     failed = {row.name: row for row in compared.outputs if row.mismatched}
     believed = tuple(row for row in of_failed(adjudications, compared.outputs) if not row.doubt)
     odd: list[str] = []
     alone: list[str] = []
-    for witness in witnesses:
-        golden = {row.name: row for row in witness.golden}
+    for reference in references:
+        golden = {row.name: row for row in reference.golden}
         if not failed or not failed.keys() <= golden.keys():
             continue  # it does not speak about these outputs
         right = [not golden[name].mismatched for name in failed]
-        same = _agrees_with_ep(witness, failed)
+        same = _agrees_with_ep(reference, failed)
         far = apart(golden[name] for name in failed)
         if all(right):
-            if not witness.is_golden_again and not same:
+            if not reference.is_golden_again and not same:
                 return Ruling(note=_note(odd, alone))
-        elif same and (why := _why_not_alone(witness, witnesses, failed, believed)):
-            alone.append(f"{witness.name} agrees with the EP, but is not believed alone: {why}")
+        elif same and (why := _why_not_alone(reference, references, failed, believed)):
+            alone.append(f"{reference.name} agrees with the EP, but is not believed alone: {why}")
         elif same:
-            return Ruling(disputed=f"the EP agrees with {witness.name}, the golden does not", far=far)
-        elif not witness.is_golden_again:
-            odd.append(witness.name)
-        elif not any(right) and not failed.keys() & set(witness.dwarfed):
-            return Ruling(disputed=f"the golden is uncertain, {witness.name} differs", far=far)
+            return Ruling(disputed=f"the EP agrees with {reference.name}, the golden does not", far=far)
+        elif not reference.is_golden_again:
+            odd.append(reference.name)
+        elif not any(right) and not failed.keys() & set(reference.dwarfed):
+            return Ruling(disputed=f"the golden is uncertain, {reference.name} differs", far=far)
     speaks = compared.verdict is Verdict.MISMATCH and failed and len(believed) == len(failed)
     disputed = _by_float64(believed) if speaks else ""
     return Ruling(disputed=disputed) if disputed else Ruling(note=_note(odd, alone))
@@ -200,20 +200,20 @@ def _by_float64(failed: Seq[Adjudication]) -> str:
     return ""
 
 
-def _agrees_with_ep(witness: Witness, outputs: Collection[str]) -> bool:
-    ep = {row.name: row for row in witness.ep}
+def _agrees_with_ep(reference: Reference, outputs: Collection[str]) -> bool:
+    ep = {row.name: row for row in reference.ep}
     return all(name in ep and not ep[name].mismatched for name in outputs)
 
 
 def _why_not_alone(
-    witness: Witness, witnesses: Seq[Witness], failed: Collection[str], by_float64: Seq[Adjudication]
+    reference: Reference, references: Seq[Reference], failed: Collection[str], by_float64: Seq[Adjudication]
 ) -> str:
-    """Return why the agreement of a witness with the EP disputes nothing; empty where it does."""
-    if witness.doubt:
-        return witness.doubt
-    if witness.name != REFERENCE:
+    """Return why the agreement of a reference with the EP disputes nothing; empty where it does."""
+    if reference.doubt:
+        return reference.doubt
+    if reference.name != REFERENCE:
         return ""  # expected data are no computation, and a CPU EP is the very code that the golden is of
-    again = [one for one in witnesses if one.is_golden_again and {row.name for row in one.ep} >= set(failed)]
+    again = [one for one in references if one.is_golden_again and {row.name for row in one.ep} >= set(failed)]
     if any(not _agrees_with_ep(one, failed) for one in again):
         return "the CPU EP contradicts it at both levels of optimization"
     contradicts = next((row for row in by_float64 if row.nearer == "golden"), None)

@@ -8,10 +8,10 @@ import msgspec
 from harness.core.adjudicate import of_failed
 from harness.core.errors import one_line
 from harness.core.facts import Facts
-from harness.core.hearing import Adjudication
 from harness.core.judging import WRONG_VALUES, judging_of
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
+from harness.core.reference import Adjudication
 from harness.core.rules import RULES
 from harness.core.verdict import Verdict
 
@@ -49,7 +49,7 @@ def decide(facts: Facts, policy: Policy) -> Decision:
     judging = judging_of(facts, policy)
     verdict, reason = next(found for each in RULES if (found := each(judging)) is not None)
     wrong = verdict in WRONG_VALUES or verdict is Verdict.REFERENCE_DISPUTED
-    heard = facts.hearing.adjudication if facts.hearing is not None and wrong else ()
+    heard = facts.reference_check.adjudication if facts.reference_check is not None and wrong else ()
     rows = tuple(one.row for one in judging.outputs)
     return Decision(
         verdict=verdict,

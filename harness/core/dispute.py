@@ -11,10 +11,10 @@ from typing import Literal
 import msgspec
 
 from harness.core.adjudicate import apart
-from harness.core.hearing import EXPECTED, Adjudication
 from harness.core.judged import Judged
 from harness.core.lost import relative_error
 from harness.core.output_metrics import OutputMetrics
+from harness.core.reference import EXPECTED, Adjudication
 from harness.core.verdict import Verdict
 
 MUCH_WORSE = 4.0

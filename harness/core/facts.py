@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from harness.core.hearing import Hearing
 from harness.core.latency import Latency
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import Ended, OptionEffect, OwnCpu, Placement, Record, Repeats
+from harness.core.reference import ReferenceCheck
 from harness.core.scenario import Facts as ScenarioFacts
 from harness.core.verdict import Phase
 
@@ -46,7 +46,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     scenario: ScenarioFacts = {}
     repeats: Repeats | None = None
     no_spread: str = ""
-    hearing: Hearing | None = None
+    reference_check: ReferenceCheck | None = None
     effect: OptionEffect | None = None
     answered: tuple[str, ...] = ()
     weak_golden: str = ""

@@ -6,10 +6,10 @@ from harness.core.adjudicate import Ruling, rule
 from harness.core.compare import Comparison
 from harness.core.dispute import Held, Settlement, settle
 from harness.core.facts import UNREPEATABLE, Facts
-from harness.core.hearing import EXPECTED, Apart
 from harness.core.judged import Judged, judge_row, judge_rows, worst
 from harness.core.lost import LOST
 from harness.core.policy import Policy
+from harness.core.reference import EXPECTED, Apart
 from harness.core.verdict import Verdict
 
 WRONG_VALUES = frozenset(
@@ -71,11 +71,11 @@ def judging_of(facts: Facts, policy: Policy) -> Judging:
 
 def by_expected_data(judging: Judging) -> dict[str, Held]:
     """How golden and EP compare with the expected data, under the policy; by output."""
-    hearing = judging.facts.hearing
+    reference_check = judging.facts.reference_check
     policy = msgspec.structs.replace(judging.policy, converted=False)
     return {
         row.name: Held(golden=judge_row(golden[row.name], policy), ep=judge_row(row, policy))
-        for one in (hearing.witnesses if hearing is not None else ())
+        for one in (reference_check.references if reference_check is not None else ())
         if one.name == EXPECTED and (golden := {row.name: row for row in one.golden})
         for row in one.ep
         if row.name in golden
@@ -84,20 +84,20 @@ def by_expected_data(judging: Judging) -> dict[str, Held]:
 
 def _ruling(judging: Judging) -> Ruling:
     """What the references say of the outputs that fail under the policy."""
-    hearing, fault = judging.facts.hearing, judging.fault
-    if fault is None or fault[0] not in WRONG_VALUES or hearing is None or judging.facts.golden != "cpu":
+    check, fault = judging.facts.reference_check, judging.fault
+    if fault is None or fault[0] not in WRONG_VALUES or check is None or judging.facts.golden != "cpu":
         return Ruling()
     policy = msgspec.structs.replace(judging.policy, converted=False)
-    witnesses = tuple(
+    references = tuple(
         msgspec.structs.replace(
-            witness,
-            golden=tuple(_apart(row, policy) for row in witness.golden),
-            ep=tuple(_apart(row, policy) for row in witness.ep),
+            reference,
+            golden=tuple(_apart(row, policy) for row in reference.golden),
+            ep=tuple(_apart(row, policy) for row in reference.ep),
         )
-        for witness in hearing.witnesses
+        for reference in check.references
     )
     failed = Comparison(verdict=fault[0], message="", outputs=tuple(one.row for one in judging.outputs))
-    return rule(failed, witnesses, hearing.adjudication)
+    return rule(failed, references, check.adjudication)
 
 
 def _settled(judging: Judging) -> Settlement | None:
@@ -106,7 +106,7 @@ def _settled(judging: Judging) -> Settlement | None:
     They say nothing of a converted model, whose error is its precision's.
     """
     facts, fault = judging.facts, judging.fault
-    if not judging.dispute or facts.hearing is None or facts.golden != "cpu" or facts.converted:
+    if not judging.dispute or facts.reference_check is None or facts.golden != "cpu" or facts.converted:
         return None
     if fault is not None and fault[0] not in WRONG_VALUES:
         return None
@@ -115,7 +115,7 @@ def _settled(judging: Judging) -> Settlement | None:
     found = settle(
         judging.outputs,
         by_expected_data(judging),
-        facts.hearing.adjudication,
+        facts.reference_check.adjudication,
         whole=bool(facts.dispute),
         excused=excused,
     )

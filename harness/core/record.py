@@ -5,9 +5,9 @@ from typing import Literal
 
 import msgspec
 
-from harness.core.hearing import Adjudication, Hearing
 from harness.core.latency import Latency
 from harness.core.output_metrics import OutputMetrics
+from harness.core.reference import Adjudication, ReferenceCheck
 from harness.core.scenario import Facts
 from harness.core.verdict import Family, Phase, Verdict
 
@@ -208,7 +208,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             cannot be read, or nothing was tried.
         no_spread: Why the noise of the model is not known although it was to judge; empty otherwise.
         adjudication: Whether golden or EP is nearer to a more precise answer, where they disagree.
-        hearing: What witnesses say, where the result fails its golden, or a usual tolerance would fail it.
+        reference_check: What references say, if the result fails its golden or would fail a usual tolerance.
         repeats: What further runs and sessions gave, where the matrix asks for them.
         weak_golden: Why the golden cannot tell a right answer from a wrong one; empty where it can.
         ended: How the cell ended; null where it ran to its end.
@@ -258,7 +258,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model_digest: str = ""
     no_spread: str = ""
     adjudication: tuple[Adjudication, ...] = ()
-    hearing: Hearing | None = None
+    reference_check: ReferenceCheck | None = None
     repeats: Repeats | None = None
     ended: Ended | None = None
     own_cpu: OwnCpu | None = None

@@ -187,10 +187,10 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
     other: tuple[OutputMetrics, ...] = ()
     if outcome.other and golden.other:
         other = other_rows(golden, outcome, rule.policy.tolerance_for, kinds)
-    hearing = None
+    reference_check = None
     if evidence.references is not None:
         known = functools.partial(compare, only_known=True)
-        hearing = references_of(
+        reference_check = references_of(
             case,
             answers,
             outcome.outputs,
@@ -205,7 +205,7 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
         outputs=compared.outputs,
         again=again.outputs if again is not None else (),
         other=other,
-        hearing=hearing,
+        reference_check=reference_check,
         repeats=outcome.repeats,
         weak_golden=why_weak(answers, rule.policy.tolerance_for)
         or _why_insensitive(evidence.unnoticed or (), facts.placement),
@@ -227,12 +227,12 @@ def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Ev
         again = _compare_precision(full.outputs[:1], owns and owns[:1], (outcome.second,), rule, kinds[:1])
     if isinstance(evidence.spread, Spread):
         compared = _with_told_noise(compared, full.outputs, outcome.outputs, evidence.spread)
-    hearing = None
+    reference_check = None
     if evidence.references is not None:
         known = functools.partial(
             compare_sets, tolerance_for=rule.policy.tolerance_for, kinds=kinds, only_known=True
         )
-        hearing = references_of(
+        reference_check = references_of(
             case,
             full.outputs,
             outcome.outputs,
@@ -249,7 +249,7 @@ def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Ev
         weak_golden=why_weak(full.outputs, rule.policy.tolerance_for),
         outputs=compared.outputs,
         again=again.outputs if again is not None else (),
-        hearing=hearing,
+        reference_check=reference_check,
         repeats=outcome.repeats,
     )
 

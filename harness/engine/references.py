@@ -101,7 +101,7 @@ class References:
             UsageError: The store cannot be written. The answer is known nevertheless.
         """
         if golden.status == "lost" and question.kind.checks_golden:
-            # Nobody depends on a witness, and none is waited for once more that was too slow before.
+            # Nobody depends on a reference, and none is waited for once more that was too slow before.
             golden = msgspec.structs.replace(golden, status="refused")
         store = None if golden.status == "lost" else self._store(question)
         if store is None and golden.nbytes > MOST_KEPT_BYTES:

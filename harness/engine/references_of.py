@@ -7,8 +7,8 @@ import msgspec
 
 from harness.core.adjudicate import adjudicate, dwarfed, rows_apart
 from harness.core.compare import Comparison
-from harness.core.hearing import EXPECTED, REFERENCE, Adjudication, Hearing, Witness
 from harness.core.metrics import EXACT_FRONTIER
+from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Reference, ReferenceCheck
 from harness.core.tolerance import default_tolerance
 from harness.corpus.case import Case
 from harness.engine.compare_sets import compare_sets, flat
@@ -37,7 +37,7 @@ def references_of(
     compare: Compare,
     precision: str,
     doubts: Mapping[Kind, str],
-) -> Hearing:
+) -> ReferenceCheck:
     """Compare golden and result with each reference that has values.
 
     Args:
@@ -60,8 +60,8 @@ def references_of(
             doubt = doubts.get(kind, "") if kind else ""
             adjudication = tuple(msgspec.structs.replace(row, doubt=doubt) for row in rows)
     in_units = functools.partial(compare_sets, tolerance_for=unit, only_known=True)
-    return Hearing(
-        witnesses=tuple(_references(case, golden, results, compared, answers, compare, in_units, doubts)),
+    return ReferenceCheck(
+        references=tuple(_references(case, golden, results, compared, answers, compare, in_units, doubts)),
         adjudication=adjudication,
     )
 
@@ -75,7 +75,7 @@ def _references(
     compare: Compare,
     in_units: Compare,
     doubts: Mapping[Kind, str],
-) -> Iterator[Witness]:
+) -> Iterator[Reference]:
     """In the order of trust: what the makers of the model expect comes first."""
     differ = {row.name for row in compared.outputs if row.mismatched or row.frontier != EXACT_FRONTIER}
     known: list[tuple[Kind | None, str, Sequence[NamedValues]]] = [
@@ -89,7 +89,7 @@ def _references(
     for kind, name, outputs in known:
         if any(outputs):
             is_golden_again = kind is Kind.UNOPTIMIZED
-            yield Witness(
+            yield Reference(
                 name=name,
                 golden=rows_apart(compare(outputs, golden), differ),
                 ep=rows_apart(compare(outputs, results), differ),

@@ -50,7 +50,7 @@ def kept_goldens(root: Path | None = None) -> Iterator[Kept]:
 
 
 def kept_by_case(root: Path | None = None) -> dict[str, list[dict[str, str]]]:
-    """Digest of a case -> the provenances under which the cache keeps a golden of it, witnesses left out."""
+    """Digest of a case -> the provenances under which the cache keeps a golden of it, references left out."""
     found: dict[str, list[dict[str, str]]] = {}
     for one in kept_goldens(root):
         if one.manifest is not None and one.manifest.format == FORMAT and _is_golden(one.manifest):
@@ -59,7 +59,7 @@ def kept_by_case(root: Path | None = None) -> dict[str, list[dict[str, str]]]:
 
 
 def _is_golden(manifest: Manifest) -> bool:
-    """Whether it is no answer of a witness: of onnx.reference, or of the CPU EP without optimizations.
+    """Whether it is no answer of a reference: of onnx.reference, or of the CPU EP without optimizations.
 
     Nor is what the CPU EP says in an environment that was built for a target.
     """

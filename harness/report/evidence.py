@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from harness.core.errors import one_line
-from harness.core.hearing import Adjudication
 from harness.core.output_metrics import Noise, OutputMetrics, PrecisionError
 from harness.core.record import Record
+from harness.core.reference import Adjudication
 from harness.report.figures import alike, brief, multiple, plural, ratio
 
 _SHOWN = 4

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from harness.core.adjudicate import apart
 from harness.core.errors import one_line
-from harness.core.hearing import EXPECTED
+from harness.core.reference import EXPECTED
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
 from harness.corpus.case import Case
 from harness.engine.answer import forgiving

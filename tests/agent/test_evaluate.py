@@ -1,4 +1,4 @@
-"""ONNX's reference implementation as a witness, inside the agent."""
+"""ONNX's reference implementation as a reference, inside the agent."""
 
 import sys
 from collections.abc import Callable

@@ -319,7 +319,7 @@ def test_prune_removes_what_nobody_uses(write_matrix: Callable[..., Path], capsy
     assert as_json(capsys, "prune") == (0, {"removed": 0, "nbytes": 0, "by": {}, "models": 0})
     code, out, _ = call(capsys, "prune", "--all")
     assert code == 0
-    # The golden of one model, what two witnesses say of it, and the refusal of the other.
+    # The golden of one model, what two references say of it, and the refusal of the other.
     assert sorted(out.splitlines()[:-1]) == [
         f"removed        1  onnx.reference {onnx.__version__}",
         f"removed        3  onnxruntime {provenance()['onnxruntime']}",
@@ -363,7 +363,7 @@ def test_others_are_held_against_each_golden(
 
 
 @pytest.mark.real_ep
-def test_a_witness_that_cannot_answer_says_why(write_matrix: Callable[..., Path], capsys: Capture) -> None:
+def test_a_reference_that_cannot_answer_says_why(write_matrix: Callable[..., Path], capsys: Capture) -> None:
     softmax = f"{HEAD.replace('17', '11')} g (float[2, 2] x) => (float[2, 2] y) {{ y = Softmax(x) }}"
     code, found = as_json(capsys, "record", write_matrix(a=softmax))
     assert code == 0

@@ -78,7 +78,7 @@ def test_a_run_judged_again_is_the_run_under_that_tolerance(
     loose = run(tmp_path, "rtol = 1e-3\natol = 1e-5\ntable_only = true")
     tight = run(tmp_path, "rtol = 0.0\natol = 0.0\ntable_only = true")
     assert set(verdicts(loose).values()) == {"pass"}
-    # A run hears witnesses: here the CPU provider without optimizations, which is what "basic" is.
+    # A run hears references: here the CPU provider without optimizations, which is what "basic" is.
     assert set(verdicts(tight).values()) == {"pass", "reference_disputed"}
     back = str(tmp_path / "back")
     assert (

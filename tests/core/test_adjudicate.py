@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.core.adjudicate import Named, adjudicate, apart, dwarfed, rows_apart, rule
 from harness.core.compare import compare_all
-from harness.core.hearing import EXPECTED, REFERENCE, Adjudication, Witness
+from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Reference
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Map, Value, tensor
 from harness.core.value import Sequence as Items
@@ -135,11 +135,11 @@ class Trial:
     actual: Any
     truth: Any = None
 
-    def witness(self, name: str, says: Any, *, is_golden_again: bool = False) -> Witness:
+    def reference(self, name: str, says: Any, *, is_golden_again: bool = False) -> Reference:
         golden = compare_all(one(says), one(self.golden), table)
         ep = compare_all(one(says), one(self.actual), table)
         compared = compare_all(one(self.golden), one(self.actual), table)
-        return Witness(
+        return Reference(
             name=name,
             golden=rows_apart(golden, "y"),
             ep=rows_apart(ep, "y"),
@@ -147,46 +147,49 @@ class Trial:
             dwarfed=dwarfed(golden, compared, ep) if is_golden_again else (),
         )
 
-    def ruling(self, *witnesses: Witness) -> tuple[str, str]:
+    def ruling(self, *references: Reference) -> tuple[str, str]:
         compared = compare_all(one(self.golden), one(self.actual), table)
         assert compared.verdict
         rows: Sequence[Adjudication] = ()
         if self.truth is not None:
             rows = adjudicate(one(self.truth, np.float64), one(self.golden), one(self.actual), table, BY)
-        found = rule(compared, witnesses, rows)
+        found = rule(compared, references, rows)
         return ": ".join(filter(None, (found.disputed, found.far))), found.note
 
 
-def test_without_witnesses_the_verdict_stands() -> None:
+def test_without_references_the_verdict_stands() -> None:
     assert Trial(TRUTH, TRUTH * 1.1).ruling() == ("", "")
 
 
-def test_a_witness_that_agrees_with_the_ep_alone_disputes_the_golden() -> None:
+def test_a_reference_that_agrees_with_the_ep_alone_disputes_the_golden() -> None:
     trial = Trial(golden=TRUTH * 1.1, actual=noise(1e-6))
-    disputed, _ = trial.ruling(trial.witness("onnx.reference", TRUTH))
+    disputed, _ = trial.ruling(trial.reference("onnx.reference", TRUTH))
     assert disputed.startswith("the EP agrees with onnx.reference, the golden does not: ")
     assert " of 1,000 elements of 'y', by 0." in disputed
 
 
-def test_a_witness_that_agrees_with_the_golden_ends_it() -> None:
+def test_a_reference_that_agrees_with_the_golden_ends_it() -> None:
     trial = Trial(golden=TRUTH, actual=TRUTH * 1.1, truth=TRUTH * 1.1)
-    confirms, sides = trial.witness("expected", noise(1e-6)), trial.witness("onnx.reference", TRUTH * 1.1)
+    confirms, sides = trial.reference("expected", noise(1e-6)), trial.reference("onnx.reference", TRUTH * 1.1)
     assert trial.ruling(confirms, sides) == ("", "")
     assert trial.ruling(sides, confirms)[0]
 
 
-def test_a_witness_alone_is_odd() -> None:
+def test_a_reference_alone_is_odd() -> None:
     trial = Trial(golden=TRUTH, actual=TRUTH * 1.1)
-    assert trial.ruling(trial.witness("onnx.reference", -TRUTH)) == ("", "onnx.reference agrees with neither")
+    assert trial.ruling(trial.reference("onnx.reference", -TRUTH)) == (
+        "",
+        "onnx.reference agrees with neither",
+    )
 
 
 def test_an_uncertain_golden_excuses_what_its_uncertainty_explains() -> None:
     golden = noise(1e-3)
     for actual, is_excused in ((noise(1e-3), True), (noise(0.5), False), (np.full(1000, np.nan), False)):
         trial = Trial(golden, actual)
-        again = trial.witness("the CPU EP without optimizations", noise(1e-3), is_golden_again=True)
+        again = trial.reference("the CPU EP without optimizations", noise(1e-3), is_golden_again=True)
         assert bool(trial.ruling(again)[0]) == is_excused
-    sure = trial.witness("the CPU EP without optimizations", golden, is_golden_again=True)
+    sure = trial.reference("the CPU EP without optimizations", golden, is_golden_again=True)
     assert trial.ruling(sure) == ("", "")
 
 
@@ -205,7 +208,7 @@ def test_a_golden_that_is_no_answer_accuses_nobody() -> None:
     assert Trial(golden=garbage, actual=TRUTH * 100, truth=TRUTH).ruling() == ("", "")
     assert Trial(golden=TRUTH * 0.9, actual=-TRUTH, truth=TRUTH).ruling() == ("", "")
     trial = Trial(golden=garbage, actual=TRUTH[::-1], truth=TRUTH)
-    assert trial.ruling(trial.witness("onnx.reference", -TRUTH)) == ("", "")
+    assert trial.ruling(trial.reference("onnx.reference", -TRUTH)) == ("", "")
 
 
 def test_float64_excuses_no_wrong_shape_and_no_wrong_nan() -> None:
@@ -221,12 +224,12 @@ def test_outputs_that_did_not_fail_count_nothing() -> None:
     golden: Named = [("a", good), ("b", good)]
     actual: Named = [("a", bad), ("b", good)]
     says: Named = [("a", good), ("b", bad)]
-    witness = Witness(
+    reference = Reference(
         name="w",
         golden=rows_apart(compare_all(says, golden, table), "ab"),
         ep=rows_apart(compare_all(says, actual, table), "ab"),
     )
-    assert not rule(compare_all(golden, actual, table), [witness], ()).disputed
+    assert not rule(compare_all(golden, actual, table), [reference], ()).disputed
 
 
 FAULTS: dict[str, Callable[[Any], Any]] = {
@@ -250,11 +253,11 @@ def test_no_planted_fault_is_excused(name: str, noises: list[float], seed: int) 
     truth = random.normal(size=200)
     golden, again, result = (truth * (1 + size * random.uniform(-1, 1, truth.shape)) for size in noises)
     trial = Trial(golden=golden, actual=FAULTS[name](result), truth=truth)
-    witnesses = (
-        trial.witness("onnx.reference", truth),
-        trial.witness("again", again, is_golden_again=True),
+    references = (
+        trial.reference("onnx.reference", truth),
+        trial.reference("again", again, is_golden_again=True),
     )
-    for heard in (witnesses, witnesses[1:], ()):
+    for heard in (references, references[1:], ()):
         assert trial.ruling(*heard)[0] == ""
 
 
@@ -271,53 +274,53 @@ def test_how_far_two_answers_lie_apart(says: Any, golden: Any, words: str) -> No
     assert apart(compare_all(one(says), one(golden), table).outputs) == words
 
 
-# --- witnesses that are not believed alone ---
+# --- references that are not believed alone ---
 
 DOUBT = "it is wrong, or not checked, for LRN-13"
 BOTH = "onnx.reference agrees with the EP, but is not believed alone: "
 
 
-def doubted(witness: Witness) -> Witness:
-    return msgspec.structs.replace(witness, doubt=DOUBT)
+def doubted(reference: Reference) -> Reference:
+    return msgspec.structs.replace(reference, doubt=DOUBT)
 
 
-def ruled(trial: Trial, *witnesses: Witness, doubt: str = "") -> tuple[str, str]:
+def ruled(trial: Trial, *references: Reference, doubt: str = "") -> tuple[str, str]:
     """The ruling where the float64 answer is doubted, or not."""
     compared = compare_all(one(trial.golden), one(trial.actual), table)
     assert compared.verdict
     rows: Sequence[Adjudication] = ()
     if trial.truth is not None:
         rows = adjudicate(one(trial.truth, np.float64), one(trial.golden), one(trial.actual), table, BY)
-    found = rule(compared, witnesses, [msgspec.structs.replace(row, doubt=doubt) for row in rows])
+    found = rule(compared, references, [msgspec.structs.replace(row, doubt=doubt) for row in rows])
     return found.disputed, found.note
 
 
-def test_a_doubted_witness_alone_disputes_nothing() -> None:
+def test_a_doubted_reference_alone_disputes_nothing() -> None:
     trial = Trial(golden=TRUTH, actual=TRUTH * 1.6)
-    sides = trial.witness(REFERENCE, TRUTH * 1.6)
+    sides = trial.reference(REFERENCE, TRUTH * 1.6)
     assert ruled(trial, sides)[0]
     assert ruled(trial, doubted(sides)) == ("", BOTH + DOUBT)
 
 
 def test_the_reference_alone_against_both_levels_of_optimization_disputes_nothing() -> None:
     trial = Trial(golden=TRUTH, actual=TRUTH * 1.6)
-    sides = trial.witness(REFERENCE, TRUTH * 1.6)
+    sides = trial.reference(REFERENCE, TRUTH * 1.6)
     note = BOTH + "the CPU EP contradicts it at both levels of optimization"
     for again in (noise(1e-6), noise(2e-2)):
-        assert ruled(trial, sides, trial.witness("again", again, is_golden_again=True)) == ("", note)
+        assert ruled(trial, sides, trial.reference("again", again, is_golden_again=True)) == ("", note)
     # One level has the reference's answer: the optimizations are at fault.
-    assert ruled(trial, sides, trial.witness("again", TRUTH * 1.6, is_golden_again=True))[0]
+    assert ruled(trial, sides, trial.reference("again", TRUTH * 1.6, is_golden_again=True))[0]
     # The makers of the model, and the CPU EP of the target's own runtime, are believed.
-    again = trial.witness("again", noise(1e-6), is_golden_again=True)
+    again = trial.reference("again", noise(1e-6), is_golden_again=True)
     for name in (EXPECTED, "the CPU EP of the target's own runtime"):
-        assert ruled(trial, trial.witness(name, TRUTH * 1.6), again)[0]
+        assert ruled(trial, trial.reference(name, TRUTH * 1.6), again)[0]
 
 
-def test_a_second_witness_beside_a_doubted_one_disputes() -> None:
+def test_a_second_reference_beside_a_doubted_one_disputes() -> None:
     trial = Trial(golden=TRUTH * 1.6, actual=TRUTH)
-    sides = doubted(trial.witness(REFERENCE, TRUTH))
-    again = trial.witness("again", noise(1e-6), is_golden_again=True)
-    expected = trial.witness(EXPECTED, TRUTH)
+    sides = doubted(trial.reference(REFERENCE, TRUTH))
+    again = trial.reference("again", noise(1e-6), is_golden_again=True)
+    expected = trial.reference(EXPECTED, TRUTH)
     assert ruled(trial, expected, sides)[0].startswith("the EP agrees with the expected data")
     assert ruled(trial, sides, again)[0].startswith("the EP agrees with again")
     trial = Trial(golden=TRUTH * 1.6, actual=TRUTH, truth=TRUTH)
@@ -326,7 +329,7 @@ def test_a_second_witness_beside_a_doubted_one_disputes() -> None:
 
 def test_a_doubted_float64_answer_disputes_nothing() -> None:
     trial = Trial(golden=TRUTH, actual=TRUTH * 1.6, truth=TRUTH * 1.6)
-    sides = doubted(trial.witness(REFERENCE, TRUTH * 1.6))
+    sides = doubted(trial.reference(REFERENCE, TRUTH * 1.6))
     assert ruled(trial, sides, doubt=DOUBT) == ("", BOTH + DOUBT)
     assert ruled(trial, doubt=DOUBT) == ("", "")
     assert ruled(trial)[0]
@@ -337,10 +340,10 @@ def test_a_doubted_float64_answer_disputes_nothing() -> None:
 
 def test_float64_that_sides_with_the_golden_contradicts_the_reference() -> None:
     trial = Trial(golden=noise(1e-6), actual=TRUTH * 1.6, truth=TRUTH)
-    sides = trial.witness(REFERENCE, TRUTH * 1.6)
+    sides = trial.reference(REFERENCE, TRUTH * 1.6)
     assert ruled(trial, sides) == ("", BOTH + "float64 is nearer to the golden")
     # Expected data are no computation: a CPU kernel may be wrong in both precisions.
-    assert ruled(trial, trial.witness(EXPECTED, TRUTH * 1.6))[0]
+    assert ruled(trial, trial.reference(EXPECTED, TRUTH * 1.6))[0]
     assert ruled(trial, sides, doubt=DOUBT)[0]  # float64 that is not believed contradicts nobody
 
 
@@ -358,6 +361,6 @@ def test_a_reference_with_the_fault_of_the_ep_excuses_nothing(
     golden, again, result = (truth * (1 + 1e-7 * random.uniform(-1, 1, truth.shape)) for _ in range(3))
     faulty = FAULTS[name](result)
     trial = Trial(golden, faulty, truth=truth if has_truth else None)
-    sides = trial.witness(REFERENCE, faulty)
-    heard = [trial.witness("again", again, is_golden_again=True)] if not has_doubt else []
+    sides = trial.reference(REFERENCE, faulty)
+    heard = [trial.reference("again", again, is_golden_again=True)] if not has_doubt else []
     assert ruled(trial, doubted(sides) if has_doubt else sides, *heard)[0] == ""

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from harness.core.decide import Decision, decide
 from harness.core.facts import UNREPEATABLE, Facts, facts_of
-from harness.core.hearing import EXPECTED, REFERENCE, Adjudication, Apart, Hearing, Witness
 from harness.core.judging import judging_of
 from harness.core.missing import USUAL, Need, missing
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
@@ -25,6 +24,7 @@ from harness.core.record import (
     decode_record,
     encode_record,
 )
+from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Apart, Reference, ReferenceCheck
 from harness.core.rules import RULES, WORDS
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Family, Phase, Verdict
@@ -136,15 +136,15 @@ def _decides(facts: Facts, count: int) -> bool:
 
 
 def apart(error: float, **fields: Any) -> Apart:
-    """How far an answer whose errors are all alike lies from a witness."""
+    """How far an answer whose errors are all alike lies from a reference."""
     bad = {"mismatched": 2, "delivered_bits": -math.log2(error), "max_abs": error} if error else {}
     frontier = ((0.0, error), (1e-5, error), (10.0, 0.0)) if error else ((0.0, 0.0),)
     given: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-5, "frontier": frontier} | bad | fields
     return Apart(name="y", dtype="float32", elements=2, **given)
 
 
-def witness(golden: float, ep: float, name: str = EXPECTED, **fields: Any) -> Witness:
-    return Witness(name=name, golden=(apart(golden),), ep=(apart(ep),), **fields)
+def reference(golden: float, ep: float, name: str = EXPECTED, **fields: Any) -> Reference:
+    return Reference(name=name, golden=(apart(golden),), ep=(apart(ep),), **fields)
 
 
 def float64(golden: float, ep: float, doubt: str = "") -> Adjudication:
@@ -154,49 +154,49 @@ def float64(golden: float, ep: float, doubt: str = "") -> Adjudication:
     return Adjudication(output="y", by="float64", golden=golden, ep=ep, nearer=nearer, doubt=doubt)
 
 
-def heard(*witnesses: Witness, by: Adjudication | None = None) -> Hearing:
-    return Hearing(witnesses=witnesses, adjudication=(by,) if by is not None else ())
+def heard(*references: Reference, by: Adjudication | None = None) -> ReferenceCheck:
+    return ReferenceCheck(references=references, adjudication=(by,) if by is not None else ())
 
 
-SIDES = witness(0.5, 0.0, REFERENCE)
-LEVELS = witness(0.0, 0.5, "the CPU EP without optimizations", is_golden_again=True)
-OPTIMIZED = witness(0.5, 0.0, "the CPU EP without optimizations", is_golden_again=True)
+SIDES = reference(0.5, 0.0, REFERENCE)
+LEVELS = reference(0.0, 0.5, "the CPU EP without optimizations", is_golden_again=True)
+OPTIMIZED = reference(0.5, 0.0, "the CPU EP without optimizations", is_golden_again=True)
 
-HEARINGS: list[tuple[str, Hearing, Verdict]] = [
+HEARINGS: list[tuple[str, ReferenceCheck, Verdict]] = [
     # The golden stands until somebody disputes it.
     ("", heard(), Verdict.MISMATCH),
     ("", heard(SIDES), Verdict.REFERENCE_DISPUTED),
     ("", heard(SIDES, OPTIMIZED), Verdict.REFERENCE_DISPUTED),
     ("", heard(SIDES, LEVELS), Verdict.MISMATCH),
-    ("", heard(witness(0.5, 0.0, REFERENCE, doubt="wrong for LRN-13")), Verdict.MISMATCH),
+    ("", heard(reference(0.5, 0.0, REFERENCE, doubt="wrong for LRN-13")), Verdict.MISMATCH),
     ("", heard(by=float64(0.5, 0.1)), Verdict.REFERENCE_DISPUTED),
     ("", heard(by=float64(0.5, 0.1, doubt="wrong for LRN-13")), Verdict.MISMATCH),
-    ("", heard(witness(0.5, 0.0)), Verdict.PASS),
+    ("", heard(reference(0.5, 0.0)), Verdict.PASS),
     # A disputed golden: expected data and float64 judge where they can.
     ("unsure", heard(), Verdict.REFERENCE_DISPUTED),
     ("unsure", heard(SIDES), Verdict.REFERENCE_DISPUTED),
-    ("unsure", heard(witness(0.01, 0.5)), Verdict.MISMATCH),
-    ("unsure", heard(witness(0.0, 0.5)), Verdict.MISMATCH),
-    ("unsure", heard(witness(0.3, 0.5)), Verdict.REFERENCE_DISPUTED),
-    ("unsure", heard(witness(0.5, 0.0)), Verdict.PASS),
+    ("unsure", heard(reference(0.01, 0.5)), Verdict.MISMATCH),
+    ("unsure", heard(reference(0.0, 0.5)), Verdict.MISMATCH),
+    ("unsure", heard(reference(0.3, 0.5)), Verdict.REFERENCE_DISPUTED),
+    ("unsure", heard(reference(0.5, 0.0)), Verdict.PASS),
     ("unsure", heard(by=float64(0.01, 0.5)), Verdict.MISMATCH),
     ("unsure", heard(by=float64(0.3, 0.5)), Verdict.REFERENCE_DISPUTED),
     ("unsure", heard(by=float64(0.5, 0.0)), Verdict.REFERENCE_DISPUTED),
     ("unsure", heard(by=float64(0.01, 0.5, doubt="wrong for LRN-13")), Verdict.REFERENCE_DISPUTED),
-    ("unsure", heard(witness(0.01, 0.5), by=float64(0.5, 0.0)), Verdict.REFERENCE_DISPUTED),
+    ("unsure", heard(reference(0.01, 0.5), by=float64(0.5, 0.0)), Verdict.REFERENCE_DISPUTED),
     # Of a golden that is another one each time nobody knows how far off it may be.
-    (UNREPEATABLE, heard(witness(0.0, 0.4), by=float64(0.0, 0.4)), Verdict.REFERENCE_DISPUTED),
-    (UNREPEATABLE, heard(witness(0.0, 0.6)), Verdict.MISMATCH),
+    (UNREPEATABLE, heard(reference(0.0, 0.4), by=float64(0.0, 0.4)), Verdict.REFERENCE_DISPUTED),
+    (UNREPEATABLE, heard(reference(0.0, 0.6)), Verdict.MISMATCH),
     (UNREPEATABLE, heard(by=float64(0.1, 0.6)), Verdict.MISMATCH),
-    (UNREPEATABLE, heard(witness(0.5, 0.0)), Verdict.PASS),
+    (UNREPEATABLE, heard(reference(0.5, 0.0)), Verdict.PASS),
 ]
 
 
-@pytest.mark.parametrize(("dispute", "hearing", "verdict"), HEARINGS)
+@pytest.mark.parametrize(("dispute", "reference_check", "verdict"), HEARINGS)
 def test_what_the_references_make_of_a_failing_output(
-    dispute: str, hearing: Hearing, verdict: Verdict
+    dispute: str, reference_check: ReferenceCheck, verdict: Verdict
 ) -> None:
-    facts = ran(outputs=(BAD,), dispute=dispute, hearing=hearing)
+    facts = ran(outputs=(BAD,), dispute=dispute, reference_check=reference_check)
     decision = decide(facts, Policy())
     assert decision.verdict is verdict
     if dispute:
@@ -206,20 +206,20 @@ def test_what_the_references_make_of_a_failing_output(
 
 
 def test_expected_data_judge_under_the_policy_that_is_asked_for() -> None:
-    facts = ran(outputs=(BAD,), dispute="unsure", hearing=heard(witness(0.5, 1e-3)))
+    facts = ran(outputs=(BAD,), dispute="unsure", reference_check=heard(reference(0.5, 1e-3)))
     assert decide(facts, Policy()).verdict is Verdict.REFERENCE_DISPUTED
     loose = Policy(fixed=Tolerance(rtol=1e-2, atol=1e-5), judge_by="table")
     assert decide(facts, loose).verdict is Verdict.PASS
 
 
 def test_what_comes_before_wrong_values_comes_before_a_dispute_that_is_settled() -> None:
-    wrong = heard(witness(0.01, 0.5))
-    facts = ran(outputs=(BAD,), dispute="unsure", hearing=wrong)
+    wrong = heard(reference(0.01, 0.5))
+    facts = ran(outputs=(BAD,), dispute="unsure", reference_check=wrong)
     change = msgspec.structs.replace
     assert decide(change(facts, undefined={"y": "why"}), Policy()).verdict is Verdict.UNDEFINED_INPUT
     assert decide(change(facts, placement=ON_CPU), Policy()).verdict is Verdict.REFERENCE_DISPUTED
     assert decide(change(facts, converted=True), Policy()).verdict is Verdict.REFERENCE_DISPUTED
-    right = change(facts, hearing=heard(witness(0.5, 0.0)))
+    right = change(facts, reference_check=heard(reference(0.5, 0.0)))
     assert decide(change(right, placement=ON_CPU), Policy()).verdict is Verdict.FALLBACK
     assert decide(change(right, providers_changed="gone"), Policy()).verdict is Verdict.FALLBACK_AT_RUN
     assert decide(change(right, again=(BAD,)), Policy()).verdict is Verdict.REFERENCE_DISPUTED
@@ -290,7 +290,7 @@ FACTS = st.builds(
     dispute=st.sampled_from(["", "they disagree"]),
     undefined=st.sampled_from([{}, {"y": "why"}]),
     providers_changed=st.sampled_from(["", "A became B"]),
-    hearing=st.sampled_from([None, *(hearing for _, hearing, _ in HEARINGS)]),
+    reference_check=st.sampled_from([None, *(reference_check for _, reference_check, _ in HEARINGS)]),
 )
 POLICIES = st.sampled_from(
     [*USUAL, Policy(), Policy(steps=1.0), Policy(precision="float16"), Policy(judge_by="table")]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from harness.core.adjudicate import Named, adjudicate, rows_apart
 from harness.core.compare import compare_all
 from harness.core.dispute import Held, Settlement, settle
-from harness.core.hearing import Adjudication
 from harness.core.judged import judge_rows
 from harness.core.policy import Policy
+from harness.core.reference import Adjudication
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import tensor
 

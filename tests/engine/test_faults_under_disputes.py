@@ -11,9 +11,9 @@ from onnx import numpy_helper
 
 from harness.core.decide import decide
 from harness.core.facts import facts_of
-from harness.core.hearing import REFERENCE
 from harness.core.policy import Policy
 from harness.core.record import Record, decode_record, encode_record
+from harness.core.reference import REFERENCE
 from harness.core.verdict import Verdict
 from harness.engine.events import Event, Finished
 
@@ -38,13 +38,13 @@ def found(events: list[Event]) -> dict[str, Record]:
 
 
 @pytest.fixture(scope="module")
-def wrong_witness(
+def wrong_reference(
     tmp_path_factory: pytest.TempPathFactory,
     write_model: Callable[..., None],
     run_matrix: Callable[..., list[Event]],
     fake_env: dict[str, str],
 ) -> dict[str, Record]:
-    home = tmp_path_factory.mktemp("wrong_witness")
+    home = tmp_path_factory.mktemp("wrong_reference")
     for name, text in MODELS.items():
         write_model(home / "models" / name / "2_reference.onnx", text)
     target = {"name": "faulty", "provider": "CUDAExecutionProvider", "env": fake_env}
@@ -53,22 +53,22 @@ def wrong_witness(
 
 @pytest.mark.parametrize("name", MODELS)
 def test_an_ep_with_the_fault_of_a_wrong_reference_is_found(
-    wrong_witness: dict[str, Record], name: str
+    wrong_reference: dict[str, Record], name: str
 ) -> None:
-    record = wrong_witness[name]
+    record = wrong_reference[name]
     assert record.verdict is Verdict.MISMATCH
     assert record.outputs[0].delivered_bits is not None
     assert record.outputs[0].delivered_bits < 2  # the plant is no rounding
-    assert record.hearing is not None
-    (reference,) = (one for one in record.hearing.witnesses if one.name == REFERENCE)
+    assert record.reference_check is not None
+    (reference,) = (one for one in record.reference_check.references if one.name == REFERENCE)
     assert [row.mismatched for row in reference.ep] == [0]  # it does have the EP's answer
     assert reference.doubt == f"it is wrong, or not checked, for {name}"
     assert "onnx.reference" in record.reason
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_judging_again_knows_what_is_doubted(wrong_witness: dict[str, Record], name: str) -> None:
-    record = decode_record(encode_record(wrong_witness[name]))
+def test_judging_again_knows_what_is_doubted(wrong_reference: dict[str, Record], name: str) -> None:
+    record = decode_record(encode_record(wrong_reference[name]))
     assert decide(facts_of(record), Policy()).verdict is Verdict.MISMATCH
 
 

@@ -1,4 +1,4 @@
-"""A record judged again by another tolerance is what the run would have been, witnesses included."""
+"""A record judged again by another tolerance is what the run would have been, references included."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""What a judgement asks for before it falls: noise, witnesses, converted models."""
+"""What a judgement asks for before it falls: noise, references, converted models."""
 
 import importlib
 from collections.abc import Callable
@@ -229,7 +229,7 @@ def test_without_noise_the_table_judges_and_the_record_says_why(tmp_path: Path) 
     assert record.outputs[0].noise is None
 
 
-def test_witnesses_are_heard_before_a_golden_fails_anybody(tmp_path: Path) -> None:
+def test_references_are_heard_before_a_golden_fails_anybody(tmp_path: Path) -> None:
     court = Court(tmp_path)
     record = court.judge(off_by(1e-2))
     assert record.verdict is Verdict.MISMATCH
@@ -241,18 +241,18 @@ def test_witnesses_are_heard_before_a_golden_fails_anybody(tmp_path: Path) -> No
     assert again.asked == ["repeated"]  # whether the golden can be repeated is asked in each run
 
 
-def test_witnesses_are_heard_where_only_a_usual_tolerance_would_fail(tmp_path: Path) -> None:
+def test_references_are_heard_where_only_a_usual_tolerance_would_fail(tmp_path: Path) -> None:
     court = Court(tmp_path)
     record = court.judge(off_by(5e-5))
     assert (record.verdict, record.adjudication) == (Verdict.PASS, ())
     assert {"unoptimized", "evaluated", "float64"} <= set(court.asked)
-    assert record.hearing is not None
-    assert [witness.name for witness in record.hearing.witnesses] == [
+    assert record.reference_check is not None
+    assert [reference.name for reference in record.reference_check.references] == [
         "onnx.reference",
         "the CPU EP without optimizations",
     ]
-    assert [row.nearer for row in record.hearing.adjudication] == ["golden"]
-    assert Court(tmp_path).judge(off_by(1e-7)).hearing is None
+    assert [row.nearer for row in record.reference_check.adjudication] == ["golden"]
+    assert Court(tmp_path).judge(off_by(1e-7)).reference_check is None
 
 
 def test_a_golden_that_all_others_contradict_fails_nobody(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_a_golden_that_all_others_contradict_fails_nobody(tmp_path: Path) -> Non
     assert "onnx.reference" in record.reason
 
 
-def test_slow_witnesses_are_not_waited_for_again(tmp_path: Path) -> None:
+def test_slow_references_are_not_waited_for_again(tmp_path: Path) -> None:
     court = Court(tmp_path)
     court.answers["evaluated"] = lambda _: Died(phase=Phase.RUN, cause="SIGKILL")
     assert court.judge(off_by(1e-2)).verdict is Verdict.MISMATCH
@@ -310,7 +310,7 @@ def test_a_precision_waits_for_its_model(tmp_path: Path) -> None:
     assert (noise.precision, noise.rms_limit) == ("bfloat16", None)
 
 
-def test_witnesses_speak_of_the_model_as_it_came(tmp_path: Path) -> None:
+def test_references_speak_of_the_model_as_it_came(tmp_path: Path) -> None:
     court = court_at_int8(tmp_path)
     record = court.judge(lambda right: right[:, ::-1])
     assert record.verdict is Verdict.MISMATCH
@@ -318,10 +318,10 @@ def test_witnesses_speak_of_the_model_as_it_came(tmp_path: Path) -> None:
     (told,) = record.adjudication
     assert (told.by, told.nearer) == ("float64 on the CPU EP", "golden")
     assert told.golden < 1e-5 < told.ep
-    assert record.hearing is not None
+    assert record.reference_check is not None
 
 
-def test_a_golden_that_witnesses_dispute_fails_no_precision(tmp_path: Path) -> None:
+def test_a_golden_that_references_dispute_fails_no_precision(tmp_path: Path) -> None:
     court = court_at_int8(tmp_path)
 
     def wrong(case: Case) -> Ran:

@@ -80,7 +80,7 @@ def test_the_axis_in_a_run(
         assert (declared.attempt, declared.started, declared.process) == (0, "", None)
     # Nothing is started for a target of which nothing can be tried.
     assert {event.target for event in events if isinstance(event, TargetReady)} == {"cpu", "cuda"}
-    # Witnesses are asked only where the cache has no answer of theirs yet.
+    # References are asked only where the cache has no answer of theirs yet.
     assert {lane.name for lane in engine._pool.lanes} - {"references"} == {"cpu", "cuda"}
 
 

@@ -1,4 +1,4 @@
-"""What witnesses of a golden are heard, and that their names are those of the comparison."""
+"""What references of a golden are heard, and that their names are those of the comparison."""
 
 import functools
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.core.adjudicate import Ruling, rule
-from harness.core.hearing import Adjudication
+from harness.core.reference import Adjudication
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Value, tensor
 from harness.corpus.case import Case, DataSet
@@ -65,15 +65,15 @@ class Heard(NamedTuple):
 def heard(
     right: Outputs,
     found: Outputs,
-    witnesses: dict[Kind, Golden],
+    references: dict[Kind, Golden],
     expected: Outputs = ((), ()),
     doubts: Mapping[Kind, str] = {},
 ) -> Heard:
     compared = compare_sets(right, found, table)
     assert compared.verdict
     known = functools.partial(compare_sets, tolerance_for=table, only_known=True)
-    hearing = references_of(case(expected), right, found, compared, witnesses, known, "float32", doubts)
-    return Heard(rule(compared, hearing.witnesses, hearing.adjudication), hearing.adjudication)
+    check = references_of(case(expected), right, found, compared, references, known, "float32", doubts)
+    return Heard(rule(compared, check.references, check.adjudication), check.adjudication)
 
 
 GOLDEN, FOUND = outputs(1, 2), outputs(1, 3)
@@ -81,39 +81,41 @@ GOLDEN, FOUND = outputs(1, 2), outputs(1, 3)
 
 def test_nobody_has_anything_to_say() -> None:
     refused = Golden(status="refused", message="no kernel")
-    hearing = heard(
-        GOLDEN, FOUND, {Kind.EVALUATED: refused, Kind.FLOAT64: refused, Kind.UNOPTIMIZED: refused}
+    check = heard(GOLDEN, FOUND, {Kind.EVALUATED: refused, Kind.FLOAT64: refused, Kind.UNOPTIMIZED: refused})
+    assert (check.ruling.disputed, check.ruling.note, check.adjudication) == (
+        "",
+        "",
+        (),
     )
-    assert (hearing.ruling.disputed, hearing.ruling.note, hearing.adjudication) == ("", "", ())
 
 
 @pytest.mark.parametrize("who", [Kind.EVALUATED, Kind.UNOPTIMIZED])
 def test_whoever_agrees_with_the_ep_disputes_the_golden(who: Kind) -> None:
-    hearing = heard(GOLDEN, FOUND, {who: golden(1, 3)})
-    assert hearing.ruling.disputed.startswith("the EP agrees with ")
-    assert "of '1/y', by 1 at most" in hearing.ruling.far
+    check = heard(GOLDEN, FOUND, {who: golden(1, 3)})
+    assert check.ruling.disputed.startswith("the EP agrees with ")
+    assert "of '1/y', by 1 at most" in check.ruling.far
 
 
 def test_expected_data_go_before_all_others() -> None:
-    hearing = heard(
+    check = heard(
         GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3), Kind.FLOAT64: golden(1, 3, dtype=np.float64)}, GOLDEN
     )
-    assert hearing.ruling.disputed == ""
-    hearing = heard(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 2)}, FOUND)
-    assert "the EP agrees with the expected data" in hearing.ruling.disputed
+    assert check.ruling.disputed == ""
+    check = heard(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 2)}, FOUND)
+    assert "the EP agrees with the expected data" in check.ruling.disputed
 
 
 def test_expected_data_that_lack_the_failed_output_are_not_heard() -> None:
-    hearing = heard(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3)}, (GOLDEN[0], ()))
-    assert "onnx.reference" in hearing.ruling.disputed
+    check = heard(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3)}, (GOLDEN[0], ()))
+    assert "onnx.reference" in check.ruling.disputed
 
 
 def test_float64_is_told_for_each_output_and_by_whom() -> None:
     truth = golden(1, 3, dtype=np.float64)
-    hearing = heard(GOLDEN, FOUND, {Kind.FLOAT64: truth})
-    rows = [(row.output, row.by, row.nearer) for row in hearing.adjudication]
+    check = heard(GOLDEN, FOUND, {Kind.FLOAT64: truth})
+    rows = [(row.output, row.by, row.nearer) for row in check.adjudication]
     assert rows == [("y", "float64 on the CPU EP", "equal"), ("1/y", "float64 on the CPU EP", "ep")]
-    assert "nearer to float64 on the CPU EP than the golden is" in hearing.ruling.disputed
+    assert "nearer to float64 on the CPU EP than the golden is" in check.ruling.disputed
     refused = Golden(status="refused", message="no kernel")
     second = heard(
         GOLDEN, FOUND, {Kind.FLOAT64: refused, Kind.FLOAT64_EVALUATED: golden(1, 2, dtype=np.float64)}
@@ -130,10 +132,10 @@ def test_a_doubt_reaches_the_answer_that_it_is_about() -> None:
         Kind.UNOPTIMIZED: golden(1, 2),
         Kind.FLOAT64: golden(1, 3, dtype=np.float64),
     }
-    hearing = heard(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3)}, doubts=doubts)
-    assert "not believed alone: wrong for A-1" in hearing.ruling.note
+    check = heard(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3)}, doubts=doubts)
+    assert "not believed alone: wrong for A-1" in check.ruling.note
     assert {row.doubt for row in heard(GOLDEN, FOUND, answers, doubts=doubts).adjudication} == {""}
     by_reference = answers | {Kind.FLOAT64: refused, Kind.FLOAT64_EVALUATED: golden(1, 3, dtype=np.float64)}
-    hearing = heard(GOLDEN, FOUND, by_reference, doubts=doubts)
-    assert {row.doubt for row in hearing.adjudication} == {"wrong for B-1"}
-    assert hearing.ruling.disputed == ""
+    check = heard(GOLDEN, FOUND, by_reference, doubts=doubts)
+    assert {row.doubt for row in check.adjudication} == {"wrong for B-1"}
+    assert check.ruling.disputed == ""

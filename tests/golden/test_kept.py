@@ -70,7 +70,7 @@ def test_a_case_is_found_under_each_provenance(
     assert kept_by_case(tmp_path / "nothing") == {}
 
 
-def test_witnesses_are_no_goldens_and_are_pruned_like_them(tmp_path: Path, one_case: Case) -> None:
+def test_references_are_no_goldens_and_are_pruned_like_them(tmp_path: Path, one_case: Case) -> None:
     made = (
         {"onnxruntime": "1.31.1", "graph_optimization": "disabled"},
         {"onnxruntime": "1.31.1", "environment": "of a target"},

@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.hearing import Adjudication
 from harness.core.latency import Latency
 from harness.core.output_metrics import Noise, PrecisionError
 from harness.core.record import ModelContent, OptionEffect, Record
+from harness.core.reference import Adjudication
 from harness.core.verdict import Verdict
 from harness.report.history import History
 from harness.report.history_page import write_history_page

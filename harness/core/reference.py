@@ -7,10 +7,10 @@ import msgspec
 from harness.core.output_metrics import OutputMetrics
 
 EXPECTED = "the expected data"
-"""``Witness.name`` of what the makers of a model expect."""
+"""``Reference.name`` of what the makers of a model expect."""
 
 REFERENCE = "onnx.reference"
-"""``Witness.name`` of ONNX's own implementation."""
+"""``Reference.name`` of ONNX's own implementation."""
 
 
 class Adjudication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -43,7 +43,7 @@ class Apart(OutputMetrics, frozen=True, kw_only=True, omit_defaults=True):
     shape: tuple[int, ...] = ()
 
 
-class Witness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Reference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What somebody else makes of the model; golden and EP are held against it as EP and golden were.
 
     Attributes:
@@ -64,13 +64,13 @@ class Witness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     doubt: str = ""
 
 
-class Hearing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ReferenceCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was said of a golden and a result that differs from it: enough to decide again who is right.
 
     Attributes:
-        witnesses: By their rank, the most trustworthy first; those who have no answer are left out.
+        references: By their rank, the most trustworthy first; those who have no answer are left out.
         adjudication: As the record's, of every output that can be adjudicated.
     """
 
-    witnesses: tuple[Witness, ...] = ()
+    references: tuple[Reference, ...] = ()
     adjudication: tuple[Adjudication, ...] = ()

@@ -1,4 +1,4 @@
-"""Real witnesses in a run: a bad golden fails nobody, and a bad provider finds no excuse."""
+"""Real references in a run: a bad golden fails nobody, and a bad provider finds no excuse."""
 
 import os
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def records(
     run_matrix: Callable[..., list[Event]],
     fake_env: dict[str, str],
 ) -> dict[str, Record]:
-    home = tmp_path_factory.mktemp("witnessed")
+    home = tmp_path_factory.mktemp("compared_references")
     for name in ("2_zeros", "2_off_by_one", "2_wrong_shape"):
         write_model(home / "faulty" / f"{name}.onnx")
     for name, text in {"soft": SOFT, "erf": ERF, "right": SOFT}.items():
