@@ -52,6 +52,7 @@ TABLE = {
     "studies": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
     "run": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
     "report": floor("core catalog", VALUES | {"jinja2"}),
+    "triage": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
     "pytest_plugin": floor(EVERYTHING, FRONT_END),
     "cli": floor(f"{EVERYTHING} pytest_plugin", FRONT_END),
 }

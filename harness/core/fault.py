@@ -1,0 +1,260 @@
+"""A fault: what triage found out about failing cells of one cause. Public: one line of ``faults.jsonl``."""
+
+from typing import Literal
+
+import msgspec
+
+from harness.core.verdict import Phase, Verdict
+
+SCHEMA = 1
+
+
+class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a trial must show to be the same failure.
+
+    Attributes:
+        verdict: Its verdict.
+        phase: Where it ended.
+        cause: Of a crash: the signal or exit code.
+        message: Of an error: its message without numbers, names and paths. Of a wrong value: which run shows
+            it, ``first run``, ``second run`` or ``other inputs``.
+    """
+
+    verdict: Verdict
+    phase: Phase | None = None
+    cause: str = ""
+    message: str = ""
+
+
+class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
+    """How often the failure appears when its cell is repeated.
+
+    Attributes:
+        outcome: ``always``, ``sometimes``, ``never``; ``unknown`` if the infrastructure failed.
+        trials: How often it was tried.
+        failures: How often the failure appeared.
+        repeats: Trials that a later step needs before it believes that a failure is gone.
+    """
+
+    outcome: Literal["always", "sometimes", "never", "unknown"]
+    trials: int
+    failures: int
+    repeats: int = 1
+
+
+class GraphNode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One node of a model, as far as a drawing or a sentence needs it.
+
+    Attributes:
+        name: Its name; the name of its first output if it has none.
+        op_type: Its operator.
+        domain: The operator's domain; empty for ONNX's own.
+        inputs: Names of the tensors that it reads; an empty one is left out by the node.
+        outputs: Names of the tensors that it makes.
+        attributes: Name -> value as a short text.
+        guilty: Whether the failure was located in it.
+    """
+
+    name: str
+    op_type: str
+    domain: str = ""
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    attributes: dict[str, str] = {}
+    guilty: bool = False
+
+
+class GraphTensor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One tensor of a model.
+
+    Attributes:
+        name: Its name.
+        role: What it is in the graph.
+        dtype: Its element type; empty if unknown.
+        shape: Its shape as text, such as ``1x3x8x8``; empty if unknown or a scalar.
+    """
+
+    name: str
+    role: Literal["input", "output", "initializer", "inner"]
+    dtype: str = ""
+    shape: str = ""
+
+
+class ReducedModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The smallest model that still fails in the same way.
+
+    Attributes:
+        nodes: Its nodes in topological order.
+        tensors: Its inputs, outputs and initializers, and inner tensors whose type is known.
+        bytes: Size of ``model.onnx`` with its external data.
+        nodes_before: Nodes of the model of the cell.
+        bytes_before: Size of that.
+        opsets: Domain -> version.
+        weights: What became of the weights: ``kept``, ``random`` or ``single`` (one value in each).
+        complete: Whether no step could make it smaller; false if time ran out first.
+    """
+
+    nodes: tuple[GraphNode, ...]
+    tensors: tuple[GraphTensor, ...]
+    bytes: int
+    nodes_before: int
+    bytes_before: int
+    opsets: dict[str, int] = {}
+    weights: Literal["kept", "random", "single"] = "kept"
+    complete: bool = True
+
+
+class Location(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where in the model the failure is.
+
+    Attributes:
+        nodes: Names of the nodes that hold it, in topological order; one if it is exact.
+        op_types: Their operators.
+        exact: Whether it is one node.
+        alone: Whether the nodes fail alone, fed with golden tensors; null if that was not tried.
+        cumulative: Whether the model fails that ends with them.
+        onwards: Whether the rest of the model fails with golden tensors in place of their results: there is
+            another fault.
+        fused: Nodes that must be compiled together for the failure to appear; empty if they also fail apart.
+        decomposed: Composite operators (``RMSNormalization``) whose decomposition removes the failure.
+        error_ratio: Error of the located nodes as a multiple of their rounding noise; null if not of values.
+    """
+
+    nodes: tuple[str, ...]
+    op_types: tuple[str, ...]
+    exact: bool
+    alone: bool | None = None
+    cumulative: bool | None = None
+    onwards: bool | None = None
+    fused: tuple[str, ...] = ()
+    decomposed: tuple[str, ...] = ()
+    error_ratio: float | None = None
+
+
+Varied = Literal[
+    "attribute",
+    "dtype",
+    "graph_optimization",
+    "opset",
+    "optimizer",
+    "option",
+    "precision",
+    "runtime",
+    "scenario",
+    "shape",
+    "target",
+    "values",
+]
+"""What is varied, one at a time, to find out when a failure appears."""
+
+
+class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one change does to the failure of the reduced model.
+
+    Attributes:
+        kind: What was varied.
+        name: Which one: an option's key, an attribute, an optimizer, an input; may be empty.
+        value: The value that was tried.
+        fails: Whether the failure is still there; null if it could not be judged.
+        verdict: What the trial gave instead.
+    """
+
+    kind: Varied
+    name: str = ""
+    value: str = ""
+    fails: bool | None = None
+    verdict: str = ""
+
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One frame of a native stack.
+
+    Attributes:
+        library: File name of the library, without its folder.
+        function: Its symbol; empty if the library has none there.
+        offset: Offset from the symbol or, without one, from the start of the library.
+    """
+
+    library: str
+    function: str = ""
+    offset: int = 0
+
+
+class NativeCrash(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a process died.
+
+    Attributes:
+        signal: Such as ``SIGSEGV``.
+        frames: Innermost first.
+        culprit: Library of the innermost frame outside of the C library, Python and the harness.
+        address: Faulting address as hexadecimal text; empty if the signal has none.
+    """
+
+    signal: str
+    frames: tuple[Frame, ...] = ()
+    culprit: str = ""
+    address: str = ""
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One cause of failing cells.
+
+    Attributes:
+        id: ``F`` and ten hexadecimal digits; equal for equal reduced graphs, verdicts and signatures.
+        sentence: What is wrong, as a person would say it.
+        signature: What every trial had to show.
+        target: The target of the representative.
+        provider: Its first provider.
+        representative: Id of the cell that was triaged.
+        cells: Ids of all cells that it explains, the representative first.
+        confirmation: How often it appears.
+        inconclusive: Why nothing more is known; empty if there is a reduced model.
+        location: Where it is.
+        reduced: The smallest model.
+        conditions: What was varied, and what that did.
+        crash: Where the process died, if it did.
+        preceding: Cells that must run before in the same process; empty if the model fails alone.
+        scenario: The scenario that it needs; empty for a plain session.
+        bundle: Folder of the bundle, relative to the triage folder; empty if there is none.
+        trials: Trials in all.
+        seconds: What they took.
+        onnxruntime: Version of the target's runtime.
+        library: Name and version of the EP's package or library, as the environment reports it.
+    """
+
+    schema: int = SCHEMA
+    id: str
+    sentence: str
+    signature: Signature
+    target: str
+    provider: str
+    representative: str
+    cells: tuple[str, ...]
+    confirmation: Confirmation
+    inconclusive: str = ""
+    location: Location | None = None
+    reduced: ReducedModel | None = None
+    conditions: tuple[Condition, ...] = ()
+    crash: NativeCrash | None = None
+    preceding: tuple[str, ...] = ()
+    scenario: str = ""
+    bundle: str = ""
+    trials: int = 0
+    seconds: float = 0.0
+    onnxruntime: str = ""
+    library: str = ""
+
+
+def encode_fault(fault: Fault) -> bytes:
+    """Return one JSON line without its newline."""
+    return msgspec.json.encode(fault)
+
+
+def decode_fault(line: bytes | str) -> Fault:
+    """Read one line of ``faults.jsonl``.
+
+    Raises:
+        msgspec.ValidationError: The line is JSON but not a fault of this schema.
+        msgspec.DecodeError: The line is not JSON.
+    """
+    return msgspec.json.decode(line, type=Fault)
