@@ -33,7 +33,7 @@ def main(suites: list[str], folders: list[str]) -> None:
         matrix = matrix_from(table, Path(home, "m.toml"))
         opened = open_suites(matrix)
         records = run(matrix, opened)
-    references = References(Stores.of_cache())
+    references = References(Stores.of_here())
     print("| suite | models that run | weak with the first inputs | weak as they are judged | why |")
     print("| --- | --- | --- | --- | --- |")
     for name, suite in opened.items():

@@ -184,7 +184,7 @@ class Target:
             settings.execution_mode = ort.ExecutionMode.ORT_PARALLEL
         if self.records_assignment():
             settings.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-        for key, value in self.entries.items():
+        for key, value in {**self.entries, **job.get("entries", {})}.items():
             settings.add_session_config_entry(key, value)
         return settings
 

@@ -12,6 +12,7 @@ from harness.core.cell import Cell
 from harness.core.decide import decide
 from harness.core.errors import UsageError, one_line
 from harness.core.facts import Facts
+from harness.core.missing import Need
 from harness.core.own_error import OwnError, UncontainedError, lost_record, own_error
 from harness.core.policy import Policy
 from harness.core.precision import AS_IS
@@ -55,6 +56,7 @@ class CellPipeline:
             ``conclude``.
         announce: Called with each event.
         gives_outputs: Whether ``Finished`` events have the EP's outputs.
+        needs: What may be asked about a cell before it is decided.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class CellPipeline:
         announce: Callable[[Event], None],
         *,
         gives_outputs: bool = False,
+        needs: frozenset[Need] = frozenset(Need),
     ) -> None:
         self.open = 0
         """Tasks that have not been concluded."""
@@ -77,7 +80,7 @@ class CellPipeline:
         self._queue = queue
         self._announce = announce
         self._gives_outputs = gives_outputs
-        self._next_step = NextStep(plan, cases, references)
+        self._next_step = NextStep(plan, cases, references, needs)
         self._keeper = Keeper(cases, references)
         self._waiting: dict[Question, list[tuple[CellTask, Judged]]] = {}
         self._held = 0

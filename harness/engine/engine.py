@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.missing import Need
 from harness.corpus.suites import Suite
 from harness.engine.builds import Builds
 from harness.engine.cases import Cases
@@ -59,6 +60,8 @@ class Engine:
             engine at work on the run.
         gives_outputs: Whether ``Finished`` events have the EP's outputs, which take memory as long as one of
             them waits for anything.
+        needs: What may be asked about a cell before it is decided; all of it unless a study wants less.
+        stores: Where answers are kept; the cache unless a study has models that nobody asks about again.
     """
 
     def __init__(
@@ -70,6 +73,8 @@ class Engine:
         *,
         measures: bool = True,
         gives_outputs: bool = False,
+        needs: frozenset[Need] = frozenset(Need),
+        stores: Stores | None = None,
     ) -> None:
         self._plan = plan
         self._inbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
@@ -90,10 +95,17 @@ class Engine:
         )
         self._effects = Effects(plan)
         self._lanes = Lanes(plan, self._effects, self._pool, durations_ms or {}, measures=measures)
-        references = References(Stores.of_cache())
+        references = References(stores or Stores.of_here())
         cases = Cases(plan, suites, references, warn=lambda text: announce(Warned(message=text)))
         self._pipeline = CellPipeline(
-            plan, cases, references, self._effects, self._lanes.queue, announce, gives_outputs=gives_outputs
+            plan,
+            cases,
+            references,
+            self._effects,
+            self._lanes.queue,
+            announce,
+            gives_outputs=gives_outputs,
+            needs=needs,
         )
         self._listener = Listener(
             plan, self._pool, self._pipeline, announce, gone=lambda worker: self._tell("gone", worker)

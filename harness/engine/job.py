@@ -27,6 +27,9 @@ FORM = "form"
 THREADS = "intra_op_threads"
 """An axis that no matrix has: threads within an operator, 0 for onnxruntime's choice; 1 by default."""
 
+SESSION_ENTRY = "session."
+"""Prefix of axes that no matrix has: what follows is the key of a session configuration entry."""
+
 
 Interpreter = tuple[Runtime, tuple[tuple[str, str], ...]]
 """A runtime, and environment variables as sorted pairs."""
@@ -150,6 +153,11 @@ def job(
     """
     settings = AXIS_DEFAULTS | axes
     module = agent_module(settings["scenario"])
+    entries = {
+        axis.removeprefix(SESSION_ENTRY): value
+        for axis, value in axes.items()
+        if axis.startswith(SESSION_ENTRY)
+    }
     played = {"scenario": module, "scenario_settings": scenario_settings or {}}
     tensors.begin()
     try:
@@ -167,6 +175,7 @@ def job(
             **({"other": True} if wants_other_inputs(case, settings, question) else {}),
             **({"form": axes[FORM]} if FORM in axes else {}),
             **({THREADS: int(axes[THREADS])} if THREADS in axes else {}),
+            **({"entries": entries} if entries else {}),
         }
     except BaseException:
         tensors.discard()

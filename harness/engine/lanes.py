@@ -65,14 +65,16 @@ class Lanes:
     def ask(self, name: str, models: tuple[tuple[str, str], ...], kind: Kind) -> None:
         """Queue models whose answer by the CPU provider of a target's runtime is what somebody waits for."""
         target = self._plan.target(name)
-        lane = Lane(name, cpu_configuration(target.runtime), target.timeouts_s, target.workers)
-        lane.queue.extend(
+        key = ("asked", name)
+        if key not in self._open:
+            config = cpu_configuration(target.runtime)
+            self._add(key, Lane(name, config, target.timeouts_s, target.workers))
+        self._open[key].queue.extend(
             QuestionTask(
                 about=Question(suite=suite, model=model, runtime=target.runtime, kind=kind), for_caller=True
             )
             for suite, model in models
         )
-        self._add(("asked", name), lane)
 
     def queue(self, task: Task) -> None:
         """Queue a question to the CPU provider of a runtime, one for a baseline, or a cell once more."""

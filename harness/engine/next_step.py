@@ -38,11 +38,13 @@ class NextStep(msgspec.Struct, frozen=True):
         plan: Where the cells come from.
         cases: The models.
         references: The answers that are known.
+        needs: What may be asked at all.
     """
 
     plan: Plan
     cases: Cases
     references: References
+    needs: frozenset[Need] = frozenset(Need)
 
     def of(self, about: Question, cell: Cell, case: Case, outcome: Judged) -> Facts | Question:
         """The facts of a cell, or a question that has to be answered before.
@@ -60,7 +62,7 @@ class NextStep(msgspec.Struct, frozen=True):
         evidence = self._goldens(about, case, rule) if isinstance(outcome, Ran) else Evidence()
         if isinstance(evidence, Question):
             return evidence
-        askable = self._askable(cell, case, outcome, rule)
+        askable = self._askable(cell, case, outcome, rule) & self.needs
         if isinstance(outcome, Ran) and not rule.policy.converted:
             evidence = self._with_known(evidence, case, outcome, rule, askable)
         while True:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -42,13 +43,13 @@ class Stores(msgspec.Struct, frozen=True):
     evaluated: GoldenStore
 
     @classmethod
-    def of_cache(cls) -> "Stores":
-        """The cache's, for the onnxruntime and the onnx of this interpreter."""
+    def of_here(cls, root: Path | None = None) -> "Stores":
+        """Return those of this interpreter's onnxruntime and onnx; in the cache, or in another folder."""
         own = provenance()
         return cls(
-            GoldenStore(own),
-            GoldenStore(own | {"graph_optimization": "disabled"}),
-            GoldenStore(evaluator_provenance()),
+            GoldenStore(own, root),
+            GoldenStore(own | {"graph_optimization": "disabled"}, root),
+            GoldenStore(evaluator_provenance(), root),
         )
 
 

@@ -70,7 +70,7 @@ def record_goldens(
     found = Recorded()
     models = PlannedModels(plan=plan, suites=suites)
     total = len(models.pairs())
-    references = References(Stores.of_cache())
+    references = References(Stores.of_here())
     known: list[Answered] = []
     try:
         for done, (answered, is_new) in enumerate(_goldens(models, references, tell), 1):

@@ -101,7 +101,7 @@ def verify_kept(
     """
     found = Verified()
     kept = kept_by_case()
-    references = References(Stores.of_cache())
+    references = References(Stores.of_here())
     planned = PlannedModels(plan=plan, suites=suites)
     models = []
     for suite, model in planned.pairs():
