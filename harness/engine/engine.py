@@ -44,7 +44,7 @@ MOST_UNTAKEN_BYTES = 256 << 20
 """The same in bytes of outputs and inputs, and how many of them are handed out together."""
 
 LINGER_S = 0.2
-"""Seconds in which events gather before they are handed out, if there are not enough of them already."""
+"""For a run: more is about to come, and taken together it costs less."""
 
 
 class Engine:
@@ -62,6 +62,7 @@ class Engine:
             them waits for anything.
         needs: What may be asked about a cell before it is decided; all of it unless a study wants less.
         stores: Where answers are kept; the cache unless a study has models that nobody asks about again.
+        linger_s: Seconds in which events gather before they are handed out, if there are few of them.
     """
 
     def __init__(
@@ -75,8 +76,10 @@ class Engine:
         gives_outputs: bool = False,
         needs: frozenset[Need] = frozenset(Need),
         stores: Stores | None = None,
+        linger_s: float = LINGER_S,
     ) -> None:
         self._plan = plan
+        self._linger_s = linger_s
         self._inbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         self._outbox: queue.SimpleQueue[tuple[Event | _End, int]] = queue.SimpleQueue()
         """Each with the bytes that its values take."""
@@ -176,7 +179,7 @@ class Engine:
             if self._pipeline.open > 1 and self._outbox.qsize() < BATCH - 1 and not self._is_ahead:
                 # More is about to come, and taken together it costs less: in turns of the interpreter's
                 # lock, and in waits for the disk.
-                time.sleep(LINGER_S)
+                time.sleep(self._linger_s)
             while len(self._gathered) < BATCH and self._taken_bytes < most_bytes:
                 self._take(*self._outbox.get_nowait())
         if self._is_ahead and not self._has_enough:
