@@ -1,0 +1,96 @@
+"""The check: does a subject still show the failure that is being triaged?"""
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from harness.core.decide import decide
+from harness.core.facts import facts_of
+from harness.core.fault import Signature
+from harness.core.output_metrics import OutputMetrics
+from harness.core.policy import Policy
+from harness.core.record import Record
+from harness.triage.cut import tensor_and_node_names
+from harness.triage.lab import Axes, Lab, Seen, Trial
+from harness.triage.signature import VALUES, signature_of
+from harness.triage.subject import Subject
+
+BY_NOISE = Policy(judge_by="noise")
+"""Finds what the tolerance of a cell misses in a part of its model: errors grow on the way to its outputs."""
+
+
+class Match(msgspec.Struct, frozen=True, kw_only=True):
+    """What a trial has to do with the failure.
+
+    Attributes:
+        fails: Whether it has the signature of the failure.
+        by_noise: Whether it has that signature if limits of noise judge in place of the cell's own policy.
+        error: Largest error of an output as a multiple of the model's rounding noise; 0 if not of values.
+        seen: The trial that shows the most.
+    """
+
+    fails: bool
+    by_noise: bool
+    error: float
+    seen: Seen
+
+
+class Check:
+    """Compares trials with a failure.
+
+    Args:
+        lab: Runs the trials.
+        signature: Of the failure.
+        policy: What judges the cell.
+        target: Name of the target in the lab.
+        axes: Axes of the cell.
+        repeats: Trials of each subject before it counts as healthy; more than one for a flaky failure.
+    """
+
+    def __init__(
+        self, lab: Lab, signature: Signature, policy: Policy, target: str, axes: Axes, repeats: int = 1
+    ) -> None:
+        self.lab = lab
+        self.signature = signature
+        self.policy = policy
+        self.target = target
+        self.axes = axes
+        self.repeats = repeats
+        self.of_values = signature.verdict in VALUES
+
+    def matches(self, subjects: Sequence[Subject]) -> tuple[Match, ...]:
+        """Try subjects side by side; one that fails in any repetition fails."""
+        best: list[Match | None] = [None] * len(subjects)
+        for number in range(self.repeats):
+            open_ = [index for index, match in enumerate(best) if match is None or not match.fails]
+            trials = [
+                Trial(subject=subjects[index], target=self.target, axes=self.axes, number=number)
+                for index in open_
+            ]
+            for index, seen in zip(open_, self.lab.run(trials), strict=True):
+                match = self.match(subjects[index], seen)
+                former = best[index]
+                if former is None or (match.fails, match.by_noise) > (former.fails, former.by_noise):
+                    best[index] = match
+        return tuple(match for match in best if match is not None)
+
+    def match(self, subject: Subject, seen: Seen) -> Match:
+        """Return what one result has to do with the failure."""
+        names: Collection[str] = () if self.of_values else tensor_and_node_names(subject)
+        fails = signature_of(seen.record, self.policy, names) == self.signature
+        if not self.of_values:
+            return Match(fails=fails, by_noise=False, error=0.0, seen=seen)
+        policy = msgspec.structs.replace(BY_NOISE, precision=self.policy.precision)
+        by_noise = signature_of(seen.record, policy, names) == self.signature
+        return Match(fails=fails, by_noise=fails or by_noise, error=_error(seen.record), seen=seen)
+
+
+def failing_outputs(record: Record, policy: Policy) -> tuple[str, ...]:
+    """Return the outputs that fail under a policy; empty if the verdict is about none of them alone."""
+    rows = decide(facts_of(record), policy).outputs
+    return tuple(row.name for row in rows if row.mismatched or (row.details and row.details.differs))
+
+
+def _error(record: Record) -> float:
+    rows: tuple[OutputMetrics, ...] = (*record.outputs, *record.again, *record.other)
+    return max((row.noise.max for row in rows if row.noise is not None), default=0.0)

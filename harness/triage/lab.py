@@ -1,0 +1,254 @@
+"""The lab: trials of small models on one target, in the live processes of one engine.
+
+Each trial is judged like a cell of a run, by limits of noise, so that its record has all facts that any
+policy needs. Results are kept by content in a file: an interrupted triage repeats no trial.
+"""
+
+import contextlib
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from harness.core.cell import Cell
+from harness.core.missing import Need
+from harness.core.record import Record, decode_record, encode_record
+from harness.core.spread import DEFAULT_LIMITS
+from harness.core.value import Value
+from harness.corpus.port import ValueType, value_type
+from harness.corpus.protos import encode
+from harness.corpus.suites import Suite
+from harness.engine.engine import Engine
+from harness.engine.events import Answered, Event, Finished, TargetReady
+from harness.engine.references import Stores
+from harness.plan.matrix import Matrix, Models
+from harness.plan.plan import Plan
+from harness.plan.selector import Selector
+from harness.plan.target import Target
+from harness.plan.tolerance_entry import ToleranceEntry
+from harness.triage.cut import Net
+from harness.triage.subject import NamedValues, Subject
+
+SUITE = "trial"
+_CPU = "cpu-of-triage"
+_CPU_PROVIDER = "CPUExecutionProvider"
+
+NEEDS = frozenset({Need.NOISE, Need.REVEALED, Need.UNDEFINED, Need.OWN_CPU})
+"""What is asked about a trial: what a healthy result needs to be told from a wrong one.
+
+References say which of golden and EP is right. The run has asked them about the cell, and triage asks them
+about the reduced model again."""
+
+Axes = tuple[tuple[str, str], ...]
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """One model to try.
+
+    Attributes:
+        subject: The model with its inputs.
+        target: Name of one of the lab's targets.
+        axes: Axes of the cell that differ from their defaults, sorted.
+        number: Tells repetitions of one trial apart.
+    """
+
+    subject: Subject
+    target: str
+    axes: Axes = ()
+    number: int = 0
+
+    @property
+    def key(self) -> str:
+        """SHA-256 (hexadecimal) over what the result depends on."""
+        parts = (self.subject.digest, self.target, *map(repr, self.axes), str(self.number))
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What a trial gave.
+
+    Attributes:
+        record: Its record.
+        printed: What its process printed.
+        outputs: The EP's outputs; empty if they come from an earlier session.
+    """
+
+    record: Record
+    printed: str = ""
+    outputs: NamedValues = ()
+
+
+class Lab:
+    """Runs trials.
+
+    Args:
+        targets: Where trials run; their names are unique.
+        folder: Keeps what is known; the files of models lie below it for as long as they are needed.
+        tell: Receives messages.
+    """
+
+    def __init__(self, targets: Sequence[Target], folder: Path, tell: Callable[[str], None]) -> None:
+        self.trials = 0
+        """Trials that ran in this session."""
+        self.fingerprints: dict[str, dict[str, object]] = {}
+        self._tell = tell
+        self._folder = folder
+        self._models = folder / "models"
+        self._models.mkdir(parents=True, exist_ok=True)
+        suite = Suite(name=SUITE, root=self._models, kind="folder", names=())
+        cpu = Target(name=_CPU, provider=(_CPU_PROVIDER,))
+        entry = ToleranceEntry(selector=Selector(), noise=DEFAULT_LIMITS)
+        matrix = Matrix(path="triage", schema=1, models=Models(), targets=(*targets, cpu), tolerance=(entry,))
+        self._engine = Engine(
+            Plan(matrix=matrix, cells=()),
+            {SUITE: suite},
+            gives_outputs=True,
+            needs=NEEDS,
+            stores=Stores.of_here(folder / "goldens"),
+            linger_s=0.0,
+        )
+        self._events = self._engine.events()
+        self._known = _Known(folder / "trials.jsonl")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self._engine.close()
+        self._known.close()
+        shutil.rmtree(self._models, ignore_errors=True)
+        shutil.rmtree(self._folder / "goldens", ignore_errors=True)
+
+    def run(self, trials: Sequence[Trial]) -> tuple[Seen, ...]:
+        """Run trials side by side, and return what they gave, in their order."""
+        found = {trial.key: seen for trial in trials if (seen := self._known.get(trial.key)) is not None}
+        waiting: dict[str, Trial] = {}
+        for trial in trials:
+            if trial.key not in found:
+                self._write(trial)
+                waiting[trial.key] = trial
+        self._engine.submit([_cell(trial) for trial in waiting.values()])
+        while waiting:
+            event = self._next()
+            if isinstance(event, Finished):
+                key = event.record.model.partition("/")[0]
+                del waiting[key]
+                self.trials += 1
+                found[key] = Seen(record=event.record, printed=event.printed, outputs=event.outputs)
+                self._known.put(key, found[key])
+                shutil.rmtree(self._models / key, ignore_errors=True)
+        return tuple(found[trial.key] for trial in trials)
+
+    def values(self, subject: Subject, names: Collection[str]) -> dict[str, Value] | None:
+        """Return inner tensors of a model as the CPU EP computes them; None if it computes none of them."""
+        known = dict(subject.inputs)
+        wanted = [name for name in names if name not in known]
+        if wanted:
+            net = Net(subject)
+            cut = net.cut(net.ancestors(wanted), {}, wanted)
+            outputs = self.golden(cut)
+            if outputs is None:
+                return None
+            known |= dict(outputs)
+        return {name: known[name] for name in names}
+
+    def golden(self, subject: Subject) -> NamedValues | None:
+        """Return what the CPU EP computes; None if it does not."""
+        trial = Trial(subject=subject, target=_CPU)
+        self._write(trial)
+        self._engine.ask(_CPU, [(SUITE, f"{trial.key}/model.onnx")])
+        while True:
+            event = self._next()
+            if isinstance(event, Answered):
+                shutil.rmtree(self._models / trial.key, ignore_errors=True)
+                golden = event.golden
+                return golden.outputs[0] if golden is not None and golden.status == "ok" else None
+
+    def _next(self) -> Event:
+        for event in self._events:
+            if isinstance(event, TargetReady):
+                self.fingerprints[event.target] = event.fingerprint
+            elif isinstance(event, Finished | Answered):
+                return event
+            else:
+                self._tell(event.message)
+        raise RuntimeError("the engine ended while a trial was open")
+
+    def _write(self, trial: Trial) -> None:
+        """Write a model with its inputs where the engine looks for it."""
+        import onnx
+
+        home = self._models / trial.key
+        data = home / "test_data_set_0"
+        data.mkdir(parents=True, exist_ok=True)
+        subject = trial.subject
+        (home / "model.onnx").write_bytes(subject.model)
+        if subject.external is not None:
+            _link_all(subject.external, home)
+        graph = onnx.load_model_from_string(subject.model).graph
+        types = {port.name: value_type(port.type, {}) for port in graph.input}
+        for number, (name, value) in enumerate(subject.inputs):
+            (data / f"input_{number}.pb").write_bytes(encode(value, types.get(name, _ANY), name))
+
+
+_ANY = ValueType(kind="tensor")
+
+
+def _cell(trial: Trial) -> Cell:
+    return Cell(suite=SUITE, model=f"{trial.key}/model.onnx", target=trial.target, axes=trial.axes)
+
+
+def _link_all(folder: Path, home: Path) -> None:
+    """Give a model its external data, without a copy if the file system allows that."""
+    for file in folder.rglob("*"):
+        if file.is_file() and file.suffix != ".onnx":
+            there = home / file.relative_to(folder)
+            there.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(file, there)
+            except OSError:
+                shutil.copyfile(file, there)
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """One line of ``trials.jsonl``: the result of one trial."""
+
+    key: str
+    record: msgspec.Raw
+    printed: str
+
+
+class _Known:
+    """Results by key, kept in a file that survives a crash."""
+
+    def __init__(self, path: Path) -> None:
+        self._seen: dict[str, Seen] = {}
+        with contextlib.suppress(FileNotFoundError):
+            for line in path.read_bytes().splitlines():
+                # A line that was torn by a crash costs its trial.
+                with contextlib.suppress(msgspec.DecodeError):
+                    read = msgspec.json.decode(line, type=_Line)
+                    self._seen[read.key] = Seen(
+                        record=decode_record(bytes(read.record)), printed=read.printed
+                    )
+        self._file = path.open("ab")
+        self._file.write(b"\n" if self._file.tell() else b"")
+
+    def get(self, key: str) -> Seen | None:
+        return self._seen.get(key)
+
+    def put(self, key: str, seen: Seen) -> None:
+        self._seen[key] = msgspec.structs.replace(seen, outputs=())
+        record = msgspec.Raw(encode_record(seen.record))
+        self._file.write(msgspec.json.encode(_Line(key, record, seen.printed)) + b"\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,187 @@
+"""Locates a failure: the smallest part of a model that fails when it is fed with golden tensors.
+
+The nodes of a model in topological order are halved. Each half gets the tensors that it reads from the CPU
+EP, so an error of an earlier node cannot reach it. The half that fails is halved again.
+
+If both halves are healthy and the whole is not, the failure needs nodes on both sides of the cut: an EP
+compiles them together. Then the part shrinks from its ends, and after that node by node.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from harness.core.fault import Location
+from harness.core.value import Value
+from harness.triage.check import Check, Match, failing_outputs
+from harness.triage.cut import Net
+from harness.triage.subject import Subject
+
+MOST_SINGLE = 24
+"""Trials, at most, in which single nodes are left out of a part that only fails as a whole."""
+
+Numbers = tuple[int, ...]
+
+
+class Part:
+    """Some nodes, tried alone."""
+
+    def __init__(self, numbers: Numbers, subject: Subject | None, match: Match | None) -> None:
+        self.numbers = numbers
+        self.subject = subject
+        self.match = match
+
+    @property
+    def fails(self) -> bool:
+        """Whether the part fails as the cell does."""
+        return self.match is not None and self.match.fails
+
+    @property
+    def by_noise(self) -> bool:
+        """Whether it fails by limits of noise."""
+        return self.match is not None and self.match.by_noise
+
+    @property
+    def error(self) -> float:
+        """Its error as a multiple of its noise."""
+        return self.match.error if self.match is not None else 0.0
+
+
+class Located:
+    """Where a failure is, and the model of that part.
+
+    Attributes:
+        location: For the fault.
+        part: The nodes, with the model that was tried.
+    """
+
+    def __init__(self, location: Location, part: Part) -> None:
+        self.location = location
+        self.part = part
+
+
+class Locator:
+    """Finds the part of a model that fails.
+
+    Args:
+        net: The model.
+        check: What failing means.
+        values: Returns golden tensors by name; None if the CPU EP has none.
+        progress: Receives what was learnt, one line each.
+    """
+
+    def __init__(
+        self,
+        net: Net,
+        check: Check,
+        values: Callable[[Sequence[str]], Mapping[str, Value] | None],
+        progress: Callable[[str], None],
+    ) -> None:
+        self._net = net
+        self._check = check
+        self._values = values
+        self._progress = progress
+
+    def locate(self, whole: Match) -> Located:
+        """Return where the failure of the whole model is.
+
+        Args:
+            whole: What the whole model gave.
+        """
+        part = self._restricted(whole)
+        while len(part.numbers) > 1:
+            self._progress(f"{len(part.numbers)} nodes hold the failure")
+            half = self._half(part.numbers)
+            if half is None:
+                part = self._fused(part)
+                break
+            part = half
+        return Located(self._location(part), part)
+
+    def _restricted(self, whole: Match) -> Part:
+        """The nodes that the failing outputs depend on."""
+        everything = tuple(range(len(self._net.nodes)))
+        failing = failing_outputs(whole.seen.record, self._check.policy) if self._check.of_values else ()
+        numbers = tuple(self._net.ancestors(failing)) if failing else everything
+        if len(numbers) < len(everything):
+            (part,) = self._try(numbers, outputs=failing)
+            if part.fails:
+                return part
+        return Part(everything, self._net.subject, whole)
+
+    def _half(self, numbers: Numbers) -> Part | None:
+        """The half that fails; the earlier one if both do, None if neither does."""
+        middle = len(numbers) // 2
+        first, second = self._try(numbers[:middle], numbers[middle:])
+        for half in (first, second):
+            if half.fails:
+                return half
+        # The cell's own tolerance may pass a part whose error grows later on the way to an output.
+        if first.by_noise or second.by_noise:
+            return max(first, second, key=lambda half: (half.by_noise, half.error))
+        return None
+
+    def _fused(self, part: Part) -> Part:
+        """Shrink a part that only fails as a whole."""
+        part = self._shrunk(part, at_start=True)
+        part = self._shrunk(part, at_start=False)
+        for number in part.numbers[1:-1][:MOST_SINGLE]:
+            (found,) = self._try(tuple(one for one in part.numbers if one != number))
+            if self._holds(found):
+                part = found
+        return part
+
+    def _shrunk(self, part: Part, *, at_start: bool) -> Part:
+        """Leave out as many nodes at one end as possible, found by bisection."""
+        numbers = part.numbers
+        least, most = 0, len(numbers) - 1
+        while least < most:
+            count = (least + most + 1) // 2
+            (found,) = self._try(numbers[count:] if at_start else numbers[: len(numbers) - count])
+            if self._holds(found):
+                least, part = count, found
+            else:
+                most = count - 1
+        return part
+
+    def _holds(self, part: Part) -> bool:
+        return part.fails or part.by_noise
+
+    def _location(self, part: Part) -> Location:
+        names = tuple(self._net.names[number] for number in part.numbers)
+        exact = len(part.numbers) == 1
+        last = part.numbers[-1]
+        before = tuple(self._net.ancestors(self._net.nodes[last].output))
+        inside = set(part.numbers)
+        after = tuple(
+            number for number in range(len(self._net.nodes)) if number > last and number not in inside
+        )
+        wanted = [numbers for numbers in (before, after) if numbers]
+        results = dict(zip(wanted, self._try(*wanted), strict=True))
+        return Location(
+            nodes=names,
+            op_types=tuple(self._net.nodes[number].op_type for number in part.numbers),
+            exact=exact,
+            alone=part.fails or part.by_noise,
+            cumulative=self._holds(results[before]) if before in results else None,
+            onwards=self._holds(results[after]) if after in results else None,
+            fused=() if exact else names,
+            error_ratio=part.error or None,
+        )
+
+    def _try(self, *parts: Numbers, outputs: Sequence[str] | None = None) -> tuple[Part, ...]:
+        """Try parts side by side; one whose golden tensors are unknown has no match."""
+        subjects = [self._subject(numbers, outputs) for numbers in parts]
+        known = [subject for subject in subjects if subject is not None]
+        matches = iter(self._check.matches(known))
+        return tuple(
+            Part(numbers, subject, next(matches) if subject is not None else None)
+            for numbers, subject in zip(parts, subjects, strict=True)
+        )
+
+    def _subject(self, numbers: Numbers, outputs: Sequence[str] | None) -> Subject | None:
+        boundary = self._net.boundary(numbers)
+        given = self._values(boundary.inputs)
+        if given is None:
+            return None
+        # Types of the outputs: those of their golden values, unless the CPU EP fails on them as well.
+        made = self._values(boundary.outputs) or {}
+        return self._net.cut(numbers, {**given, **made}, outputs)

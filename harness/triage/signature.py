@@ -1,0 +1,56 @@
+"""The signature of a failure: what another trial must show to be the same one."""
+
+import re
+from collections.abc import Collection
+
+from harness.core.decide import decide
+from harness.core.errors import one_line
+from harness.core.facts import facts_of
+from harness.core.fault import Signature
+from harness.core.policy import Policy
+from harness.core.record import Record
+from harness.core.verdict import Verdict
+
+FIRST_RUN, SECOND_RUN, OTHER_INPUTS = "first run", "second run", "other inputs"
+
+VALUES = frozenset({Verdict.MISMATCH, Verdict.NAN_MISMATCH, Verdict.NONDETERMINISTIC})
+"""Verdicts about values, which depend on a policy."""
+
+_WORD = re.compile(r"[^\s'\"`,;:()\[\]{}<>=]+")
+_VARYING = re.compile(r"0x[0-9a-fA-F]+|(?:[\w.+-]*/)+[\w.+-]*|[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?")
+
+
+def signature_of(record: Record, policy: Policy, names: Collection[str]) -> Signature:
+    """Return the signature of a record under a policy.
+
+    Args:
+        record: With all facts that the policy needs.
+        policy: What judges.
+        names: Names of the model's nodes and tensors, which a message may quote; they count as one word.
+    """
+    decision = decide(facts_of(record), policy)
+    verdict = decision.verdict
+    if verdict in VALUES:
+        return Signature(verdict=verdict, message=_run_of(verdict, decision.reason))
+    ended = record.ended
+    message = "" if ended is None or verdict in {Verdict.CRASH, Verdict.HANG} else ended.message
+    kind = "" if ended is None else ended.kind
+    return Signature(
+        verdict=verdict,
+        phase=record.phase,
+        cause=record.cause,
+        message=" ".join(filter(None, (kind, plain_message(message, names)))),
+    )
+
+
+def plain_message(message: str, names: Collection[str]) -> str:
+    """Return a message with one mark in place of each name, number and path."""
+    known = frozenset(names)
+    marked = _WORD.sub(lambda word: "#" if word[0] in known else word[0], message)
+    return one_line(_VARYING.sub("#", marked))
+
+
+def _run_of(verdict: Verdict, reason: str) -> str:
+    if verdict is Verdict.NONDETERMINISTIC:
+        return SECOND_RUN
+    return OTHER_INPUTS if reason.startswith("for other inputs") else FIRST_RUN
