@@ -1,0 +1,76 @@
+"""Confirms a failure: how often it appears, and how often a step must therefore be repeated."""
+
+import math
+from collections.abc import Callable
+
+from harness.core.fault import Confirmation
+from harness.core.verdict import Family
+
+ALWAYS_AFTER = 5
+"""Failures in a row after which a failure counts as one that appears each time."""
+
+ENOUGH_FAILURES = 8
+MOST_TRIALS = 40
+"""Of a failure that appears sometimes: trials stop at whichever comes first."""
+
+MISSED = 1e-3
+"""Accepted probability that a step does not see a failure that is there."""
+
+CONFIDENCE_Z = 1.2816
+"""Normal quantile of 90 %, for the lower bound of the rate (Wilson 1927)."""
+
+
+def confirm(attempt: Callable[[int], Family | None]) -> Confirmation:
+    """Repeat a failing trial until it is known how often it fails.
+
+    Args:
+        attempt: Runs the trial of a number. Returns ``failed`` if it has the signature of the failure,
+            another family if it does not, and None if the infrastructure failed.
+    """
+    trials = failures = lost = 0
+    while trials < MOST_TRIALS and failures < ENOUGH_FAILURES:
+        found = attempt(trials + lost)
+        if found is None:
+            lost += 1
+            if lost >= ALWAYS_AFTER:
+                return Confirmation(outcome="unknown", trials=trials + lost, failures=failures)
+            continue
+        trials += 1
+        failures += found is Family.FAILED
+        if failures == trials == ALWAYS_AFTER:
+            return Confirmation(outcome="always", trials=trials, failures=failures)
+    if not failures:
+        return Confirmation(outcome="never", trials=trials, failures=0)
+    return Confirmation(
+        outcome="always" if failures == trials else "sometimes",
+        trials=trials,
+        failures=failures,
+        repeats=needed_trials(failures, trials),
+    )
+
+
+def needed_trials(failures: int, trials: int) -> int:
+    """Return how many healthy trials in a row show that a failure is gone.
+
+    A failure of rate ``p`` is missed by ``n`` trials with probability ``(1 - p)**n``. For ``p`` stands the
+    lower end of Wilson's interval, since the rate is an estimate.
+
+    Args:
+        failures: Failures seen, at least one.
+        trials: Trials made.
+    """
+    if failures == trials:
+        return 1
+    rate = wilson_lower(failures, trials)
+    return max(1, math.ceil(math.log(MISSED) / math.log(1 - rate)))
+
+
+def wilson_lower(failures: int, trials: int) -> float:
+    """Return the lower end of Wilson's interval for a rate.
+
+    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
+    """
+    share, z2 = failures / trials, CONFIDENCE_Z**2
+    centre = share + z2 / (2 * trials)
+    spread = CONFIDENCE_Z * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
+    return (centre - spread) / (1 + z2 / trials)

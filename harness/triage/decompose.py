@@ -1,0 +1,48 @@
+"""Composite operators taken apart: a node with a function body, in ONNX or in the model, becomes its body."""
+
+import msgspec
+
+from harness.corpus.model_file import parse_model
+from harness.corpus.schema_types import domain_of
+from harness.triage.subject import Subject
+
+Operator = tuple[str, str]
+"""Domain (empty for ONNX's own) and operator type."""
+
+
+def composite_operators(subject: Subject) -> tuple[Operator, ...]:
+    """Return the operators of a model's main graph that have a function body, each once."""
+    model = parse_model(subject.model)
+    opsets = {domain_of(one): one.version for one in model.opset_import}
+    local = {(domain_of(function), function.name) for function in model.functions}
+    found = dict.fromkeys((domain_of(node), node.op_type) for node in model.graph.node)
+    return tuple(one for one in found if one in local or _has_body(one, opsets))
+
+
+def decomposed(subject: Subject, operator: Operator) -> Subject | None:
+    """Return the model with each node of an operator replaced by its body; None if that cannot be done.
+
+    A body that depends on the types of the inputs needs them declared or inferable.
+    """
+    from onnx import inliner, shape_inference
+
+    model = parse_model(subject.model)
+    try:
+        model = shape_inference.infer_shapes(model)
+        apart = inliner.inline_selected_functions(model, [operator], inline_schema_functions=True)
+    except Exception:  # noqa: BLE001 - onnx raises errors of its C++ code
+        return None
+    if any((domain_of(node), node.op_type) == operator for node in apart.graph.node):
+        return None
+    return msgspec.structs.replace(subject, model=apart.SerializeToString())
+
+
+def _has_body(operator: Operator, opsets: dict[str, int]) -> bool:
+    import onnx.defs
+
+    domain, op_type = operator
+    try:
+        schema: onnx.defs.OpSchema = onnx.defs.get_schema(op_type, opsets.get(domain, 1), domain)
+    except onnx.defs.SchemaError:
+        return False
+    return schema.has_function or schema.has_context_dependent_function

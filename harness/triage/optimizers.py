@@ -1,0 +1,58 @@
+"""Finds the graph optimizers that a failure needs: onnxruntime's own, switched off by name."""
+
+from collections.abc import Callable, Sequence
+
+ENTRY = "session.optimization.disable_specified_optimizers"
+"""Axis of a trial; the session configuration entry is the part behind ``session.``. Names are separated by
+semicolons (``onnxruntime_session_options_config_keys.h``)."""
+
+OPTIMIZERS = (
+    *("CommonSubexpressionElimination", "ConstantFolding", "ConstantFoldingDQ", "ConstantSharing"),
+    *("CastElimination", "CastChainElimination", "EliminateDropout", "EliminateIdentity", "EliminateSlice"),
+    *("ExpandElimination", "NoopElimination", "PreShapeNodeElimination", "UnsqueezeElimination"),
+    *("ConvAddFusion", "ConvBNFusion", "ConvMulFusion", "DivMulFusion", "FuseReluClip", "GemmSumFusion"),
+    *("GemmTransposeFusion", "LabelEncoderFusion", "MatMulAddFusion", "MatMul_BatchNormalization_Fusion"),
+    *("NotWhereFusion", "Pad_Fusion", "ReshapeFusion", "ClipQuantRewrite", "ReluQuantRewrite"),
+    *("GeluFusionL1", "LayerNormFusionL1", "GeluFusionL2", "LayerNormFusionL2", "SimplifiedLayerNormFusion"),
+    *("AttentionFusion", "BiasDropoutFusion", "BiasGeluFusion", "BiasSkipLayerNormFusion"),
+    *("BiasSoftmaxFusion", "EmbedLayerNormFusion", "FastGeluFusion", "QuickGeluFusion"),
+    *("SkipLayerNormFusion", "GroupQueryAttentionFusion", "GatherToSliceFusion", "GatherSliceToSplitFusion"),
+    *("ConvActivationFusion", "ConvAddActivationFusion", "GemmActivationFusion", "MatMulActivationFusion"),
+    *("MatMulScaleFusion", "MatmulTransposeFusion", "DynamicQuantizeMatMulFusion", "DQMatMulNBitsFusion"),
+    *("MatMulIntegerToFloatFusion", "QDQPropagationTransformer", "QDQS8ToU8Transformer"),
+    *("QDQSelectorActionTransformer", "QDQFinalCleanupTransformer", "WeightBiasQuantization"),
+    *("EnsureUniqueDQForNodeUnit", "TransposeOptimizer", "NchwcTransformer", "NhwcTransformer"),
+    *("FreeDimensionOverrideTransformer", "SliceConcatToSpaceToDepthFusion", "DoubleQDQPairsRemover"),
+)
+"""Names of optimizers in onnxruntime 1.31 (``graph_transformer_utils.cc``). A name that a release does
+not have changes nothing there."""
+
+
+def guilty_optimizers(
+    fails_without: Callable[[Sequence[tuple[str, ...]]], Sequence[bool]],
+) -> tuple[str, ...]:
+    """Return the optimizers without which the failure is gone; empty if it does not need any of them.
+
+    Bisects: as long as the failure is gone without a set, the set is halved.
+
+    Args:
+        fails_without: Tells for sets of optimizers whether the failure is there with each set switched off.
+    """
+    (fails,) = fails_without([OPTIMIZERS])
+    if fails:
+        return ()
+    guilty: tuple[str, ...] = OPTIMIZERS
+    while len(guilty) > 1:
+        middle = len(guilty) // 2
+        halves = (guilty[:middle], guilty[middle:])
+        results = fails_without(halves)
+        gone = next((half for half, fails in zip(halves, results, strict=True) if not fails), None)
+        if gone is None:
+            break  # it takes several of them
+        guilty = gone
+    return guilty
+
+
+def without(names: Sequence[str]) -> tuple[str, str]:
+    """Return the axis that switches optimizers off."""
+    return ENTRY, ";".join(names)

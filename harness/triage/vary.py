@@ -1,0 +1,242 @@
+"""Variations of a reduced model: one thing at a time is another, to find out when the failure appears."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import msgspec
+import numpy as np
+
+from harness.core.fault import Condition
+from harness.core.value import Tensor, Value, tensor
+from harness.corpus.element_types import NUMBERS
+from harness.corpus.model_file import parse_model
+from harness.corpus.schema_types import domain_of
+from harness.triage.lab import Axes
+from harness.triage.subject import Subject
+
+if TYPE_CHECKING:
+    import onnx
+
+LEVELS = ("disabled", "basic", "extended", "all")
+
+OPSETS_TRIED = 4
+"""Versions below and above that of the model."""
+
+_FLOATS = {"float16": np.float16, "float32": np.float32, "bfloat16": ml_dtypes.bfloat16}
+
+
+class Variation(msgspec.Struct, frozen=True, kw_only=True):
+    """One change.
+
+    Attributes:
+        condition: What is varied, without a result.
+        subject: The model to try.
+        axes: Axes to try it with.
+        target: Name of the target; empty for that of the failure.
+    """
+
+    condition: Condition
+    subject: Subject
+    axes: Axes
+    target: str = ""
+
+
+def session_variations(subject: Subject, axes: Axes) -> Iterator[Variation]:
+    """Yield other levels of graph optimization, and a plain session in place of a scenario."""
+    given = dict(axes)
+    for level in LEVELS:
+        if level != given.get("graph_optimization", "all"):
+            condition = Condition(kind="graph_optimization", value=level)
+            yield Variation(
+                condition=condition, subject=subject, axes=with_axis(axes, "graph_optimization", level)
+            )
+    if given.get("scenario", "plain") != "plain":
+        condition = Condition(kind="scenario", value="plain")
+        yield Variation(condition=condition, subject=subject, axes=with_axis(axes, "scenario", "plain"))
+
+
+def model_variations(subject: Subject, axes: Axes) -> Iterator[Variation]:
+    """Yield the model with other element types, opsets, attributes, sizes and input values."""
+    for make in (_dtypes, _opsets, _attributes, _values, _shapes):
+        for condition, varied in make(subject):
+            if varied is not None and varied.digest != subject.digest:
+                yield Variation(condition=condition, subject=varied, axes=axes)
+
+
+def with_axis(axes: Axes, axis: str, value: str) -> Axes:
+    """Return axes in which one has another value, sorted."""
+    return tuple(sorted((dict(axes) | {axis: value}).items()))
+
+
+_Varied = Iterator[tuple[Condition, Subject | None]]
+
+
+def _dtypes(subject: Subject) -> _Varied:
+    """In other floating-point types, if all floats of the model have one type."""
+    model = parse_model(subject.model)
+    present = {dtype for dtype in _float_types(model, subject) if dtype in _FLOATS}
+    if len(present) != 1 or subject.external is not None:
+        return
+    (given,) = present
+    for dtype in _FLOATS:
+        if dtype != given:
+            yield Condition(kind="dtype", value=dtype), _in_dtype(subject, given, dtype)
+
+
+def _float_types(model: "onnx.ModelProto", subject: Subject) -> Iterator[str]:
+    numbers = {number: name for name, number in NUMBERS.items()}
+    yield from (value.dtype for _, value in subject.inputs if isinstance(value, Tensor))
+    yield from (numbers.get(one.data_type, "") for one in model.graph.initializer)
+
+
+def _in_dtype(subject: Subject, given: str, dtype: str) -> Subject | None:
+    from onnx import numpy_helper
+
+    model = parse_model(subject.model)
+    source, wanted = NUMBERS[given], NUMBERS[dtype]
+    graph = model.graph
+    if any(
+        attribute.HasField("g") or attribute.graphs for node in graph.node for attribute in node.attribute
+    ):
+        return None
+    for info in (*graph.input, *graph.output, *graph.value_info):
+        if info.type.HasField("tensor_type") and info.type.tensor_type.elem_type == source:
+            info.type.tensor_type.elem_type = wanted
+    for index, one in enumerate(graph.initializer):
+        if one.data_type == source:
+            array = numpy_helper.to_array(one).astype(_FLOATS[dtype])
+            graph.initializer[index].CopyFrom(numpy_helper.from_array(array, one.name))
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.name in {"to", "dtype"} and attribute.i == source:
+                attribute.i = wanted
+            elif attribute.HasField("t") and attribute.t.data_type == source:
+                array = numpy_helper.to_array(attribute.t).astype(_FLOATS[dtype])
+                attribute.t.CopyFrom(numpy_helper.from_array(array, attribute.t.name))
+    inputs = tuple((name, _cast(value, given, dtype)) for name, value in subject.inputs)
+    return Subject(model=model.SerializeToString(), inputs=inputs)
+
+
+def _cast(value: Value, given: str, dtype: str) -> Value:
+    if isinstance(value, Tensor) and value.dtype == given:
+        return tensor(value.array.astype(_FLOATS[dtype]))
+    return value
+
+
+def _opsets(subject: Subject) -> _Varied:
+    """At other versions of ONNX's operators, as far as onnx converts them."""
+    import onnx
+    from onnx import version_converter
+
+    model = parse_model(subject.model)
+    version = next((one.version for one in model.opset_import if domain_of(one) == ""), 0)
+    if not version or subject.external is not None or model.functions:
+        return
+    around = (*range(version - OPSETS_TRIED, version), *range(version + 1, version + OPSETS_TRIED + 1))
+    changed = {
+        since for node in model.graph.node if domain_of(node) == "" for since in _versions_of(node.op_type)
+    }
+    for other in around:
+        # Between two versions of an operator nothing changes but a number.
+        crossed = any(min(version, other) < since <= max(version, other) for since in changed)
+        if not crossed or not 7 <= other <= onnx.defs.onnx_opset_version():  # noqa: PLR2004 - the converter's oldest
+            continue
+        try:
+            converted = version_converter.convert_version(model, other)
+        except Exception:  # noqa: BLE001, S112 - the converter raises whatever its adapters do
+            continue
+        varied = Subject(model=converted.SerializeToString(), inputs=subject.inputs)
+        yield Condition(kind="opset", value=str(other)), varied
+
+
+def _versions_of(op_type: str) -> Iterator[int]:
+    import onnx.defs
+
+    yield from (
+        schema.since_version
+        for schema in onnx.defs.get_all_schemas_with_history()
+        if schema.name == op_type and schema.domain == ""
+    )
+
+
+def _attributes(subject: Subject) -> _Varied:
+    """Each attribute of each node left out, if the operator has a default for it."""
+    import onnx.defs
+
+    model = parse_model(subject.model)
+    opsets = {domain_of(one): one.version for one in model.opset_import}
+    for index, node in enumerate(model.graph.node):
+        domain = domain_of(node)
+        try:
+            schema = onnx.defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
+        except onnx.defs.SchemaError:
+            continue
+        for attribute in node.attribute:
+            declared = schema.attributes.get(attribute.name)
+            if declared is None or declared.required:
+                continue
+            varied = parse_model(subject.model)
+            kept = [one for one in node.attribute if one.name != attribute.name]
+            del varied.graph.node[index].attribute[:]
+            varied.graph.node[index].attribute.extend(kept)
+            condition = Condition(kind="attribute", name=f"{node.op_type}.{attribute.name}", value="default")
+            yield condition, _with_model(subject, varied)
+
+
+_Change = Callable[[np.ndarray[Any, np.dtype[Any]]], np.ndarray[Any, np.dtype[Any]]]
+
+_VALUES: Mapping[str, _Change] = {
+    "zeros": np.zeros_like,
+    "ones": np.ones_like,
+    "absolute": np.abs,
+    "small whole numbers": lambda array: np.clip(np.rint(array.astype(np.float64)), -3, 3),
+    "1/1000 of the size": lambda array: array.astype(np.float64) / 1000,
+    "1000 times the size": lambda array: array.astype(np.float64) * 1000,
+}
+
+
+def _values(subject: Subject) -> _Varied:
+    """With other values in all floating-point inputs."""
+    for name, change in _VALUES.items():
+        inputs = tuple((port, _changed(value, change)) for port, value in subject.inputs)
+        yield Condition(kind="values", value=name), msgspec.structs.replace(subject, inputs=inputs)
+
+
+def _changed(value: Value, change: _Change) -> Value:
+    if not isinstance(value, Tensor) or value.dtype not in _FLOATS:
+        return value
+    with np.errstate(over="ignore"):
+        return tensor(change(value.array).astype(value.array.dtype))
+
+
+def _shapes(subject: Subject) -> _Varied:
+    """With the first dimension of all inputs that share its size cut to one, or doubled."""
+    arrays = {name: value for name, value in subject.inputs if isinstance(value, Tensor) and value.array.ndim}
+    sizes = {value.array.shape[0] for value in arrays.values()}
+    if len(sizes) != 1 or len(arrays) != len(subject.inputs) or 0 in sizes:
+        return
+    (size,) = sizes
+    for wanted in dict.fromkeys((1, 2 * size)):
+        model = parse_model(subject.model)
+        for info in model.graph.input:
+            if info.name in arrays and info.type.tensor_type.shape.dim:
+                info.type.tensor_type.shape.dim[0].dim_value = wanted
+        del model.graph.value_info[:]
+        for info in model.graph.output:
+            info.type.tensor_type.ClearField("shape")
+        inputs = tuple(
+            (name, tensor(np.resize(value.array, (wanted, *value.array.shape[1:]))))
+            for name, value in arrays.items()
+        )
+        varied = msgspec.structs.replace(subject, model=model.SerializeToString(), inputs=inputs)
+        yield Condition(kind="shape", name="first dimension", value=str(wanted)), varied
+
+
+def _with_model(subject: Subject, model: "onnx.ModelProto") -> Subject:
+    return msgspec.structs.replace(subject, model=model.SerializeToString())
+
+
+def chosen(conditions: Sequence[Condition], kind: str, *, fails: bool) -> tuple[Condition, ...]:
+    """Return the conditions of one kind that have one result."""
+    return tuple(one for one in conditions if one.kind == kind and one.fails is fails)
