@@ -1,5 +1,7 @@
 """Composite operators taken apart: a node with a function body, in ONNX or in the model, becomes its body."""
 
+from typing import Any
+
 import msgspec
 
 from harness.corpus.model_file import parse_model
@@ -42,7 +44,7 @@ def _has_body(operator: Operator, opsets: dict[str, int]) -> bool:
 
     domain, op_type = operator
     try:
-        schema: onnx.defs.OpSchema = onnx.defs.get_schema(op_type, opsets.get(domain, 1), domain)
+        schema: Any = onnx.defs.get_schema(op_type, opsets.get(domain, 1), domain)
     except onnx.defs.SchemaError:
         return False
-    return schema.has_function or schema.has_context_dependent_function
+    return bool(schema.has_function or schema.has_context_dependent_function)

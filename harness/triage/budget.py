@@ -1,0 +1,25 @@
+"""A limit of time for a triage, shared among its failures."""
+
+import time
+
+
+class Budget:
+    """Seconds that may be spent.
+
+    Args:
+        seconds: How many; None for no limit.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self._ends_at = None if seconds is None else time.monotonic() + seconds
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is left."""
+        return self._ends_at is not None and time.monotonic() >= self._ends_at
+
+    def share(self, parts: int) -> "Budget":
+        """Return an equal part of what is left."""
+        if self._ends_at is None:
+            return Budget(None)
+        return Budget(max(0.0, self._ends_at - time.monotonic()) / max(1, parts))

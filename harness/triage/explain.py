@@ -1,0 +1,107 @@
+"""Explains a fault: varies the reduced model and its session, one thing at a time."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from harness.core.fault import Condition
+from harness.core.verdict import Family
+from harness.plan.target import Target
+from harness.triage.budget import Budget
+from harness.triage.check import Check
+from harness.triage.decompose import composite_operators, decomposed
+from harness.triage.lab import Axes, Seen, Trial
+from harness.triage.optimizers import guilty_optimizers, without
+from harness.triage.subject import Subject
+from harness.triage.vary import Variation, model_variations, session_variations, with_axis
+
+DISABLED = "disabled"
+
+
+class TargetVariation(msgspec.Struct, frozen=True, kw_only=True):
+    """Another target to try a model on, and how it differs."""
+
+    condition: Condition
+    target: Target
+
+
+def explain(
+    subject: Subject, check: Check, targets: Sequence[TargetVariation], budget: Budget
+) -> tuple[Condition, ...]:
+    """Return what each variation of a failing model does to the failure.
+
+    Args:
+        subject: A model that fails.
+        check: What failing means.
+        targets: Other targets to try it on.
+        budget: Ends the search early.
+    """
+    found: list[Condition] = []
+    variations = [
+        *session_variations(subject, check.axes),
+        *_target_variations(subject, check.axes, targets),
+        *model_variations(subject, check.axes),
+    ]
+    for variation in variations:
+        if budget.spent:
+            break
+        found.append(_tried(variation, check))
+    if any(
+        one.kind == "graph_optimization" and one.value == DISABLED and one.fails is False for one in found
+    ):
+        found += _optimizers(subject, check)
+    return tuple(found)
+
+
+def decomposed_operators(subject: Subject, check: Check) -> tuple[str, ...]:
+    """Return the composite operators whose decomposition makes the failure disappear."""
+    found = []
+    for operator in composite_operators(subject):
+        apart = decomposed(subject, operator)
+        if apart is not None:
+            (match,) = check.matches([apart])
+            if not (match.fails or match.by_noise) and _is_right(match.seen):
+                found.append(operator[1])
+    return tuple(found)
+
+
+def _target_variations(
+    subject: Subject, axes: Axes, targets: Sequence[TargetVariation]
+) -> Iterator[Variation]:
+    for one in targets:
+        yield Variation(condition=one.condition, subject=subject, axes=axes, target=one.target.name)
+
+
+def _tried(variation: Variation, check: Check) -> Condition:
+    other = Check(
+        check.lab,
+        check.signature,
+        check.policy,
+        variation.target or check.target,
+        variation.axes,
+        check.repeats,
+    )
+    (match,) = other.matches([variation.subject])
+    verdict = str(match.seen.record.verdict)
+    fails: bool | None = match.fails or match.by_noise
+    if not fails and not _is_right(match.seen):
+        fails = None  # another failure, or nothing that can be judged
+    return msgspec.structs.replace(variation.condition, fails=fails, verdict="" if fails else verdict)
+
+
+def _is_right(seen: Seen) -> bool:
+    """Whether the EP computed the right answer; if the CPU did, the failure was avoided, not gone."""
+    return seen.record.family is Family.PASSED
+
+
+def _optimizers(subject: Subject, check: Check) -> Iterator[Condition]:
+    def fails_without(sets: Sequence[tuple[str, ...]]) -> list[bool]:
+        trials = [
+            Trial(subject=subject, target=check.target, axes=with_axis(check.axes, *without(names)))
+            for names in sets
+        ]
+        found = (check.match(subject, seen) for seen in check.lab.run(trials))
+        return [match.fails or match.by_noise for match in found]
+
+    for name in guilty_optimizers(fails_without):
+        yield Condition(kind="optimizer", name=name, value="disabled", fails=False)

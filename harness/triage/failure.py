@@ -1,0 +1,135 @@
+"""A failure to triage: a failing cell, run once more, with its model and its data."""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
+
+import msgspec
+
+from harness.core.cell import Cell
+from harness.core.fault import Signature
+from harness.core.policy import Policy
+from harness.core.precision import IN_MODEL
+from harness.core.record import Record
+from harness.corpus.case import Case
+from harness.corpus.suites import Suite
+from harness.engine.engine import Engine
+from harness.engine.events import Finished, TargetReady
+from harness.engine.rule import rule_of
+from harness.plan.matrix import Matrix
+from harness.plan.plan import Plan
+from harness.plan.tolerance_policy import cell_of
+from harness.triage.cut import tensor_and_node_names
+from harness.triage.lab import Axes
+from harness.triage.signature import signature_of
+from harness.triage.subject import Subject
+
+NATIVE_STACK = "EP_HARNESS_NATIVE_STACK"
+"""Environment variable that makes an agent print where its process dies."""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """A failing cell.
+
+    Attributes:
+        record: Its record in the run.
+        cell: The cell.
+        again: What running it once more gave; its signature is compared with that of the run.
+        signature: Of the record.
+        policy: What judges the cell.
+        axes: Axes of its trials: all but a precision that the model itself has by now.
+        subjects: Its model with each of its data sets; empty if the model cannot be read.
+    """
+
+    record: Record
+    cell: Cell
+    again: Finished
+    signature: Signature
+    policy: Policy
+    axes: Axes
+    subjects: tuple[Subject, ...]
+
+    @property
+    def trial_policy(self) -> Policy:
+        """What judges trials: a model that was converted for the cell is taken as it is."""
+        return msgspec.structs.replace(self.policy, converted=False)
+
+    @property
+    def fails_again(self) -> bool:
+        """Whether it failed again in the same way."""
+        return signature_of(self.again.record, self.policy, _names(self.subjects)) == self.signature
+
+
+class Rerun(msgspec.Struct, frozen=True, kw_only=True):
+    """Failing cells of one target, run once more.
+
+    Attributes:
+        failures: Cell id -> the failure.
+        fingerprint: Environment of the target.
+    """
+
+    failures: Mapping[str, Failure]
+    fingerprint: Mapping[str, object]
+
+
+def rerun(matrix: Matrix, suites: Mapping[str, Suite], records: Collection[Record]) -> Rerun:
+    """Run failing cells of one target once more, judged as in their run.
+
+    Args:
+        matrix: That of the run.
+        suites: Its suites.
+        records: Failing cells of one target.
+    """
+    by_cell = {record.cell: record for record in records}
+    cells = {record.cell: cell_of(record) for record in records}
+    (name,) = {record.target for record in records}
+    plan = Plan(matrix=_for_triage(matrix, name), cells=tuple(cells.values()))
+    failures: dict[str, Failure] = {}
+    fingerprint: Mapping[str, object] = {}
+    with closing(Engine(plan, suites, measures=False, gives_outputs=True)) as engine:
+        engine.submit(plan.cells)
+        engine.drain()
+        for event in engine.events():
+            if isinstance(event, TargetReady) and event.target == name:
+                fingerprint = event.fingerprint
+            elif isinstance(event, Finished):
+                record = by_cell[event.record.cell]
+                failures[record.cell] = _failure(plan, record, cells[record.cell], event)
+    return Rerun(failures=failures, fingerprint=fingerprint)
+
+
+def _failure(plan: Plan, record: Record, cell: Cell, again: Finished) -> Failure:
+    case = again.case
+    subjects = tuple(_subjects(case)) if case is not None else ()
+    policy = rule_of(plan, cell, case).policy if case is not None else Policy()
+    return Failure(
+        record=record,
+        cell=cell,
+        again=again,
+        signature=signature_of(record, policy, _names(subjects)),
+        policy=policy,
+        axes=tuple(pair for pair in cell.axes if pair[0] != "precision" or pair[1] not in IN_MODEL),
+        subjects=subjects,
+    )
+
+
+def _subjects(case: Case) -> Iterator[Subject]:
+    external = case.model_path.parent if case.external else None
+    model = case.model_path.read_bytes()
+    for data_set in case.data_sets:
+        yield Subject(model=model, inputs=data_set.inputs, external=external)
+
+
+def _names(subjects: Collection[Subject]) -> Collection[str]:
+    return next((tensor_and_node_names(subject) for subject in subjects), ())
+
+
+def _for_triage(matrix: Matrix, name: str) -> Matrix:
+    """The matrix with one target that retries nothing, measures nothing and tells where it dies."""
+    targets = (
+        msgspec.structs.replace(
+            target, retries=0, alone=False, required=False, env={**target.env, NATIVE_STACK: "1"}
+        )
+        for target in matrix.targets
+        if target.name == name
+    )
+    return msgspec.structs.replace(matrix, targets=tuple(targets), latency=())

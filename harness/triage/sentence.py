@@ -1,0 +1,147 @@
+"""The sentence about a fault: what is wrong, where and when, as a person would write it."""
+
+from collections.abc import Iterator, Sequence
+
+from harness.core.errors import one_line
+from harness.core.fault import Condition, Fault, GraphNode, ReducedModel
+from harness.core.output_metrics import OutputMetrics
+from harness.core.verdict import Phase, Verdict
+from harness.triage.signature import OTHER_INPUTS
+from harness.triage.vary import chosen
+
+NODES_NAMED = 4
+ATTRIBUTES_NAMED = 4
+MESSAGE_CHARS = 160
+CHARS = 600
+
+
+def sentence_of(fault: Fault, row: OutputMetrics | None) -> str:
+    """Return the sentence of a fault.
+
+    Args:
+        fault: All but its sentence.
+        row: The worst output of the reduced model, or of the cell; None if nothing was compared.
+    """
+    parts = [f"{_who(fault)} {_does(fault, row)}{_figures(fault, row)}"]
+    parts += _where(fault)
+    parts += _when(fault.conditions)
+    if fault.confirmation.outcome == "sometimes":
+        parts.append(f"in {fault.confirmation.failures} of {fault.confirmation.trials} trials")
+    return one_line("; ".join(parts), CHARS) + "."
+
+
+def _who(fault: Fault) -> str:
+    name = fault.provider.removesuffix("ExecutionProvider") or fault.provider
+    return f"{name} ({fault.library})" if fault.library else name
+
+
+def _does(fault: Fault, row: OutputMetrics | None) -> str:
+    what, verdict = _what(fault), fault.signature.verdict
+    during = f"{_while(fault.signature.phase)} {what}"
+    message = one_line(fault.signature.message, MESSAGE_CHARS)
+    dtype = f" for {row.dtype}" if row is not None and row.dtype else ""
+    match verdict:
+        case Verdict.CRASH:
+            where = f" in {fault.crash.culprit}" if fault.crash and fault.crash.culprit else ""
+            does = f"dies of {fault.signature.cause or 'a signal'}{where} {during}"
+        case Verdict.HANG:
+            does = f"does not come to an end {during}"
+        case Verdict.OUT_OF_MEMORY:
+            does = f"runs out of memory {during}"
+        case Verdict.ERROR | Verdict.OPTION_REJECTED | Verdict.FALLBACK_AT_RUN:
+            does = f"fails {during}, which the CPU EP runs: {message or verdict}"
+        case Verdict.SHAPE_MISMATCH:
+            does = f"gives an output of {what} another shape"
+        case Verdict.DTYPE_MISMATCH:
+            does = f"gives an output of {what} another element type"
+        case Verdict.NAN_MISMATCH:
+            does = f"computes {what}{dtype} with NaN or infinity in other places than the CPU EP"
+        case Verdict.NONDETERMINISTIC:
+            does = f"gives different results for {what}{dtype} in two runs of one session"
+        case _:
+            stale = " for other inputs in the same session" if message == OTHER_INPUTS else ""
+            does = f"computes {what} wrongly{dtype}{stale}"
+    return does
+
+
+def _while(phase: Phase | None) -> str:
+    match phase:
+        case Phase.CREATE:
+            return "while it creates a session of"
+        case Phase.TEARDOWN:
+            return "while it closes a session of"
+        case _:
+            return "while it runs"
+
+
+def _what(fault: Fault) -> str:
+    """The guilty operators with the attributes that are set."""
+    reduced = fault.reduced
+    if reduced is None:
+        return f"the model of {fault.representative}"
+    nodes = [node for node in reduced.nodes if node.guilty] or list(reduced.nodes)
+    if len(nodes) > NODES_NAMED:
+        return f"{len(nodes)} nodes, from {nodes[0].op_type} to {nodes[-1].op_type}"
+    return " + ".join(_named(node, reduced) for node in nodes)
+
+
+def _named(node: GraphNode, reduced: ReducedModel) -> str:
+    kinds = {tensor.name: tensor for tensor in reduced.tensors}
+    inputs = [kinds[name] for name in node.inputs if name in kinds and kinds[name].dtype]
+    shown = list(node.attributes.items())[:ATTRIBUTES_NAMED]
+    attributes = ", ".join(f"{key}={value}" for key, value in shown)
+    shape = f" of {inputs[0].dtype}[{inputs[0].shape}]" if inputs else ""
+    domain = f"{node.domain}." if node.domain else ""
+    return f"{domain}{node.op_type}({attributes}){shape}" if attributes else f"{domain}{node.op_type}{shape}"
+
+
+def _figures(fault: Fault, row: OutputMetrics | None) -> str:
+    if row is None or fault.signature.verdict is not Verdict.MISMATCH or not row.mismatched:
+        return ""
+    share = row.mismatched / max(row.elements, 1)
+    error = "" if row.max_abs is None else f", off by up to {row.max_abs:.2g}"
+    return f" ({share:.2g} of the elements{error})" if share < 1 else f" (all elements{error})"
+
+
+def _where(fault: Fault) -> Iterator[str]:
+    location = fault.location
+    if location is None:
+        return
+    if location.fused:
+        yield f"only if {len(location.fused)} nodes are compiled together: {', '.join(location.op_types)}"
+    if location.decomposed:
+        yield f"right if {', '.join(location.decomposed)} is decomposed"
+    if location.onwards:
+        yield "the nodes behind it fail as well, with the right inputs"
+    if fault.scenario:
+        yield f"in scenario {fault.scenario}"
+    if fault.preceding:
+        yield f"after {', '.join(fault.preceding)} in the same process"
+
+
+def _when(conditions: Sequence[Condition]) -> Iterator[str]:
+    """What makes the failure go away."""
+    for kind, words in (
+        ("graph_optimization", "right at graph optimization"),
+        ("optimizer", "right without optimizer"),
+        ("option", "right with option"),
+        ("precision", "right at precision"),
+        ("dtype", "right in"),
+        ("opset", "right at opset"),
+        ("attribute", "right with the default of"),
+        ("shape", "right with"),
+        ("values", "right with values"),
+        ("scenario", "right in scenario"),
+        ("runtime", "right with"),
+    ):
+        gone = chosen(conditions, kind, fails=False)
+        if gone:
+            yield f"{words} {', '.join(_value(one) for one in gone)}"
+
+
+def _value(condition: Condition) -> str:
+    if condition.kind == "attribute":
+        return condition.name
+    if condition.name and condition.value:
+        return f"{condition.name} = {condition.value}"
+    return condition.value or condition.name
