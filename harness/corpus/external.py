@@ -40,10 +40,19 @@ def read_external(tensor: "onnx.TensorProto", folder: Path) -> bytes:
     Raises:
         ValueError: As ``external_files``.
     """
-    file, offset, length = _check(tensor, folder, folder / "tensor.pb")
+    file, offset, length = external_place(tensor, folder)
     with file.open("rb") as stream:
         stream.seek(offset)
         return stream.read(length)
+
+
+def external_place(tensor: "onnx.TensorProto", folder: Path) -> tuple[Path, int, int]:
+    """Return the file that holds the external bytes of one tensor, their offset and their number.
+
+    Raises:
+        ValueError: As ``external_files``.
+    """
+    return _check(tensor, folder, folder / "tensor.pb")
 
 
 def _check(tensor: "onnx.TensorProto", folder: Path, path: Path) -> tuple[Path, int, int]:

@@ -1,0 +1,50 @@
+"""What transformations share: settings, nodes that must stay, and what is known of tensors."""
+
+from collections.abc import Iterable
+
+from harness.triage.known import Known
+from harness.triage.net import Net
+from harness.triage.node import Node, all_nodes, node_name
+from harness.triage.settings import Settings
+
+
+class Context:
+    """One for each reduction.
+
+    Args:
+        net: The net to begin with.
+        settings: Of the reduction.
+    """
+
+    def __init__(self, net: Net, settings: Settings) -> None:
+        self.settings = settings
+        self._known: tuple[Net, Known] | None = None
+        keep = settings.keep
+        self.kept = frozenset(name for name in origins(net) if keep(name)) if keep else frozenset[str]()
+
+    def known(self, net: Net) -> Known:
+        """Return what is known of the tensors of a net."""
+        home = net.home or net
+        if self._known is None or self._known[0] is not home:
+            self._known = (home, Known(home, self.settings.values))
+        return self._known[1]
+
+    def stays(self, net: Net, names: Iterable[str]) -> bool:
+        """Whether one of these nodes must stay."""
+        return any(net.origins.get(name, name) in self.kept for name in names)
+
+    def must_stay(self, net: Net, node: Node) -> bool:
+        """Whether a node or one in its bodies must stay."""
+        return bool(self.kept) and self.stays(net, node.names)
+
+    def is_complete(self, net: Net) -> bool:
+        """Whether a net has every node that must stay."""
+        return not self.kept or self.kept <= origins(net)
+
+
+def origins(net: Net) -> set[str]:
+    """Return what the nodes of a net were called to begin with, those in bodies and functions included."""
+    names = set().union(*(node.names for node in net.nodes))
+    for function in net.functions:
+        names.update(node_name(node) for node in all_nodes(function.node))
+    return {net.origins.get(name, name) for name in names}

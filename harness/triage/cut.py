@@ -1,0 +1,105 @@
+"""Part of a net: some of its nodes, fed with what the others made."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from harness.core.value import Tensor
+from harness.triage.known import Known
+from harness.triage.net import IR_WEIGHTS_ALONE, Net
+from harness.triage.node import Node, Weight, new_weight
+
+
+def cut(net: Net, kept: Collection[int], known: Known, *, frozen: bool = False) -> Net | None:
+    """Return the net of some nodes; what they read of others becomes a graph input or an initializer.
+
+    What others read of them becomes an output. A tensor that depends on no graph input becomes an
+    initializer in any case, as an EP may take it for a constant today.
+
+    Args:
+        net: The net.
+        kept: Indices of the nodes that stay.
+        known: Of the tensors of the net.
+        frozen: Make initializers of all that the nodes read of others.
+
+    Returns:
+        None if no node stays, or if a value or a type that is needed cannot be had.
+    """
+    nodes = [net.nodes[index] for index in sorted(kept)]
+    if not nodes:
+        return None
+    made = {name for node in nodes for name in node.made}
+    reads = set().union(*(node.reads for node in nodes))
+    outside = reads - made - net.inputs.keys() - net.weights.keys() - net.sparse.keys()
+    inputs, weights, fed = dict(net.inputs), dict(net.weights), dict(net.fed)
+    boundary = _in_order(outside, net.nodes)
+    values = known.values(boundary)
+    for name in boundary:
+        if name not in values:
+            return None
+        value = values[name]
+        declared = known.declaration(name, value)
+        if declared is None:
+            return None
+        constant = isinstance(value, Tensor) and (frozen or name in known.constants)
+        if constant and isinstance(value, Tensor):
+            weights[name] = new_weight(name, value)
+        if not constant or net.ir_version < IR_WEIGHTS_ALONE:
+            inputs[name] = declared
+        if not constant:
+            fed[name] = value
+    outputs = _outputs(net, nodes, made, known)
+    if not outputs:
+        return None
+    return pruned(net.replace(nodes=tuple(nodes), inputs=inputs, weights=weights, fed=fed, outputs=outputs))
+
+
+def pruned(net: Net) -> Net:
+    """Return a net without inputs, initializers and declarations that nothing reads."""
+    reads = net.read_names() | net.outputs.keys()
+    made = {name for node in net.nodes for name in node.made}
+    inputs = {name: info for name, info in net.inputs.items() if name in reads}
+    weights: dict[str, Weight] = {name: one for name, one in net.weights.items() if name in reads}
+    sparse = {name: one for name, one in net.sparse.items() if name in reads}
+    there = made | inputs.keys() | weights.keys()
+    return net.replace(
+        inputs=inputs,
+        weights=weights,
+        sparse=sparse,
+        fed={name: value for name, value in net.fed.items() if name in inputs},
+        infos={name: info for name, info in net.infos.items() if name in made and name not in net.outputs},
+        annotations={name: one for name, one in net.annotations.items() if name in there},
+    )
+
+
+def needed(net: Net, outputs: Iterable[str]) -> set[int]:
+    """Return the indices of the nodes that outputs depend on."""
+    makers = net.makers()
+    found: set[int] = set()
+    pending = [makers[name] for name in outputs if name in makers]
+    while pending:
+        index = pending.pop()
+        if index not in found:
+            found.add(index)
+            pending.extend(makers[name] for name in net.nodes[index].reads if name in makers)
+    return found
+
+
+def _outputs(net: Net, nodes: list[Node], made: set[str], known: Known) -> dict[str, Any] | None:
+    """What nodes make that is an output or that others read; if there is none, what the last node makes."""
+    staying = {id(node) for node in nodes}
+    read = set().union(*(node.reads for node in net.nodes if id(node) not in staying))
+    wanted = [name for name in net.outputs if name in made]
+    wanted += [name for node in nodes for name in node.made if name in read and name not in net.outputs]
+    outputs: dict[str, Any] = {}
+    for name in wanted or nodes[-1].made[:1]:
+        info = net.outputs.get(name) or known.output(name)
+        if info is None:
+            return None
+        outputs[name] = info
+    return outputs
+
+
+def _in_order(names: Collection[str], nodes: Iterable[Node]) -> list[str]:
+    """Names in the order in which nodes make them, so that equal nets give equal models."""
+    order = [name for node in nodes for name in node.made if name in names]
+    return order if len(order) == len(names) else [*order, *sorted(set(names) - set(order))]

@@ -1,0 +1,71 @@
+"""How large a net is. A candidate that is no smaller is not tried, so every reduction ends."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from harness.core.value import Value, leaves
+from harness.corpus.schema_types import domain_of
+from harness.triage.net import Net
+from harness.triage.node import all_nodes
+
+Operator = tuple[str, str]
+
+
+def is_smaller(one: Net, other: Net) -> bool:
+    """Whether the first difference between two nets is to the advantage of the first.
+
+    Compared are, in this order: nodes, with those of a called function in place of each call; graph inputs,
+    outputs and initializers; elements of what these hold; attributes and inputs of the nodes; bytes of
+    everything else but names and values; how special the values are; how special the names are.
+    """
+    for part in _PARTS:
+        left, right = part(one), part(other)
+        if left != right:
+            return left < right
+    return False
+
+
+def node_count(net: Net) -> int:
+    """Return the number of nodes; a call counts as one and the nodes of its function."""
+    functions = {(domain_of(function), function.name): function for function in net.functions}
+    counted: dict[Operator, int] = {}
+
+    def size(operator: Operator) -> int:
+        function = functions.get(operator)
+        if function is None:
+            return 1
+        if operator not in counted:
+            counted[operator] = 1  # A function that calls itself is no model, but must not hang the harness.
+            counted[operator] += sum(size((domain_of(one), one.op_type)) for one in all_nodes(function.node))
+        return counted[operator]
+
+    return sum(size(operator) for node in net.nodes for operator in node.operators)
+
+
+def elements(value: Value) -> int:
+    """Return the number of elements in a value."""
+    return sum(part.array.size for _, part in leaves("", value) if part is not None)
+
+
+def _tensors(net: Net) -> int:
+    return len(net.inputs) + len(net.outputs) + len(net.weights) + len(net.sparse)
+
+
+def _elements(net: Net) -> int:
+    held = sum(weight.elements for weight in net.weights.values())
+    held += sum(math.prod(one.dims) for one in net.sparse.values())
+    return held + sum(elements(value) for value in net.fed.values())
+
+
+def _details(net: Net) -> int:
+    return sum(node.details for node in net.nodes)
+
+
+def _rest(net: Net) -> int:
+    protos: list[Any] = [*net.annotations.values(), *net.functions]
+    size = len(net.header) + len(net.labels) + sum(proto.ByteSize() for proto in protos)
+    return int(size) + len(net.infos)
+
+
+_PARTS: tuple[Callable[[Net], int], ...] = (node_count, _tensors, _elements, _details, _rest)

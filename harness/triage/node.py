@@ -1,0 +1,197 @@
+"""Nodes and weights of a model that is being reduced: parsed once, shared by candidates, never changed."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from harness.core.value import BITS, DTYPES, Tensor
+from harness.corpus.element_types import ELEMENT_TYPES
+from harness.corpus.external import external_place
+from harness.corpus.port import model_text
+from harness.corpus.protos import tensor_proto, tensor_value
+from harness.corpus.schema_types import bodies, domain_of
+
+if TYPE_CHECKING:
+    import onnx
+
+
+class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
+    """A node of the main graph.
+
+    Attributes:
+        name: Its name.
+        op_type: Its operator, with its domain before it unless that is ONNX's own.
+        inputs: Its inputs; an empty name is one that is left out.
+        outputs: Its outputs, likewise.
+        reads: Every tensor of the main graph that it or one of its bodies reads.
+        names: Its name and those of the nodes in its bodies.
+        operators: Domain and type of its operator and of those in its bodies, one for each node.
+        details: Number of attributes and inputs, those in bodies included.
+        wire: The serialized node.
+    """
+
+    name: str
+    op_type: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    reads: frozenset[str]
+    names: frozenset[str]
+    operators: tuple[tuple[str, str], ...]
+    details: int
+    wire: bytes
+
+    def proto(self) -> "onnx.NodeProto":
+        """Return a message of its own, which may be changed."""
+        import onnx
+
+        proto: onnx.NodeProto = onnx.NodeProto.FromString(self.wire)
+        return proto
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """Its outputs that are not left out."""
+        return tuple(name for name in self.outputs if name)
+
+
+class Weight(msgspec.Struct, frozen=True, eq=False, weakref=True):
+    """An initializer of the main graph.
+
+    Attributes:
+        name: Its name.
+        dtype: Its element type; empty if values of it are not known here.
+        shape: Its shape.
+        external: Whether its elements lie in a file.
+        wire: The serialized tensor.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    external: bool
+    wire: bytes
+
+    @property
+    def elements(self) -> int:
+        """The number of its elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the elements take; of texts, those of the message."""
+        if self.dtype in DTYPES:
+            return math.ceil(self.elements * BITS.get(self.dtype, 8 * DTYPES[self.dtype].itemsize) / 8)
+        return len(self.wire)
+
+    def value(self, folder: Path | None) -> Tensor:
+        """Return its elements; those in a file are mapped, not read.
+
+        Raises:
+            ValueError: They cannot be read.
+        """
+        import onnx
+
+        proto = onnx.TensorProto.FromString(self.wire)
+        if self.external and folder is not None and self.dtype in DTYPES and self.dtype not in BITS:
+            file, offset, length = external_place(proto, folder)
+            if length != self.nbytes:
+                raise ValueError(f"external data of {length} bytes does not fill {self.dtype}{self.shape}")
+            if length:
+                mapped = np.memmap(file, np.uint8, "r", offset, (length,))
+                return Tensor(dtype=self.dtype, array=mapped.view(DTYPES[self.dtype]).reshape(self.shape))
+        return tensor_value(proto, folder)
+
+
+def node_of(proto: "onnx.NodeProto") -> Node:
+    """Take a node in; nodes without a name get that of their first output.
+
+    Raises:
+        ValueError: A name is not UTF-8.
+    """
+    every = list(all_nodes([proto]))
+    for one in every:
+        if not one.name:
+            one.name = node_name(one)
+    inputs = tuple(model_text(name) for name in proto.input)
+    domain = domain_of(proto)
+    return Node(
+        name=model_text(proto.name),
+        op_type=f"{domain}.{proto.op_type}" if domain else proto.op_type,
+        inputs=inputs,
+        outputs=tuple(model_text(name) for name in proto.output),
+        reads=frozenset(name for name in inputs if name).union(*(free_names(body) for body in bodies(proto))),
+        names=frozenset(model_text(one.name) for one in every),
+        operators=tuple((domain_of(one), one.op_type) for one in every),
+        details=sum(len(one.attribute) + sum(map(bool, one.input)) for one in every),
+        wire=proto.SerializeToString(),
+    )
+
+
+def node_name(proto: "onnx.NodeProto") -> str:
+    """Return the name of a node; of its first output if it has none, and else of its operator."""
+    return model_text(proto.name or next(filter(None, proto.output), "") or proto.op_type)
+
+
+def weight_of(proto: "onnx.TensorProto") -> Weight:
+    """Take an initializer in."""
+    return Weight(
+        name=model_text(proto.name),
+        dtype=ELEMENT_TYPES.get(proto.data_type, ""),
+        shape=tuple(proto.dims),
+        external=proto.data_location == proto.EXTERNAL,
+        wire=proto.SerializeToString(),
+    )
+
+
+def new_weight(name: str, value: Tensor) -> Weight:
+    """Make an initializer of a value."""
+    proto = tensor_proto(value)
+    proto.name = name
+    return weight_of(proto)
+
+
+def free_names(graph: "onnx.GraphProto") -> frozenset[str]:
+    """Return the names that a body takes from outside."""
+    own = {*(one.name for one in graph.input), *(one.name for one in graph.initializer)}
+    own |= {one.values.name for one in graph.sparse_initializer}
+    read: set[str] = set()
+    for node in graph.node:
+        read.update(node.input)
+        for body in bodies(node):
+            read |= free_names(body)
+        own.update(node.output)
+    read.update(one.name for one in graph.output)
+    return frozenset(read - own - {""})
+
+
+def all_nodes(nodes: "Iterable[onnx.NodeProto]") -> "Iterator[onnx.NodeProto]":
+    """Yield nodes and those of their bodies."""
+    for node in nodes:
+        yield node
+        for body in bodies(node):
+            yield from all_nodes(body.node)
+
+
+def replaced_names(node: "onnx.NodeProto", names: Mapping[str, str]) -> None:
+    """Have a node and its bodies read other tensors, in place.
+
+    A name that a body declares itself means something else there, and stays.
+    """
+    for index, name in enumerate(node.input):
+        node.input[index] = names.get(name, name)
+    for body in bodies(node):
+        _replace_in_body(body, names)
+
+
+def _replace_in_body(body: "onnx.GraphProto", names: Mapping[str, str]) -> None:
+    outside = free_names(body)
+    inner = {old: new for old, new in names.items() if old in outside}
+    if not inner:
+        return
+    for node in body.node:
+        replaced_names(node, inner)
+    for one in body.output:
+        one.name = inner.get(one.name, one.name)

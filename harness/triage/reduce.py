@@ -1,0 +1,222 @@
+"""The smallest model that still fails in the same way.
+
+In the manner of C-Reduce: small transformations, each of which proposes smaller models, and a judge of
+whether a model is still interesting. All transformations have their turn until none finds anything.
+"""
+
+import itertools
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.core.value import STRING, Tensor, tensor
+from harness.corpus.generate import generate
+from harness.corpus.port import Port, model_text, value_type
+from harness.triage.context import Context
+from harness.triage.measure import is_smaller, node_count
+from harness.triage.net import Net, load
+from harness.triage.outline import inferred, problem
+from harness.triage.search import Candidate, Search
+from harness.triage.settings import Progress, Settings
+from harness.triage.subject import Subject
+from harness.triage.transform.nodes import fewer_nodes, fewer_nodes_frozen
+from harness.triage.transform.outputs import fewer_outputs
+
+if TYPE_CHECKING:
+    import onnx
+
+T = TypeVar("T")
+
+Trials = Generator[tuple[Subject, ...], tuple[bool, ...], T]
+
+Steps = Trials[Subject]
+"""Yields candidates that may be tried at once, is sent whether each is interesting, returns the smallest."""
+
+Transformation = Callable[[Net, Context], Search]
+
+TRANSFORMATIONS: tuple[Transformation, ...] = (
+    fewer_outputs,
+    fewer_nodes,
+    fewer_nodes_frozen,
+    fewer_outputs,
+)
+"""In the order in which they have their turn: big steps first."""
+
+
+def reduction(subject: Subject, settings: Settings, progress: Callable[[Progress], None]) -> Steps:
+    """Search for the smallest subject that is interesting; the one to begin with is taken to be.
+
+    The candidates depend only on the subject, the settings and the answers, so the same answers lead to the
+    same candidates. No candidate is yielded twice, none lacks a node that must stay, and none is refused by
+    onnx's checker or contradicts itself in its types unless the subject does.
+
+    Args:
+        subject: What fails.
+        settings: How to reduce it.
+        progress: Called after each batch, and once at the end.
+
+    Yields:
+        Candidates, all made from the same smaller subject. Expects to be sent whether each is interesting.
+        The first that is becomes the subject from which the next are made.
+
+    Returns:
+        The smallest; the subject itself if nothing could be removed.
+
+    Raises:
+        ValueError: The subject is no model.
+    """
+    run = _Run(subject, settings, progress)
+    yield from run.rounds()
+    return run.best
+
+
+class Reduced(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left of a model.
+
+    Attributes:
+        model: The smallest model that was interesting.
+        inputs: What it is fed, by the name of the graph input; without inputs that are no dense tensors.
+        trials: How many models were tried.
+    """
+
+    model: Any
+    inputs: dict[str, NDArray[Any]]
+    trials: int
+
+
+def reduce(
+    model: "onnx.ModelProto",
+    is_interesting: "Callable[[onnx.ModelProto, dict[str, NDArray[Any]]], bool]",
+    inputs: dict[str, NDArray[Any]] | None = None,
+    **settings: Any,
+) -> Reduced:
+    """Reduce a model to the smallest one that is interesting.
+
+    Args:
+        model: A model that is interesting, its weights within it.
+        is_interesting: Whether a model with its inputs shows what is looked for. Must not raise.
+        inputs: What the model is fed; made up from the declared types if left out.
+        settings: Fields of ``Settings``, such as ``keep_weights=True``.
+
+    Raises:
+        ValueError: The model is not interesting to begin with, or inputs cannot be made up.
+    """
+    fed = {name: tensor(np.asarray(array)) for name, array in inputs.items()} if inputs else _made_up(model)
+    subject = Subject(model=model.SerializeToString(), inputs=tuple(fed.items()))
+    if not is_interesting(subject.proto(), _arrays(subject)):
+        raise ValueError("the model is not interesting to begin with: nothing can be reduced")
+    trials = 0
+    steps = reduction(subject, Settings(**settings), lambda _: None)
+    answers: tuple[bool, ...] | None = None
+    while True:
+        try:
+            batch = next(steps) if answers is None else steps.send(answers)
+        except StopIteration as end:
+            smallest: Subject = end.value
+            return Reduced(model=smallest.proto(), inputs=_arrays(smallest), trials=trials)
+        trials += len(batch)
+        answers = tuple(is_interesting(one.proto(), _arrays(one)) for one in batch)
+
+
+class _Run:
+    """One reduction: what is best so far, and what was tried."""
+
+    def __init__(self, subject: Subject, settings: Settings, progress: Callable[[Progress], None]) -> None:
+        self.best = subject
+        self.settings = settings
+        self.report = progress
+        self.net = load(subject)
+        self.context = Context(self.net, settings)
+        self.is_valid = not problem(self.net)
+        self.is_consistent = inferred(self.net) is not None
+        self.trials = 0
+        self.seen = {subject.digest}
+
+    def rounds(self) -> Trials[None]:
+        """Give all transformations their turn until none of them changes anything."""
+        complete = False
+        for _ in range(self.settings.most_rounds):
+            before = self.best
+            # From its bytes, as a second reduction would begin: what changed nothing will change nothing then.
+            self.net = load(self.best)
+            for transformation in TRANSFORMATIONS:
+                yield from self.turn(transformation)
+            if self.best is before:
+                complete = True
+                break
+        self.tell("", complete=complete)
+
+    def turn(self, transformation: Transformation) -> Trials[None]:
+        """Let one transformation search."""
+        search = transformation(self.net, self.context)
+        limit = self.trials + self.settings.most_trials
+        alternatives = next(search, None)
+        while alternatives is not None:
+            taken = yield from self.first(iter(alternatives), transformation.__name__, limit)
+            if self.trials >= limit:
+                search.close()
+                return
+            try:
+                alternatives = search.send(taken)
+            except StopIteration:
+                return
+
+    def first(self, alternatives: Iterator[Candidate], name: str, limit: int) -> Trials[int | None]:
+        """Have alternatives tried in batches until one is interesting; its index, or None."""
+        worthy = self.worth_trying(alternatives)
+        while batch := tuple(itertools.islice(worthy, min(self.settings.batch, limit - self.trials))):
+            answers = yield tuple(subject for _, _, subject in batch)
+            self.trials += len(batch)
+            if True in answers:
+                index, self.net, self.best = batch[answers.index(True)]
+                # The others may come again, made from this one.
+                self.seen -= {one.digest for (_, _, one), fine in zip(batch, answers, strict=True) if fine}
+                self.tell(name)
+                return index
+            self.tell(name)
+        return None
+
+    def worth_trying(self, alternatives: Iterator[Candidate]) -> Iterator[tuple[int, Net, Subject]]:
+        """Candidates that are smaller, whole and valid, and were not tried before."""
+        for index, net in enumerate(alternatives):
+            if net is None or not net.nodes or not is_smaller(net, self.net):
+                continue
+            if not self.context.is_complete(net):
+                continue
+            if (self.is_valid and problem(net)) or (self.is_consistent and inferred(net) is None):
+                continue
+            subject = net.subject()
+            if subject.digest not in self.seen:
+                self.seen.add(subject.digest)
+                yield index, net, subject
+
+    def tell(self, name: str, *, complete: bool = False) -> None:
+        self.report(
+            Progress(
+                transformation=name,
+                trials=self.trials,
+                nodes=node_count(self.net),
+                nbytes=self.best.nbytes,
+                complete=complete,
+            )
+        )
+
+
+def _made_up(model: "onnx.ModelProto") -> dict[str, Any]:
+    weights = {weight.name for weight in model.graph.initializer}
+    return {
+        info.name: generate("", Port(name=model_text(info.name), type=value_type(info.type, {})), 0)
+        for info in model.graph.input
+        if info.name not in weights
+    }
+
+
+def _arrays(subject: Subject) -> dict[str, NDArray[Any]]:
+    return {
+        name: value.array.astype(str).astype(object) if value.dtype == STRING else value.array
+        for name, value in subject.inputs
+        if isinstance(value, Tensor)
+    }

@@ -1,0 +1,71 @@
+"""How a transformation looks for the smallest set of things that must stay: delta debugging in batches."""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from harness.triage.net import Net
+
+T = TypeVar("T")
+
+Candidate = Net | None
+"""A net to try, or None where something cannot be done."""
+
+Search = Generator[Iterable[Candidate], int | None, None]
+"""Yields alternatives to one and the same net, of which each is made when it is asked for.
+
+Receives the index of the first that is interesting, which from then on is the current net, or None.
+"""
+
+
+def minimise(items: Sequence[T], build: Callable[[tuple[T, ...]], Candidate]) -> Search:
+    """Search for a smallest set of things that must stay: without any single one the failure is gone.
+
+    First without all of them, then without each half, then without each quarter of what is left, and so on. A
+    sweep goes on behind what it removed, so that K things out of N take about ``2 K log2(N / K)`` trials.
+
+    Args:
+        items: What may go; those at the end are removed first.
+        build: Makes the net in which only these things stay.
+    """
+    kept = tuple(items)
+    if not kept:
+        return
+    if (yield [build(())]) is not None:
+        return
+    size = len(kept)
+    while size > 1:
+        size = -(-size // 2)
+        kept = yield from _sweep(kept, size, build)
+        size = min(size, len(kept))
+
+
+def first_of(alternatives: Iterable[Candidate]) -> Search:
+    """Try alternatives once; the first that is interesting is taken."""
+    yield alternatives
+
+
+def _sweep(
+    kept: tuple[T, ...], size: int, build: Callable[[tuple[T, ...]], Candidate]
+) -> Generator[Iterable[Candidate], int | None, tuple[T, ...]]:
+    """Remove each run of so many things, from the end to the start, if that is possible."""
+    end = len(kept)
+    while end > 0:
+        taken = yield _without_runs(kept, end, size, build)
+        if taken is None:
+            break
+        # Runs behind the one that went were tried with it in place; they come again when the size is halved.
+        end -= taken * size
+        start = max(0, end - size)
+        kept = kept[:start] + kept[end:]
+        end = start
+    return kept
+
+
+def _without_runs(
+    kept: tuple[T, ...], end: int, size: int, build: Callable[[tuple[T, ...]], Candidate]
+) -> Iterator[Candidate]:
+    while end > 0:
+        start = max(0, end - size)
+        rest = kept[:start] + kept[end:]
+        yield build(rest) if rest else None  # nothing left was tried before
+        end = start
