@@ -10,9 +10,8 @@ from harness.core.fault import Signature
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Record
-from harness.triage.cut import tensor_and_node_names
 from harness.triage.lab import Axes, Lab, Seen, Trial
-from harness.triage.signature import VALUES, signature_of
+from harness.triage.signature import VALUES, names_of, signature_of
 from harness.triage.subject import Subject
 
 BY_NOISE = Policy(judge_by="noise")
@@ -76,7 +75,7 @@ class Check:
 
     def match(self, subject: Subject, seen: Seen) -> Match:
         """Return what one result has to do with the failure."""
-        names: Collection[str] = () if self.of_values else tensor_and_node_names(subject)
+        names: Collection[str] = () if self.of_values else names_of(subject)
         fails = signature_of(seen.record, self.policy, names) == self.signature
         if not self.of_values:
             return Match(fails=fails, by_noise=False, error=0.0, seen=seen)

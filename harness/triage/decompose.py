@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 
-from harness.corpus.model_file import parse_model
 from harness.corpus.schema_types import domain_of
 from harness.triage.subject import Subject
 
@@ -14,7 +13,7 @@ Operator = tuple[str, str]
 
 def composite_operators(subject: Subject) -> tuple[Operator, ...]:
     """Return the operators of a model's main graph that have a function body, each once."""
-    model = parse_model(subject.model)
+    model = subject.proto()
     opsets = {domain_of(one): one.version for one in model.opset_import}
     local = {(domain_of(function), function.name) for function in model.functions}
     found = dict.fromkeys((domain_of(node), node.op_type) for node in model.graph.node)
@@ -28,7 +27,7 @@ def decomposed(subject: Subject, operator: Operator) -> Subject | None:
     """
     from onnx import inliner, shape_inference
 
-    model = parse_model(subject.model)
+    model = subject.proto()
     try:
         model = shape_inference.infer_shapes(model)
         apart = inliner.inline_selected_functions(model, [operator], inline_schema_functions=True)

@@ -9,7 +9,6 @@ import msgspec
 from harness.core.errors import one_line
 from harness.core.fault import GraphNode, GraphTensor, ReducedModel, Signature
 from harness.corpus.element_types import ELEMENT_TYPES
-from harness.corpus.model_file import parse_model
 from harness.corpus.schema_types import domain_of
 from harness.triage.subject import Subject
 
@@ -30,12 +29,12 @@ def drawn(subject: Subject, before: Subject, guilty: Collection[str]) -> Reduced
         before: The model of the cell.
         guilty: Names of nodes of the reduced model in which the failure is.
     """
-    model = parse_model(subject.model)
+    model = subject.proto()
     return ReducedModel(
         nodes=tuple(_node(node, guilty) for node in model.graph.node[:NODES_SHOWN]),
         tensors=tuple(_tensors(model.graph)),
         bytes=len(subject.model),
-        nodes_before=count_nodes(parse_model(before.model)),
+        nodes_before=count_nodes(before.proto()),
         bytes_before=len(before.model),
         opsets={domain_of(one) or "ai.onnx": one.version for one in model.opset_import},
     )

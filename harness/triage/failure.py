@@ -18,9 +18,8 @@ from harness.engine.rule import rule_of
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of
-from harness.triage.cut import tensor_and_node_names
 from harness.triage.lab import Axes
-from harness.triage.signature import signature_of
+from harness.triage.signature import names_of, signature_of
 from harness.triage.subject import Subject
 
 NATIVE_STACK = "EP_HARNESS_NATIVE_STACK"
@@ -120,7 +119,7 @@ def _subjects(case: Case) -> Iterator[Subject]:
 
 
 def _names(subjects: Collection[Subject]) -> Collection[str]:
-    return next((tensor_and_node_names(subject) for subject in subjects), ())
+    return next((names_of(subject) for subject in subjects), ())
 
 
 def _for_triage(matrix: Matrix, name: str) -> Matrix:

@@ -6,9 +6,8 @@ policy needs. Results are kept by content in a file: an interrupted triage repea
 
 import contextlib
 import hashlib
-import os
 import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -31,8 +30,9 @@ from harness.plan.plan import Plan
 from harness.plan.selector import Selector
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry
-from harness.triage.cut import Net
-from harness.triage.subject import NamedValues, Subject
+from harness.triage.cut import needed, pruned
+from harness.triage.net import Net, load
+from harness.triage.subject import Subject
 
 SUITE = "trial"
 _CPU = "cpu-of-triage"
@@ -45,6 +45,7 @@ References say which of golden and EP is right. The run has asked them about the
 about the reduced model again."""
 
 Axes = tuple[tuple[str, str], ...]
+NamedValues = tuple[tuple[str, Value], ...]
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,18 +147,35 @@ class Lab:
                 shutil.rmtree(self._models / key, ignore_errors=True)
         return tuple(found[trial.key] for trial in trials)
 
-    def values(self, subject: Subject, names: Collection[str]) -> dict[str, Value] | None:
-        """Return inner tensors of a model as the CPU EP computes them; None if it computes none of them."""
-        known = dict(subject.inputs)
-        wanted = [name for name in names if name not in known]
-        if wanted:
-            net = Net(subject)
-            cut = net.cut(net.ancestors(wanted), {}, wanted)
-            outputs = self.golden(cut)
-            if outputs is None:
-                return None
-            known |= dict(outputs)
-        return {name: known[name] for name in names}
+    def values(self, subject: Subject, names: Sequence[str]) -> dict[str, Value]:
+        """Return inner tensors of a model as the CPU EP computes them, as far as it does.
+
+        If it fails in some node, the tensors that do not depend on later nodes are computed without them.
+        """
+        net = load(subject)
+        makers = net.makers()
+        order = sorted((name for name in names if name in makers), key=makers.__getitem__)
+        computed = self._computed(net, order)
+        least, most = 0, len(order) - 1
+        while computed is None and least < most:
+            count = (least + most + 1) // 2
+            part = self._computed(net, order[:count])
+            least, most = (count, most) if part is not None else (least, count - 1)
+            if part is not None and least == most:
+                computed = part
+        known = {**dict(subject.inputs), **(computed or {})}
+        return {name: known[name] for name in names if name in known}
+
+    def _computed(self, net: Net, names: Sequence[str]) -> dict[str, Value] | None:
+        import onnx
+
+        if not names:
+            return {}
+        kept = needed(net, names)
+        outputs = {name: net.infos.get(name) or onnx.ValueInfoProto(name=name) for name in names}
+        nodes = tuple(net.nodes[index] for index in sorted(kept))
+        golden = self.golden(pruned(net.replace(nodes=nodes, outputs=outputs)).subject())
+        return None if golden is None else dict(golden)
 
     def golden(self, subject: Subject) -> NamedValues | None:
         """Return what the CPU EP computes; None if it does not."""
@@ -183,17 +201,12 @@ class Lab:
 
     def _write(self, trial: Trial) -> None:
         """Write a model with its inputs where the engine looks for it."""
-        import onnx
-
         home = self._models / trial.key
         data = home / "test_data_set_0"
         data.mkdir(parents=True, exist_ok=True)
         subject = trial.subject
-        (home / "model.onnx").write_bytes(subject.model)
-        if subject.external is not None:
-            _link_all(subject.external, home)
-        graph = onnx.load_model_from_string(subject.model).graph
-        types = {port.name: value_type(port.type, {}) for port in graph.input}
+        subject.write(home)
+        types = {port.name: value_type(port.type, {}) for port in subject.proto().graph.input}
         for number, (name, value) in enumerate(subject.inputs):
             (data / f"input_{number}.pb").write_bytes(encode(value, types.get(name, _ANY), name))
 
@@ -203,18 +216,6 @@ _ANY = ValueType(kind="tensor")
 
 def _cell(trial: Trial) -> Cell:
     return Cell(suite=SUITE, model=f"{trial.key}/model.onnx", target=trial.target, axes=trial.axes)
-
-
-def _link_all(folder: Path, home: Path) -> None:
-    """Give a model its external data, without a copy if the file system allows that."""
-    for file in folder.rglob("*"):
-        if file.is_file() and file.suffix != ".onnx":
-            there = home / file.relative_to(folder)
-            there.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                os.link(file, there)
-            except OSError:
-                shutil.copyfile(file, there)
 
 
 class _Line(msgspec.Struct, frozen=True):

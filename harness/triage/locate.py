@@ -7,12 +7,14 @@ If both halves are healthy and the whole is not, the failure needs nodes on both
 compiles them together. Then the part shrinks from its ends, and after that node by node.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 from harness.core.fault import Location
-from harness.core.value import Value
 from harness.triage.check import Check, Match, failing_outputs
-from harness.triage.cut import Net
+from harness.triage.cut import cut, needed
+from harness.triage.known import Known
+from harness.triage.net import Net
+from harness.triage.settings import Values
 from harness.triage.subject import Subject
 
 MOST_SINGLE = 24
@@ -64,7 +66,7 @@ class Locator:
     Args:
         net: The model.
         check: What failing means.
-        values: Returns golden tensors by name; None if the CPU EP has none.
+        values: Computes golden tensors.
         progress: Receives what was learnt, one line each.
     """
 
@@ -72,12 +74,12 @@ class Locator:
         self,
         net: Net,
         check: Check,
-        values: Callable[[Sequence[str]], Mapping[str, Value] | None],
+        values: Values,
         progress: Callable[[str], None],
     ) -> None:
         self._net = net
         self._check = check
-        self._values = values
+        self._known = Known(net, values)
         self._progress = progress
 
     def locate(self, whole: Match) -> Located:
@@ -100,12 +102,12 @@ class Locator:
         """The nodes that the failing outputs depend on."""
         everything = tuple(range(len(self._net.nodes)))
         failing = failing_outputs(whole.seen.record, self._check.policy) if self._check.of_values else ()
-        numbers = tuple(self._net.ancestors(failing)) if failing else everything
+        numbers = tuple(sorted(needed(self._net, failing))) if failing else everything
         if len(numbers) < len(everything):
-            (part,) = self._try(numbers, outputs=failing)
+            (part,) = self._try(numbers)
             if part.fails:
                 return part
-        return Part(everything, self._net.subject, whole)
+        return Part(everything, self._net.subject(), whole)
 
     def _half(self, numbers: Numbers) -> Part | None:
         """The half that fails; the earlier one if both do, None if neither does."""
@@ -146,42 +148,32 @@ class Locator:
         return part.fails or part.by_noise
 
     def _location(self, part: Part) -> Location:
-        names = tuple(self._net.names[number] for number in part.numbers)
-        exact = len(part.numbers) == 1
+        nodes = [self._net.nodes[number] for number in part.numbers]
         last = part.numbers[-1]
-        before = tuple(self._net.ancestors(self._net.nodes[last].output))
-        inside = set(part.numbers)
-        after = tuple(
-            number for number in range(len(self._net.nodes)) if number > last and number not in inside
-        )
+        before = tuple(sorted(needed(self._net, nodes[-1].made)))
+        after = tuple(range(last + 1, len(self._net.nodes)))
         wanted = [numbers for numbers in (before, after) if numbers]
         results = dict(zip(wanted, self._try(*wanted), strict=True))
+        names = tuple(node.name for node in nodes)
+        exact = len(nodes) == 1
         return Location(
             nodes=names,
-            op_types=tuple(self._net.nodes[number].op_type for number in part.numbers),
+            op_types=tuple(node.op_type for node in nodes),
             exact=exact,
-            alone=part.fails or part.by_noise,
+            alone=self._holds(part),
             cumulative=self._holds(results[before]) if before in results else None,
             onwards=self._holds(results[after]) if after in results else None,
             fused=() if exact else names,
             error_ratio=part.error or None,
         )
 
-    def _try(self, *parts: Numbers, outputs: Sequence[str] | None = None) -> tuple[Part, ...]:
+    def _try(self, *parts: Numbers) -> tuple[Part, ...]:
         """Try parts side by side; one whose golden tensors are unknown has no match."""
-        subjects = [self._subject(numbers, outputs) for numbers in parts]
+        nets = [cut(self._net, numbers, self._known) for numbers in parts]
+        subjects: list[Subject | None] = [None if net is None else net.subject() for net in nets]
         known = [subject for subject in subjects if subject is not None]
         matches = iter(self._check.matches(known))
         return tuple(
             Part(numbers, subject, next(matches) if subject is not None else None)
             for numbers, subject in zip(parts, subjects, strict=True)
         )
-
-    def _subject(self, numbers: Numbers, outputs: Sequence[str] | None) -> Subject | None:
-        boundary = self._net.boundary(numbers)
-        given = self._values(boundary.inputs)
-        if given is None:
-            return None
-        # Types of the outputs: those of their golden values, unless the CPU EP fails on them as well.
-        made = self._values(boundary.outputs) or {}
-        return self._net.cut(numbers, {**given, **made}, outputs)

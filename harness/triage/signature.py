@@ -10,6 +10,8 @@ from harness.core.fault import Signature
 from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.verdict import Verdict
+from harness.triage.node import all_nodes
+from harness.triage.subject import Subject
 
 FIRST_RUN, SECOND_RUN, OTHER_INPUTS = "first run", "second run", "other inputs"
 
@@ -41,6 +43,16 @@ def signature_of(record: Record, policy: Policy, names: Collection[str]) -> Sign
         cause=record.cause,
         message=" ".join(filter(None, (kind, plain_message(message, names)))),
     )
+
+
+def names_of(subject: Subject) -> frozenset[str]:
+    """Return the names that a message about a model may quote, those in bodies and functions included."""
+    model = subject.proto()
+    found: set[str] = {one.name for one in (*model.graph.input, *model.graph.initializer)}
+    every = (*model.graph.node, *(node for function in model.functions for node in function.node))
+    for node in all_nodes(every):
+        found.update((node.name, *node.input, *node.output))
+    return frozenset(found - {""})
 
 
 def plain_message(message: str, names: Collection[str]) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 from harness.core.fault import Condition
 from harness.core.value import Tensor, Value, tensor
 from harness.corpus.element_types import NUMBERS
-from harness.corpus.model_file import parse_model
 from harness.corpus.schema_types import domain_of
 from harness.triage.lab import Axes
 from harness.triage.subject import Subject
@@ -74,7 +73,7 @@ _Varied = Iterator[tuple[Condition, Subject | None]]
 
 def _dtypes(subject: Subject) -> _Varied:
     """In other floating-point types, if all floats of the model have one type."""
-    model = parse_model(subject.model)
+    model = subject.proto()
     present = {dtype for dtype in _float_types(model, subject) if dtype in _FLOATS}
     if len(present) != 1 or subject.external is not None:
         return
@@ -93,7 +92,7 @@ def _float_types(model: "onnx.ModelProto", subject: Subject) -> Iterator[str]:
 def _in_dtype(subject: Subject, given: str, dtype: str) -> Subject | None:
     from onnx import numpy_helper
 
-    model = parse_model(subject.model)
+    model = subject.proto()
     source, wanted = NUMBERS[given], NUMBERS[dtype]
     graph = model.graph
     if any(
@@ -129,7 +128,7 @@ def _opsets(subject: Subject) -> _Varied:
     import onnx
     from onnx import version_converter
 
-    model = parse_model(subject.model)
+    model = subject.proto()
     version = next((one.version for one in model.opset_import if domain_of(one) == ""), 0)
     if not version or subject.external is not None or model.functions:
         return
@@ -164,7 +163,7 @@ def _attributes(subject: Subject) -> _Varied:
     """Each attribute of each node left out, if the operator has a default for it."""
     import onnx.defs
 
-    model = parse_model(subject.model)
+    model = subject.proto()
     opsets = {domain_of(one): one.version for one in model.opset_import}
     for index, node in enumerate(model.graph.node):
         domain = domain_of(node)
@@ -176,7 +175,7 @@ def _attributes(subject: Subject) -> _Varied:
             declared = schema.attributes.get(attribute.name)
             if declared is None or declared.required:
                 continue
-            varied = parse_model(subject.model)
+            varied = subject.proto()
             kept = [one for one in node.attribute if one.name != attribute.name]
             del varied.graph.node[index].attribute[:]
             varied.graph.node[index].attribute.extend(kept)
@@ -218,7 +217,7 @@ def _shapes(subject: Subject) -> _Varied:
         return
     (size,) = sizes
     for wanted in dict.fromkeys((1, 2 * size)):
-        model = parse_model(subject.model)
+        model = subject.proto()
         for info in model.graph.input:
             if info.name in arrays and info.type.tensor_type.shape.dim:
                 info.type.tensor_type.shape.dim[0].dim_value = wanted
