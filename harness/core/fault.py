@@ -219,7 +219,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         trials: Trials in all.
         seconds: What they took.
         onnxruntime: Version of the target's runtime.
-        library: Name and version of the EP's package or library, as the environment reports it.
+        library: Version of the EP's plugin; ``of onnxruntime 1.31.1`` if the EP is part of that build.
     """
 
     schema: int = SCHEMA

@@ -32,7 +32,7 @@ def sentence_of(fault: Fault, row: OutputMetrics | None) -> str:
 
 def _who(fault: Fault) -> str:
     name = fault.provider.removesuffix("ExecutionProvider") or fault.provider
-    return f"{name} ({fault.library})" if fault.library else name
+    return f"{name} {fault.library}" if fault.library else name
 
 
 def _does(fault: Fault, row: OutputMetrics | None) -> str:

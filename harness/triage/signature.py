@@ -36,12 +36,8 @@ def signature_of(record: Record, policy: Policy, names: Collection[str]) -> Sign
         return Signature(verdict=verdict, message=_run_of(verdict, decision.reason))
     ended = record.ended
     message = "" if ended is None or verdict in {Verdict.CRASH, Verdict.HANG} else ended.message
-    kind = "" if ended is None else ended.kind
     return Signature(
-        verdict=verdict,
-        phase=record.phase,
-        cause=record.cause,
-        message=" ".join(filter(None, (kind, plain_message(message, names)))),
+        verdict=verdict, phase=record.phase, cause=record.cause, message=plain_message(message, names)
     )
 
 

@@ -1,0 +1,274 @@
+"""One failure, from its confirmation to a fault: the steps of a triage in their order."""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from harness.core.errors import one_line
+from harness.core.fault import Condition, Confirmation, Fault, Location
+from harness.core.output_metrics import OutputMetrics
+from harness.core.verdict import Family
+from harness.triage.budget import Budget
+from harness.triage.check import Check, Match
+from harness.triage.confirm import confirm
+from harness.triage.drawn import drawn, fingerprint
+from harness.triage.explain import TargetVariation, decomposed_operators, explain
+from harness.triage.failure import Failure
+from harness.triage.groups import Group
+from harness.triage.lab import Lab, Trial
+from harness.triage.locate import Locator
+from harness.triage.net import load
+from harness.triage.reduce import reduction
+from harness.triage.sentence import sentence_of
+from harness.triage.settings import Progress, Settings
+from harness.triage.subject import Subject
+
+BATCH = 4
+"""Candidates that are tried at once: while the EP runs one, the CPU EP computes the golden of the next."""
+
+INFRASTRUCTURE = frozenset({Family.SKIPPED, Family.MISSING})
+"""What says nothing about the failure: a target that is not there, an exception of the harness."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a triage is asked for.
+
+    Attributes:
+        target: Name of the target in the lab.
+        variations: Other targets on which the reduced model is tried.
+        fingerprint: Environment of the target.
+        keep_weights: Whether reduced models keep the weights of their models.
+    """
+
+    target: str
+    variations: tuple[TargetVariation, ...] = ()
+    fingerprint: Mapping[str, object] = {}
+    keep_weights: bool = False
+
+
+class Studied(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault with what its bundle needs.
+
+    Attributes:
+        fault: The fault, without a bundle.
+        failure: The failure that was triaged.
+        subject: The smallest model; None if nothing could be reproduced.
+        match: What it gave; None likewise.
+    """
+
+    fault: Fault
+    failure: Failure
+    subject: Subject | None = None
+    match: Match | None = None
+
+
+class Study:
+    """Triages one failure.
+
+    Args:
+        lab: Runs the trials.
+        group: The cells that the failure stands for.
+        failure: The representative.
+        request: What is wanted.
+        budget: Limit of time.
+        tell: Receives what was learnt, one line each.
+    """
+
+    def __init__(
+        self,
+        lab: Lab,
+        group: Group,
+        failure: Failure,
+        request: Request,
+        budget: Budget,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._lab = lab
+        self._group = group
+        self._failure = failure
+        self._request = request
+        self._budget = budget
+        self._tell = tell
+        self._began = time.monotonic()
+        self._trials_before = lab.trials
+
+    def run(self) -> Studied:
+        """Return the fault; without a reduced model if the failure cannot be reproduced."""
+        failure = self._failure
+        if not failure.subjects:
+            return self._inconclusive(_NOTHING, f"its model cannot be read: {failure.again.record.reason}")
+        subject, confirmation = self._confirmed()
+        if subject is None:
+            return self._inconclusive(confirmation, self._why_gone(confirmation))
+        check = self._check(confirmation.repeats)
+        (whole,) = check.matches([subject])
+        self._tell(f"fails {_how_often(confirmation)}")
+        locator = Locator(load(subject), check, self._lab.values, self._tell)
+        located = locator.locate(whole)
+        location = located.location
+        self._tell(
+            f"located in {', '.join(location.op_types[:4])}" + ("" if location.exact else ", together")
+        )
+        start = located.part.subject or subject
+        smallest, match, complete = self._reduced(start, located.part.match or whole, check, location)
+        conditions: tuple[Condition, ...] = ()
+        if not self._budget.spent:
+            conditions = explain(smallest, check, self._request.variations, self._budget)
+            decomposed = decomposed_operators(smallest, check)
+            location = msgspec.structs.replace(location, decomposed=decomposed)
+        fault = self._fault(subject, smallest, confirmation, location, conditions, complete=complete)
+        row = worst_row(match)
+        fault = msgspec.structs.replace(fault, sentence=sentence_of(fault, row))
+        self._tell(fault.sentence)
+        return Studied(fault=fault, failure=failure, subject=smallest, match=match)
+
+    def _confirmed(self) -> tuple[Subject | None, Confirmation]:
+        """The data set that fails, and how often."""
+        confirmation = _NOTHING
+        for subject in self._failure.subjects:
+            check = self._check(1)
+
+            def attempt(number: int, subject: Subject = subject, check: Check = check) -> Family | None:
+                trial = Trial(subject=subject, target=check.target, axes=check.axes, number=number)
+                (seen,) = self._lab.run([trial])
+                if check.match(subject, seen).fails:
+                    return Family.FAILED
+                return None if seen.record.family in INFRASTRUCTURE else Family.PASSED
+
+            confirmation = confirm(attempt)
+            if confirmation.failures:
+                return subject, confirmation
+        return None, confirmation
+
+    def _check(self, repeats: int) -> Check:
+        failure = self._failure
+        return Check(
+            self._lab, failure.signature, failure.trial_policy, self._request.target, failure.axes, repeats
+        )
+
+    def _reduced(
+        self, start: Subject, match: Match, check: Check, location: Location
+    ) -> tuple[Subject, Match, bool]:
+        """The smallest model, what it gave, and whether nothing could make it smaller."""
+        # A part that the cell's own tolerance passes must go on failing by limits of noise.
+        strict = match.fails
+        best, found, complete = start, match, False
+
+        def note(progress: Progress) -> None:
+            nonlocal complete
+            complete = progress.complete
+            self._tell(f"{progress.transformation}: {progress.nodes} nodes, {progress.trials} trials")
+
+        settings = Settings(
+            keep=frozenset(location.nodes).__contains__,
+            values=self._lab.values,
+            keep_weights=self._request.keep_weights,
+            batch=BATCH if check.repeats == 1 else 1,
+        )
+        steps = reduction(start, settings, note)
+        answers: tuple[bool, ...] | None = None
+        while not self._budget.spent:
+            try:
+                batch = next(steps) if answers is None else steps.send(answers)
+            except StopIteration:
+                break
+            matches = check.matches(batch)
+            answers = tuple(one.fails if strict else one.by_noise for one in matches)
+            if True in answers:
+                index = answers.index(True)
+                best, found = batch[index], matches[index]
+        steps.close()
+        return best, found, complete
+
+    def _fault(
+        self,
+        before: Subject,
+        smallest: Subject,
+        confirmation: Confirmation,
+        location: Location,
+        conditions: Sequence[Condition],
+        *,
+        complete: bool,
+    ) -> Fault:
+        failure = self._failure
+        guilty = {
+            smallest_name for smallest_name, first in _origins(smallest).items() if first in location.nodes
+        }
+        reduced = msgspec.structs.replace(
+            drawn(smallest, before, guilty),
+            complete=complete,
+            weights="kept" if self._request.keep_weights else "random",
+        )
+        scenario = dict(failure.axes).get("scenario", "plain")
+        return msgspec.structs.replace(
+            self._bare(confirmation),
+            id=fingerprint(reduced, failure.signature, failure.record.provider),
+            location=location,
+            reduced=reduced,
+            conditions=tuple(conditions),
+            scenario="" if scenario == "plain" else scenario,
+        )
+
+    def _bare(self, confirmation: Confirmation) -> Fault:
+        failure, record = self._failure, self._failure.record
+        return Fault(
+            id="",
+            sentence="",
+            signature=failure.signature,
+            target=record.target,
+            provider=record.provider,
+            representative=record.cell,
+            cells=tuple(one.cell for one in self._group.records),
+            confirmation=confirmation,
+            trials=self._lab.trials - self._trials_before,
+            seconds=round(time.monotonic() - self._began, 1),
+            onnxruntime=str(self._request.fingerprint.get("onnxruntime", "")),
+            library=_library(self._request.fingerprint),
+        )
+
+    def _inconclusive(self, confirmation: Confirmation, why: str) -> Studied:
+        fault = msgspec.structs.replace(
+            self._bare(confirmation),
+            id="I" + hashlib.sha256(self._failure.record.cell.encode()).hexdigest()[:10],
+            inconclusive=one_line(why),
+            sentence=one_line(f"Inconclusive: {self._failure.record.cell}: {why}"),
+        )
+        self._tell(fault.sentence)
+        return Studied(fault=fault, failure=self._failure)
+
+    def _why_gone(self, confirmation: Confirmation) -> str:
+        again = self._failure.again.record
+        if confirmation.outcome == "unknown":
+            return f"the target could not be used: {again.verdict}: {again.reason}"
+        if self._failure.fails_again:
+            return "it fails in its own run, but not with one of its data sets in a session of its own"
+        return f"it did not fail again in {confirmation.trials} trials; run once more, it is {again.verdict}"
+
+
+def worst_row(match: Match) -> OutputMetrics | None:
+    """Return the output that is furthest off; None if values were not compared."""
+    rows = (*match.seen.record.outputs, *match.seen.record.again, *match.seen.record.other)
+    return max(rows, key=lambda row: (row.mismatched, row.max_abs or 0.0), default=None)
+
+
+_NOTHING = Confirmation(outcome="unknown", trials=0, failures=0)
+
+
+def _how_often(confirmation: Confirmation) -> str:
+    return f"in {confirmation.failures} of {confirmation.trials} trials"
+
+
+def _origins(subject: Subject) -> dict[str, str]:
+    """Name of each node -> its name in the model that the reduction began with."""
+    return {node.name: subject.origins.get(node.name, node.name) for node in load(subject).nodes}
+
+
+def _library(fingerprint: Mapping[str, object]) -> str:
+    """Version of the EP: that of its plugin, else of the onnxruntime that it is a part of."""
+    plugin = fingerprint.get("plugin")
+    if isinstance(plugin, Mapping) and plugin.get("version"):
+        return str(plugin["version"])
+    version = fingerprint.get("onnxruntime")
+    return f"of onnxruntime {version}" if version else ""

@@ -1,0 +1,255 @@
+"""The triage of a run: from its failing cells to faults, one line of ``faults.jsonl`` each.
+
+Targets are triaged side by side, the failures of one target one after the other, in the same live processes.
+What is known is on disk at once, so an interrupted triage goes on where it was.
+"""
+
+import contextlib
+import hashlib
+import queue
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from harness.core.errors import Problem, UsageError
+from harness.core.fault import Condition, Fault, decode_fault, encode_fault
+from harness.core.record import Record
+from harness.corpus.suites import Suite
+from harness.plan.matrix import Matrix
+from harness.plan.target import Target
+from harness.triage.budget import Budget
+from harness.triage.explain import TargetVariation
+from harness.triage.failure import NATIVE_STACK, rerun
+from harness.triage.groups import Group, failing_groups
+from harness.triage.lab import Lab
+from harness.triage.study import Request, Studied, Study
+
+FAULTS = "faults.jsonl"
+WORK = "work"
+
+TRIAL_LIMIT_S = 60.0
+"""Limit of a phase of a trial, unless the target's is lower: a small model that takes longer hangs."""
+
+
+class TriageSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run is triaged.
+
+    Attributes:
+        cells: Ids of the cells to triage; empty for one of each group of failures.
+        jobs: Targets at once.
+        budget_s: Seconds for all; None for no limit.
+        keep_weights: Whether reduced models keep the weights of their models.
+    """
+
+    cells: tuple[str, ...] = ()
+    jobs: int = 1
+    budget_s: float | None = None
+    keep_weights: bool = False
+
+
+Tell = Callable[[str, str], None]
+"""Receives the id of a cell and one line about it."""
+
+
+class Triage:
+    """Triages the failing cells of a run.
+
+    Args:
+        matrix: That of the run.
+        suites: Its suites.
+        records: Its records.
+        folder: Where faults go.
+        settings: How to triage.
+        tell: Receives progress, from several threads.
+
+    Raises:
+        UsageError: A cell that is asked for has no record, or did not fail; the folder cannot be written.
+    """
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        suites: Mapping[str, Suite],
+        records: Collection[Record],
+        folder: Path,
+        settings: TriageSettings,
+        tell: Tell,
+    ) -> None:
+        self._matrix = matrix
+        self._suites = suites
+        self._folder = folder
+        self._settings = settings
+        self._tell = tell
+        _check_cells(settings.cells, records)
+        self.groups = failing_groups(records, settings.cells)
+        with _writing(folder):
+            (folder / WORK).mkdir(parents=True, exist_ok=True)
+        self._known = {fault.representative: fault for fault in read_faults(folder / FAULTS)}
+        self._stop = threading.Event()
+
+    def run(self) -> Iterator[Fault]:
+        """Yield each fault as soon as it is on disk; those of an earlier session first.
+
+        Cells of one fault come from several groups: a later fault with the same id has them all.
+        """
+        waiting: dict[str, list[Group]] = {}
+        for group in self.groups:
+            known = self._known.get(group.representative.cell)
+            if known is not None:
+                yield known
+            else:
+                waiting.setdefault(group.representative.target, []).append(group)
+        results: queue.SimpleQueue[Studied | BaseException | None] = queue.SimpleQueue()
+        budget = Budget(self._settings.budget_s)
+        todo = list(waiting.items())
+        threads = [
+            threading.Thread(target=self._work, args=(todo, budget, results), daemon=True)
+            for _ in range(min(self._settings.jobs, len(todo)))
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield from self._taken(results, len(threads))
+        finally:
+            self._stop.set()
+            for thread in threads:
+                thread.join()
+
+    def _taken(
+        self, results: "queue.SimpleQueue[Studied | BaseException | None]", open_threads: int
+    ) -> Iterator[Fault]:
+        while open_threads:
+            found = results.get()
+            if found is None:
+                open_threads -= 1
+            elif isinstance(found, BaseException):
+                raise found
+            else:
+                yield self._kept(found)
+
+    def _kept(self, studied: Studied) -> Fault:
+        with _writing(self._folder), (self._folder / FAULTS).open("ab") as file:
+            file.write(encode_fault(studied.fault) + b"\n")
+        return studied.fault
+
+    def _work(
+        self,
+        todo: list[tuple[str, list[Group]]],
+        budget: Budget,
+        results: "queue.SimpleQueue[Studied | BaseException | None]",
+    ) -> None:
+        """Triage one target after the other, until none is left."""
+        try:
+            while not self._stop.is_set():
+                try:
+                    name, groups = todo.pop(0)
+                except IndexError:
+                    break
+                self._of_target(name, groups, budget, results.put)
+        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+            results.put(error)
+        results.put(None)
+
+    def _of_target(
+        self, name: str, groups: Sequence[Group], budget: Budget, put: Callable[[Studied], None]
+    ) -> None:
+        target = next(target for target in self._matrix.targets if target.name == name)
+        again = rerun(self._matrix, self._suites, [group.representative for group in groups])
+        own = trial_target(target)
+        variations = tuple(variations_of(own, self._matrix.targets))
+        home = self._folder / WORK / hashlib.sha256(name.encode()).hexdigest()[:16]
+        request = Request(
+            target=own.name,
+            variations=variations,
+            fingerprint=again.fingerprint,
+            keep_weights=self._settings.keep_weights,
+        )
+        targets = [own, *(variation.target for variation in variations)]
+        with Lab(targets, home, lambda text: self._tell(name, text)) as lab:
+            for number, group in enumerate(groups):
+                if self._stop.is_set() or budget.spent:
+                    break
+                cell = group.representative.cell
+                share = budget.share(len(groups) - number)
+                study = Study(
+                    lab,
+                    group,
+                    again.failures[cell],
+                    request,
+                    share,
+                    lambda text, cell=cell: self._tell(cell, text),
+                )
+                put(study.run())
+
+
+def trial_target(target: Target) -> Target:
+    """Return a target as trials need it: without retries, with short limits, telling where it dies."""
+    limits = target.timeouts_s
+    limits = msgspec.structs.replace(
+        limits, create=min(limits.create, TRIAL_LIMIT_S), run=min(limits.run, TRIAL_LIMIT_S)
+    )
+    env = {**target.env, NATIVE_STACK: "1"}
+    return msgspec.structs.replace(
+        target, axes={}, retries=0, alone=False, required=False, workers=1, timeouts_s=limits, env=env
+    )
+
+
+def variations_of(target: Target, others: Sequence[Target]) -> Iterator[TargetVariation]:
+    """Yield targets that differ from one in an option, and the other targets of the matrix.
+
+    Args:
+        target: The target of the failure, as trials need it.
+        others: Targets of the matrix, itself included.
+    """
+    for key, value in target.options.items():
+        rest = {other: text for other, text in target.options.items() if other != key}
+        yield TargetVariation(
+            condition=Condition(kind="option", name=key, value=f"not {value}"),
+            target=msgspec.structs.replace(target, name=f"{target.name} without {key}", options=rest),
+        )
+    for other in others:
+        if other.name == target.name:
+            continue
+        same = other.provider == target.provider
+        kind = "runtime" if same and other.runtime != target.runtime else "target"
+        yield TargetVariation(
+            condition=Condition(kind="runtime" if kind == "runtime" else "target", value=other.name),
+            target=trial_target(other),
+        )
+
+
+def read_faults(path: Path) -> tuple[Fault, ...]:
+    """Return the faults of a file; a line that was torn by a crash costs its fault."""
+    faults = []
+    with contextlib.suppress(FileNotFoundError):
+        for line in path.read_bytes().splitlines():
+            with contextlib.suppress(msgspec.DecodeError):
+                faults.append(decode_fault(line))
+    return tuple(faults)
+
+
+def _check_cells(cells: Collection[str], records: Collection[Record]) -> None:
+    by_cell = {record.cell: record for record in records}
+    problems = [
+        Problem(
+            where=cell, what="the run has no record of this cell", hint="`ep-harness list` shows all cells"
+        )
+        for cell in cells
+        if cell not in by_cell
+    ]
+    if problems:
+        raise UsageError(*problems)
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(
+            Problem(
+                where=str(folder), what=f"cannot be written: {error.strerror}", hint="choose another --out"
+            )
+        ) from error
