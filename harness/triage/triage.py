@@ -5,6 +5,7 @@ What is known is on disk at once, so an interrupted triage goes on where it was.
 """
 
 import contextlib
+import functools
 import hashlib
 import queue
 import threading
@@ -173,15 +174,8 @@ class Triage:
                     break
                 cell = group.representative.cell
                 share = budget.share(len(groups) - number)
-                study = Study(
-                    lab,
-                    group,
-                    again.failures[cell],
-                    request,
-                    share,
-                    lambda text, cell=cell: self._tell(cell, text),
-                )
-                put(study.run())
+                tell = functools.partial(self._tell, cell)
+                put(Study(lab, group, again.failures[cell], request, share, tell).run())
 
 
 def trial_target(target: Target) -> Target:
@@ -197,7 +191,9 @@ def trial_target(target: Target) -> Target:
 
 
 def variations_of(target: Target, others: Sequence[Target]) -> Iterator[TargetVariation]:
-    """Yield targets that differ from one in an option, and the other targets of the matrix.
+    """Yield targets that differ from one in an option, and those of the same provider in other runtimes.
+
+    What other providers make of the cell's own model is in the run.
 
     Args:
         target: The target of the failure, as trials need it.
@@ -210,14 +206,9 @@ def variations_of(target: Target, others: Sequence[Target]) -> Iterator[TargetVa
             target=msgspec.structs.replace(target, name=f"{target.name} without {key}", options=rest),
         )
     for other in others:
-        if other.name == target.name:
-            continue
-        same = other.provider == target.provider
-        kind = "runtime" if same and other.runtime != target.runtime else "target"
-        yield TargetVariation(
-            condition=Condition(kind="runtime" if kind == "runtime" else "target", value=other.name),
-            target=trial_target(other),
-        )
+        if other.provider == target.provider and other.runtime != target.runtime:
+            condition = Condition(kind="runtime", value=other.name)
+            yield TargetVariation(condition=condition, target=trial_target(other))
 
 
 def read_faults(path: Path) -> tuple[Fault, ...]:
@@ -231,13 +222,12 @@ def read_faults(path: Path) -> tuple[Fault, ...]:
 
 
 def _check_cells(cells: Collection[str], records: Collection[Record]) -> None:
-    by_cell = {record.cell: record for record in records}
+    known = {record.cell for record in records}
+    hint = "`ep-harness list MATRIX` shows all cells"
     problems = [
-        Problem(
-            where=cell, what="the run has no record of this cell", hint="`ep-harness list` shows all cells"
-        )
+        Problem(where=cell, what="the run has no record of this cell", hint=hint)
         for cell in cells
-        if cell not in by_cell
+        if cell not in known
     ]
     if problems:
         raise UsageError(*problems)
