@@ -34,38 +34,42 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     seen: Seen
 
 
-class Check:
+class Check(msgspec.Struct, frozen=True, kw_only=True):
     """Compares trials with a failure.
 
-    Args:
+    Attributes:
         lab: Runs the trials.
         signature: Of the failure.
         policy: What judges the cell.
         target: Name of the target in the lab.
         axes: Axes of the cell.
         repeats: Trials of each subject before it counts as healthy; more than one for a flaky failure.
+        after: Models that run before each subject, in one fresh process.
     """
 
-    def __init__(
-        self, lab: Lab, signature: Signature, policy: Policy, target: str, axes: Axes, repeats: int = 1
-    ) -> None:
-        self.lab = lab
-        self.signature = signature
-        self.policy = policy
-        self.target = target
-        self.axes = axes
-        self.repeats = repeats
-        self.of_values = signature.verdict in VALUES
+    lab: Lab
+    signature: Signature
+    policy: Policy
+    target: str
+    axes: Axes
+    repeats: int = 1
+    after: tuple[Subject, ...] = ()
+
+    def trial(self, subject: Subject, number: int = 0) -> Trial:
+        """Return the trial of a subject."""
+        return Trial(subject=subject, target=self.target, axes=self.axes, number=number, after=self.after)
+
+    @property
+    def of_values(self) -> bool:
+        """Whether the failure is about values, which depend on a policy."""
+        return self.signature.verdict in VALUES
 
     def matches(self, subjects: Sequence[Subject]) -> tuple[Match, ...]:
         """Try subjects side by side; one that fails in any repetition fails."""
         best: list[Match | None] = [None] * len(subjects)
         for number in range(self.repeats):
             open_ = [index for index, match in enumerate(best) if match is None or not match.fails]
-            trials = [
-                Trial(subject=subjects[index], target=self.target, axes=self.axes, number=number)
-                for index in open_
-            ]
+            trials = [self.trial(subjects[index], number) for index in open_]
             for index, seen in zip(open_, self.lab.run(trials), strict=True):
                 match = self.match(subjects[index], seen)
                 former = best[index]

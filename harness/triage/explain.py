@@ -10,7 +10,7 @@ from harness.plan.target import Target
 from harness.triage.budget import Budget
 from harness.triage.check import Check
 from harness.triage.decompose import composite_operators, decomposed
-from harness.triage.lab import Axes, Seen, Trial
+from harness.triage.lab import Axes, Seen
 from harness.triage.optimizers import guilty_optimizers, without
 from harness.triage.subject import Subject
 from harness.triage.vary import Variation, model_variations, session_variations, with_axis
@@ -73,14 +73,7 @@ def _target_variations(
 
 
 def _tried(variation: Variation, check: Check) -> Condition:
-    other = Check(
-        check.lab,
-        check.signature,
-        check.policy,
-        variation.target or check.target,
-        variation.axes,
-        check.repeats,
-    )
+    other = msgspec.structs.replace(check, target=variation.target or check.target, axes=variation.axes)
     (match,) = other.matches([variation.subject])
     verdict = str(match.seen.record.verdict)
     fails: bool | None = match.fails or match.by_noise
@@ -96,11 +89,10 @@ def _is_right(seen: Seen) -> bool:
 
 def _optimizers(subject: Subject, check: Check) -> Iterator[Condition]:
     def fails_without(sets: Sequence[tuple[str, ...]]) -> list[bool]:
-        trials = [
-            Trial(subject=subject, target=check.target, axes=with_axis(check.axes, *without(names)))
-            for names in sets
-        ]
-        found = (check.match(subject, seen) for seen in check.lab.run(trials))
+        others = (
+            msgspec.structs.replace(check, axes=with_axis(check.axes, *without(names))) for names in sets
+        )
+        found = (other.matches([subject])[0] for other in others)
         return [match.fails or match.by_noise for match in found]
 
     for name in guilty_optimizers(fails_without):

@@ -71,12 +71,12 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rerun(matrix: Matrix, suites: Mapping[str, Suite], records: Collection[Record]) -> Rerun:
-    """Run failing cells of one target once more, judged as in their run.
+    """Run cells of one target once more, in their order in one process, judged as in their run.
 
     Args:
         matrix: That of the run.
         suites: Its suites.
-        records: Failing cells of one target.
+        records: Cells of one target.
     """
     by_cell = {record.cell: record for record in records}
     cells = {record.cell: cell_of(record) for record in records}
@@ -126,7 +126,7 @@ def _for_triage(matrix: Matrix, name: str) -> Matrix:
     """The matrix with one target that retries nothing, measures nothing and tells where it dies."""
     targets = (
         msgspec.structs.replace(
-            target, retries=0, alone=False, required=False, env={**target.env, NATIVE_STACK: "1"}
+            target, retries=0, alone=False, required=False, workers=1, env={**target.env, NATIVE_STACK: "1"}
         )
         for target in matrix.targets
         if target.name == name

@@ -7,7 +7,7 @@ policy needs. Results are kept by content in a file: an interrupted triage repea
 import contextlib
 import hashlib
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -56,18 +56,36 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         target: Name of one of the lab's targets.
         axes: Axes of the cell that differ from their defaults, sorted.
         number: Tells repetitions of one trial apart.
+        after: Models that run before it, in one fresh process.
     """
 
     subject: Subject
     target: str
     axes: Axes = ()
     number: int = 0
+    after: tuple[Subject, ...] = ()
 
     @property
     def key(self) -> str:
         """SHA-256 (hexadecimal) over what the result depends on."""
-        parts = (self.subject.digest, self.target, *map(repr, self.axes), str(self.number))
+        earlier = (f"after {one.digest}" for one in self.after)
+        parts = (self.subject.digest, self.target, *map(repr, self.axes), str(self.number), *earlier)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def before(self, index: int) -> "Trial":
+        """Return the trial of a model that runs before this one, on the same target."""
+        return Trial(
+            subject=self.after[index],
+            target=self.place,
+            axes=self.axes,
+            number=index + (self.number << 8),
+            after=(*self.after, self.subject),  # no other trial has the same key
+        )
+
+    @property
+    def place(self) -> str:
+        """Name of the target whose process runs it."""
+        return after_target_name(self.target, len(self.after)) if self.after else self.target
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +100,18 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     record: Record
     printed: str = ""
     outputs: NamedValues = ()
+
+
+def after_target_name(name: str, earlier: int) -> str:
+    """Return the name of the target whose processes end after so many models and one more."""
+    return f"{name} after {earlier}"
+
+
+def after_targets(target: Target, most: int) -> Iterator[Target]:
+    """Yield a target for each number of models that may run before another one in a fresh process."""
+    for earlier in range(1, most + 1):
+        renew = msgspec.structs.replace(target.renew_after, sessions=earlier + 1)
+        yield msgspec.structs.replace(target, name=after_target_name(target.name, earlier), renew_after=renew)
 
 
 class Lab:
@@ -130,21 +160,23 @@ class Lab:
     def run(self, trials: Sequence[Trial]) -> tuple[Seen, ...]:
         """Run trials side by side, and return what they gave, in their order."""
         found = {trial.key: seen for trial in trials if (seen := self._known.get(trial.key)) is not None}
-        waiting: dict[str, Trial] = {}
-        for trial in trials:
-            if trial.key not in found:
-                self._write(trial)
-                waiting[trial.key] = trial
-        self._engine.submit([_cell(trial) for trial in waiting.values()])
-        while waiting:
+        waiting = {trial.key for trial in trials} - found.keys()
+        cells = [
+            self._cell(part, trial.place)
+            for trial in trials
+            if trial.key in waiting
+            for part in (*map(trial.before, range(len(trial.after))), trial)
+        ]
+        self._engine.submit(cells)
+        for _ in cells:
             event = self._next()
-            if isinstance(event, Finished):
-                key = event.record.model.partition("/")[0]
-                del waiting[key]
+            assert isinstance(event, Finished)  # noqa: S101 - nothing else was asked
+            key = event.record.model.partition("/")[0]
+            if key in waiting:
                 self.trials += 1
                 found[key] = Seen(record=event.record, printed=event.printed, outputs=event.outputs)
                 self._known.put(key, found[key])
-                shutil.rmtree(self._models / key, ignore_errors=True)
+            shutil.rmtree(self._models / key, ignore_errors=True)
         return tuple(found[trial.key] for trial in trials)
 
     def values(self, subject: Subject, names: Sequence[str]) -> dict[str, Value]:
@@ -199,6 +231,11 @@ class Lab:
                 self._tell(event.message)
         raise RuntimeError("the engine ended while a trial was open")
 
+    def _cell(self, trial: Trial, place: str) -> Cell:
+        """Write a model, and return its cell."""
+        self._write(trial)
+        return Cell(suite=SUITE, model=f"{trial.key}/model.onnx", target=place, axes=trial.axes)
+
     def _write(self, trial: Trial) -> None:
         """Write a model with its inputs where the engine looks for it."""
         home = self._models / trial.key
@@ -212,10 +249,6 @@ class Lab:
 
 
 _ANY = ValueType(kind="tensor")
-
-
-def _cell(trial: Trial) -> Cell:
-    return Cell(suite=SUITE, model=f"{trial.key}/model.onnx", target=trial.target, axes=trial.axes)
 
 
 class _Line(msgspec.Struct, frozen=True):

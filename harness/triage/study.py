@@ -17,7 +17,7 @@ from harness.triage.drawn import drawn, fingerprint
 from harness.triage.explain import TargetVariation, decomposed_operators, explain
 from harness.triage.failure import Failure
 from harness.triage.groups import Group
-from harness.triage.lab import Lab, Trial
+from harness.triage.lab import Lab
 from harness.triage.locate import Locator
 from harness.triage.net import load
 from harness.triage.reduce import reduction
@@ -74,6 +74,7 @@ class Study:
         request: What is wanted.
         budget: Limit of time.
         tell: Receives what was learnt, one line each.
+        find_preceding: Finds the cells without which the failure does not appear.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Study:
         request: Request,
         budget: Budget,
         tell: Callable[[str], None],
+        find_preceding: Callable[[], tuple[Failure, ...]] = tuple,
     ) -> None:
         self._lab = lab
         self._group = group
@@ -91,6 +93,8 @@ class Study:
         self._request = request
         self._budget = budget
         self._tell = tell
+        self._find_preceding = find_preceding
+        self._preceding: tuple[Failure, ...] = ()
         self._began = time.monotonic()
         self._trials_before = lab.trials
 
@@ -128,24 +132,40 @@ class Study:
         """The data set that fails, and how often."""
         confirmation = _NOTHING
         for subject in self._failure.subjects:
-            check = self._check(1)
-
-            def attempt(number: int, subject: Subject = subject, check: Check = check) -> Family | None:
-                trial = Trial(subject=subject, target=check.target, axes=check.axes, number=number)
-                (seen,) = self._lab.run([trial])
-                if check.match(subject, seen).fails:
-                    return Family.FAILED
-                return None if seen.record.family in INFRASTRUCTURE else Family.PASSED
-
-            confirmation = confirm(attempt)
+            confirmation = self._repeated(subject)
             if confirmation.failures:
                 return subject, confirmation
+        preceding = self._find_preceding() if confirmation.outcome == "never" else ()
+        if preceding:
+            self._preceding = preceding
+            self._tell(f"fails after {', '.join(one.record.cell for one in preceding)}")
+            for subject in self._failure.subjects:
+                confirmation = self._repeated(subject)
+                if confirmation.failures:
+                    return subject, confirmation
         return None, confirmation
+
+    def _repeated(self, subject: Subject) -> Confirmation:
+        check = self._check(1)
+
+        def attempt(number: int) -> Family | None:
+            (seen,) = self._lab.run([check.trial(subject, number)])
+            if check.match(subject, seen).fails:
+                return Family.FAILED
+            return None if seen.record.family in INFRASTRUCTURE else Family.PASSED
+
+        return confirm(attempt)
 
     def _check(self, repeats: int) -> Check:
         failure = self._failure
         return Check(
-            self._lab, failure.signature, failure.trial_policy, self._request.target, failure.axes, repeats
+            lab=self._lab,
+            signature=failure.signature,
+            policy=failure.trial_policy,
+            target=self._request.target,
+            axes=failure.axes,
+            repeats=repeats,
+            after=tuple(one.subjects[0] for one in self._preceding),
         )
 
     def _reduced(
@@ -165,7 +185,7 @@ class Study:
             keep=frozenset(location.nodes).__contains__,
             values=self._lab.values,
             keep_weights=self._request.keep_weights,
-            batch=BATCH if check.repeats == 1 else 1,
+            batch=BATCH if check.repeats == 1 and not check.after else 1,
         )
         steps = reduction(start, settings, note)
         answers: tuple[bool, ...] | None = None
@@ -224,6 +244,7 @@ class Study:
             confirmation=confirmation,
             trials=self._lab.trials - self._trials_before,
             seconds=round(time.monotonic() - self._began, 1),
+            preceding=tuple(one.record.cell for one in self._preceding),
             onnxruntime=str(self._request.fingerprint.get("onnxruntime", "")),
             library=_library(self._request.fingerprint),
         )

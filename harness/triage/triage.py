@@ -22,9 +22,10 @@ from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.triage.budget import Budget
 from harness.triage.explain import TargetVariation
-from harness.triage.failure import NATIVE_STACK, rerun
+from harness.triage.failure import NATIVE_STACK, Failure, rerun
 from harness.triage.groups import Group, failing_groups
-from harness.triage.lab import Lab
+from harness.triage.lab import Lab, after_targets
+from harness.triage.preceding import MOST_NEEDED, earlier_cells, find_preceding
 from harness.triage.study import Request, Studied, Study
 
 FAULTS = "faults.jsonl"
@@ -82,6 +83,7 @@ class Triage:
         self._suites = suites
         self._folder = folder
         self._settings = settings
+        self._records = records
         self._tell = tell
         _check_cells(settings.cells, records)
         self.groups = failing_groups(records, settings.cells)
@@ -167,7 +169,7 @@ class Triage:
             fingerprint=again.fingerprint,
             keep_weights=self._settings.keep_weights,
         )
-        targets = [own, *(variation.target for variation in variations)]
+        targets = [own, *after_targets(own, MOST_NEEDED), *(variation.target for variation in variations)]
         with Lab(targets, home, lambda text: self._tell(name, text)) as lab:
             for number, group in enumerate(groups):
                 if self._stop.is_set() or budget.spent:
@@ -175,7 +177,12 @@ class Triage:
                 cell = group.representative.cell
                 share = budget.share(len(groups) - number)
                 tell = functools.partial(self._tell, cell)
-                put(Study(lab, group, again.failures[cell], request, share, tell).run())
+                preceding = functools.partial(self._preceding, group.representative, share)
+                put(Study(lab, group, again.failures[cell], request, share, tell, preceding).run())
+
+    def _preceding(self, record: Record, budget: Budget) -> tuple[Failure, ...]:
+        earlier = earlier_cells(record, self._records)
+        return find_preceding(self._matrix, self._suites, record, earlier, budget)
 
 
 def trial_target(target: Target) -> Target:

@@ -1,0 +1,82 @@
+"""Finds the models that must run before a failing one in the same process: state leaks between sessions."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from harness.core.record import Record
+from harness.corpus.suites import Suite
+from harness.plan.matrix import Matrix
+from harness.triage.budget import Budget
+from harness.triage.failure import Failure, rerun
+
+MOST_EARLIER = 128
+"""Earlier cells that are tried, the latest ones."""
+
+MOST_NEEDED = 3
+"""Preceding models of a failure that is triaged further."""
+
+MOST_RERUNS = 24
+
+
+def earlier_cells(record: Record, records: Collection[Record]) -> tuple[Record, ...]:
+    """Return the cells that ran before a cell in its process, in their order."""
+    own = record.process
+    if own is None:
+        return ()
+    same = [
+        other
+        for other in records
+        if other.target == record.target
+        and other.process is not None
+        and other.process.pid == own.pid
+        and other.process.session < own.session
+    ]
+    return tuple(sorted(same, key=_session))[-MOST_EARLIER:]
+
+
+def find_preceding(
+    matrix: Matrix, suites: Mapping[str, Suite], record: Record, earlier: Sequence[Record], budget: Budget
+) -> tuple[Failure, ...]:
+    """Return the earlier cells that a failure needs; empty if it does not appear after all of them either.
+
+    Each attempt runs in fresh processes. First the latest cell is found from which on all are needed, by
+    bisection; then the cells behind it are left out.
+
+    Args:
+        matrix: That of the run.
+        suites: Its suites.
+        record: The cell that fails after others.
+        earlier: Cells that ran before it, in their order.
+        budget: Ends the search early.
+    """
+    reruns = 0
+
+    def fails_after(cells: Sequence[Record]) -> bool:
+        nonlocal reruns
+        reruns += 1
+        return rerun(matrix, suites, (*cells, record)).failures[record.cell].fails_again
+
+    if not earlier or not fails_after(earlier):
+        return ()
+    least, most = 0, len(earlier) - 1
+    while least < most and not budget.spent:
+        start = (least + most + 1) // 2
+        if fails_after(earlier[start:]):
+            least = start
+        else:
+            most = start - 1
+    needed = list(earlier[least:])
+    if len(needed) > 1 and fails_after(needed[:1]):
+        needed = needed[:1]
+    size = len(needed) // 2
+    while size and len(needed) > 1 and reruns < MOST_RERUNS and not budget.spent:
+        for start in range(len(needed) - size, 0, -size):
+            rest = needed[:start] + needed[start + size :]
+            if fails_after(rest):
+                needed = rest
+        size //= 2
+    found = rerun(matrix, suites, (*needed, record)).failures
+    return tuple(found[one.cell] for one in needed)
+
+
+def _session(record: Record) -> int:
+    return record.process.session if record.process is not None else 0
