@@ -1,6 +1,7 @@
 """Every command with its arguments, as `ep-harness --help` shows them."""
 
 import argparse
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -174,6 +175,33 @@ def _add_results(commands: "Commands") -> None:
     )
     judge.add_argument("--out", type=Path, metavar="DIR", help="write the judged run into a new folder")
 
+    triage = add_command(
+        commands,
+        "triage",
+        "explain failing cells: guilty node, minimal model, sentence",
+        "triage.triage",
+        {
+            0: "each failure is explained",
+            2: "an argument is wrong",
+            3: "a failure is not explained: it did not appear again, or time ran out",
+        },
+    )
+    triage.add_argument("run", type=Path, metavar="RUN", help="run folder")
+    triage.add_argument(
+        "cells", nargs="*", metavar="CELL", help="ids of cells; default: one of each group of failures"
+    )
+    triage.add_argument("--jobs", type=_count, metavar="N", help="targets at once; default: processors")
+    triage.add_argument(
+        "--budget", type=_duration, dest="budget_s", metavar="TIME", help="such as 10m; default: no limit"
+    )
+    triage.add_argument("--out", type=Path, metavar="DIR", help="default: the folder triage of the run")
+    triage.add_argument("--resume", action="store_true", help="continue an interrupted triage")
+    triage.add_argument(
+        "--keep-weights",
+        action="store_true",
+        help="keep initializers; default: random numbers of their range",
+    )
+
 
 def _add_history(commands: "Commands") -> None:
     add = add_command(commands, "add", "add runs; runs that are already there stay", "history.add")
@@ -346,3 +374,21 @@ def _add_selection(command: argparse.ArgumentParser) -> None:
 
 def _add_no_report(command: argparse.ArgumentParser) -> None:
     command.add_argument("--no-report", action="store_false", dest="with_report", help="write no HTML report")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of 1 or more")
+    return int(text)
+
+
+def _duration(text: str) -> float:
+    number, unit = text[:-1], text[-1:]
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    try:
+        seconds = float(number) * units[unit]
+    except (KeyError, ValueError):
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration; expected 90s, 10m or 1.5h")
+    return seconds

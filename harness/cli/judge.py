@@ -46,7 +46,7 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
         what = "there is a run in this folder already"
         raise UsageError(Problem(where=str(out), what=what, hint="choose another folder"))
     rule = policy_rule(entries, data.records)
-    matrix = _matrix(data.info, run)
+    matrix = matrix_of(data.info, run)
     plan = Plan(matrix=matrix, cells=())
     after: list[Record] = []
     lacks: Counter[Need] = Counter()
@@ -106,7 +106,12 @@ def _policy_path(policy: str) -> Path:
     return Path(policy)
 
 
-def _matrix(info: RunInfo, run: Path) -> Matrix:
+def matrix_of(info: RunInfo, run: Path) -> Matrix:
+    """Return the matrix of a run, as its ``run.json`` keeps it.
+
+    Raises:
+        UsageError: It is none.
+    """
     try:
         return msgspec.convert(info.matrix, Matrix)
     except msgspec.ValidationError as error:

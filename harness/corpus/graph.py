@@ -110,7 +110,7 @@ def _node(node: "onnx.NodeProto") -> Node:
     digest = hashlib.sha256()
     for attribute in sorted(node.attribute, key=lambda one: one.name):
         digest.update(attribute.SerializeToString(deterministic=True))
-    outside = {name for body in _bodies(node) for name in taken_from_outside(body)}
+    outside = {name for body in _bodies(node) for name in _taken_from_outside(body)}
     return Node(
         operator=_operator(node),
         inputs=tuple(map(model_text, (*node.input, *sorted(outside)))),
@@ -143,11 +143,11 @@ def _bodies(node: "onnx.NodeProto") -> "Iterator[onnx.GraphProto]":
         yield from attribute.graphs
 
 
-def taken_from_outside(body: "onnx.GraphProto") -> set[str]:
+def _taken_from_outside(body: "onnx.GraphProto") -> set[str]:
     made = {port.name for port in body.input} | {tensor.name for tensor in body.initializer}
     made |= {name for node in body.node for name in node.output}
     read = {name for node in body.node for name in node.input} | {port.name for port in body.output}
     for node in body.node:
         for inner in _bodies(node):
-            read |= taken_from_outside(inner)
+            read |= _taken_from_outside(inner)
     return read - made - {""}

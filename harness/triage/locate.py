@@ -90,7 +90,7 @@ class Locator:
         """
         part = self._restricted(whole)
         while len(part.numbers) > 1:
-            self._progress(f"{len(part.numbers)} nodes hold the failure")
+            self._progress(f"locate: {len(part.numbers)} nodes hold the failure")
             half = self._half(part.numbers)
             if half is None:
                 part = self._fused(part)

@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -30,6 +31,13 @@ BATCH = 4
 
 INFRASTRUCTURE = frozenset({Family.SKIPPED, Family.MISSING})
 """What says nothing about the failure: a target that is not there, an exception of the harness."""
+
+
+class Learnt(Protocol):
+    """Receives what was learnt about a failure."""
+
+    def __call__(self, text: str, *, passing: bool = False) -> None:
+        """Take one line; a passing one is of interest only until the next."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +92,7 @@ class Study:
         failure: Failure,
         request: Request,
         budget: Budget,
-        tell: Callable[[str], None],
+        tell: Learnt,
         find_preceding: Callable[[], tuple[Failure, ...]] = tuple,
     ) -> None:
         self._lab = lab
@@ -108,24 +116,23 @@ class Study:
             return self._inconclusive(confirmation, self._why_gone(confirmation))
         check = self._check(confirmation.repeats)
         (whole,) = check.matches([subject])
-        self._tell(f"fails {_how_often(confirmation)}")
+        self._tell(f"confirm: fails {_how_often(confirmation)}")
         locator = Locator(load(subject), check, self._lab.values, self._tell)
         located = locator.locate(whole)
         location = located.location
-        self._tell(
-            f"located in {', '.join(location.op_types[:4])}" + ("" if location.exact else ", together")
-        )
+        where = ", ".join(location.op_types[:4])
+        self._tell(f"locate: {where}" + ("" if location.exact else f", {len(location.nodes)} nodes together"))
         start = located.part.subject or subject
         smallest, match, complete = self._reduced(start, located.part.match or whole, check, location)
         conditions: tuple[Condition, ...] = ()
         if not self._budget.spent:
+            self._tell("explain: one thing at a time is varied", passing=True)
             conditions = explain(smallest, check, self._request.variations, self._budget)
             decomposed = decomposed_operators(smallest, check)
             location = msgspec.structs.replace(location, decomposed=decomposed)
         fault = self._fault(subject, smallest, confirmation, location, conditions, complete=complete)
         row = worst_row(match)
         fault = msgspec.structs.replace(fault, sentence=sentence_of(fault, row))
-        self._tell(fault.sentence)
         return Studied(fault=fault, failure=failure, subject=smallest, match=match)
 
     def _confirmed(self) -> tuple[Subject | None, Confirmation]:
@@ -138,7 +145,7 @@ class Study:
         preceding = self._find_preceding() if confirmation.outcome == "never" else ()
         if preceding:
             self._preceding = preceding
-            self._tell(f"fails after {', '.join(one.record.cell for one in preceding)}")
+            self._tell(f"confirm: fails only after {', '.join(one.record.cell for one in preceding)}")
             for subject in self._failure.subjects:
                 confirmation = self._repeated(subject)
                 if confirmation.failures:
@@ -179,7 +186,8 @@ class Study:
         def note(progress: Progress) -> None:
             nonlocal complete
             complete = progress.complete
-            self._tell(f"{progress.transformation}: {progress.nodes} nodes, {progress.trials} trials")
+            text = f"reduce: {progress.nodes} nodes left, {progress.trials} trials, {progress.transformation}"
+            self._tell(text, passing=True)
 
         settings = Settings(
             keep=frozenset(location.nodes).__contains__,
@@ -256,7 +264,6 @@ class Study:
             inconclusive=one_line(why),
             sentence=one_line(f"Inconclusive: {self._failure.record.cell}: {why}"),
         )
-        self._tell(fault.sentence)
         return Studied(fault=fault, failure=self._failure)
 
     def _why_gone(self, confirmation: Confirmation) -> str:

@@ -51,8 +51,21 @@ class TriageSettings(msgspec.Struct, frozen=True, kw_only=True):
     keep_weights: bool = False
 
 
-Tell = Callable[[str, str], None]
-"""Receives the id of a cell and one line about it."""
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """What was learnt.
+
+    Attributes:
+        about: Id of a cell, or name of a target.
+        text: One line.
+        passing: Whether it is of interest only until the next note about the same.
+    """
+
+    about: str
+    text: str
+    passing: bool = False
+
+
+Tell = Callable[[Note], None]
 
 
 class Triage:
@@ -170,15 +183,18 @@ class Triage:
             keep_weights=self._settings.keep_weights,
         )
         targets = [own, *after_targets(own, MOST_NEEDED), *(variation.target for variation in variations)]
-        with Lab(targets, home, lambda text: self._tell(name, text)) as lab:
+        with Lab(targets, home, lambda text: self._tell(Note(about=name, text=text))) as lab:
             for number, group in enumerate(groups):
                 if self._stop.is_set() or budget.spent:
                     break
                 cell = group.representative.cell
                 share = budget.share(len(groups) - number)
-                tell = functools.partial(self._tell, cell)
+                tell = functools.partial(self._learnt, cell)
                 preceding = functools.partial(self._preceding, group.representative, share)
                 put(Study(lab, group, again.failures[cell], request, share, tell, preceding).run())
+
+    def _learnt(self, cell: str, text: str, *, passing: bool = False) -> None:
+        self._tell(Note(about=cell, text=text, passing=passing))
 
     def _preceding(self, record: Record, budget: Budget) -> tuple[Failure, ...]:
         earlier = earlier_cells(record, self._records)

@@ -1,0 +1,117 @@
+"""`ep-harness triage`: from the failing cells of a run to faults with minimal models."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import rich.progress
+from rich.console import Console
+from rich.markup import escape
+
+from harness.cli.judge import matrix_of
+from harness.cli.output import wrapped
+from harness.core.errors import Problem, UsageError
+from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
+from harness.core.fault import Fault
+from harness.core.text import visible
+from harness.engine.prepare import open_suites
+from harness.engine.processors import processors
+from harness.report.read import read_run
+from harness.triage.triage import FAULTS, Note, Triage, TriageSettings
+
+FOLDER = "triage"
+"""Folder of a triage below its run, unless another is given."""
+
+SHOWN_CELLS = 3
+
+
+def triage(
+    run: Path,
+    cells: list[str],
+    *,
+    jobs: int | None,
+    budget_s: float | None,
+    out: Path | None,
+    resume: bool,
+    keep_weights: bool,
+) -> int:
+    """Triage the failing cells of a run, and print each fault.
+
+    Returns:
+        0 if each failure is explained, 3 if one is not: time ran out, or it did not appear again.
+
+    Raises:
+        UsageError: The run or a cell is unknown, its models are not here, or the folder cannot be used.
+    """
+    data = read_run(run)
+    matrix = matrix_of(data.info, run)
+    folder = out or run / FOLDER
+    if (folder / FAULTS).exists() and not resume:
+        what = "there is a triage in this folder already"
+        raise UsageError(Problem(where=str(folder), what=what, hint="continue it: --resume; or give --out"))
+    settings = TriageSettings(
+        cells=tuple(cells), jobs=jobs or processors(), budget_s=budget_s, keep_weights=keep_weights
+    )
+    with _display() as shown:
+        work = Triage(matrix, open_suites(matrix), data.records, folder, settings, shown.note)
+        shown.console.print(f"{len(work.groups)} groups of failing cells", highlight=False)
+        faults = []
+        try:
+            for fault in work.run():
+                faults.append(fault)
+                shown.fault(fault)
+        except KeyboardInterrupt:
+            shown.console.print(f"interrupted; continue with --resume: {len(faults)} are known")
+            return EXIT_INTERRUPTED
+    explained = [fault for fault in faults if not fault.inconclusive]
+    shown.console.print(f"{len({fault.id for fault in explained})} faults explain ", end="")
+    shown.console.print(f"{sum(len(fault.cells) for fault in explained):,} cells; {folder / FAULTS}")
+    return EXIT_OK if len(explained) == len(work.groups) else EXIT_INCOMPLETE
+
+
+class Display:
+    """Shows a triage: a line for each failure at work on a terminal, and what was learnt."""
+
+    def __init__(self) -> None:
+        self.console = Console(highlight=False, soft_wrap=True)
+        self.bars = rich.progress.Progress(
+            rich.progress.SpinnerColumn(),
+            rich.progress.TextColumn("{task.description}"),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
+        )
+        self._lines: dict[str, rich.progress.TaskID] = {}
+        self._lock = threading.Lock()
+
+    def note(self, note: Note) -> None:
+        """Show what was learnt; called from several threads."""
+        with self._lock:
+            text = visible(f"{note.about}: {note.text}")
+            if note.about not in self._lines:
+                self._lines[note.about] = self.bars.add_task("", total=None)
+            self.bars.update(self._lines[note.about], description=escape(text))
+            if not note.passing and not self.console.is_terminal:
+                self.console.print(text, markup=False)
+
+    def fault(self, fault: Fault) -> None:
+        """Show a fault that is on disk."""
+        with self._lock:
+            line = self._lines.pop(fault.representative, None)
+            if line is not None:
+                self.bars.remove_task(line)
+            more = len(fault.cells) - SHOWN_CELLS
+            cells = ", ".join(fault.cells[:SHOWN_CELLS]) + (f" and {more:,} more" if more > 0 else "")
+            for text in (
+                *wrapped(f"{fault.id}  {fault.sentence}", indent="  "),
+                *wrapped(cells, "  cells: "),
+            ):
+                self.console.print(visible(text), markup=False)
+
+
+@contextmanager
+def _display() -> Iterator[Display]:
+    shown = Display()
+    with shown.bars:
+        yield shown
