@@ -8,7 +8,7 @@ from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.triage.signature import VALUES, plain_message
 
-NO_VALUES = VALUES | {Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH}
+COMPARED = VALUES | {Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH}
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ def failing_groups(records: Iterable[Record], cells: Collection[str] = ()) -> tu
     """Group failing cells, the largest group first.
 
     An error or a crash is grouped by what it says. Wrong values say nothing, so those are grouped by the
-    operators that the EP computed. The smallest model of a group, by its number of nodes, stands for it.
+    operators of their models. The smallest model of a group, by its number of nodes, stands for it.
 
     Args:
         records: Of a run.
@@ -44,9 +44,10 @@ def failing_groups(records: Iterable[Record], cells: Collection[str] = ()) -> tu
 
 def _key(record: Record) -> tuple[object, ...]:
     how = (record.target, record.verdict, record.phase, record.cause)
-    if record.verdict in NO_VALUES:
-        on_the_ep = record.placement.ep_ops if record.placement is not None else {}
-        return (*how, tuple(sorted(on_the_ep)))
+    if record.verdict in COMPARED:
+        # Not by operators on the EP: older runtimes only name the graphs that it compiled.
+        operators = record.content.ops if record.content is not None else {}
+        return (*how, tuple(sorted(operators)))
     message = "" if record.ended is None else record.ended.message
     return (*how, plain_message(message, ()))
 

@@ -1,5 +1,6 @@
 """The sentence about a fault: what is wrong, where and when, as a person would write it."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from harness.core.errors import one_line
@@ -14,15 +15,20 @@ ATTRIBUTES_NAMED = 4
 MESSAGE_CHARS = 160
 CHARS = 600
 
+_PREFIX = re.compile(r"Non-zero status code returned while running .*? node\. Name:.*? Status Message: ")
+"""What onnxruntime puts before an error of a kernel: the node is named anyway."""
 
-def sentence_of(fault: Fault, row: OutputMetrics | None) -> str:
+
+def sentence_of(fault: Fault, row: OutputMetrics | None, message: str) -> str:
     """Return the sentence of a fault.
 
     Args:
         fault: All but its sentence.
-        row: The worst output of the reduced model, or of the cell; None if nothing was compared.
+        row: The worst output of the reduced model; None if nothing was compared.
+        message: What the reduced model's error said; empty if there was none.
     """
-    parts = [f"{_who(fault)} {_does(fault, row)}{_figures(fault, row)}"]
+    said = one_line(_PREFIX.sub("", message), MESSAGE_CHARS)
+    parts = [f"{_who(fault)} {_does(fault, row, said)}{_figures(fault, row)}"]
     parts += _where(fault)
     parts += _when(fault.conditions)
     if fault.confirmation.outcome == "sometimes":
@@ -35,10 +41,9 @@ def _who(fault: Fault) -> str:
     return f"{name} {fault.library}" if fault.library else name
 
 
-def _does(fault: Fault, row: OutputMetrics | None) -> str:
+def _does(fault: Fault, row: OutputMetrics | None, said: str) -> str:
     what, verdict = _what(fault), fault.signature.verdict
     during = f"{_while(fault.signature.phase)} {what}"
-    message = one_line(fault.signature.message, MESSAGE_CHARS)
     dtype = f" for {row.dtype}" if row is not None and row.dtype else ""
     match verdict:
         case Verdict.CRASH:
@@ -49,7 +54,7 @@ def _does(fault: Fault, row: OutputMetrics | None) -> str:
         case Verdict.OUT_OF_MEMORY:
             does = f"runs out of memory {during}"
         case Verdict.ERROR | Verdict.OPTION_REJECTED | Verdict.FALLBACK_AT_RUN:
-            does = f"fails {during}, which the CPU EP runs: {message or verdict}"
+            does = f"fails {during}, which the CPU EP runs: {said or verdict}"
         case Verdict.SHAPE_MISMATCH:
             does = f"gives an output of {what} another shape"
         case Verdict.DTYPE_MISMATCH:
@@ -59,7 +64,7 @@ def _does(fault: Fault, row: OutputMetrics | None) -> str:
         case Verdict.NONDETERMINISTIC:
             does = f"gives different results for {what}{dtype} in two runs of one session"
         case _:
-            stale = " for other inputs in the same session" if message == OTHER_INPUTS else ""
+            stale = " for other inputs in the same session" if fault.signature.message == OTHER_INPUTS else ""
             does = f"computes {what} wrongly{dtype}{stale}"
     return does
 

@@ -124,6 +124,7 @@ class Study:
         self._tell(f"locate: {where}" + ("" if location.exact else f", {len(location.nodes)} nodes together"))
         start = located.part.subject or subject
         smallest, match, complete = self._reduced(start, located.part.match or whole, check, location)
+        location = narrowed(location, smallest)
         conditions: tuple[Condition, ...] = ()
         if not self._budget.spent:
             self._tell("explain: one thing at a time is varied", passing=True)
@@ -131,8 +132,9 @@ class Study:
             decomposed = decomposed_operators(smallest, check)
             location = msgspec.structs.replace(location, decomposed=decomposed)
         fault = self._fault(subject, smallest, confirmation, location, conditions, complete=complete)
-        row = worst_row(match)
-        fault = msgspec.structs.replace(fault, sentence=sentence_of(fault, row))
+        ended = match.seen.record.ended
+        message = "" if ended is None else ended.message
+        fault = msgspec.structs.replace(fault, sentence=sentence_of(fault, worst_row(match), message))
         return Studied(fault=fault, failure=failure, subject=smallest, match=match)
 
     def _confirmed(self) -> tuple[Subject | None, Confirmation]:
@@ -189,8 +191,10 @@ class Study:
             text = f"reduce: {progress.nodes} nodes left, {progress.trials} trials, {progress.transformation}"
             self._tell(text, passing=True)
 
+        # Of nodes that only fail together, some may not be needed: a bisection of their order finds its ends.
+        guilty = frozenset(location.nodes if location.exact else ())
         settings = Settings(
-            keep=frozenset(location.nodes).__contains__,
+            keep=guilty.__contains__,
             values=self._lab.values,
             keep_weights=self._request.keep_weights,
             batch=BATCH if check.repeats == 1 and not check.after else 1,
@@ -273,6 +277,22 @@ class Study:
         if self._failure.fails_again:
             return "it fails in its own run, but not with one of its data sets in a session of its own"
         return f"it did not fail again in {confirmation.trials} trials; run once more, it is {again.verdict}"
+
+
+def narrowed(location: Location, smallest: Subject) -> Location:
+    """Return a location with those of its nodes that the smallest model still has."""
+    left = set(_origins(smallest).values())
+    kept = [index for index, name in enumerate(location.nodes) if name in left]
+    if not kept or len(kept) == len(location.nodes):
+        return location
+    names = tuple(location.nodes[index] for index in kept)
+    return msgspec.structs.replace(
+        location,
+        nodes=names,
+        op_types=tuple(location.op_types[index] for index in kept),
+        exact=len(kept) == 1,
+        fused=names if len(kept) > 1 else (),
+    )
 
 
 def worst_row(match: Match) -> OutputMetrics | None:

@@ -1,0 +1,120 @@
+"""Whole triages of planted faults: the located node, the reduced model and the sentence."""
+
+from collections.abc import Callable
+from typing import Any
+
+import onnx
+import pytest
+from conftest import DEEP, chain_model
+
+from harness.core.fault import Fault
+from harness.core.verdict import Phase, Verdict
+
+TriagePlanted = Callable[..., list[Fault]]
+
+
+def only(faults: list[Fault]) -> Fault:
+    (fault,) = faults
+    assert not fault.inconclusive, fault.sentence
+    return fault
+
+
+@pytest.mark.parametrize("op_type", ["Relu", "Tanh", "Softplus", "Sigmoid", "Erf"])
+def test_a_wrong_operator_is_found_alone(triage_planted: TriagePlanted, op_type: str) -> None:
+    fault = only(triage_planted({"kind": "scale", "op_type": op_type, "factor": 1.01}, m=chain_model(DEEP)))
+    assert fault.signature.verdict is Verdict.MISMATCH
+    assert fault.location is not None
+    assert (fault.location.op_types, fault.location.exact, fault.location.alone) == ((op_type,), True, True)
+    assert fault.location.onwards in {False, None}
+    assert fault.reduced is not None
+    assert [node.op_type for node in fault.reduced.nodes] == [op_type]
+    assert op_type in fault.sentence
+    assert fault.confirmation.outcome == "always"
+
+
+def test_an_error_is_located_by_its_message(triage_planted: TriagePlanted) -> None:
+    planted = {"kind": "error", "op_type": "Softplus", "phase": "run", "message": "no Softplus for node 17"}
+    fault = only(triage_planted(planted, m=chain_model(DEEP)))
+    assert fault.signature.verdict is Verdict.ERROR
+    assert fault.signature.phase is Phase.RUN
+    assert fault.location is not None
+    assert fault.location.op_types == ("Softplus",)
+    assert "no Softplus for node 17" in fault.sentence
+
+
+@pytest.mark.parametrize("phase", ["create", "run"])
+@pytest.mark.parametrize("signal", ["SIGSEGV", "SIGABRT"])
+def test_a_crash_is_located(triage_planted: TriagePlanted, phase: str, signal: str) -> None:
+    planted = {"kind": "crash", "op_type": "Sigmoid", "phase": phase, "signal": signal}
+    fault = only(triage_planted(planted, m=chain_model(DEEP)))
+    assert (fault.signature.verdict, fault.signature.phase) == (Verdict.CRASH, phase)
+    assert fault.signature.cause == signal
+    assert fault.location is not None
+    assert fault.location.op_types == ("Sigmoid",)
+
+
+def test_a_hang_is_located(triage_planted: TriagePlanted) -> None:
+    model = chain_model(DEEP[:4] + [("Erf", ["d"], ["y"], {})])
+    fault = only(triage_planted({"kind": "hang", "op_type": "Tanh", "phase": "run"}, m=model))
+    assert (fault.signature.verdict, fault.signature.phase) == (Verdict.HANG, Phase.RUN)
+    assert fault.location is not None
+    assert fault.location.op_types == ("Tanh",)
+
+
+@pytest.mark.parametrize(("one", "other"), [("Tanh", "Add"), ("Softplus", "MatMul"), ("Mul", "Erf")])
+def test_a_fault_of_two_fused_nodes_names_both(triage_planted: TriagePlanted, one: str, other: str) -> None:
+    planted = {"kind": "scale", "op_type": one, "with": other, "factor": 1.01}
+    fault = only(triage_planted(planted, m=chain_model(DEEP)))
+    assert fault.location is not None
+    assert not fault.location.exact
+    assert set(fault.location.op_types) >= {one, other}
+    assert len(fault.location.op_types) == 2
+    assert "only if 2 nodes are compiled together" in fault.sentence
+
+
+@pytest.mark.parametrize("optimizer", ["ConstantFolding", "MatMulAddFusion", "EliminateIdentity"])
+def test_an_optimizer_is_named(triage_planted: TriagePlanted, optimizer: str) -> None:
+    planted = {"kind": "scale", "op_type": "Tanh", "optimizer": optimizer, "factor": 1.01}
+    fault = only(triage_planted(planted, m=chain_model(DEEP)))
+    gone = {(one.kind, one.name or one.value) for one in fault.conditions if one.fails is False}
+    assert ("optimizer", optimizer) in gone
+    assert ("graph_optimization", "disabled") in gone
+    assert f"right without optimizer {optimizer}" in fault.sentence
+
+
+@pytest.mark.parametrize("before", ["Sin", "Cos", "Neg"])
+def test_a_model_that_must_run_before_is_named(triage_planted: TriagePlanted, before: str) -> None:
+    planted = {"kind": "scale", "op_type": "Tanh", "after": before, "factor": 1.01}
+    innocent = chain_model([("Abs", ["x"], ["y"], {})])
+    leaks = chain_model([(before, ["x"], ["y"], {})])
+    fault = only(triage_planted(planted, a=innocent, b=leaks, c=chain_model(DEEP)))
+    assert fault.preceding == ("models/b.onnx[planted]",)
+    assert fault.location is not None
+    assert fault.location.op_types == ("Tanh",)
+
+
+def test_a_flaky_fault_is_located_with_repetitions(triage_planted: TriagePlanted) -> None:
+    for _ in range(10):  # the run itself must have failed
+        faults = triage_planted(
+            {"kind": "scale", "op_type": "Tanh", "factor": 1.01, "rate": 0.3}, m=chain_model(DEEP)
+        )
+        if faults:
+            break
+    fault = only(faults)
+    assert fault.confirmation.outcome == "sometimes"
+    assert fault.confirmation.repeats > 10
+    assert fault.location is not None
+    assert fault.location.op_types == ("Tanh",)
+
+
+def composite(op_type: str, **attributes: Any) -> onnx.ModelProto:
+    return chain_model(
+        [("Neg", ["x"], ["a"], {}), (op_type, ["a"], ["b"], attributes), ("Abs", ["b"], ["y"], {})]
+    )
+
+
+def test_a_composite_operator_is_taken_apart(triage_planted: TriagePlanted) -> None:
+    fault = only(triage_planted({"kind": "scale", "op_type": "Gelu", "factor": 1.01}, m=composite("Gelu")))
+    assert fault.location is not None
+    assert fault.location.decomposed == ("Gelu",)
+    assert "right if Gelu is decomposed" in fault.sentence
