@@ -58,6 +58,24 @@ DEEP: Nodes = [
 """Ten nodes, most operators only once."""
 
 
+@pytest.fixture(scope="session")
+def chain() -> Callable[[Nodes], onnx.ModelProto]:
+    """Makes a model of nodes."""
+    return chain_model
+
+
+@pytest.fixture(scope="session")
+def deep_nodes() -> Nodes:
+    """Ten nodes, most operators only once."""
+    return DEEP
+
+
+@pytest.fixture(scope="session")
+def deep() -> onnx.ModelProto:
+    """The model of these nodes."""
+    return chain_model(DEEP)
+
+
 @pytest.fixture
 def triage_planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Fault]]:
     """Run models on a target with a planted fault, and triage what failed."""

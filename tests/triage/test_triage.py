@@ -5,12 +5,13 @@ from typing import Any
 
 import onnx
 import pytest
-from conftest import DEEP, chain_model
 
 from harness.core.fault import Fault
 from harness.core.verdict import Phase, Verdict
 
 TriagePlanted = Callable[..., list[Fault]]
+Nodes = list[tuple[str, list[str], list[str], dict[str, Any]]]
+Chain = Callable[[Nodes], onnx.ModelProto]
 
 
 def only(faults: list[Fault]) -> Fault:
@@ -20,8 +21,10 @@ def only(faults: list[Fault]) -> Fault:
 
 
 @pytest.mark.parametrize("op_type", ["Relu", "Tanh", "Softplus", "Sigmoid", "Erf"])
-def test_a_wrong_operator_is_found_alone(triage_planted: TriagePlanted, op_type: str) -> None:
-    fault = only(triage_planted({"kind": "scale", "op_type": op_type, "factor": 1.01}, m=chain_model(DEEP)))
+def test_a_wrong_operator_is_found_alone(
+    triage_planted: TriagePlanted, deep: onnx.ModelProto, op_type: str
+) -> None:
+    fault = only(triage_planted({"kind": "scale", "op_type": op_type, "factor": 1.01}, m=deep))
     assert fault.signature.verdict is Verdict.MISMATCH
     assert fault.location is not None
     assert (fault.location.op_types, fault.location.exact, fault.location.alone) == ((op_type,), True, True)
@@ -32,9 +35,9 @@ def test_a_wrong_operator_is_found_alone(triage_planted: TriagePlanted, op_type:
     assert fault.confirmation.outcome == "always"
 
 
-def test_an_error_is_located_by_its_message(triage_planted: TriagePlanted) -> None:
+def test_an_error_is_located_by_its_message(triage_planted: TriagePlanted, deep: onnx.ModelProto) -> None:
     planted = {"kind": "error", "op_type": "Softplus", "phase": "run", "message": "no Softplus for node 17"}
-    fault = only(triage_planted(planted, m=chain_model(DEEP)))
+    fault = only(triage_planted(planted, m=deep))
     assert fault.signature.verdict is Verdict.ERROR
     assert fault.signature.phase is Phase.RUN
     assert fault.location is not None
@@ -44,17 +47,19 @@ def test_an_error_is_located_by_its_message(triage_planted: TriagePlanted) -> No
 
 @pytest.mark.parametrize("phase", ["create", "run"])
 @pytest.mark.parametrize("signal", ["SIGSEGV", "SIGABRT"])
-def test_a_crash_is_located(triage_planted: TriagePlanted, phase: str, signal: str) -> None:
+def test_a_crash_is_located(
+    triage_planted: TriagePlanted, deep: onnx.ModelProto, phase: str, signal: str
+) -> None:
     planted = {"kind": "crash", "op_type": "Sigmoid", "phase": phase, "signal": signal}
-    fault = only(triage_planted(planted, m=chain_model(DEEP)))
+    fault = only(triage_planted(planted, m=deep))
     assert (fault.signature.verdict, fault.signature.phase) == (Verdict.CRASH, phase)
     assert fault.signature.cause == signal
     assert fault.location is not None
     assert fault.location.op_types == ("Sigmoid",)
 
 
-def test_a_hang_is_located(triage_planted: TriagePlanted) -> None:
-    model = chain_model(DEEP[:4] + [("Erf", ["d"], ["y"], {})])
+def test_a_hang_is_located(triage_planted: TriagePlanted, chain: Chain, deep_nodes: Nodes) -> None:
+    model = chain([*deep_nodes[:4], ("Erf", ["d"], ["y"], {})])
     fault = only(triage_planted({"kind": "hang", "op_type": "Tanh", "phase": "run"}, m=model))
     assert (fault.signature.verdict, fault.signature.phase) == (Verdict.HANG, Phase.RUN)
     assert fault.location is not None
@@ -62,9 +67,11 @@ def test_a_hang_is_located(triage_planted: TriagePlanted) -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), [("Tanh", "Add"), ("Softplus", "MatMul"), ("Mul", "Erf")])
-def test_a_fault_of_two_fused_nodes_names_both(triage_planted: TriagePlanted, one: str, other: str) -> None:
+def test_a_fault_of_two_fused_nodes_names_both(
+    triage_planted: TriagePlanted, deep: onnx.ModelProto, one: str, other: str
+) -> None:
     planted = {"kind": "scale", "op_type": one, "with": other, "factor": 1.01}
-    fault = only(triage_planted(planted, m=chain_model(DEEP)))
+    fault = only(triage_planted(planted, m=deep))
     assert fault.location is not None
     assert not fault.location.exact
     assert set(fault.location.op_types) >= {one, other}
@@ -73,9 +80,9 @@ def test_a_fault_of_two_fused_nodes_names_both(triage_planted: TriagePlanted, on
 
 
 @pytest.mark.parametrize("optimizer", ["ConstantFolding", "MatMulAddFusion", "EliminateIdentity"])
-def test_an_optimizer_is_named(triage_planted: TriagePlanted, optimizer: str) -> None:
+def test_an_optimizer_is_named(triage_planted: TriagePlanted, deep: onnx.ModelProto, optimizer: str) -> None:
     planted = {"kind": "scale", "op_type": "Tanh", "optimizer": optimizer, "factor": 1.01}
-    fault = only(triage_planted(planted, m=chain_model(DEEP)))
+    fault = only(triage_planted(planted, m=deep))
     gone = {(one.kind, one.name or one.value) for one in fault.conditions if one.fails is False}
     assert ("optimizer", optimizer) in gone
     assert ("graph_optimization", "disabled") in gone
@@ -83,21 +90,23 @@ def test_an_optimizer_is_named(triage_planted: TriagePlanted, optimizer: str) ->
 
 
 @pytest.mark.parametrize("before", ["Sin", "Cos", "Neg"])
-def test_a_model_that_must_run_before_is_named(triage_planted: TriagePlanted, before: str) -> None:
+def test_a_model_that_must_run_before_is_named(
+    triage_planted: TriagePlanted, chain: Chain, deep: onnx.ModelProto, before: str
+) -> None:
     planted = {"kind": "scale", "op_type": "Tanh", "after": before, "factor": 1.01}
-    innocent = chain_model([("Abs", ["x"], ["y"], {})])
-    leaks = chain_model([(before, ["x"], ["y"], {})])
-    fault = only(triage_planted(planted, a=innocent, b=leaks, c=chain_model(DEEP)))
+    innocent = chain([("Abs", ["x"], ["y"], {})])
+    leaks = chain([(before, ["x"], ["y"], {})])
+    fault = only(triage_planted(planted, a=innocent, b=leaks, c=deep))
     assert fault.preceding == ("models/b.onnx[planted]",)
     assert fault.location is not None
     assert fault.location.op_types == ("Tanh",)
 
 
-def test_a_flaky_fault_is_located_with_repetitions(triage_planted: TriagePlanted) -> None:
+def test_a_flaky_fault_is_located_with_repetitions(
+    triage_planted: TriagePlanted, deep: onnx.ModelProto
+) -> None:
     for _ in range(10):  # the run itself must have failed
-        faults = triage_planted(
-            {"kind": "scale", "op_type": "Tanh", "factor": 1.01, "rate": 0.3}, m=chain_model(DEEP)
-        )
+        faults = triage_planted({"kind": "scale", "op_type": "Tanh", "factor": 1.01, "rate": 0.3}, m=deep)
         if faults:
             break
     fault = only(faults)
@@ -107,14 +116,9 @@ def test_a_flaky_fault_is_located_with_repetitions(triage_planted: TriagePlanted
     assert fault.location.op_types == ("Tanh",)
 
 
-def composite(op_type: str, **attributes: Any) -> onnx.ModelProto:
-    return chain_model(
-        [("Neg", ["x"], ["a"], {}), (op_type, ["a"], ["b"], attributes), ("Abs", ["b"], ["y"], {})]
-    )
-
-
-def test_a_composite_operator_is_taken_apart(triage_planted: TriagePlanted) -> None:
-    fault = only(triage_planted({"kind": "scale", "op_type": "Gelu", "factor": 1.01}, m=composite("Gelu")))
+def test_a_composite_operator_is_taken_apart(triage_planted: TriagePlanted, chain: Chain) -> None:
+    model = chain([("Neg", ["x"], ["a"], {}), ("Gelu", ["a"], ["b"], {}), ("Abs", ["b"], ["y"], {})])
+    fault = only(triage_planted({"kind": "scale", "op_type": "Gelu", "factor": 1.01}, m=model))
     assert fault.location is not None
     assert fault.location.decomposed == ("Gelu",)
     assert "right if Gelu is decomposed" in fault.sentence

@@ -1,7 +1,8 @@
 """An onnxruntime whose CPU provider has a planted fault: a stand-in for an EP that is wrong in known places.
 
 On the module path of a target's process it changes ``InferenceSession``. The variable ``PLANTED_FAULT`` holds
-JSON: ``kind``, and what that kind needs.
+JSON: ``kind`` (``scale``, ``error``, ``crash`` or ``hang``), the guilty nodes by ``op_type`` or ``node``, and
+what that kind needs.
 """
 
 import importlib.abc
@@ -12,104 +13,89 @@ import random
 import signal
 import sys
 import time
+from typing import Any
 
-FAULT = json.loads(os.environ.get("PLANTED_FAULT", "{}"))
+FAULT: dict[str, Any] = json.loads(os.environ.get("PLANTED_FAULT", "{}"))
+DISABLED = "optimization.disable_specified_optimizers"
 
 
 class Planting(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, *_: Any) -> Any:
         if name != "onnxruntime":
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
+        assert spec is not None
+        assert spec.loader is not None
         execute = spec.loader.exec_module
 
-        def plant(module):
+        def plant(module: Any) -> None:
             execute(module)
             module.InferenceSession = planted(module.InferenceSession)
 
-        spec.loader.exec_module = plant
+        spec.loader.exec_module = plant  # type: ignore[method-assign]
         return spec
 
 
-def planted(session_class):
-    earlier = []
+def planted(session_class: Any) -> Any:
+    earlier: list[list[str]] = []
 
-    class Planted(session_class):
-        def __init__(self, model, options=None, *args, **more):
+    class Planted(session_class):  # type: ignore[misc]
+        def __init__(self, model: Any, options: Any = None, *args: Any, **more: Any) -> None:
             import onnx
 
             given = onnx.load_model_from_string(model) if isinstance(model, bytes) else onnx.load(model)
-            before, now = list(earlier), [node.op_type for node in given.graph.node]
-            earlier.append(now)
-            self.fault = FAULT if applies(given, options, before) else {}
-            kind = self.fault.get("kind")
-            if kind == "crash" and self.fault["phase"] == "create":
-                die()
-            if kind == "error" and self.fault["phase"] == "create":
-                raise RuntimeError(self.fault["message"])
-            if kind == "hang" and self.fault["phase"] == "create":
-                time.sleep(1e6)
-            if kind == "scale":
-                scale(given, self.fault)
+            self.fault = FAULT if applies(given, options, earlier[-1:]) else {}
+            earlier.append([node.op_type for node in given.graph.node])
+            misbehave(self.fault, "create")
+            if self.fault.get("kind") == "scale":
+                scale(given, self.fault["factor"])
                 model = given.SerializeToString()
             super().__init__(model, options, *args, **more)
 
-        def run(self, names, feeds, run_options=None):
-            self.misbehave()
-            return super().run(names, feeds, run_options)
-
-        def run_with_ort_values(self, names, feeds, run_options=None):
-            self.misbehave()
-            return super().run_with_ort_values(names, feeds, run_options)
-
-        def misbehave(self):
-            if self.fault.get("phase") != "run":
-                return
-            if self.fault["kind"] == "crash":
-                die()
-            if self.fault["kind"] == "error":
-                raise RuntimeError(self.fault["message"])
-            time.sleep(1e6)
+        def run(self, *arguments: Any) -> Any:
+            misbehave(self.fault, "run")
+            return super().run(*arguments)
 
     return Planted
 
 
-def applies(model, options, before):
-    """Whether the model has what the fault is about."""
+def applies(model: Any, options: Any, before: list[list[str]]) -> bool:
+    """Whether a session of the model, after the one before, has what the fault is about."""
     nodes = list(model.graph.node)
-    if not any(is_guilty(node) for node in nodes):
+    guilty = [node for node in nodes if is_guilty(node)]
+    if not guilty or random.random() >= FAULT.get("rate", 1.0):  # noqa: S311 - nothing secret
         return False
-    if random.random() >= FAULT.get("rate", 1.0):
-        return False
-    if "with" in FAULT:  # only together with another operator that reads its output or makes its input
-        guilty = [node for node in nodes if is_guilty(node)]
+    if "with" in FAULT:  # only beside another operator
         others = [node for node in nodes if node.op_type == FAULT["with"]]
-        if not any(
-            set(one.output) & set(other.input) or set(other.output) & set(one.input)
-            for one in guilty
-            for other in others
-        ):
+        if not any(neighbours(one, other) for one in guilty for other in others):
             return False
-    if "optimizer" in FAULT:
-        level = int(options.graph_optimization_level) if options is not None else 99
-        key = "optimization.disable_specified_optimizers"
-        try:
-            off = options.get_session_config_entry(key).split(";")
-        except Exception:
-            off = []
-        if level == 0 or FAULT["optimizer"] in off:
-            return False
-    return "after" not in FAULT or any(FAULT["after"] in ops for ops in before[-1:])
+    if "optimizer" in FAULT and FAULT["optimizer"] in switched_off(options):
+        return False
+    return "after" not in FAULT or any(FAULT["after"] in operators for operators in before)
 
 
-def is_guilty(node):
+def switched_off(options: Any) -> list[str]:
+    if options is None or int(options.graph_optimization_level) == 0:
+        return [FAULT["optimizer"]]
+    try:
+        names: str = options.get_session_config_entry(DISABLED)
+    except RuntimeError:  # the entry is not set
+        return []
+    return names.split(";")
+
+
+def neighbours(one: Any, other: Any) -> bool:
+    return bool(set(one.output) & set(other.input) or set(other.output) & set(one.input))
+
+
+def is_guilty(node: Any) -> bool:
     if "node" in FAULT:
         return FAULT["node"] in {node.name, *node.output}
-    return node.op_type == FAULT.get("op_type")
+    return bool(node.op_type == FAULT["op_type"])
 
 
-def scale(model, fault):
+def scale(model: Any, factor: float) -> None:
     """Multiply what the guilty nodes compute."""
     import numpy as np
     from onnx import helper, numpy_helper
@@ -119,18 +105,21 @@ def scale(model, fault):
         nodes.append(node)
         if is_guilty(node):
             out = node.output[0]
-            node.output[0] = out + "_right"
-            name = "planted_%d" % index
-            factor = np.array(fault["factor"], np.float32)
-            model.graph.initializer.append(numpy_helper.from_array(factor, name))
+            node.output[0], name = f"{out}_right", f"planted_{index}"
+            model.graph.initializer.append(numpy_helper.from_array(np.array(factor, np.float32), name))
             nodes.append(helper.make_node("Mul", [node.output[0], name], [out]))
     del model.graph.node[:]
     model.graph.node.extend(nodes)
 
 
-def die():
-    os.kill(os.getpid(), getattr(signal, FAULT.get("signal", "SIGSEGV")))
-    time.sleep(10)
+def misbehave(fault: dict[str, Any], phase: str) -> None:
+    if fault.get("phase") != phase:
+        return
+    if fault["kind"] == "error":
+        raise RuntimeError(fault["message"])
+    if fault["kind"] == "crash":
+        os.kill(os.getpid(), getattr(signal, fault["signal"]))
+    time.sleep(1e6)
 
 
 if FAULT:
