@@ -35,6 +35,7 @@ from harness.agent.capture import Capture
 from harness.agent.errors import OptionRejectedError, UnavailableError, UnfeedableError, UnsupportedError
 from harness.agent.inbox import Inbox
 from harness.agent.job_run import JobRun
+from harness.agent.native_stack.start import start_if_asked
 from harness.agent.plain import plain
 from harness.agent.runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
 from harness.agent.system import PARENT, die_with, elapsed_ms, limit_memory, resident_mib
@@ -49,6 +50,9 @@ def main(channel: Any) -> None:
     die_with(os.environ.pop(PARENT, ""))
     capture = Capture()
     fingerprint: dict[str, Any] = {"python": platform.python_version(), "platform": platform.platform()}
+    native_stack = start_if_asked()
+    if native_stack:
+        fingerprint["native_stack"] = native_stack
     try:
         fingerprint.update(describe_packages())
         ort = import_onnxruntime()

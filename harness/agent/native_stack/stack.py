@@ -1,0 +1,133 @@
+"""The frames of a stopped thread, innermost first."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from harness.agent.native_stack.elf import ElfError, Image
+from harness.agent.native_stack.machine import Machine
+from harness.agent.native_stack.memory import Memory, Space
+from harness.agent.native_stack.reader import UnwindError
+from harness.agent.native_stack.unwind_table import Caller, caller_of
+
+SCANNED_WORDS = 4096
+"""Words of a stack that are searched for a return address, if nothing tells where it is."""
+
+
+class Place(NamedTuple):
+    """Where one frame is.
+
+    Attributes:
+        address: Of the instruction that failed or, of a caller, of the one after the call.
+        inside: An address inside of that instruction or of the call.
+        is_guess: Whether the frame was found by searching the stack.
+        is_handler: Whether the frames before it are a signal's handler.
+    """
+
+    address: int
+    inside: int
+    is_guess: bool = False
+    is_handler: bool = False
+
+
+class Walker:
+    """Walks up the stack of a stopped thread.
+
+    Args:
+        memory: The memory of its process.
+        space: What is mapped there.
+        machine: The processor.
+    """
+
+    def __init__(self, memory: Memory, space: Space, machine: Machine) -> None:
+        self.memory, self.space, self.machine = memory, space, machine
+        self._images: dict[int, Image | None] = {}
+
+    def image_at(self, address: int) -> Image | None:
+        """Return the library that an address is in, if it is in one."""
+        mapping = self.space.find(address)
+        if mapping is None or mapping.base is None:
+            return None
+        if mapping.base not in self._images:
+            try:
+                self._images[mapping.base] = Image(self.memory.read, mapping.base)
+            except (ElfError, OSError, struct.error):
+                self._images[mapping.base] = None
+        return self._images[mapping.base]
+
+    def walk(self, address: int, registers: dict[int, int]) -> Iterator[Place]:
+        """Yield the frames; the last one is the outermost, or the last that could be found.
+
+        Args:
+            address: The program counter.
+            registers: The registers by their numbers in unwind tables.
+        """
+        place = Place(address, address)
+        while True:
+            yield place
+            stack = registers.get(self.machine.stack, 0)
+            caller, is_guess = self._caller(place, registers)
+            if caller is None or not caller.address:
+                return
+            address = self.machine.code_address(caller.address)
+            registers = caller.registers
+            new_stack = registers.get(self.machine.stack, 0)
+            # A signal's handler may have a stack of its own, at any address.
+            if not caller.is_interrupted and (new_stack, address) <= (stack, place.address):
+                return
+            inside = address if caller.is_interrupted else address - 1
+            place = Place(address, inside, is_guess, caller.is_interrupted)
+
+    def _caller(self, place: Place, registers: dict[int, int]) -> tuple[Caller | None, bool]:
+        """Return the caller, and whether it was guessed."""
+        if not self.space.is_code(place.inside):
+            # It was called through a wild pointer; nothing was pushed since.
+            is_first = place.address == place.inside
+            return (self._after_call(registers) if is_first else None), False
+        image = self.image_at(place.inside)
+        table = image.unwind_table if image else None
+        try:
+            if table is not None:
+                caller = caller_of(self.memory.read, table, place.inside, registers, self.machine.stack)
+                if caller is not None:
+                    return caller, False
+        except (OSError, UnwindError):
+            pass
+        return self._by_frame_pointer(registers) or self._by_search(registers), True
+
+    def _after_call(self, registers: dict[int, int]) -> Caller | None:
+        if self.machine.link is not None:
+            return Caller(registers.get(self.machine.link), registers, is_interrupted=False)
+        return self._popped(registers.get(self.machine.stack, 0), registers)
+
+    def _popped(self, at: int, registers: dict[int, int]) -> Caller | None:
+        """Return the caller whose address is on the stack at ``at``, if a call can have left it."""
+        try:
+            address = self.machine.code_address(self.memory.word(at))
+            if self.space.is_code(address) and self.machine.follows_call(self.memory.read(address - 8, 8)):
+                return Caller(address, {**registers, self.machine.stack: at + 8}, is_interrupted=False)
+        except OSError:
+            pass
+        return None
+
+    def _by_frame_pointer(self, registers: dict[int, int]) -> Caller | None:
+        frame = registers.get(self.machine.frame, 0)
+        if frame % 8 or frame < registers.get(self.machine.stack, 0):
+            return None
+        caller = self._popped(frame + 8, registers)
+        if caller is not None:
+            caller.registers[self.machine.frame] = self.memory.word(frame)
+        return caller
+
+    def _by_search(self, registers: dict[int, int]) -> Caller | None:
+        start = registers.get(self.machine.stack, 0)
+        mapping = self.space.find(start)
+        if mapping is None or start % 8:
+            return None
+        for at in range(start, min(start + 8 * SCANNED_WORDS, mapping.end), 8):
+            caller = self._popped(at, registers)
+            if caller is not None:
+                return caller
+        return None

@@ -1,0 +1,86 @@
+"""Start the watcher of this process, if its environment asks for it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import struct
+import subprocess
+import sys
+from typing import Any
+
+VARIABLE = "EP_HARNESS_NATIVE_STACK"
+"""The variable of a target that switches native stacks on with ``1``."""
+
+ON = "on"
+"""The state, and the watcher's message, once it watches."""
+
+UNAVAILABLE = "unavailable: "
+"""What a state begins with, before the reason."""
+
+LIMIT_S = 5.0
+"""Seconds for the watcher to start."""
+
+PR_SET_PTRACER = 0x59616D61
+"""The prctl that names a tracer to Yama, the security module of many distributions."""
+
+BOOTSTRAP = "import sys; exec(eval(sys.stdin.buffer.readline()))"
+PROGRAM = """
+Importer({sources!r}).install()
+from harness.agent.native_stack.watcher import watch
+watch({pid})
+"""
+
+
+def start_if_asked() -> str:
+    """Start the watcher if the environment says so.
+
+    Returns:
+        ``on``, ``unavailable: `` and why, or an empty string if nothing was asked for.
+    """
+    if os.environ.get(VARIABLE) != "1":
+        return ""
+    try:
+        return _start()
+    except (OSError, ValueError, AttributeError) as error:
+        return "%s%s" % (UNAVAILABLE, error)
+
+
+def _start() -> str:
+    if sys.platform != "linux":
+        return UNAVAILABLE + "only Linux lets an ordinary process read the stack of another one"
+    if struct.calcsize("P") != 8 or os.uname().machine not in ("x86_64", "aarch64"):  # noqa: PLR2004
+        return UNAVAILABLE + "stacks are read on x86_64 and aarch64, this is %s" % os.uname().machine
+    if not sys.executable:
+        return UNAVAILABLE + "this Python does not know its own path, so it cannot start a watcher"
+    watcher = subprocess.Popen(  # noqa: S603 - an argument list, never a shell
+        [sys.executable, "-I", "-S", "-c", BOOTSTRAP],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,  # standard error stays: it is the file where the output of this process goes
+    )
+    assert watcher.stdin is not None and watcher.stdout is not None  # noqa: S101, PT018 - pipes were asked for
+    with watcher.stdin, watcher.stdout:
+        ctypes.CDLL(None).prctl(
+            PR_SET_PTRACER, ctypes.c_ulong(watcher.pid)
+        )  # fails where nobody restricts it
+        watcher.stdin.write(repr(_program()).encode() + b"\n")
+        watcher.stdin.flush()
+        readable, _, _ = select.select([watcher.stdout], [], [], LIMIT_S)
+        said = watcher.stdout.readline().decode("utf-8", "replace").strip() if readable else ""
+    if said == ON:
+        return ON
+    watcher.kill()
+    watcher.wait()
+    return UNAVAILABLE + (said or "the watcher did not start")
+
+
+def _program() -> str:
+    loader: Any = sys.modules["harness.agent"].__spec__.loader  # type: ignore[union-attr]  # an Importer
+    needed = {name: text for name, text in loader.sources.items() if _is_needed(name)}
+    importer: str = loader.sources["harness.agent.importer"]
+    return importer + PROGRAM.format(sources=needed, pid=os.getpid())
+
+
+def _is_needed(name: str) -> bool:
+    return name in ("harness", "harness.agent") or name.startswith("harness.agent.native_stack")

@@ -1,0 +1,170 @@
+"""Unwind tables (``.eh_frame``): from the registers in a function to those in its caller.
+
+Format: "Linux Standard Base Core", chapters on ``.eh_frame`` and ``.eh_frame_hdr``, and DWARF 5, section 6.4.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from harness.agent.native_stack.expression import evaluate
+from harness.agent.native_stack.reader import OMITTED, WORD, Read, Reader, UnwindError
+from harness.agent.native_stack.unwind_row import Factors, Program, Row
+
+_SORTED_TABLE = 0x3B
+"""The encoding of the search table that every linker writes: pairs of 4 bytes, relative to the table."""
+
+_EXTENDED_LENGTH = 0xFFFFFFFF
+_MOST_BYTES = 1 << 20
+
+
+class Caller(NamedTuple):
+    """What a table says about the caller of a function.
+
+    Attributes:
+        address: Where it goes on; None if there is none.
+        registers: Its registers.
+        is_interrupted: Whether a signal interrupted it there, so that no call is before the address.
+    """
+
+    address: int | None
+    registers: dict[int, int]
+    is_interrupted: bool
+
+
+class _Common(NamedTuple):
+    """A CIE: what the entries of many functions share."""
+
+    factors: Factors
+    return_column: int
+    has_size: bool
+    is_signal: bool
+    start: int
+    end: int
+
+
+def caller_of(read: Read, header: int, at: int, registers: dict[int, int], stack: int) -> Caller | None:
+    """Return the caller of the function that an address is in.
+
+    Args:
+        read: Reads the memory.
+        header: The address of the library's ``.eh_frame_hdr``.
+        at: An address inside of the instruction at which the function is.
+        registers: Its registers.
+        stack: Number of the stack pointer.
+
+    Returns:
+        The caller; None if the tables have no entry for the address.
+
+    Raises:
+        UnwindError: A table is not understood.
+        OSError: The tables or the stack cannot be read.
+    """
+    entry = _find(read, header, at)
+    if entry is None:
+        return None
+    reader, end = _begin(read, entry)
+    place = reader.at
+    common = _common(read, place - reader.number(4))
+    first = reader.pointer(common.factors.encoding)
+    size = reader.pointer(common.factors.encoding & 0xF)
+    if not first <= at < first + size:
+        return None
+    if common.has_size:
+        skipped = reader.leb()
+        reader.at += skipped
+    program = Program(common.factors, first)
+    try:
+        program.begin(Reader(read, common.start), common.end)
+        row = program.run(reader, end, at)
+    except IndexError as error:
+        raise UnwindError("a frame without a register") from error
+    return _apply(row, common, registers, read, stack)
+
+
+def _find(read: Read, header: int, at: int) -> int | None:
+    """Return the address of the last entry that begins at or before an address."""
+    reader = Reader(read, header)
+    version, frame, count, table = (reader.number(1) for _ in range(4))
+    if version != 1 or OMITTED in (frame, count) or table != _SORTED_TABLE:
+        raise UnwindError("no search table")
+    reader.pointer(frame, header)
+    low, high = 0, reader.pointer(count, header)
+    start = reader.at
+    while low < high:
+        middle = (low + high) // 2
+        if header + Reader(read, start + 8 * middle).number(4, signed=True) <= at:
+            low = middle + 1
+        else:
+            high = middle
+    return header + Reader(read, start + 8 * low - 4).number(4, signed=True) if low else None
+
+
+def _begin(read: Read, at: int) -> tuple[Reader, int]:
+    """Return a reader behind the length of an entry, and the entry's end."""
+    reader = Reader(read, at)
+    size = reader.number(4)
+    if size == _EXTENDED_LENGTH:
+        size = reader.number(8)
+    if not 0 < size < _MOST_BYTES:
+        raise UnwindError("an entry of %d bytes" % size)
+    return reader, reader.at + size
+
+
+def _common(read: Read, at: int) -> _Common:
+    reader, end = _begin(read, at)
+    reader.number(4)
+    version = reader.number(1)
+    augmentation = reader.text()
+    if version not in (1, 3) or (augmentation and augmentation[:1] != b"z"):
+        raise UnwindError("version %d, augmentation %r" % (version, augmentation))
+    code, data = reader.leb(), reader.signed_leb()
+    return_column = reader.number(1) if version == 1 else reader.leb()
+    encoding, start = 0, reader.at
+    if augmentation:
+        size = reader.leb()
+        start = reader.at + size
+        encoding = _encoding(reader, augmentation)
+    factors = Factors(code, data, encoding)
+    return _Common(factors, return_column, bool(augmentation), b"S" in augmentation, start, end)
+
+
+def _encoding(reader: Reader, augmentation: bytes) -> int:
+    """Return how addresses are written, from the data that the letters of an augmentation stand for."""
+    encoding = 0
+    for letter in augmentation[1:].decode("latin-1"):
+        if letter == "R":
+            encoding = reader.number(1)
+        elif letter == "P":  # what handles exceptions
+            reader.pointer(reader.number(1) & 0x7F)
+        elif letter == "L":  # how their tables are written
+            reader.number(1)
+        elif letter not in "SB":  # a signal's frame; on AArch64, which key signs return addresses
+            raise UnwindError("augmentation %r" % augmentation)
+    return encoding
+
+
+def _apply(row: Row, common: _Common, registers: dict[int, int], read: Read, stack: int) -> Caller:
+    """Compute the registers of the caller."""
+    if len(row.frame) == 1:
+        frame = evaluate(row.frame[0], registers, read)
+    elif row.frame and row.frame[0] in registers:
+        frame = (registers[row.frame[0]] + row.frame[1]) & WORD
+    else:
+        raise UnwindError("no frame")
+    found = dict(registers)
+    found[stack] = frame
+    for register, (kind, value) in row.rules.items():
+        if kind == "at":
+            found[register] = Reader(read, (frame + value) & WORD).number(8)
+        elif kind == "at expression":
+            found[register] = Reader(read, evaluate(value, registers, read, frame)).number(8)
+        elif kind == "expression":
+            found[register] = evaluate(value, registers, read, frame)
+        elif kind == "value":
+            found[register] = (frame + value) & WORD
+        elif kind == "register" and value in registers:
+            found[register] = registers[value]
+        else:
+            found.pop(register, None)
+    return Caller(found.get(common.return_column), found, common.is_signal)

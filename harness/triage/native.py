@@ -1,0 +1,88 @@
+"""Where a process died, from the native stack that ``harness.agent.native_stack`` prints."""
+
+import re
+
+from harness.agent.native_stack.block import BEGIN
+from harness.agent.native_stack.start import ON, UNAVAILABLE, VARIABLE
+from harness.core.fault import Frame, NativeCrash
+
+SWITCHED_ON = {VARIABLE: "1"}
+"""Environment variables of a target whose crashes shall be explained."""
+
+_BEGIN = re.compile(
+    rf"^{re.escape(BEGIN)}(?P<signal>SIG[A-Z0-9]{{1,16}}|signal \d{{1,4}})"
+    r"(?: at (?P<address>0x[0-9a-f]{1,16}))?, thread [^\n]*$",
+    re.MULTILINE,
+)
+_FRAME = re.compile(
+    r"#\d{1,4}\??\t(?P<library>[^\t]{1,1000})\t\+0x(?P<offset>[0-9a-f]{1,16})(?:\t(?P<function>[^\t]{1,1000}))?"
+)
+
+_RUNTIME = re.compile(
+    r"(?:lib(?:c|m|dl|rt|pthread|gcc_s|stdc\+\+|c\+\+|c\+\+abi|unwind|ffi|python[\d.]*|asan|tsan|ubsan"
+    r"|[jt]c?malloc(?:_minimal)?|jemalloc|mimalloc)(?:[-.][\w.]*)?\.so[\w.]*"
+    r"|(?:ld(?:-linux[\w-]*|-musl[\w-]*)?(?:-[\d.]+)?|libc\.musl[\w-]*)\.so[\w.]*"
+    r"|linux-vdso\.so[\w.]*|python[\d.]*|pypy[\d.]*|_ctypes\..*|\[.*\])"
+)
+"""Libraries of the language and of the system: a crash in them is the doing of what called them.
+
+Names in brackets are no libraries: code that was made at run time, and what the system maps.
+"""
+
+
+def native_crash(printed: str) -> NativeCrash | None:
+    """Return where a process died, from what it printed.
+
+    Args:
+        printed: Its captured output; only its end may be there.
+
+    Returns:
+        The crash; None if there is no stack in the output. If there are several, as a scenario's second
+        process prints one too, the first that names a library of a provider.
+    """
+    found = [_crash(match, printed[match.end() + 1 :]) for match in _BEGIN.finditer(printed)]
+    return next((crash for crash in found if crash.culprit), found[0] if found else None)
+
+
+def involved_libraries(crash: NativeCrash) -> tuple[str, ...]:
+    """Return the libraries on the stack outside of the C library and Python, innermost first."""
+    names = (frame.library for frame in crash.frames if not _RUNTIME.fullmatch(frame.library))
+    return tuple(dict.fromkeys(names))
+
+
+def died_in(crash: NativeCrash) -> Frame | None:
+    """Return the innermost frame in the library that is named as the culprit; None if none is."""
+    return next((frame for frame in crash.frames if frame.library == crash.culprit), None)
+
+
+def why_no_stack(environment: dict[str, object]) -> str:
+    """Return why a target's processes print no native stack; empty if they do.
+
+    Args:
+        environment: The target's environment as its agent reports it.
+    """
+    state = environment.get("native_stack", "")
+    if state == ON:
+        return ""
+    if isinstance(state, str) and state.startswith(UNAVAILABLE):
+        return state
+    return f"{UNAVAILABLE}not asked for with {VARIABLE}=1"
+
+
+def _crash(begin: re.Match[str], rest: str) -> NativeCrash:
+    """Return the crash of one block; what is cut off at its end is missing."""
+    frames = []
+    for line in rest.split("\n"):
+        match = _FRAME.fullmatch(line)
+        if match is None:
+            break
+        function = match["function"] or ""
+        frames.append(Frame(library=match["library"], function=function, offset=int(match["offset"], 16)))
+    crash = NativeCrash(signal=begin["signal"], frames=tuple(frames), address=begin["address"] or "")
+    libraries = involved_libraries(crash)
+    return NativeCrash(
+        signal=crash.signal,
+        frames=crash.frames,
+        culprit=libraries[0] if libraries else "",
+        address=crash.address,
+    )
