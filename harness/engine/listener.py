@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from harness.agent.native_stack.block import without_stacks
 from harness.core.decide import decide
 from harness.core.errors import UsageError, one_line
 from harness.core.own_error import own_error
@@ -270,7 +271,7 @@ class Listener:
         if out_of_reach:
             cause = Cause.NO_DEVICE
         how = (end.cause or "exited early") if isinstance(end, Died) else f"no answer in {end.limit_s:g} s"
-        last = one_line(end.printed.strip().rsplit("\n", 1)[-1])
+        last = one_line(without_stacks(end.printed).strip().rsplit("\n", 1)[-1])
         reason = f"the process ended in phase {end.phase}: {how}" + (f"; it printed: {last}" if last else "")
         self.give_up(lane, Unavailable(cause=cause, reason=reason, printed=end.printed), {})
 

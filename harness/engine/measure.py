@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from harness.agent.native_stack.block import without_stacks
 from harness.core.compare import Comparison
 from harness.core.errors import one_line
 from harness.core.facts import Facts
@@ -105,7 +106,7 @@ def ended(outcome: Outcome, case: Case | None = None) -> Facts:
             phase, how, reason = Phase.RUN, "unfeedable", one_line(outcome.message)
         case Ran():
             raise TypeError("a cell that ran did not end early")
-    memory = isinstance(outcome, Died) and _OUT_OF_MEMORY.search(outcome.printed) is not None
+    memory = isinstance(outcome, Died) and _OUT_OF_MEMORY.search(without_stacks(outcome.printed)) is not None
     return Facts(
         phase=phase,
         cause=getattr(outcome, "cause", ""),

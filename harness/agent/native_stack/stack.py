@@ -10,7 +10,7 @@ from harness.agent.native_stack.elf import ElfError, Image
 from harness.agent.native_stack.machine import Machine
 from harness.agent.native_stack.memory import Memory, Space
 from harness.agent.native_stack.reader import UnwindError
-from harness.agent.native_stack.unwind_table import Caller, caller_of
+from harness.agent.native_stack.unwind_table import Caller, Rules, caller_by, rules_at
 
 SCANNED_WORDS = 4096
 """Words of a stack that are searched for a return address, if nothing tells where it is."""
@@ -44,6 +44,7 @@ class Walker:
     def __init__(self, memory: Memory, space: Space, machine: Machine) -> None:
         self.memory, self.space, self.machine = memory, space, machine
         self._images: dict[int, Image | None] = {}
+        self._rules: dict[int, Rules | None] = {}
 
     def image_at(self, address: int) -> Image | None:
         """Return the library that an address is in, if it is in one."""
@@ -82,20 +83,27 @@ class Walker:
 
     def _caller(self, place: Place, registers: dict[int, int]) -> tuple[Caller | None, bool]:
         """Return the caller, and whether it was guessed."""
+        is_first = place.address == place.inside
         if not self.space.is_code(place.inside):
             # It was called through a wild pointer; nothing was pushed since.
-            is_first = place.address == place.inside
             return (self._after_call(registers) if is_first else None), False
-        image = self.image_at(place.inside)
-        table = image.unwind_table if image else None
         try:
-            if table is not None:
-                caller = caller_of(self.memory.read, table, place.inside, registers, self.machine.stack)
-                if caller is not None:
-                    return caller, False
+            rules = self._rules_at(place.inside)
+            if rules is not None:
+                return caller_by(rules, registers, self.memory.read, self.machine.stack), False
         except (OSError, UnwindError):
             pass
-        return self._by_frame_pointer(registers) or self._by_search(registers), True
+        # A function that calls no other one may leave the frame pointer to its caller.
+        leaf = self._after_call(registers) if is_first else None
+        return leaf or self._by_frame_pointer(registers) or self._by_search(registers), True
+
+    def _rules_at(self, inside: int) -> Rules | None:
+        """Return what unwind tables say about a place; a recursion has the same one many times."""
+        if inside not in self._rules:
+            image = self.image_at(inside)
+            table = image.unwind_table if image else None
+            self._rules[inside] = None if table is None else rules_at(self.memory.read, table, inside)
+        return self._rules[inside]
 
     def _after_call(self, registers: dict[int, int]) -> Caller | None:
         if self.machine.link is not None:

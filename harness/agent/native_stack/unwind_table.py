@@ -32,7 +32,7 @@ class Caller(NamedTuple):
     is_interrupted: bool
 
 
-class _Common(NamedTuple):
+class Common(NamedTuple):
     """A CIE: what the entries of many functions share."""
 
     factors: Factors
@@ -43,22 +43,27 @@ class _Common(NamedTuple):
     end: int
 
 
-def caller_of(read: Read, header: int, at: int, registers: dict[int, int], stack: int) -> Caller | None:
-    """Return the caller of the function that an address is in.
+class Rules(NamedTuple):
+    """How to get from one place in a function to its caller."""
+
+    row: Row
+    common: Common
+
+
+def rules_at(read: Read, header: int, at: int) -> Rules | None:
+    """Return the rules for a place in a function.
 
     Args:
         read: Reads the memory.
         header: The address of the library's ``.eh_frame_hdr``.
         at: An address inside of the instruction at which the function is.
-        registers: Its registers.
-        stack: Number of the stack pointer.
 
     Returns:
-        The caller; None if the tables have no entry for the address.
+        The rules; None if the tables have no entry for the address.
 
     Raises:
         UnwindError: A table is not understood.
-        OSError: The tables or the stack cannot be read.
+        OSError: The tables cannot be read.
     """
     entry = _find(read, header, at)
     if entry is None:
@@ -79,7 +84,45 @@ def caller_of(read: Read, header: int, at: int, registers: dict[int, int], stack
         row = program.run(reader, end, at)
     except IndexError as error:
         raise UnwindError("a frame without a register") from error
-    return _apply(row, common, registers, read, stack)
+    return Rules(row, common)
+
+
+def caller_by(rules: Rules, registers: dict[int, int], read: Read, stack: int) -> Caller:
+    """Return the caller of a function.
+
+    Args:
+        rules: The rules at the place where it is.
+        registers: Its registers.
+        read: Reads the memory.
+        stack: Number of the stack pointer.
+
+    Raises:
+        UnwindError: A rule lacks a register or is not understood.
+        OSError: The stack cannot be read.
+    """
+    row, common = rules
+    if len(row.frame) == 1:
+        frame = evaluate(row.frame[0], registers, read)
+    elif row.frame and row.frame[0] in registers:
+        frame = (registers[row.frame[0]] + row.frame[1]) & WORD
+    else:
+        raise UnwindError("no frame")
+    found = dict(registers)
+    found[stack] = frame
+    for register, (kind, value) in row.rules.items():
+        if kind == "at":
+            found[register] = Reader(read, (frame + value) & WORD).number(8)
+        elif kind == "at expression":
+            found[register] = Reader(read, evaluate(value, registers, read, frame)).number(8)
+        elif kind == "expression":
+            found[register] = evaluate(value, registers, read, frame)
+        elif kind == "value":
+            found[register] = (frame + value) & WORD
+        elif kind == "register" and value in registers:
+            found[register] = registers[value]
+        else:
+            found.pop(register, None)
+    return Caller(found.get(common.return_column), found, common.is_signal)
 
 
 def _find(read: Read, header: int, at: int) -> int | None:
@@ -111,7 +154,7 @@ def _begin(read: Read, at: int) -> tuple[Reader, int]:
     return reader, reader.at + size
 
 
-def _common(read: Read, at: int) -> _Common:
+def _common(read: Read, at: int) -> Common:
     reader, end = _begin(read, at)
     reader.number(4)
     version = reader.number(1)
@@ -126,7 +169,7 @@ def _common(read: Read, at: int) -> _Common:
         start = reader.at + size
         encoding = _encoding(reader, augmentation)
     factors = Factors(code, data, encoding)
-    return _Common(factors, return_column, bool(augmentation), b"S" in augmentation, start, end)
+    return Common(factors, return_column, bool(augmentation), b"S" in augmentation, start, end)
 
 
 def _encoding(reader: Reader, augmentation: bytes) -> int:
@@ -142,29 +185,3 @@ def _encoding(reader: Reader, augmentation: bytes) -> int:
         elif letter not in "SB":  # a signal's frame; on AArch64, which key signs return addresses
             raise UnwindError("augmentation %r" % augmentation)
     return encoding
-
-
-def _apply(row: Row, common: _Common, registers: dict[int, int], read: Read, stack: int) -> Caller:
-    """Compute the registers of the caller."""
-    if len(row.frame) == 1:
-        frame = evaluate(row.frame[0], registers, read)
-    elif row.frame and row.frame[0] in registers:
-        frame = (registers[row.frame[0]] + row.frame[1]) & WORD
-    else:
-        raise UnwindError("no frame")
-    found = dict(registers)
-    found[stack] = frame
-    for register, (kind, value) in row.rules.items():
-        if kind == "at":
-            found[register] = Reader(read, (frame + value) & WORD).number(8)
-        elif kind == "at expression":
-            found[register] = Reader(read, evaluate(value, registers, read, frame)).number(8)
-        elif kind == "expression":
-            found[register] = evaluate(value, registers, read, frame)
-        elif kind == "value":
-            found[register] = (frame + value) & WORD
-        elif kind == "register" and value in registers:
-            found[register] = registers[value]
-        else:
-            found.pop(register, None)
-    return Caller(found.get(common.return_column), found, common.is_signal)

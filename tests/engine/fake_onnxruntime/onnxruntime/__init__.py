@@ -268,6 +268,11 @@ def throw(error: BaseException) -> Callable[[], None]:
     return action
 
 
+def die_in_library(which: int) -> Callable[[], None]:
+    """Die in native code, as ``tests/triage/dying_library.c`` does; its variable names the library."""
+    return lambda: ctypes.CDLL(os.environ["FAKE_LIBRARY"]).run_kernel(which)
+
+
 ACTIONS: dict[str, Callable[[], None]] = {
     "segv": segfault,
     "abort": os.abort,
@@ -284,6 +289,7 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "cutoff": cut_off,
     "cutoffonce": at_first(cut_off),
     "segvonce": at_first(segfault),
+    **{f"native{which}": die_in_library(which) for which in range(10)},
     "firstdies": only_in(1, lambda: os._exit(3)),
     "firsthangs": only_in(1, hang),
     "seconddies": only_in(2, lambda: os._exit(3)),
