@@ -20,9 +20,9 @@ _FRAME = re.compile(
 
 _RUNTIME = re.compile(
     r"(?:lib(?:c|m|dl|rt|pthread|gcc_s|stdc\+\+|c\+\+|c\+\+abi|unwind|ffi|python[\d.]*|asan|tsan|ubsan"
-    r"|[jt]c?malloc(?:_minimal)?|jemalloc|mimalloc)(?:[-.][\w.]*)?\.so[\w.]*"
-    r"|(?:ld(?:-linux[\w-]*|-musl[\w-]*)?(?:-[\d.]+)?|libc\.musl[\w-]*)\.so[\w.]*"
-    r"|linux-vdso\.so[\w.]*|python[\d.]*|pypy[\d.]*|_ctypes\..*|\[.*\])"
+    r"|[jt]c?malloc(?:_minimal)?|jemalloc|mimalloc)(?:[-.][\w.]*)?\.so[\d.]*"
+    r"|(?:ld(?:-linux[\w-]*|-musl[\w-]*)?(?:-[\d.]+)?|libc\.musl[\w-]*)\.so[\d.]*"
+    r"|linux-vdso\.so[\d.]*|python[\d.]*|pypy[\d.]*|_ctypes\..*|\[.*\])"
 )
 """Libraries of the language and of the system: a crash in them is the doing of what called them.
 

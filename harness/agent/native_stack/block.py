@@ -31,7 +31,7 @@ MOST_NAME = 240
 """Characters of a library's or function's name."""
 
 _BLOCK = re.compile(
-    r"\n?^%s[^\n]*\n(?:#[^\n]*\n)*(?:%s\n?)?" % (re.escape(BEGIN), re.escape(END)), re.MULTILINE
+    r"\n?^%s[^\n]*\n(?:#[^\n]*(?:\n|\Z))*(?:%s\n?)?" % (re.escape(BEGIN), re.escape(END)), re.MULTILINE
 )
 
 WITH_ADDRESS = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP")

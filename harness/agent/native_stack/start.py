@@ -19,7 +19,7 @@ ON = "on"
 UNAVAILABLE = "unavailable: "
 """What a state begins with, before the reason."""
 
-LIMIT_S = 5.0
+LIMIT_S = 10.0
 """Seconds for the watcher to start."""
 
 PR_SET_PTRACER = 0x59616D61
