@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import select
 import struct
-import subprocess
 import sys
 from typing import Any
 
@@ -54,6 +52,10 @@ def _start() -> str:
         return UNAVAILABLE + "stacks are read on x86_64 and aarch64, this is %s" % os.uname().machine
     if not sys.executable:
         return UNAVAILABLE + "this Python does not know its own path, so it cannot start a watcher"
+    # Imported only here, for an ordinary run does not need them.
+    import select
+    import subprocess
+
     watcher = subprocess.Popen(  # noqa: S603 - an argument list, never a shell
         [sys.executable, "-I", "-S", "-c", BOOTSTRAP],
         stdin=subprocess.PIPE,
