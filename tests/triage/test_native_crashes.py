@@ -404,3 +404,24 @@ def dying(events: list[Event], target: str) -> dict[str, Finished]:
         for event in events
         if isinstance(event, Finished) and event.record.target == target and "native" in event.record.model
     }
+
+
+def test_a_second_process_of_a_scenario_is_explained_too(
+    tmp_path: Path,
+    libraries: dict[str, Path],
+    write_model: Callable[..., None],
+    run_matrix: Callable[..., list[Event]],
+    fake_env: dict[str, str],
+) -> None:
+    write_model(tmp_path / "models" / f"1_native{NUMBERS['fpe']}_in_reload.onnx")
+    env = {**fake_env, "FAKE_LIBRARY": str(libraries["hidden"]), **SWITCHED_ON}
+    matrix = {
+        "models": {"folders": ["models"]},
+        "axes": {"scenario": ["ep_context"]},
+        "target": [{"name": WATCHED, "provider": "CUDAExecutionProvider", "env": env}],
+    }
+    (finished,) = (event for event in run_matrix(tmp_path, matrix) if isinstance(event, Finished))
+    assert (finished.record.verdict, finished.record.cause) == (Verdict.CRASH, "SIGFPE")
+    frame = died_in(native_crash(finished.printed) or pytest.fail(finished.printed))
+    assert frame is not None
+    assert frame.function == "divide"

@@ -24,8 +24,9 @@ JIT = "[code without a file]"
 NOWHERE = "[no code]"
 
 MOST_FRAMES = 64
-MOST_BYTES = 10 << 10
-"""Of a whole block: the harness keeps the last 16 KiB of what a process prints."""
+MOST_BYTES = 7 << 10
+"""Of a block, up to one frame more: the harness keeps the last 16 KiB of what a process prints, and when a
+scenario's second process dies, the first one dies in the same way, and both print a block."""
 
 MOST_NAME = 240
 """Characters of a library's or function's name."""
