@@ -19,11 +19,9 @@ from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of
 from harness.triage.lab import Axes
+from harness.triage.native import SWITCHED_ON
 from harness.triage.signature import names_of, signature_of
 from harness.triage.subject import Subject
-
-NATIVE_STACK = "EP_HARNESS_NATIVE_STACK"
-"""Environment variable that makes an agent print where its process dies."""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +124,7 @@ def _for_triage(matrix: Matrix, name: str) -> Matrix:
     """The matrix with one target that retries nothing, measures nothing and tells where it dies."""
     targets = (
         msgspec.structs.replace(
-            target, retries=0, alone=False, required=False, workers=1, env={**target.env, NATIVE_STACK: "1"}
+            target, retries=0, alone=False, required=False, workers=1, env=target.env | SWITCHED_ON
         )
         for target in matrix.targets
         if target.name == name

@@ -4,15 +4,17 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.core.errors import one_line
-from harness.core.fault import Condition, Fault, GraphNode, ReducedModel
+from harness.core.fault import Condition, Fault, GraphNode, NativeCrash, ReducedModel
 from harness.core.output_metrics import OutputMetrics
 from harness.core.verdict import Phase, Verdict
+from harness.triage.native import involved_libraries
 from harness.triage.signature import OTHER_INPUTS
 from harness.triage.vary import chosen
 
 NODES_NAMED = 4
 ATTRIBUTES_NAMED = 4
 MESSAGE_CHARS = 160
+FUNCTION_CHARS = 100
 CHARS = 600
 
 _PREFIX = re.compile(r"Non-zero status code returned while running .*? node\. Name:.*? Status Message: ")
@@ -47,8 +49,7 @@ def _does(fault: Fault, row: OutputMetrics | None, said: str) -> str:
     dtype = f" for {row.dtype}" if row is not None and row.dtype else ""
     match verdict:
         case Verdict.CRASH:
-            where = f" in {fault.crash.culprit}" if fault.crash and fault.crash.culprit else ""
-            does = f"dies of {fault.signature.cause or 'a signal'}{where} {during}"
+            does = f"dies of {fault.signature.cause or 'a signal'}{_died_in(fault.crash)} {during}"
         case Verdict.HANG:
             does = f"does not come to an end {during}"
         case Verdict.OUT_OF_MEMORY:
@@ -67,6 +68,20 @@ def _does(fault: Fault, row: OutputMetrics | None, said: str) -> str:
             stale = " for other inputs in the same session" if fault.signature.message == OTHER_INPUTS else ""
             does = f"computes {what} wrongly{dtype}{stale}"
     return does
+
+
+def _died_in(crash: NativeCrash | None) -> str:
+    """The library, and the innermost function that has a name."""
+    libraries = involved_libraries(crash) if crash is not None else ()
+    if crash is None or not libraries:
+        return ""
+    named = next((one for one in crash.frames if one.function and one.library in libraries), None)
+    if named is None:
+        return f" in {libraries[0]}"
+    function = one_line(named.function.partition("(")[0], FUNCTION_CHARS)
+    if named.library == libraries[0]:
+        return f" in {function} of {named.library}"
+    return f" in {libraries[0]}, called by {function} of {named.library},"
 
 
 def _while(phase: Phase | None) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from harness.core.errors import one_line
 from harness.core.fault import Condition, Confirmation, Fault, Location
 from harness.core.output_metrics import OutputMetrics
-from harness.core.verdict import Family
+from harness.core.verdict import Family, Verdict
 from harness.triage.budget import Budget
 from harness.triage.check import Check, Match
 from harness.triage.confirm import confirm
@@ -20,6 +20,7 @@ from harness.triage.failure import Failure
 from harness.triage.groups import Group
 from harness.triage.lab import Lab
 from harness.triage.locate import Locator
+from harness.triage.native import native_crash
 from harness.triage.net import load
 from harness.triage.reduce import reduction
 from harness.triage.sentence import sentence_of
@@ -132,6 +133,8 @@ class Study:
             decomposed = decomposed_operators(smallest, check)
             location = msgspec.structs.replace(location, decomposed=decomposed)
         fault = self._fault(subject, smallest, confirmation, location, conditions, complete=complete)
+        if failure.signature.verdict is Verdict.CRASH:
+            fault = msgspec.structs.replace(fault, crash=native_crash(match.seen.printed))
         ended = match.seen.record.ended
         message = "" if ended is None else ended.message
         fault = msgspec.structs.replace(fault, sentence=sentence_of(fault, worst_row(match), message))

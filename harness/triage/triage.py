@@ -22,9 +22,10 @@ from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.triage.budget import Budget
 from harness.triage.explain import TargetVariation
-from harness.triage.failure import NATIVE_STACK, Failure, rerun
+from harness.triage.failure import Failure, rerun
 from harness.triage.groups import Group, failing_groups
 from harness.triage.lab import Lab, after_targets
+from harness.triage.native import SWITCHED_ON
 from harness.triage.preceding import MOST_NEEDED, earlier_cells, find_preceding
 from harness.triage.study import Request, Studied, Study
 
@@ -207,7 +208,7 @@ def trial_target(target: Target) -> Target:
     limits = msgspec.structs.replace(
         limits, create=min(limits.create, TRIAL_LIMIT_S), run=min(limits.run, TRIAL_LIMIT_S)
     )
-    env = {**target.env, NATIVE_STACK: "1"}
+    env = target.env | SWITCHED_ON
     return msgspec.structs.replace(
         target, axes={}, retries=0, alone=False, required=False, workers=1, timeouts_s=limits, env=env
     )
