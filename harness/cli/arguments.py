@@ -109,6 +109,20 @@ def _add_plans_and_runs(commands: "Commands") -> None:
         },
     )
     run.add_argument("matrix", type=Path, metavar="MATRIX", help=_MATRIX)
+    run.add_argument(
+        "--triage",
+        action="store_const",
+        const=600.0,
+        dest="triage_budget_s",
+        help="after the last cell, explain failing ones for 10 minutes at most",
+    )
+    run.add_argument(
+        "--triage-budget",
+        type=_duration,
+        dest="triage_budget_s",
+        metavar="TIME",
+        help="the same with another limit, such as 30m",
+    )
     folder = run.add_mutually_exclusive_group()
     folder.add_argument("--out", type=Path, metavar="DIR", help="run folder; default: runs/<matrix>-<time>")
     folder.add_argument("--resume", type=Path, metavar="DIR", help="continue an interrupted run")

@@ -17,6 +17,8 @@ from harness.engine.durations import Durations
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
 from harness.engine.prepare import prepare
+from harness.engine.processors import processors
+from harness.plan.matrix import Matrix
 from harness.report.read import RunData, read_run
 from harness.run.artifacts import keep_artifacts
 from harness.run.resume import check_same_models
@@ -24,7 +26,15 @@ from harness.run.run_folder import RunFolder
 from harness.run.tally import Tally
 
 
-def run(matrix: Path, *, out: Path | None, resume: Path | None, with_report: bool, **selection: Any) -> int:
+def run(
+    matrix: Path,
+    *,
+    out: Path | None,
+    resume: Path | None,
+    with_report: bool,
+    triage_budget_s: float | None = None,
+    **selection: Any,
+) -> int:
     """Run a matrix, or the rest of an interrupted run, and write its run folder.
 
     Returns:
@@ -76,6 +86,8 @@ def run(matrix: Path, *, out: Path | None, resume: Path | None, with_report: boo
     interrupted = interrupted and not tally.complete
     shown.summary(tally)
     code = tally.exit_code()
+    if triage_budget_s is not None and not interrupted:
+        _triage(plan.matrix, folder.path, triage_budget_s)
     if with_report and not _report(folder.path, shown):
         code = EXIT_INCOMPLETE
     shown.say(f"records  {folder.path / 'records.jsonl'}")
@@ -118,6 +130,15 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
         except Exception as error:  # noqa: BLE001 - the record is written; only its line is missing
             shown.say(f"warning: {record.cell}: {own_error(error).reason}")
     return written
+
+
+def _triage(matrix: Matrix, folder: Path, budget_s: float) -> None:
+    """Explain the failing cells, after the last one; whatever comes of it, the run keeps its exit code."""
+    from harness.cli.triage import FOLDER, triage_records
+    from harness.triage.triage import TriageSettings
+
+    settings = TriageSettings(jobs=processors(), budget_s=budget_s)
+    triage_records(matrix, read_run(folder).records, folder / FOLDER, settings)
 
 
 def _report(folder: Path, shown: Progress) -> bool:

@@ -1,7 +1,7 @@
 """`ep-harness triage`: from the failing cells of a run to faults with minimal models."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,9 +14,12 @@ from harness.cli.output import wrapped
 from harness.core.errors import Problem, UsageError
 from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
 from harness.core.fault import Fault
+from harness.core.record import Record
 from harness.core.text import visible
 from harness.engine.prepare import open_suites
 from harness.engine.processors import processors
+from harness.plan.matrix import Matrix
+from harness.report.figures import plural
 from harness.report.read import read_run
 from harness.triage.triage import FAULTS, Note, Triage, TriageSettings
 
@@ -45,7 +48,6 @@ def triage(
         UsageError: The run or a cell is unknown, its models are not here, or the folder cannot be used.
     """
     data = read_run(run)
-    matrix = matrix_of(data.info, run)
     folder = out or run / FOLDER
     if (folder / FAULTS).exists() and not resume:
         what = "there is a triage in this folder already"
@@ -53,20 +55,31 @@ def triage(
     settings = TriageSettings(
         cells=tuple(cells), jobs=jobs or processors(), budget_s=budget_s, keep_weights=keep_weights
     )
+    return triage_records(matrix_of(data.info, run), data.records, folder, settings)
+
+
+def triage_records(matrix: Matrix, records: Sequence[Record], folder: Path, settings: TriageSettings) -> int:
+    """Triage failing cells into a folder, and print each fault; returns the exit code of the command.
+
+    Raises:
+        UsageError: As ``triage``.
+    """
+    faults: list[Fault] = []
     with _display() as shown:
-        work = Triage(matrix, open_suites(matrix), data.records, folder, settings, shown.note)
-        shown.console.print(f"{len(work.groups)} groups of failing cells", highlight=False)
-        faults = []
+        work = Triage(matrix, open_suites(matrix), records, folder, settings, shown.note)
+        shown.say(f"triage   {plural(len(work.groups), 'group')} of failing cells")
         try:
             for fault in work.run():
                 faults.append(fault)
                 shown.fault(fault)
         except KeyboardInterrupt:
-            shown.console.print(f"interrupted; continue with --resume: {len(faults)} are known")
+            shown.say(f"interrupted: {plural(len(faults), 'group')} done; continue with --resume")
             return EXIT_INTERRUPTED
-    explained = [fault for fault in faults if not fault.inconclusive]
-    shown.console.print(f"{len({fault.id for fault in explained})} faults explain ", end="")
-    shown.console.print(f"{sum(len(fault.cells) for fault in explained):,} cells; {folder / FAULTS}")
+        explained = [fault for fault in faults if not fault.inconclusive]
+        found, cells = len({fault.id for fault in explained}), sum(len(fault.cells) for fault in explained)
+        shown.say(f"faults   {folder / FAULTS}: {plural(found, 'fault')}, {plural(cells, 'cell')}")
+        if left := len(work.groups) - len(faults):
+            shown.say(f"time is up: {plural(left, 'group')} left; continue with --resume")
     return EXIT_OK if len(explained) == len(work.groups) else EXIT_INCOMPLETE
 
 
@@ -85,6 +98,10 @@ class Display:
         self._lines: dict[str, rich.progress.TaskID] = {}
         self._lock = threading.Lock()
 
+    def say(self, text: str) -> None:
+        """Print one line."""
+        self.console.print(visible(text), markup=False)
+
     def note(self, note: Note) -> None:
         """Show what was learnt; called from several threads."""
         with self._lock:
@@ -93,7 +110,7 @@ class Display:
                 self._lines[note.about] = self.bars.add_task("", total=None)
             self.bars.update(self._lines[note.about], description=escape(text))
             if not note.passing and not self.console.is_terminal:
-                self.console.print(text, markup=False)
+                self.say(text)
 
     def fault(self, fault: Fault) -> None:
         """Show a fault that is on disk."""
@@ -107,7 +124,7 @@ class Display:
                 *wrapped(f"{fault.id}  {fault.sentence}", indent="  "),
                 *wrapped(cells, "  cells: "),
             ):
-                self.console.print(visible(text), markup=False)
+                self.say(text)
 
 
 @contextmanager
