@@ -36,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
     _add_first_steps(commands)
     _add_plans_and_runs(commands)
     _add_results(commands)
+    _add_triage(commands)
     _add_history(add_group(commands, "history", "keep runs in a database; show trends and failing cells"))
     _add_studies(commands)
     _add_golden(add_group(commands, "golden", "record, verify or prune goldens: the CPU provider's results"))
@@ -215,6 +216,29 @@ def _add_results(commands: "Commands") -> None:
         action="store_true",
         help="keep initializers; default: random numbers of their range",
     )
+
+
+def _add_triage(commands: "Commands") -> None:
+    replay = add_command(
+        commands,
+        "replay",
+        "judge the fault of a bundle here, without running its script",
+        "replay.replay_bundle",
+        {
+            0: "the fault is gone",
+            1: "the fault is there",
+            2: "the bundle or an argument is wrong",
+            3: "it cannot be judged here: the provider is unavailable, or the failure is another one",
+        },
+    )
+    replay.add_argument("bundle", type=Path, metavar="BUNDLE", help="folder or .zip")
+    where = replay.add_mutually_exclusive_group()
+    where.add_argument(
+        "--target", metavar="MATRIX:NAME", help="a target of a matrix file; default: the bundle's own target"
+    )
+    where.add_argument("--provider", metavar="PROVIDER", help="exact name, such as QNNExecutionProvider")
+    _add_provider_settings(replay)
+    add_json(replay, _ONE_OBJECT)
 
 
 def _add_history(commands: "Commands") -> None:

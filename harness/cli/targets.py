@@ -68,7 +68,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         yield ""
         # A library's path is relative to the working folder, not to the matrix file.
         plugin = self.plugin and from_here(os.path.expanduser(self.plugin), Path.cwd())  # noqa: PTH111 - "" stays
-        device, options = _pairs("--device", self.device), _pairs("--option", self.options)
+        device, options = pairs_of("--device", self.device), pairs_of("--option", self.options)
         yield from target_lines(self.name, self.provider, plugin=plugin, device=device, options=options)
         yield "required = true"
         yield ""
@@ -117,7 +117,12 @@ def _with_own_axes(matrix: Matrix) -> Matrix:
     return msgspec.structs.replace(matrix, axes={}, targets=targets)
 
 
-def _pairs(flag: str, given: Sequence[str]) -> dict[str, str]:
+def pairs_of(flag: str, given: Sequence[str]) -> dict[str, str]:
+    """Return ``KEY=VALUE`` arguments as a table.
+
+    Raises:
+        UsageError: One is of another form, or a key is given twice.
+    """
     pairs: dict[str, str] = {}
     for one in given:
         key, separator, value = one.partition("=")

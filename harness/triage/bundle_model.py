@@ -1,0 +1,175 @@
+"""The model of a bundle: external data under a name of ours, and nothing of the author's machine."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
+
+from harness.corpus.external import read_external
+from harness.corpus.port import ValueType, value_type
+from harness.corpus.protos import parse
+from harness.triage.scrub import Scrubber
+
+if TYPE_CHECKING:
+    import onnx
+
+LARGEST = (1 << 31) - (64 << 20)
+"""Bytes of a model from which on its weights are moved out: a protobuf ends at 2 GiB."""
+
+OUTSIDE_FROM = 1024
+"""Bytes from which on a weight is moved; shapes and scalars have to stay."""
+
+ALIGNMENT = 4096
+"""Every moved weight begins at a multiple of so many bytes, as ONNX recommends for files that are mapped."""
+
+_QUANTIZED = re.compile("Quantize|Integer|QLinear|MatMulNBits|FakeQuant")
+
+
+class ModelSource(msgspec.Struct, frozen=True, kw_only=True):
+    """A model as it is handed to a bundle.
+
+    Attributes:
+        content: The serialized ``ModelProto``.
+        folder: Where its external data lies; None if it has none.
+    """
+
+    content: bytes
+    folder: Path | None = None
+
+
+class WrittenModel(msgspec.Struct, frozen=True, kw_only=True):
+    """What is told of a model.
+
+    Attributes:
+        types: Declared types of its inputs and outputs by name.
+        names: Names of its nodes and tensors.
+        quantized: Whether it holds quantized operators.
+        producer: What made it.
+    """
+
+    types: dict[str, ValueType] = {}
+    names: frozenset[str] = frozenset()
+    quantized: bool = False
+    producer: str = ""
+
+
+def write_model(source: ModelSource, path: Path, scrub: Scrubber) -> WrittenModel:
+    """Write a model, and its external data beside it.
+
+    A file that is no ``ModelProto`` is written as it is: the fault may be about that.
+
+    Raises:
+        ValueError: External data is missing, or outside its folder.
+        OSError: A file cannot be read or written.
+    """
+    import onnx
+
+    try:
+        model: onnx.ModelProto = parse(onnx.ModelProto, source.content)
+    except ValueError:
+        path.write_bytes(source.content)
+        return WrittenModel()
+    changed = _anonymise(model, scrub)
+    side = path.with_suffix(".data")
+    moved = _move_weights(model, source, side)
+    path.write_bytes(model.SerializeToString() if changed or moved else source.content)
+    return _described(model)
+
+
+def _move_weights(model: "onnx.ModelProto", source: ModelSource, side: Path) -> bool:
+    """Put all external tensors, and those of too large a model, into one file. Whether there are any."""
+    too_large = len(source.content) > LARGEST
+    chosen = [
+        tensor
+        for tensor in _tensors(model.graph, model.functions)
+        if tensor.data_location == tensor.EXTERNAL
+        or (too_large and tensor.HasField("raw_data") and len(tensor.raw_data) >= OUTSIDE_FROM)
+    ]
+    if not chosen:
+        return False
+    with side.open("wb") as file:
+        for tensor in chosen:
+            _move(tensor, source.folder, file, side.name)
+    return True
+
+
+def _move(tensor: "onnx.TensorProto", folder: Path | None, file: IO[bytes], name: str) -> None:
+    if tensor.data_location != tensor.EXTERNAL:
+        content = tensor.raw_data
+    elif folder is None:
+        raise ValueError(f"tensor {tensor.name!r} is external data, and no folder of it is given")
+    else:
+        content = read_external(tensor, folder)
+    offset = -(-file.tell() // ALIGNMENT) * ALIGNMENT
+    file.write(bytes(offset - file.tell()))
+    file.write(content)
+    tensor.ClearField("raw_data")
+    del tensor.external_data[:]
+    tensor.data_location = tensor.EXTERNAL
+    for key, entry in (("location", name), ("offset", offset), ("length", len(content))):
+        tensor.external_data.add(key=key, value=str(entry))
+
+
+def _anonymise(model: "onnx.ModelProto", scrub: Scrubber) -> bool:
+    """Drop documentation, and metadata that names folders, users or hosts. Whether anything was dropped."""
+    changed = False
+    for message in _messages(model):
+        fields = message.DESCRIPTOR.fields_by_name
+        if "doc_string" in fields and message.doc_string:
+            message.ClearField("doc_string")
+            changed = True
+        if "metadata_props" in fields:
+            kept = [one for one in message.metadata_props if _tells_nothing(one, scrub)]
+            if len(kept) != len(message.metadata_props):
+                copies = [type(one).FromString(one.SerializeToString()) for one in kept]
+                del message.metadata_props[:]
+                message.metadata_props.extend(copies)
+                changed = True
+    return changed
+
+
+def _tells_nothing(entry: Any, scrub: Scrubber) -> bool:
+    return all(isinstance(text, str) and scrub(text) == text for text in (entry.key, entry.value))
+
+
+def _messages(message: Any) -> Iterator[Any]:
+    """Yield a message and all messages in it. Subgraphs may be nested deeply, so this does not recurse."""
+    waiting = [message]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        for field, value in one.ListFields():
+            if field.message_type is None:
+                continue
+            waiting += [value] if hasattr(value, "ListFields") else value
+
+
+def _tensors(*roots: Any) -> list["onnx.TensorProto"]:
+    import onnx
+
+    flat = [one for root in roots for one in ([root] if hasattr(root, "ListFields") else root)]
+    return [message for root in flat for message in _messages(root) if isinstance(message, onnx.TensorProto)]
+
+
+def _described(model: "onnx.ModelProto") -> WrittenModel:
+    types: dict[str, ValueType] = {}
+    for port in (*model.graph.input, *model.graph.output):
+        try:
+            types[port.name] = value_type(port.type, {})
+        except ValueError:  # a type without values here: the values themselves say what they are
+            continue
+    names, quantized = set(types), False
+    for message in _messages(model.graph):
+        if hasattr(message, "op_type"):
+            names |= {message.name, *message.input, *message.output}
+            quantized = quantized or bool(_QUANTIZED.search(message.op_type))
+        elif hasattr(message, "dims"):
+            names.add(message.name)
+    return WrittenModel(
+        types=types,
+        names=frozenset(name for name in names if isinstance(name, str) and name),
+        quantized=quantized,
+        producer=model.producer_name if isinstance(model.producer_name, str) else "",
+    )

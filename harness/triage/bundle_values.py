@@ -1,0 +1,94 @@
+"""The data of a bundle: inputs and outputs in ONNX's own layout of test data."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from harness.core.value import Map, Sequence, Tensor, Value
+from harness.corpus.data_sets import DataSet, NamedValues
+from harness.corpus.port import ValueType
+from harness.corpus.value_file import write_value
+from harness.triage.manifest import BundledSet, BundledValue
+
+
+def write_set(
+    root: Path, number: int, data_set: DataSet, types: Mapping[str, ValueType], limits: Mapping[str, float]
+) -> BundledSet:
+    """Write ``test_data_set_<number>`` below ``root``."""
+    home = root / f"test_data_set_{number}"
+    return BundledSet(
+        inputs=write_values(root, home, "input", data_set.inputs, types),
+        outputs=write_values(root, home, "output", data_set.expected, types, limits),
+    )
+
+
+def write_values(
+    root: Path,
+    home: Path,
+    role: Literal["input", "output"],
+    values: NamedValues,
+    types: Mapping[str, ValueType],
+    limits: Mapping[str, float] | None = None,
+) -> tuple[BundledValue, ...]:
+    """Write values as ``<role>_<number>.pb``.
+
+    Args:
+        root: The bundle's folder.
+        home: The folder of the files; it is made.
+        role: What they are.
+        values: By name.
+        types: Declared types by name. A value that has another structure is written as what it is.
+        limits: Of outputs.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    written = []
+    for number, (name, value) in enumerate(values):
+        declared = types.get(name)
+        if declared is None or not _fits(value, declared):
+            declared = _type_of(value)
+        path = home / f"{role}_{number}.pb"
+        write_value(path, value, declared)
+        written.append(
+            BundledValue(
+                name=name,
+                kind=kind_of(declared),
+                file=path.relative_to(root).as_posix(),
+                limit=(limits or {}).get(name),
+            )
+        )
+    return tuple(written)
+
+
+def kind_of(declared: ValueType) -> str:
+    """Return the structure of a type as text, such as ``optional(sequence(tensor))``."""
+    if declared.kind in {"tensor", "map"}:
+        return declared.kind
+    return f"{declared.kind}({kind_of(declared.item or ValueType(kind='tensor'))})"
+
+
+def type_of_kind(kind: str) -> ValueType:
+    """Return the type of a text that ``kind_of`` has made."""
+    outer, bracket, inner = kind.partition("(")
+    if not bracket:
+        return ValueType(kind="map" if outer == "map" else "tensor")
+    item = type_of_kind(inner.removesuffix(")"))
+    return ValueType(kind="optional" if outer == "optional" else "sequence", item=item)
+
+
+def _fits(value: Value, declared: ValueType) -> bool:
+    item = declared.item or ValueType(kind="tensor")
+    if declared.kind == "optional":
+        return value is None or _fits(value, item)
+    if declared.kind == "sequence":
+        return isinstance(value, Sequence) and all(_fits(one, item) for one in value.items)
+    return isinstance(value, Map if declared.kind == "map" else Tensor)
+
+
+def _type_of(value: Value) -> ValueType:
+    if isinstance(value, Sequence):
+        first = value.items[0] if value.items else None
+        item = ValueType(kind="tensor") if first is None else _type_of(first)
+        return ValueType(kind="sequence", item=item)
+    if value is None:
+        return ValueType(kind="optional", item=ValueType(kind="tensor"))
+    return ValueType(kind="map" if isinstance(value, Map) else "tensor")

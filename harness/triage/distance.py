@@ -1,0 +1,116 @@
+"""How far an output lies from what is expected, by the rule that a bundle's script applies, too.
+
+Form comes first: structure, element type, shape. Then NaN and infinity, which must stand at the same
+places. What is left is one number for each tensor, which a limit is compared with.
+"""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from harness.core.value import STRING, Array, Tensor, Value, leaves
+
+CODES = frozenset(
+    {STRING, "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0", "float4e2m1"}
+)
+"""Types whose distance is the share of elements that differ: numpy alone cannot compute with them."""
+
+
+def difference(expected: Value, found: Value, limit: float | None, name: str = "output") -> str:
+    """Say why an output is wrong; empty if it is right.
+
+    Args:
+        expected: What the output must be.
+        found: What it is.
+        limit: Largest ``distance`` of each tensor in it that is no fault; None if values are not compared.
+        name: Of the output, for the message.
+    """
+    wanted, given = (dict(leaves(name, value)) for value in (expected, found))
+    if list(wanted) != list(given):
+        return f"{name}: another structure than expected"
+    reasons = (_leaf_difference(leaf, part, given[leaf], limit) for leaf, part in wanted.items())
+    return next((reason for reason in reasons if reason), "")
+
+
+def values_difference(
+    expected: Mapping[str, Value], found: Mapping[str, Value], limits: Mapping[str, float]
+) -> str:
+    """Say which of several outputs is wrong, and why; empty if all are right.
+
+    Args:
+        expected: Outputs by name.
+        found: Likewise; further outputs do not matter.
+        limits: By name of an output; values of the others are not compared.
+    """
+    for name, value in expected.items():
+        if name not in found:
+            return f"{name}: there is no such output"
+        reason = difference(value, found[name], limits.get(name), name)
+        if reason:
+            return reason
+    return ""
+
+
+def distance(expected: Tensor, found: Tensor) -> float:
+    """Return ``norm(found - expected) / norm(expected)`` over the elements that are finite on both sides.
+
+    Args:
+        expected: What is right.
+        found: A tensor of the same type and shape.
+
+    Returns:
+        0 if all elements are equal; infinity if only the expected ones are all 0. For strings, float8 and
+        float4 the share of elements that differ. Integers that float64 cannot tell apart differ by 1.
+    """
+    if not expected.array.size:
+        return 0.0
+    if expected.dtype in CODES:
+        return float(np.mean(_codes(expected) != _codes(found)))
+    one, other = _wide(expected), _wide(found)
+    finite = np.isfinite(one) & np.isfinite(other)
+    one, other = one[finite], other[finite]
+    unequal = (expected.array != found.array).reshape(-1)[finite]
+    # Scaled, because squares of float64 may overflow.
+    scale = max(float(np.abs(one).max(initial=0)), float(np.abs(other).max(initial=0)))
+    if not unequal.any():
+        return 0.0
+    apart = np.abs(other / scale - one / scale)
+    if expected.array.dtype.kind in "iu":
+        apart[unequal & (apart == 0)] = 1 / scale
+    norm = float(np.linalg.norm(one / scale))
+    return float(np.linalg.norm(apart)) / norm if norm else math.inf
+
+
+def _leaf_difference(name: str, expected: Tensor | None, found: Tensor | None, limit: float | None) -> str:
+    if expected is None or found is None:
+        return "" if expected is found else f"{name}: one of the two is an empty optional"
+    if expected.dtype != found.dtype:
+        return f"{name}: element type {found.dtype}, expected {expected.dtype}"
+    if expected.array.shape != found.array.shape:
+        return f"{name}: shape {list(found.array.shape)}, expected {list(expected.array.shape)}"
+    if expected.dtype not in CODES:
+        count = _other_specials(_wide(expected), _wide(found))
+        if count:
+            return f"{name}: {count} of {expected.array.size} elements differ in NaN or infinity"
+    apart = distance(expected, found)
+    if limit is None or apart <= limit:
+        return ""
+    return f"{name}: distance {apart:.3g} from the expected values, and the limit is {limit:.3g}"
+
+
+def _other_specials(one: Array, other: Array) -> int:
+    special = ~(np.isfinite(one) & np.isfinite(other))
+    one, other = one[special], other[special]
+    same = (one == other) | (np.isnan(one) & np.isnan(other))
+    return int(np.count_nonzero(~same))
+
+
+def _codes(value: Tensor) -> Array:
+    flat = np.ascontiguousarray(value.array).reshape(-1)
+    return flat if value.dtype == STRING else flat.view(np.uint8)
+
+
+def _wide(value: Tensor) -> Array:
+    flat = value.array.reshape(-1)
+    return flat.astype(np.complex128 if flat.dtype.kind == "c" else np.float64)

@@ -1,0 +1,239 @@
+"""``manifest.json`` of a bundle: what is wrong, on which target, and which files show it."""
+
+import json
+import sys
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from harness.core.verdict import Verdict
+
+SCHEMA = 1
+
+MANIFEST = "manifest.json"
+MODEL = "model.onnx"
+WEIGHTS = "model.data"
+"""External data of a model, whatever its file was called before."""
+
+NAME = r"^[A-Za-z0-9_][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*$"
+"""A part of a file's path in a bundle: no separator, no leading or trailing point."""
+
+_PATH = NAME.removesuffix("$") + r"(/[A-Za-z0-9_][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*){0,3}$"
+
+FilePath = Annotated[str, Meta(pattern=_PATH, max_length=200)]
+"""Relative, with slashes."""
+
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Bytes = Annotated[int, Meta(ge=0)]
+NotNegative = Annotated[float, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=1, le=1000)]
+Kind = Annotated[
+    str, Meta(pattern=r"^((sequence|optional)\(){0,8}(tensor|map)\){0,8}$", examples=["sequence(tensor)"])
+]
+
+
+class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One file of the bundle."""
+
+    sha256: Sha256
+    bytes: Bytes
+
+
+class BundledValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An input, or an output.
+
+    Attributes:
+        name: As in the model.
+        kind: Which message of ONNX the file holds: ``tensor``, ``map``, ``sequence(...)``, ``optional(...)``.
+        file: Where it lies.
+        limit: Of an output: the largest distance from the expected values that is no fault. Null if
+            only its form and its NaNs and infinities are compared.
+    """
+
+    name: str
+    kind: Kind
+    file: FilePath
+    limit: NotNegative | None = None
+
+
+class BundledSet(msgspec.Struct, frozen=True, kw_only=True):
+    """A data set: what one run of the session is fed, and what it must return."""
+
+    inputs: tuple[BundledValue, ...]
+    outputs: tuple[BundledValue, ...]
+
+
+class BundledModel(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that must run before in the same process."""
+
+    model: FilePath
+    inputs: tuple[BundledValue, ...]
+
+
+class BundledFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The fault in short; ``REPORT.md`` has all of it.
+
+    Attributes:
+        id: As in ``faults.jsonl``.
+        sentence: What is wrong.
+        verdict: What a run of the bundle's model gives.
+        phase: Where it ends.
+        cause: Of a crash: the signal or exit code.
+        message: Of an error: its message without numbers, names and paths. Of a wrong value: which run shows
+            it.
+        outcome: ``always`` or ``sometimes``.
+        trials: How often it was tried.
+        failures: How often it failed.
+    """
+
+    id: str
+    sentence: str
+    verdict: Verdict
+    phase: str = ""
+    cause: str = ""
+    message: str = ""
+    outcome: Literal["always", "sometimes", "never", "unknown"] = "always"
+    trials: int = 0
+    failures: int = 0
+
+
+class BundledPlugin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The library of an EP that is registered at run time.
+
+    Attributes:
+        package: Python package with ``get_library_path()``; empty if only a library was given.
+        library: File name of the library, without its folder.
+        version: Of the package or library.
+        sha256: Of the library; empty if it is not on the machine of the harness.
+    """
+
+    package: str = ""
+    library: str = ""
+    version: str = ""
+    sha256: str = ""
+
+
+class BundledTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the EP is used. A value with ``<path>`` named a file; who runs the bundle puts a path there.
+
+    Attributes:
+        name: Of the target in the matrix.
+        provider: The chain of providers, preferred first.
+        plugin: Null for a provider of the build.
+        device: Device filter: every entry must match.
+        options: Provider options, those of the cell's axes included.
+        env: Environment variables that the target sets.
+    """
+
+    name: str
+    provider: Annotated[tuple[str, ...], Meta(min_length=1)]
+    plugin: BundledPlugin | None = None
+    device: dict[str, str] = {}
+    options: dict[str, str] = {}
+    env: dict[str, str] = {}
+
+
+class BundledTolerance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The tolerance of the matrix that found the fault; see ``docs/reference/tolerances.md``.
+
+    Attributes:
+        rtol: With ``atol``; null if the entry has none.
+        atol: As ``rtol``.
+        noise_rms: Limit in multiples of the model's rounding noise; null if the entry has none.
+        noise_max: As ``noise_rms``, of a single element.
+        noise_precision: Whose rounding makes the noise.
+        steps: Quantization steps; null for the default.
+        table_only: Whether the tolerance alone judges.
+    """
+
+    rtol: NotNegative | None = None
+    atol: NotNegative | None = None
+    noise_rms: NotNegative | None = None
+    noise_max: NotNegative | None = None
+    noise_precision: str = ""
+    steps: NotNegative | None = None
+    table_only: bool = False
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the fault was found.
+
+    Attributes:
+        onnxruntime: Version.
+        python: Version.
+        packages: Other packages that matter -> version.
+        os: Operating system with its version.
+        architecture: Such as ``x86_64``.
+        processor: Model, as the system names it.
+        devices: What the EP offered: type, vendor and ids.
+    """
+
+    onnxruntime: str = ""
+    python: str = ""
+    packages: dict[str, str] = {}
+    os: str = ""
+    architecture: str = ""
+    processor: str = ""
+    devices: tuple[dict[str, str], ...] = ()
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``manifest.json``.
+
+    Attributes:
+        schema: Version of this format.
+        harness: Version of ort-ep-harness.
+        fault: What is wrong.
+        target: The EP.
+        axes: Session settings of the cell; provider options are in ``target``. ``session.<key>`` is an entry
+            of the session's configuration.
+        environment: Where it was found.
+        tolerance: What judged; null for the built-in tolerances.
+        trials: How often to try before the fault counts as gone.
+        runs: Runs of a session in each trial.
+        time_limit_s: Seconds after which a trial has hung.
+        data_sets: Run one after the other in one session, then the first one again.
+        preceding: Models that run before in the same process.
+        found: Wrong outputs as they were found.
+        files: Each file but this one.
+    """
+
+    schema: Literal[1]
+    harness: str
+    fault: BundledFault
+    target: BundledTarget
+    axes: dict[str, str]
+    environment: Environment
+    tolerance: BundledTolerance | None = None
+    trials: Count = 1
+    runs: Count = 2
+    time_limit_s: Annotated[float, Meta(gt=0, le=86400)] = 600.0
+    data_sets: Annotated[tuple[BundledSet, ...], Meta(min_length=1, max_length=1000)]
+    preceding: Annotated[tuple[BundledModel, ...], Meta(max_length=1000)] = ()
+    found: tuple[BundledValue, ...] = ()
+    files: Annotated[dict[FilePath, FileEntry], Meta(max_length=20_000)]
+
+    def paths(self) -> set[str]:
+        """Return the files that the model and its data consist of."""
+        values = [value for one in self.data_sets for value in (*one.inputs, *one.outputs)]
+        values += [value for one in self.preceding for value in one.inputs]
+        models = [MODEL, *(one.model for one in self.preceding)]
+        return {*models, *(value.file for value in (*values, *self.found))}
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """Return the content of the file: indented, with a newline at its end."""
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+
+
+def manifest_schema() -> dict[str, Any]:
+    """Return the JSON Schema: docs/reference/bundle.schema.json."""
+    (root,), definitions = msgspec.json.schema_components((Manifest,), ref_template="#/$defs/{name}")
+    title = f"ort-ep-harness: {MANIFEST} of a bundle"
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "title": title, **root, "$defs": definitions}
+
+
+if __name__ == "__main__":  # python -m harness.triage.manifest > docs/reference/bundle.schema.json
+    sys.stdout.write(json.dumps(manifest_schema(), indent=2) + "\n")

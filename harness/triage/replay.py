@@ -1,0 +1,266 @@
+"""Judges a bundle on any target, in the engine's own processes. Nothing that the bundle brings is run."""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.errors import Problem, UsageError, valid_names
+from harness.core.precision import made_for
+from harness.core.record import Record
+from harness.core.scenario import SCENARIOS
+from harness.core.spread import NoiseLimits
+from harness.core.verdict import Family, Verdict
+from harness.corpus.case import Case, load_case
+from harness.corpus.errors import ModelError
+from harness.corpus.suites import Suite
+from harness.engine.engine import Engine
+from harness.engine.events import Finished, Noted, TargetReady, Warned
+from harness.engine.job import SESSION_ENTRY, THREADS
+from harness.plan.matrix import Matrix, Models
+from harness.plan.plan import Plan
+from harness.plan.repeat_entry import RepeatRequest, RepeatSettings, has_repeat
+from harness.plan.selector import Selector
+from harness.plan.target import Target
+from harness.plan.tolerance_entry import ToleranceEntry
+from harness.triage.bundle_files import Bundle
+from harness.triage.distance import values_difference
+from harness.triage.manifest import MODEL, BundledTolerance, Manifest
+
+State = Literal["there", "gone", "unknown"]
+
+VALUES = frozenset({Verdict.MISMATCH, Verdict.NAN_MISMATCH, Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
+RAISES = frozenset({Verdict.ERROR, Verdict.OPTION_REJECTED, Verdict.OUT_OF_MEMORY, Verdict.UNSUPPORTED})
+
+SAME_WORDS = 0.8
+"""Share of a message's words that another one must hold to be of the same error."""
+
+_LEVELS = ("disabled", "basic", "extended", "layout", "all")
+_MODES = ("sequential", "parallel")
+_MOST_THREADS = 256
+_HARMLESS_VALUE = re.compile(r"[\w ,;:=+.-]{0,200}")
+_NAMES_A_FILE = re.compile(r"path|file|folder|prefix|director|librar|custom", re.IGNORECASE)
+
+
+class Replayed(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a fault.
+
+    Attributes:
+        state: Whether it is there; ``unknown`` if it cannot be judged here.
+        why: One line for people.
+        record: Of the last trial.
+        trials: How often it was tried.
+        fingerprint: Environment of the target, as far as it is known.
+        printed: What the process printed.
+    """
+
+    state: State
+    why: str
+    record: Record
+    trials: int
+    fingerprint: dict[str, Any] = {}
+    printed: str = ""
+
+
+class Stage(msgspec.Struct, frozen=True, kw_only=True):
+    """A bundle, ready for the engine.
+
+    Attributes:
+        suite: The models, the preceding ones included.
+        plan: One cell for each of them, the fault's last.
+        case: The fault's model with its data.
+    """
+
+    suite: Suite
+    plan: Plan
+    case: Case
+
+
+def replay(bundle: Bundle, target: Target, tell: Callable[[str], None]) -> Replayed:
+    """Judge a bundle on a target, as often as its manifest asks for, until the fault shows.
+
+    Args:
+        bundle: What to judge.
+        target: Where.
+        tell: Receives messages of the engine.
+
+    Raises:
+        UsageError: The bundle's model or settings cannot be used.
+    """
+    with staged(bundle, target) as stage:
+        for trial in range(1, bundle.manifest.trials + 1):
+            found = msgspec.structs.replace(_try(stage, bundle.manifest, tell), trials=trial)
+            if found.state != "gone":
+                break
+        return found
+
+
+@contextmanager
+def staged(bundle: Bundle, target: Target) -> Iterator[Stage]:
+    """Unpack a bundle into a temporary folder, and make a suite and a plan of it.
+
+    Raises:
+        UsageError: The bundle's model or settings cannot be used.
+    """
+    manifest = bundle.manifest
+    with tempfile.TemporaryDirectory(prefix="ep-harness-replay-", ignore_cleanup_errors=True) as scratch:
+        root = Path(scratch) / "bundle"
+        root.mkdir()
+        bundle.unpack(root)
+        shutil.rmtree(root / "found", ignore_errors=True)
+        models = (*(one.model for one in manifest.preceding), MODEL)
+        suite = Suite(name="bundle", root=root, kind="folder", names=tuple(sorted(models)))
+        axes = _axes(bundle)
+        cells = [_cell(target, model, {} if model != MODEL else axes) for model in models]
+        try:
+            case = load_case(suite, MODEL, {})
+        except ModelError as error:
+            what = "its model or data cannot be used: " + str(error).replace(f"{root}", "").strip()
+            raise UsageError(Problem(where=str(bundle.path), what=what)) from error
+        yield Stage(suite=suite, plan=_plan(bundle, target, tuple(cells)), case=case)
+
+
+def state_of(manifest: Manifest, case: Case, finished: Finished) -> tuple[State, str]:
+    """Say whether a cell shows the fault of a bundle: the same failure, and not just any.
+
+    Args:
+        manifest: Of the bundle.
+        case: Its model with the expected outputs.
+        finished: What the engine says of its cell.
+    """
+    record, wanted = finished.record, manifest.fault.verdict
+    got = record.verdict
+    reason = f"{got}: {record.reason}" if record.reason else str(got)
+    if got is wanted or (wanted in VALUES and got in VALUES):
+        if wanted in RAISES and not same_message(manifest.fault.message, _message(record)):
+            return "unknown", f"another error: {_message(record)}"
+        return "there", reason
+    wrong = ""
+    if wanted in VALUES and finished.outputs and got.family in {Family.PASSED, Family.EXCLUDED}:
+        wrong = values_difference(dict(case.data_sets[0].expected), dict(finished.outputs), _limits(manifest))
+        state: State = "there" if wrong else "gone"
+    elif got.family is Family.PASSED:
+        state = "gone"
+    elif wanted not in VALUES and got in VALUES:  # it neither died nor raised
+        state, reason = "gone", f"another fault is there: {reason}"
+    else:
+        state = "unknown"
+        if got.family is Family.FAILED:
+            reason = f"it fails in another way: {reason}"
+    return state, wrong or reason
+
+
+def same_message(told: str, found: str) -> bool:
+    """Whether a message holds the words of another one, whatever its numbers, names and paths are."""
+    words = set(re.findall("[a-z]{3,}", re.sub("<[^>]*>", " ", told.lower())))
+    return sum(word in found.lower() for word in words) >= SAME_WORDS * len(words)
+
+
+def _try(stage: Stage, manifest: Manifest, tell: Callable[[str], None]) -> Replayed:
+    """Run all cells in their order, one at a time: so they share a process as long as it lives."""
+    fingerprint: dict[str, Any] = {}
+    waiting = list(stage.plan.cells)
+    with closing(
+        Engine(stage.plan, {stage.suite.name: stage.suite}, processes=1, gives_outputs=True)
+    ) as engine:
+        engine.submit([waiting.pop(0)])
+        for event in engine.events():
+            if isinstance(event, TargetReady):
+                fingerprint = event.fingerprint
+            elif isinstance(event, Warned | Noted):
+                tell(event.message)
+            elif isinstance(event, Finished) and waiting:
+                engine.submit([waiting.pop(0)])
+            elif isinstance(event, Finished):
+                state, why = state_of(manifest, stage.case, event)
+                return Replayed(
+                    state=state,
+                    why=why,
+                    record=event.record,
+                    trials=1,
+                    fingerprint=fingerprint,
+                    printed=event.printed,
+                )
+    raise RuntimeError("the engine ended without a result")
+
+
+def _plan(bundle: Bundle, target: Target, cells: tuple[Cell, ...]) -> Plan:
+    manifest = bundle.manifest
+    tolerance = manifest.tolerance
+    repeats = manifest.fault.verdict is Verdict.NONDETERMINISTIC and has_repeat(cells[-1])
+    settings = RepeatSettings(runs=manifest.runs, sessions=1, bit_equal=True)
+    matrix = Matrix(
+        path=str(bundle.path),
+        schema=1,
+        models=Models(),
+        targets=(target,),
+        tolerance=() if tolerance is None else (_entry(bundle, tolerance),),
+        repeat=(RepeatRequest(selector=Selector(), settings=settings),) if repeats else (),
+    )
+    return Plan(matrix=matrix, cells=cells)
+
+
+def _entry(bundle: Bundle, told: BundledTolerance) -> ToleranceEntry:
+    noise = None
+    if told.noise_rms is not None and told.noise_max is not None:
+        noise = NoiseLimits(rms=told.noise_rms, max=told.noise_max)
+    if (told.rtol is None) != (told.atol is None) or (noise is not None and told.rtol is not None):
+        raise _broken(bundle, "its tolerance contradicts itself")
+    return ToleranceEntry(
+        selector=Selector(),
+        rtol=told.rtol,
+        atol=told.atol,
+        noise=noise,
+        noise_precision=told.noise_precision,
+        steps=told.steps,
+        table_only=told.table_only,
+    )
+
+
+def _cell(target: Target, model: str, axes: Mapping[str, str]) -> Cell:
+    return Cell(
+        suite="bundle", model=model, target=target.name, axes=tuple(sorted({**AXIS_DEFAULTS, **axes}.items()))
+    )
+
+
+def _axes(bundle: Bundle) -> dict[str, str]:
+    """Return the cell's axes. Values from a stranger that name files are refused: a session may write there."""
+    axes = dict(bundle.manifest.axes)
+    valid = {"graph_optimization": _LEVELS, "execution_mode": _MODES, "scenario": tuple(SCENARIOS)}
+    for axis, value in axes.items():
+        if axis in valid and value not in valid[axis]:
+            raise _broken(bundle, f"{axis} is {value!r}", valid_names(value, valid[axis]))
+        if axis == THREADS and not (value.isascii() and value.isdigit() and int(value) <= _MOST_THREADS):
+            raise _broken(bundle, f"{axis} is {value!r}", f"valid: 0 to {_MOST_THREADS}")
+        if axis.startswith(SESSION_ENTRY):
+            if _NAMES_A_FILE.search(axis) or not _HARMLESS_VALUE.fullmatch(value):
+                raise _broken(bundle, f"the session entry {axis!r} may name a file; refused")
+        elif axis not in {*AXIS_DEFAULTS, THREADS}:
+            raise _broken(bundle, f"there is no axis {axis!r}", valid_names(axis, AXIS_DEFAULTS))
+    # The model is converted already; other precisions are the provider's.
+    axes["precision"] = made_for_provider(axes.get("precision", AXIS_DEFAULTS["precision"]))
+    return axes
+
+
+def made_for_provider(precision: str) -> str:
+    """Return the value of the axis for a model that is converted already."""
+    default = AXIS_DEFAULTS["precision"]
+    return precision if made_for(precision) == default else default
+
+
+def _limits(manifest: Manifest) -> dict[str, float]:
+    return {one.name: one.limit for one in manifest.data_sets[0].outputs if one.limit is not None}
+
+
+def _message(record: Record) -> str:
+    return f"{record.reason} {record.ended.message if record.ended else ''}".strip()
+
+
+def _broken(bundle: Bundle, what: str, hint: str = "") -> UsageError:
+    return UsageError(Problem(where=str(bundle.path), what=what, hint=hint))

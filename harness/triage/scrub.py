@@ -1,0 +1,97 @@
+"""What a bundle must not tell: folders, users and hosts of the machine it comes from."""
+
+import getpass
+import os
+import re
+import socket
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from harness.core.text import visible
+
+PATH, USER, HOST = "<path>", "<user>", "<host>"
+
+SHORTEST = 3
+"""Characters of a user's or host's name; a shorter one would be found in any text."""
+
+GENERIC = frozenset(
+    {"admin", "administrator", "localhost", "nobody", "root", "runner", "ubuntu", "user", "vagrant"}
+)
+"""Accounts and hosts that tell nothing. Some are words: the root of a mean square."""
+
+_WORD = r"[\w.+@%~#-]"
+_POSIX = re.compile(rf"(?<![\w.<>/])(?:file://)?~?/(?:{_WORD}+/)*({_WORD}+)?")
+_WINDOWS = re.compile(rf"(?<!\w)(?:file:///)?(?:[A-Za-z]:[\\/]|\\\\)(?:[^\\/:*?\"<>|\s]+[\\/])*({_WORD}*)")
+
+
+class Scrubber(msgspec.Struct, frozen=True, kw_only=True):
+    """Replaces what a text tells of its machine.
+
+    Attributes:
+        folders: Folders to hide, also where they hold spaces; absolute paths are hidden anyway.
+        users: Names of accounts.
+        hosts: Names of the machine.
+        names: Names from the model, which may look like paths (``/encoder/layer.0/MatMul``) and stay.
+    """
+
+    folders: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+
+    @classmethod
+    def of_here(cls, names: Iterable[str] = ()) -> "Scrubber":
+        """Return one that knows this process's account, host and folders."""
+        folders = {str(Path.cwd()), tempfile.gettempdir(), os.path.expanduser("~")}  # noqa: PTH111 - may be unset
+        host = socket.gethostname()
+        return cls(
+            folders=tuple(
+                sorted((one for one in folders if len(Path(one).parts) > 1), key=len, reverse=True)
+            ),
+            users=tuple(sorted({one for one in _users() if _tells(one)})),
+            hosts=tuple(sorted({one for one in (host, host.partition(".")[0]) if _tells(one)}, reverse=True)),
+            names=frozenset(names),
+        )
+
+    def __call__(self, text: str) -> str:
+        """Return the text with placeholders; of a path, the name of its file stays."""
+        text = visible(text)
+        for folder in self.folders:
+            text = re.sub(re.escape(folder) + r"(?=[\\/\s'\":;,)\]]|$)", PATH, text)
+        text = re.sub(re.escape(PATH) + rf"[\\/](?:[^\\/\s:'\"]+[\\/])*({_WORD}*)", _named, text)
+        text = _POSIX.sub(self._path, _WINDOWS.sub(_named, text))
+        for known, placeholder in ((self.users, USER), (self.hosts, HOST)):
+            for name in known:
+                text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", placeholder, text)
+        return text
+
+    def table(self, values: dict[str, str]) -> dict[str, str]:
+        """Return the table with each value scrubbed."""
+        return {key: self(value) for key, value in values.items()}
+
+    def _path(self, match: re.Match[str]) -> str:
+        text = match[0]
+        if text in self.names or text.rstrip(".") in self.names or text == "/":
+            return text
+        return _named(match)
+
+
+def _named(match: re.Match[str]) -> str:
+    return f"{PATH}/{match[1]}" if match[1] else PATH
+
+
+def _users() -> Iterable[str]:
+    for variable in ("USER", "USERNAME", "LOGNAME", "SUDO_USER"):
+        yield os.environ.get(variable, "")
+    yield Path(os.path.expanduser("~")).name  # noqa: PTH111 - may be unset
+    try:
+        yield getpass.getuser()
+    except (OSError, KeyError):  # an account without a name, as in containers
+        return
+
+
+def _tells(name: str) -> bool:
+    return len(name) >= SHORTEST and name.lower() not in GENERIC

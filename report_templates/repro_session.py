@@ -1,0 +1,166 @@
+"""Makes sessions of the execution provider (EP) as manifest.json says, and runs them."""
+
+import importlib
+import json
+import os
+import re
+import tempfile
+
+import numpy as np
+from repro_values import feeds, found, narrow
+
+CPU = "CPUExecutionProvider"
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Target:
+    """The EP with its options, as sessions are made of it."""
+
+    def __init__(self, ort, manifest, replaced):
+        told = manifest["target"]
+        self.ort, self.chain, self.axes, self.devices = ort, told["provider"], manifest["axes"], []
+        plugin, library = told.get("plugin"), replaced.pop("plugin", "")
+        self.options = {**told.get("options", {}), **replaced}
+        unknown = [key for key, value in self.options.items() if "<path>" in value]
+        if unknown:
+            raise RuntimeError(f"give a path for the option: {unknown[0]}=...")
+        if not plugin and self.chain[0] not in ort.get_available_providers():
+            raise RuntimeError(f"{self.chain[0]} is not in this onnxruntime {ort.__version__}")
+        if plugin:
+            if not library and not plugin.get("package"):
+                raise RuntimeError("give the EP's library: plugin=PATH; it was {}".format(plugin["library"]))
+            library = library or importlib.import_module(plugin["package"]).get_library_path()
+            ort.register_execution_provider_library(self.chain[0], library)
+            wanted = told.get("device", {})
+            offered = [one for one in ort.get_ep_devices() if one.ep_name == self.chain[0]]
+            self.devices = [one for one in offered if matches(one, wanted)][:1]
+            if not self.devices:
+                raise RuntimeError("{} offers no device like {}".format(self.chain[0], wanted or "any"))
+        version = tuple(int(part) for part in re.findall(r"\d+", ort.__version__)[:2])
+        self.records, self.fallback = version >= (1, 25), {"enable_fallback": 0} if version >= (1, 23) else {}
+        self.folder = tempfile.mkdtemp()
+        print("onnxruntime {}, {}, options {}".format(ort.__version__, " > ".join(self.chain), self.options))
+
+    def session(self, model, scenario="plain"):
+        """Make a session as the scenario asks for it."""
+        settings, model = self.settings(), os.path.join(HERE, model)
+        if scenario == "cpu_fallback_disabled":
+            settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        if scenario == "ort_format":
+            model = self.saved(model, "session.save_model_format", "ORT", "model.ort")
+        if scenario == "ep_context":
+            settings.add_session_config_entry("ep.context_enable", "1")
+            settings.add_session_config_entry("ep.context_embed_mode", "1")
+            settings.add_session_config_entry(
+                "ep.context_file_path", os.path.join(self.folder, "context.onnx")
+            )
+            self.made(model, settings)
+            settings, model = self.settings(), os.path.join(self.folder, "context.onnx")
+        if scenario == "from_bytes":
+            settings.add_session_config_entry("session.model_external_initializers_file_folder_path", HERE)
+            with open(model, "rb") as file:
+                model = file.read()
+        return self.made(model, settings)
+
+    def settings(self):
+        """Return the session options."""
+        ort, settings = self.ort, self.ort.SessionOptions()
+        settings.intra_op_num_threads = int(self.axes.get("intra_op_threads", 1))
+        settings.inter_op_num_threads = 1
+        level = self.axes["graph_optimization"].upper()
+        level = "ORT_DISABLE_ALL" if level == "DISABLED" else "ORT_ENABLE_" + level
+        settings.graph_optimization_level = getattr(ort.GraphOptimizationLevel, level)
+        if self.axes["execution_mode"] == "parallel":
+            settings.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+        for axis, value in self.axes.items():
+            if axis.startswith("session."):
+                settings.add_session_config_entry(axis[len("session.") :], value)
+        if self.records:
+            settings.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+        else:
+            settings.enable_profiling = True
+            settings.profile_file_prefix = os.path.join(self.folder, "profile")
+        return settings
+
+    def made(self, model, settings):
+        """Return a session of the EP: no silent fallback to the CPU as a whole."""
+        arguments = dict(self.fallback)
+        if self.devices:
+            settings.add_provider_for_devices(self.devices, self.options)
+            for name in self.chain[1:]:
+                if name != CPU:
+                    settings.add_provider(name, {})
+        else:
+            arguments["providers"] = [(self.chain[0], self.options), *self.chain[1:]]
+        session = self.ort.InferenceSession(model, settings, **arguments)
+        if self.chain[0] not in session.get_providers():
+            raise RuntimeError(f"onnxruntime made the session without {self.chain[0]}")
+        return session
+
+    def saved(self, model, key, value, name):
+        """Return the path of the model as the CPU EP writes it in another format."""
+        settings, path = self.settings(), os.path.join(self.folder, name)
+        settings.optimized_model_filepath = path
+        settings.add_session_config_entry(key, value)
+        off = [] if self.chain == [CPU] else ["NchwcTransformer"]
+        self.ort.InferenceSession(model, settings, providers=[CPU], disabled_optimizers=off)
+        return path
+
+    def nodes(self, session):
+        """Count the nodes on the EP and on others."""
+        placed = []
+        if self.records:
+            placed = [
+                (part.ep_name, len(part.get_nodes())) for part in session.get_provider_graph_assignment_info()
+            ]
+        else:
+            with open(session.end_profiling(), encoding="utf-8", errors="replace") as file:
+                ran = {
+                    event["name"]: event["args"]["provider"]
+                    for event in json.load(file)
+                    if event.get("cat") == "Node" and event.get("args", {}).get("provider")
+                }
+            placed = [(provider, 1) for provider in ran.values()]
+        own = {name.lower() for name in self.chain if name != CPU} or {CPU.lower()}
+        on_ep = sum(count for name, count in placed if name.lower() in own)
+        return {"EP": on_ep, "others": sum(count for _, count in placed) - on_ep}
+
+
+def run(ort, session, inputs, *, bound=False):
+    """Run once; return the outputs by name."""
+    fed = {name: feeds(value, ort) for name, value in inputs.items()}
+    ports = session.get_outputs()
+    names = [port.name for port in ports]
+    if bound:
+        binding = session.io_binding()
+        for name, value in fed.items():
+            if isinstance(value, np.ndarray):
+                binding.bind_cpu_input(name, value)
+            else:
+                binding.bind_ortvalue_input(name, value)
+        for name in names:
+            binding.bind_output(name)
+        session.run_with_iobinding(binding)
+        outputs = binding.get_outputs()
+    elif any(narrow(port.type) for port in ports):  # numpy cannot hold these outputs
+        values = {
+            name: ort.OrtValue.ortvalue_from_numpy(value) if isinstance(value, np.ndarray) else value
+            for name, value in fed.items()
+        }
+        outputs = session.run_with_ort_values(names, values)
+    else:
+        outputs = session.run(names, fed)
+    return {port.name: found(output, port.type) for port, output in zip(ports, outputs)}
+
+
+def matches(device, wanted):
+    """Whether a device has all properties of a filter."""
+    told = device.device
+    known = {
+        "type": str(told.type).rsplit(".", 1)[-1],
+        "vendor": told.vendor,
+        **device.ep_metadata,
+        "vendor_id": str(told.vendor_id),
+        "device_id": str(told.device_id),
+    }
+    return all(str(known.get(key, "")).lower() == value.lower() for key, value in wanted.items())
