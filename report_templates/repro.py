@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -56,7 +57,7 @@ def trial(manifest, environment):
         return tell(THERE if verdict == "hang" else CANNOT, f"no end after {limit:g} seconds")
     if code - CHILD in (GONE, THERE, CANNOT):
         return code - CHILD
-    how = f"signal {-code}" if code < 0 else f"exit code 0x{code:X}"
+    how = signal.Signals(-code).name if code < 0 else f"exit code 0x{code:X}"
     return tell(THERE if verdict in ("crash", "out_of_memory") else CANNOT, f"the process died: {how}")
 
 

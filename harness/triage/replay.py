@@ -240,7 +240,7 @@ def _axes(bundle: Bundle) -> dict[str, str]:
             raise _broken(bundle, f"{axis} is {value!r}", f"valid: 0 to {_MOST_THREADS}")
         if axis.startswith(SESSION_ENTRY):
             if _NAMES_A_FILE.search(axis) or not _HARMLESS_VALUE.fullmatch(value):
-                raise _broken(bundle, f"the session entry {axis!r} may name a file; refused")
+                raise _broken(bundle, f"its session entry {axis!r} may name a file")
         elif axis not in {*AXIS_DEFAULTS, THREADS}:
             raise _broken(bundle, f"there is no axis {axis!r}", valid_names(axis, AXIS_DEFAULTS))
     # The model is converted already; other precisions are the provider's.
