@@ -21,9 +21,11 @@ from harness.plan.tolerance_entry import ToleranceEntry
 from harness.triage.bundle_contents import BundleContents, PrecedingModel
 from harness.triage.bundle_model import ModelSource, write_model
 from harness.triage.bundle_values import write_set, write_values
+from harness.triage.distance import values_difference
 from harness.triage.manifest import (
     MANIFEST,
     MODEL,
+    WRONG_VALUES,
     BundledFault,
     BundledModel,
     BundledSet,
@@ -63,11 +65,10 @@ def write_bundle(folder: Path, contents: BundleContents) -> Path:
 
     Raises:
         UsageError: Something else is at that place, or it cannot be written.
-        ValueError: The fault's verdict is none of failure, or its model has broken external data.
+        ValueError: The fault's verdict is none of failure, expected outputs and limits do not show it, or
+            external data of a model is broken.
     """
-    verdict = contents.fault.signature.verdict
-    if verdict.family not in {Family.FAILED, Family.UNSUPPORTED}:
-        raise ValueError(f"{verdict} is no fault")
+    _check(contents)
     archive = folder.with_name(folder.name + ".zip")
     try:
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
@@ -83,6 +84,20 @@ def write_bundle(folder: Path, contents: BundleContents) -> Path:
         what = f"the bundle cannot be written: {error.strerror or error}"
         raise UsageError(Problem(where=str(folder), what=what, hint="choose another folder")) from error
     return archive
+
+
+def _check(contents: BundleContents) -> None:
+    """Refuse contents whose bundle would say that the fault is gone."""
+    verdict = contents.fault.signature.verdict
+    if verdict.family not in {Family.FAILED, Family.UNSUPPORTED}:
+        raise ValueError(f"{verdict} is no fault")
+    if verdict in WRONG_VALUES:
+        if not contents.expected:
+            raise ValueError(f"{verdict} needs expected outputs")
+        found = dict(contents.found)
+        expected = {name: value for name, value in contents.expected if name in found}
+        if found and not values_difference(expected, found, contents.limits):
+            raise ValueError("the limits allow the outputs that were found")
 
 
 def _fill(folder: Path, contents: BundleContents) -> None:

@@ -21,6 +21,11 @@ NAME = r"^[A-Za-z0-9_][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*$"
 
 _PATH = NAME.removesuffix("$") + r"(/[A-Za-z0-9_][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*){0,3}$"
 
+WRONG_VALUES = frozenset(
+    {Verdict.MISMATCH, Verdict.NAN_MISMATCH, Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH}
+)
+"""Verdicts that expected outputs decide."""
+
 FilePath = Annotated[str, Meta(pattern=_PATH, max_length=200)]
 """Relative, with slashes."""
 

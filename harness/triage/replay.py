@@ -31,11 +31,10 @@ from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry
 from harness.triage.bundle_files import Bundle
 from harness.triage.distance import values_difference
-from harness.triage.manifest import MODEL, BundledTolerance, Manifest
+from harness.triage.manifest import MODEL, WRONG_VALUES, BundledTolerance, Manifest
 
 State = Literal["there", "gone", "unknown"]
 
-VALUES = frozenset({Verdict.MISMATCH, Verdict.NAN_MISMATCH, Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
 RAISES = frozenset({Verdict.ERROR, Verdict.OPTION_REJECTED, Verdict.OUT_OF_MEMORY, Verdict.UNSUPPORTED})
 
 SAME_WORDS = 0.8
@@ -137,17 +136,17 @@ def state_of(manifest: Manifest, case: Case, finished: Finished) -> tuple[State,
     record, wanted = finished.record, manifest.fault.verdict
     got = record.verdict
     reason = f"{got}: {record.reason}" if record.reason else str(got)
-    if got is wanted or (wanted in VALUES and got in VALUES):
+    if got is wanted or (wanted in WRONG_VALUES and got in WRONG_VALUES):
         if wanted in RAISES and not same_message(manifest.fault.message, _message(record)):
             return "unknown", f"another error: {_message(record)}"
         return "there", reason
     wrong = ""
-    if wanted in VALUES and finished.outputs and got.family in {Family.PASSED, Family.EXCLUDED}:
+    if wanted in WRONG_VALUES and finished.outputs and got.family in {Family.PASSED, Family.EXCLUDED}:
         wrong = values_difference(dict(case.data_sets[0].expected), dict(finished.outputs), _limits(manifest))
         state: State = "there" if wrong else "gone"
     elif got.family is Family.PASSED:
         state = "gone"
-    elif wanted not in VALUES and got in VALUES:  # it neither died nor raised
+    elif wanted not in WRONG_VALUES and got in WRONG_VALUES:  # it neither died nor raised
         state, reason = "gone", f"another fault is there: {reason}"
     else:
         state = "unknown"
@@ -230,7 +229,7 @@ def _cell(target: Target, model: str, axes: Mapping[str, str]) -> Cell:
 
 
 def _axes(bundle: Bundle) -> dict[str, str]:
-    """Return the cell's axes. Values from a stranger that name files are refused: a session may write there."""
+    """Return the cell's axes; refuse entries that may name files, where a session could write."""
     axes = dict(bundle.manifest.axes)
     valid = {"graph_optimization": _LEVELS, "execution_mode": _MODES, "scenario": tuple(SCENARIOS)}
     for axis, value in axes.items():
