@@ -37,7 +37,9 @@ class Target:
             if not self.devices:
                 raise RuntimeError("{} offers no device like {}".format(self.chain[0], wanted or "any"))
         version = tuple(int(part) for part in re.findall(r"\d+", ort.__version__)[:2])
-        self.records, self.fallback = version >= (1, 25), {"enable_fallback": 0} if version >= (1, 23) else {}
+        # A profile tells who ran each node where no record does: before 1.25, and for models in ORT format.
+        self.profiles = version < (1, 25) or self.axes["scenario"] == "ort_format"
+        self.fallback = {"enable_fallback": 0} if version >= (1, 23) else {}
         self.folder = tempfile.mkdtemp()
         print("onnxruntime {}, {}, options {}".format(ort.__version__, " > ".join(self.chain), self.options))
 
@@ -75,7 +77,7 @@ class Target:
         for axis, value in self.axes.items():
             if axis.startswith("session."):
                 settings.add_session_config_entry(axis[len("session.") :], value)
-        if self.records:
+        if not self.profiles:
             settings.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
         else:
             settings.enable_profiling = True
@@ -108,8 +110,7 @@ class Target:
 
     def nodes(self, session):
         """Count the nodes on the EP and on others."""
-        placed = []
-        if self.records:
+        if not self.profiles:
             placed = [
                 (part.ep_name, len(part.get_nodes())) for part in session.get_provider_graph_assignment_info()
             ]

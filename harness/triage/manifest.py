@@ -183,7 +183,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     devices: tuple[dict[str, str], ...] = ()
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """``manifest.json``.
 
     Attributes:

@@ -47,9 +47,8 @@ def test_every_type_is_read(script: Any, tmp_path: Path, dtype: str, shape: tupl
     assert (found.dtype, found.shape) == (dtype, shape)
     assert found.raw == data
     if not found.as_codes:
-        assert np.array_equal(
-            found.array.astype(np.complex128), value.array.astype(np.complex128), equal_nan=True
-        )
+        one, other = (array.astype(np.complex128) for array in (found.array, value.array))
+        assert np.array_equal(one, other, equal_nan=True)
 
 
 def test_containers_and_texts_are_read(script: Any, tmp_path: Path) -> None:
