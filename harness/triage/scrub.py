@@ -23,7 +23,8 @@ GENERIC = frozenset(
 """Accounts and hosts that tell nothing. Some are words: the root of a mean square."""
 
 _WORD = r"[\w.+@%~#-]"
-_POSIX = re.compile(rf"(?<![\w.<>/])(?:file://)?~?/(?:{_WORD}+/)*({_WORD}+)?")
+_BEFORE = r"(?:(?<![\w.<>/])|(?<=^-[A-Za-z])|(?<=\s-[A-Za-z]))"  # also after -L and its like
+_POSIX = re.compile(rf"{_BEFORE}(?:file://)?~?/(?:{_WORD}+/)*({_WORD}+)?")
 _WINDOWS = re.compile(rf"(?<!\w)(?:file:///)?(?:[A-Za-z]:[\\/]|\\\\)(?:[^\\/:*?\"<>|\s]+[\\/])*({_WORD}*)")
 
 

@@ -158,7 +158,8 @@ def test_session_settings_reach_the_session(tmp_path: Path, contents: Contents) 
 
 
 NARROW = """<ir_version: 10, opset_import: ["" : 21]>
-agraph (bfloat16[4] x, int4[3] i) => (bfloat16[4] y, int4[3] j) { y = Identity(x) f = Cast<to=1>(i) j = Cast<to=22>(f) }"""
+agraph (bfloat16[4] x, int4[3] i) => (bfloat16[4] y, int4[3] j) {
+    y = Identity(x) f = Cast<to=1>(i) j = Cast<to=22>(f) }"""
 
 
 def test_types_that_numpy_lacks_go_in_and_out(tmp_path: Path, contents: Contents) -> None:

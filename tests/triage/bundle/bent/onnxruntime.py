@@ -1,6 +1,7 @@
 """The real onnxruntime, whose runs are bent as the variable BENT says. Found first through PYTHONPATH."""
 
 import ctypes
+import importlib
 import os
 import sys
 import time
@@ -10,11 +11,11 @@ import numpy as np
 
 sys.path.remove(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - as sys.path spells it
 del sys.modules["onnxruntime"]
-import onnxruntime as real  # noqa: E402
+real: Any = importlib.import_module("onnxruntime")
 
 BENT = os.environ.get("BENT", "")
 COUNT = {"runs": 0, "sessions": 0}
-Real = real.InferenceSession
+Real: Any = real.InferenceSession
 
 
 class Bent(Real):  # type: ignore[misc]
