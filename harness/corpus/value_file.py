@@ -28,13 +28,14 @@ SUFFIX = ".data"
 _BLOCK = 16 << 20
 
 
-def write_value(path: Path, value: Value, declared: ValueType) -> str:
+def write_value(path: Path, value: Value, declared: ValueType, name: str = "") -> str:
     """Write a value; ``read_value`` with the same declared type returns it.
 
     Args:
         path: The file, ``output_0.pb``; tensors of a large value go to ``output_0.data``.
         value: The value.
         declared: Type of the graph's output.
+        name: What the value is called.
 
     Returns:
         SHA-256 in hex over what was written.
@@ -45,12 +46,12 @@ def write_value(path: Path, value: Value, declared: ValueType) -> str:
         TooLargeError: What cannot lie outside, such as texts, takes 2 GiB and more.
     """
     if value_bytes(value) < LARGE:
-        content = encode(value, declared)
+        content = encode(value, declared, name)
         path.write_bytes(content)
         return hashlib.sha256(content).hexdigest()
     with path.with_suffix(SUFFIX).open("wb") as side:
         outside = _Outside(side, path.with_suffix(SUFFIX).name)
-        content = encode(value, declared, put=outside.put)
+        content = encode(value, declared, name, put=outside.put)
     path.write_bytes(content)
     outside.digest.update(content)
     return outside.digest.hexdigest()

@@ -109,14 +109,14 @@ def _fill(folder: Path, contents: BundleContents) -> None:
         home = folder / "preceding" / str(number)
         home.mkdir(parents=True)
         before = write_model(one.model, home / MODEL, scrub)
-        inputs = write_values(folder, home / "test_data_set_0", "input", one.inputs, before.types)
+        inputs = write_values(folder, home / "test_data_set_0", "input", one.inputs, before.inputs)
         preceding.append(BundledModel(model=f"preceding/{number}/{MODEL}", inputs=inputs))
     first = DataSet(name="", inputs=contents.inputs, expected=contents.expected)
     sets = tuple(
-        write_set(folder, number, data_set, model.types, contents.limits)
+        write_set(folder, number, data_set, model, contents.limits)
         for number, data_set in enumerate((first, *contents.further))
     )
-    found = write_values(folder, folder / "found", "output", contents.found, model.types)
+    found = write_values(folder, folder / "found", "output", contents.found, model.outputs)
     if contents.printed.strip():
         (folder / PRINTED).write_text(scrub(contents.printed), encoding="utf-8", newline="\n")
     for script in SCRIPTS:

@@ -44,9 +44,8 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: A file has changed meanwhile.
         """
-        wanted = self.manifest.paths() | {name for name in self.manifest.files if name.endswith(".data")}
         with _blame(self.path), _source(self.path) as source:
-            for name in sorted(wanted):
+            for name in sorted(self.manifest.paths()):
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("xb") as file:

@@ -43,13 +43,15 @@ class WrittenModel(msgspec.Struct, frozen=True, kw_only=True):
     """What is told of a model.
 
     Attributes:
-        types: Declared types of its inputs and outputs by name.
+        inputs: Declared types by name of the inputs that have to be fed, in the order of the model.
+        outputs: Declared types by name of its outputs, likewise.
         names: Names of its nodes and tensors.
         quantized: Whether it holds quantized operators.
         producer: What made it.
     """
 
-    types: dict[str, ValueType] = {}
+    inputs: dict[str, ValueType] = {}
+    outputs: dict[str, ValueType] = {}
     names: frozenset[str] = frozenset()
     quantized: bool = False
     producer: str = ""
@@ -154,13 +156,11 @@ def _tensors(*roots: Any) -> list["onnx.TensorProto"]:
 
 
 def _described(model: "onnx.ModelProto") -> WrittenModel:
-    types: dict[str, ValueType] = {}
-    for port in (*model.graph.input, *model.graph.output):
-        try:
-            types[port.name] = value_type(port.type, {})
-        except ValueError:  # a type without values here: the values themselves say what they are
-            continue
-    names, quantized = set(types), False
+    given = {one.name for one in model.graph.initializer}
+    given |= {one.values.name for one in model.graph.sparse_initializer}
+    inputs = {port.name: _declared(port) for port in model.graph.input if port.name not in given}
+    outputs = {port.name: _declared(port) for port in model.graph.output}
+    names, quantized = {*inputs, *outputs, *given}, False
     for message in _messages(model.graph):
         if hasattr(message, "op_type"):
             names |= {message.name, *message.input, *message.output}
@@ -168,8 +168,16 @@ def _described(model: "onnx.ModelProto") -> WrittenModel:
         elif hasattr(message, "dims"):
             names.add(message.name)
     return WrittenModel(
-        types=types,
+        inputs=inputs,
+        outputs=outputs,
         names=frozenset(name for name in names if isinstance(name, str) and name),
         quantized=quantized,
         producer=model.producer_name if isinstance(model.producer_name, str) else "",
     )
+
+
+def _declared(port: "onnx.ValueInfoProto") -> ValueType:
+    try:
+        return value_type(port.type, {})
+    except ValueError:  # a type without values here: a value itself says what it is
+        return ValueType(kind="tensor")

@@ -1,6 +1,7 @@
 """The data of a bundle: inputs and outputs in ONNX's own layout of test data."""
 
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -8,17 +9,18 @@ from harness.core.value import Map, Sequence, Tensor, Value
 from harness.corpus.data_sets import DataSet, NamedValues
 from harness.corpus.port import ValueType
 from harness.corpus.value_file import write_value
+from harness.triage.bundle_model import WrittenModel
 from harness.triage.manifest import BundledSet, BundledValue
 
 
 def write_set(
-    root: Path, number: int, data_set: DataSet, types: Mapping[str, ValueType], limits: Mapping[str, float]
+    root: Path, number: int, data_set: DataSet, model: WrittenModel, limits: Mapping[str, float]
 ) -> BundledSet:
     """Write ``test_data_set_<number>`` below ``root``."""
     home = root / f"test_data_set_{number}"
     return BundledSet(
-        inputs=write_values(root, home, "input", data_set.inputs, types),
-        outputs=write_values(root, home, "output", data_set.expected, types, limits),
+        inputs=write_values(root, home, "input", data_set.inputs, model.inputs),
+        outputs=write_values(root, home, "output", data_set.expected, model.outputs, limits),
     )
 
 
@@ -37,17 +39,21 @@ def write_values(
         home: The folder of the files; it is made.
         role: What they are.
         values: By name.
-        types: Declared types by name. A value that has another structure is written as what it is.
+        types: Declared types by name, in the order of the model: a file's number is the place of its value
+            there. A value that has another structure is written as what it is.
         limits: Of outputs.
     """
     home.mkdir(parents=True, exist_ok=True)
     written = []
-    for number, (name, value) in enumerate(values):
+    places = {name: place for place, name in enumerate(types)}
+    further = count(len(places))
+    for name, value in values:
         declared = types.get(name)
         if declared is None or not _fits(value, declared):
             declared = _type_of(value)
+        number = places[name] if name in places else next(further)
         path = home / f"{role}_{number}.pb"
-        write_value(path, value, declared)
+        write_value(path, value, declared, name)
         written.append(
             BundledValue(
                 name=name,

@@ -13,9 +13,6 @@ SCHEMA = 1
 
 MANIFEST = "manifest.json"
 MODEL = "model.onnx"
-WEIGHTS = "model.data"
-"""External data of a model, whatever its file was called before."""
-
 NAME = r"^[A-Za-z0-9_][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*$"
 """A part of a file's path in a bundle: no separator, no leading or trailing point."""
 
@@ -28,6 +25,12 @@ WRONG_VALUES = frozenset(
 
 FilePath = Annotated[str, Meta(pattern=_PATH, max_length=200)]
 """Relative, with slashes."""
+
+_PRECEDING = r"^(preceding/[0-9]{1,4}/)"
+ModelPath = Annotated[str, Meta(pattern=_PRECEDING + "model[.]onnx$")]
+ValuePath = Annotated[
+    str, Meta(pattern=_PRECEDING + r"?(test_data_set_[0-9]{1,4}|found)/(input|output)_[0-9]{1,6}[.]pb$")
+]
 
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Bytes = Annotated[int, Meta(ge=0)]
@@ -58,7 +61,7 @@ class BundledValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     name: str
     kind: Kind
-    file: FilePath
+    file: ValuePath
     limit: NotNegative | None = None
 
 
@@ -72,7 +75,7 @@ class BundledSet(msgspec.Struct, frozen=True, kw_only=True):
 class BundledModel(msgspec.Struct, frozen=True, kw_only=True):
     """A model that must run before in the same process."""
 
-    model: FilePath
+    model: ModelPath
     inputs: tuple[BundledValue, ...]
 
 
@@ -220,11 +223,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     files: Annotated[dict[FilePath, FileEntry], Meta(max_length=20_000)]
 
     def paths(self) -> set[str]:
-        """Return the files that the model and its data consist of."""
+        """Return the files that the models and their data consist of, external data included."""
         values = [value for one in self.data_sets for value in (*one.inputs, *one.outputs)]
         values += [value for one in self.preceding for value in one.inputs]
         models = [MODEL, *(one.model for one in self.preceding)]
-        return {*models, *(value.file for value in (*values, *self.found))}
+        files = [*models, *(value.file for value in (*values, *self.found))]
+        beside = [f"{file.rpartition('.')[0]}.data" for file in files]
+        return {*files, *(file for file in beside if file in self.files)}
 
 
 def encode_manifest(manifest: Manifest) -> bytes:

@@ -1,4 +1,4 @@
-"""Bundles of real failures: their script, where nothing but onnxruntime and numpy is installed, and replay."""
+"""Bundles of real failures: their script with onnxruntime and numpy alone, and replay."""
 
 import importlib.util
 import os
@@ -15,7 +15,7 @@ import pytest
 from harness.cli.main import main
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.fault import Confirmation, Fault, Signature
-from harness.core.value import tensor
+from harness.core.value import Sequence, tensor
 from harness.core.verdict import Family, Verdict
 from harness.corpus.suites import open_suite
 from harness.engine.engine import Engine
@@ -63,10 +63,10 @@ def reproduce(python: str, folder: Path, **variables: str) -> tuple[int, str]:
 
 
 def test_onnxruntime_and_numpy_are_enough(tmp_path: Path) -> None:
-    """In an environment that has neither onnx nor this package, whoever reads it sees the fault, or its end."""
+    """The script needs neither onnx nor this package to see the fault, or its end."""
     version = importlib.import_module("onnxruntime").__version__
     try:
-        python = str(build(Runtime(packages=(f"onnxruntime=={version}", "numpy"))).python)
+        python = str(build(Runtime(packages=(f"onnxruntime=={version}", "numpy"))))
     except InstallError as error:
         pytest.skip(f"no environment can be built here: {error}")
     found = subprocess.run(
@@ -86,8 +86,6 @@ def test_onnxruntime_and_numpy_are_enough(tmp_path: Path) -> None:
         agraph (float[2,3] x, string[2] t) => (float[2,3] y, string[2] u, seq(float[2,3]) s) {
             y = Relu(x) u = Identity(t) s = SequenceConstruct(y, x) }"""
     )
-    from harness.core.value import Sequence
-
     given = np.arange(-3, 3, dtype=np.float32).reshape(2, 3)
     right = np.maximum(given, 0)
     text = tensor(np.array(["ä", ""], object))

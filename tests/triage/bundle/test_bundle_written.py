@@ -20,6 +20,7 @@ from harness.plan.target import Target
 from harness.triage.bundle import BundleContents, ModelSource, PrecedingModel, write_bundle
 from harness.triage.bundle_files import read_bundle
 from harness.triage.manifest import manifest_schema
+from harness.triage.replay import staged
 from tests.triage.bundle.conftest import CPU, Contents, model_bytes
 
 ROOT = Path(__file__).parents[3]
@@ -78,6 +79,24 @@ def test_the_test_data_is_onnx_s_own(tmp_path: Path, contents: Contents) -> None
     (given,) = (value for _, value in made.inputs)
     assert isinstance(given, Tensor)
     assert np.array_equal(numpy_helper.to_array(proto), given.array)
+
+
+def test_a_file_s_number_is_the_place_in_the_model(tmp_path: Path, contents: Contents) -> None:
+    """So that data of some outputs, or in another order, are not taken for those of others."""
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+        agraph (float[2,3] a, float[2,3] x) => (float[2,3] z, float[2,3] y) { y = Relu(x) z = Neg(a) }"""
+    one = contents()
+    made = contents(
+        model=ModelSource(content=model_bytes(text)), inputs=(*one.inputs, ("a", one.inputs[0][1]))
+    )
+    write_bundle(tmp_path / "F1", made)
+    names = {path.name for path in (tmp_path / "F1" / "test_data_set_0").iterdir()}
+    assert names == {"input_0.pb", "input_1.pb", "output_1.pb"}
+    target = Target(name="here", provider=(CPU,))
+    with staged(read_bundle(tmp_path / "F1"), target) as stage:
+        (data,) = stage.case.data_sets
+    assert [name for name, _ in data.expected] == ["y"]
+    assert {name for name, _ in data.inputs} == {"a", "x"}
 
 
 def test_a_bundle_that_would_say_gone_is_refused(tmp_path: Path, contents: Contents) -> None:
