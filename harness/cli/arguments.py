@@ -228,7 +228,7 @@ def _add_triage(commands: "Commands") -> None:
             0: "the fault is gone",
             1: "the fault is there",
             2: "the bundle or an argument is wrong",
-            3: "it cannot be judged here: the provider is unavailable, or the failure is another one",
+            3: "it cannot be judged here, or it fails in another way",
         },
     )
     replay.add_argument("bundle", type=Path, metavar="BUNDLE", help="folder or .zip")
