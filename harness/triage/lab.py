@@ -157,9 +157,15 @@ class Lab:
         shutil.rmtree(self._models, ignore_errors=True)
         shutil.rmtree(self._folder / "goldens", ignore_errors=True)
 
-    def run(self, trials: Sequence[Trial]) -> tuple[Seen, ...]:
-        """Run trials side by side, and return what they gave, in their order."""
-        found = {trial.key: seen for trial in trials if (seen := self._known.get(trial.key)) is not None}
+    def run(self, trials: Sequence[Trial], *, fresh: bool = False) -> tuple[Seen, ...]:
+        """Run trials side by side, and return what they gave, in their order.
+
+        Args:
+            trials: Which.
+            fresh: Run those as well whose result is known; only then are outputs sure to be there.
+        """
+        known = {} if fresh else {trial.key: self._known.get(trial.key) for trial in trials}
+        found = {key: seen for key, seen in known.items() if seen is not None}
         waiting = {trial.key for trial in trials} - found.keys()
         cells = [
             self._cell(part, trial.place)

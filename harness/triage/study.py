@@ -57,20 +57,34 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     keep_weights: bool = False
 
 
+class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
+    """The smallest model of a fault.
+
+    Attributes:
+        subject: The model with its inputs.
+        match: What it gave.
+        check: The check that it fails.
+        preceding: Cells whose models run before it.
+    """
+
+    subject: Subject
+    match: Match
+    check: Check
+    preceding: tuple[Failure, ...] = ()
+
+
 class Studied(msgspec.Struct, frozen=True, kw_only=True):
     """A fault with what its bundle needs.
 
     Attributes:
         fault: The fault, without a bundle.
         failure: The failure that was triaged.
-        subject: The smallest model; None if nothing could be reproduced.
-        match: What it gave; None likewise.
+        reproduced: Its smallest model; None if the failure did not appear again.
     """
 
     fault: Fault
     failure: Failure
-    subject: Subject | None = None
-    match: Match | None = None
+    reproduced: Reproduced | None = None
 
 
 class Study:
@@ -138,7 +152,8 @@ class Study:
         ended = match.seen.record.ended
         message = "" if ended is None else ended.message
         fault = msgspec.structs.replace(fault, sentence=sentence_of(fault, worst_row(match), message))
-        return Studied(fault=fault, failure=failure, subject=smallest, match=match)
+        reproduced = Reproduced(subject=smallest, match=match, check=check, preceding=self._preceding)
+        return Studied(fault=fault, failure=failure, reproduced=reproduced)
 
     def _confirmed(self) -> tuple[Subject | None, Confirmation]:
         """The data set that fails, and how often."""

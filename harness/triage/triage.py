@@ -14,16 +14,18 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import Problem, UsageError, one_line
 from harness.core.fault import Condition, Fault, decode_fault, encode_fault
 from harness.core.record import Record
 from harness.corpus.suites import Suite
 from harness.plan.matrix import Matrix
+from harness.plan.plan import Plan
 from harness.plan.target import Target
 from harness.triage.budget import Budget
 from harness.triage.explain import TargetVariation
-from harness.triage.failure import Failure, rerun
+from harness.triage.failure import Failure, Rerun, rerun
 from harness.triage.groups import Group, failing_groups
+from harness.triage.hand_over import hand_over
 from harness.triage.lab import Lab, after_targets
 from harness.triage.native import SWITCHED_ON
 from harness.triage.preceding import MOST_NEEDED, earlier_cells, find_preceding
@@ -67,6 +69,9 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Tell = Callable[[Note], None]
+
+_Results = queue.SimpleQueue[Fault | BaseException | None]
+"""From the threads that triage a target each: faults, what ended a thread, and None if it has ended."""
 
 
 class Triage:
@@ -118,7 +123,7 @@ class Triage:
                 yield known
             else:
                 waiting.setdefault(group.representative.target, []).append(group)
-        results: queue.SimpleQueue[Studied | BaseException | None] = queue.SimpleQueue()
+        results: _Results = queue.SimpleQueue()
         budget = Budget(self._settings.budget_s)
         todo = list(waiting.items())
         threads = [
@@ -134,9 +139,7 @@ class Triage:
             for thread in threads:
                 thread.join()
 
-    def _taken(
-        self, results: "queue.SimpleQueue[Studied | BaseException | None]", open_threads: int
-    ) -> Iterator[Fault]:
+    def _taken(self, results: _Results, open_threads: int) -> Iterator[Fault]:
         while open_threads:
             found = results.get()
             if found is None:
@@ -146,16 +149,16 @@ class Triage:
             else:
                 yield self._kept(found)
 
-    def _kept(self, studied: Studied) -> Fault:
+    def _kept(self, fault: Fault) -> Fault:
         with _writing(self._folder), (self._folder / FAULTS).open("ab") as file:
-            file.write(encode_fault(studied.fault) + b"\n")
-        return studied.fault
+            file.write(encode_fault(fault) + b"\n")
+        return fault
 
     def _work(
         self,
         todo: list[tuple[str, list[Group]]],
         budget: Budget,
-        results: "queue.SimpleQueue[Studied | BaseException | None]",
+        results: _Results,
     ) -> None:
         """Triage one target after the other, until none is left."""
         try:
@@ -170,7 +173,7 @@ class Triage:
         results.put(None)
 
     def _of_target(
-        self, name: str, groups: Sequence[Group], budget: Budget, put: Callable[[Studied], None]
+        self, name: str, groups: Sequence[Group], budget: Budget, put: Callable[[Fault], None]
     ) -> None:
         target = next(target for target in self._matrix.targets if target.name == name)
         again = rerun(self._matrix, self._suites, [group.representative for group in groups])
@@ -192,7 +195,23 @@ class Triage:
                 share = budget.share(len(groups) - number)
                 tell = functools.partial(self._learnt, cell)
                 preceding = functools.partial(self._preceding, group.representative, share)
-                put(Study(lab, group, again.failures[cell], request, share, tell, preceding).run())
+                study = Study(lab, group, again.failures[cell], request, share, tell, preceding)
+                put(self._bundled(study.run(), target, again))
+
+    def _bundled(self, studied: Studied, target: Target, again: Rerun) -> Fault:
+        """Write the bundle of a fault that was reproduced, unless another group has the same fault."""
+        fault = studied.fault
+        if studied.reproduced is None:
+            return fault
+        folder = self._folder / fault.id
+        if not folder.exists():
+            try:
+                tolerance = Plan(matrix=self._matrix, cells=()).tolerance(studied.failure.cell)
+                hand_over(folder, fault, studied.reproduced, target, tolerance, again.fingerprint)
+            except ValueError as error:
+                self._learnt(fault.representative, f"no bundle: {one_line(error)}")
+                return fault
+        return msgspec.structs.replace(fault, bundle=fault.id)
 
     def _learnt(self, cell: str, text: str, *, passing: bool = False) -> None:
         self._tell(Note(about=cell, text=text, passing=passing))

@@ -1,0 +1,108 @@
+"""From a studied failure to its bundle: expected and found outputs, and limits between healthy and wrong."""
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.core.fault import Fault
+from harness.core.output_metrics import OutputMetrics
+from harness.core.spread import DEFAULT_LIMITS
+from harness.core.value import Tensor, leaves
+from harness.plan.selector import Selector
+from harness.plan.target import Target
+from harness.plan.tolerance_entry import ToleranceEntry
+from harness.triage.bundle import BundleContents, ModelSource, PrecedingModel, write_bundle
+from harness.triage.distance import distance
+from harness.triage.failure import Failure
+from harness.triage.lab import NamedValues
+from harness.triage.signature import FIRST_RUN
+from harness.triage.study import Reproduced
+
+OF_ERROR = 0.5
+"""Limit as a share of the error, if the rounding noise of the model is unknown."""
+
+BY_NOISE = ToleranceEntry(selector=Selector(), noise=DEFAULT_LIMITS)
+"""What judges a model whose error the tolerance of its cell would pass."""
+
+
+def hand_over(
+    folder: Path,
+    fault: Fault,
+    reproduced: Reproduced,
+    target: Target,
+    tolerance: ToleranceEntry | None,
+    fingerprint: Mapping[str, Any],
+) -> None:
+    """Write the bundle of a fault.
+
+    Args:
+        folder: The bundle's folder.
+        fault: The fault.
+        reproduced: Its smallest model.
+        target: The target of the cell, as the matrix has it.
+        tolerance: The matrix's entry for the cell.
+        fingerprint: Environment of the target.
+
+    Raises:
+        UsageError: The folder cannot be written.
+        ValueError: The bundle would not show the fault.
+    """
+    subject, match, check = reproduced.subject, reproduced.match, reproduced.check
+    (again,) = check.lab.run([check.trial(subject)], fresh=True)
+    expected = check.lab.golden(subject) or ()
+    found = again.outputs if fault.signature.message == FIRST_RUN else ()
+    plugin = fingerprint.get("plugin")
+    library = plugin.get("library") if isinstance(plugin, Mapping) else None
+    write_bundle(
+        folder,
+        BundleContents(
+            fault=fault,
+            model=ModelSource(content=subject.model, folder=subject.external),
+            inputs=subject.inputs,
+            expected=expected,
+            found=found,
+            limits=dict(limits_of(match.seen.record.outputs, expected, found)),
+            preceding=tuple(map(_preceding, reproduced.preceding)),
+            target=target,
+            axes=dict(check.axes),
+            tolerance=tolerance if match.fails else BY_NOISE,
+            fingerprint=fingerprint,
+            library=Path(library) if isinstance(library, str) and Path(library).is_file() else None,
+            printed=match.seen.printed,
+            time_limit_s=target.timeouts_s.create + target.timeouts_s.run,
+        ),
+    )
+
+
+def limits_of(
+    rows: tuple[OutputMetrics, ...], expected: NamedValues, found: NamedValues
+) -> Iterator[tuple[str, float]]:
+    """Yield for each wrong output the largest distance that is no fault.
+
+    It is the geometric mean of the observed error and of the model's rounding noise, so both have the same
+    room; see ``harness.triage.distance``.
+    """
+    by_name = {row.name: row for row in rows}
+    given = dict(found)
+    for name, value in expected:
+        wrong = []
+        for leaf, right in leaves(name, value):
+            other = dict(leaves(name, given[name])).get(leaf) if name in given else None
+            row = by_name.get(leaf)
+            if not isinstance(right, Tensor) or not isinstance(other, Tensor) or row is None:
+                continue
+            if right.dtype != other.dtype or right.array.shape != other.array.shape:
+                continue
+            error = distance(right, other)
+            if row.mismatched or (row.noise is not None and row.noise.max > 1):
+                wrong.append(error / math.sqrt(max(row.noise.rms, 4.0)) if row.noise else error * OF_ERROR)
+        if wrong:
+            yield name, min(wrong)
+
+
+def _preceding(failure: Failure) -> PrecedingModel:
+    subject = failure.subjects[0]
+    return PrecedingModel(
+        model=ModelSource(content=subject.model, folder=subject.external), inputs=subject.inputs
+    )
