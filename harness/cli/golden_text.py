@@ -6,9 +6,9 @@ from typing import get_args
 
 from harness.cli.output import wrapped
 from harness.core.errors import one_line
-from harness.golden.cross_check import CrossCheck, Result
 from harness.golden.movement import Movement
 from harness.golden.provenance import provenance
+from harness.golden.recording import CrossCheck, Result
 from harness.run.summary import WIDTH
 from harness.studies.ask import ModelNote
 from harness.studies.record_goldens import Recorded

@@ -19,8 +19,9 @@ from harness.core.record import Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family
 from harness.data_files import data_root
+from harness.plan.expectation import is_expected
 from harness.plan.matrix import Matrix
-from harness.plan.plan import Plan, is_expected
+from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
 from harness.report.read import read_run
 from harness.run.run_folder import PLAN, RECORDS

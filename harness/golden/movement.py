@@ -1,4 +1,4 @@
-"""What moved between two goldens of one model: each output that is not the same any more, and how far."""
+"""Differences between two goldens of one model: the outputs that moved, and how far."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ from harness.corpus.case import Case
 from harness.golden.golden import NamedValues
 
 Output = list[tuple[str, Value]]
-"""One output by its name, or none."""
+"""One output by its name, or nothing."""
 
 
 class Movement(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,8 +21,8 @@ class Movement(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         data_set: Its data set.
-        metrics: How far it lies from what it was, held against the default tolerance of its model.
-        message: What is wrong where it lies outside that tolerance; empty where it is within.
+        metrics: Its error against the old value, with the default tolerance of its model.
+        message: The difference, if it is outside that tolerance; otherwise empty.
     """
 
     data_set: str
@@ -31,12 +31,12 @@ class Movement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def movements(case: Case, before: Sequence[NamedValues], now: Sequence[NamedValues]) -> Iterator[Movement]:
-    """Every output with another value, or that only one side has; -0.0 equals +0.0, and NaN equals NaN.
+    """Yield every output that has another value or is missing on one side; -0.0 equals +0.0, NaN equals NaN.
 
     Args:
         case: The model.
-        before: For each data set the outputs that were kept.
-        now: For each data set the outputs that were computed anew.
+        before: For each data set the outputs that were stored.
+        now: For each data set the outputs that were computed again.
     """
     precision = computing_precision(case.facts.float_types, "float32")
     tolerance_for = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
@@ -52,7 +52,7 @@ def _of_output(
 ) -> Iterator[Movement]:
     comparison = compare_all(kept, computed, tolerance_for)
     for row in comparison.outputs:
-        # Only what is equal, element by element, needs neither an absolute nor a relative tolerance.
+        # The frontier is exact only if all elements are equal.
         if row.frontier != EXACT_FRONTIER:
             message = comparison.message if row.mismatched else ""
             yield Movement(data_set=data_set, metrics=row, message=message)

@@ -14,7 +14,7 @@ else:
 
 
 class Concurrent(msgspec.Struct, frozen=True, kw_only=True):
-    """How much the scenario ``concurrent`` asks of one session."""
+    """Settings of the scenario ``concurrent``."""
 
     threads: Annotated[
         Annotated[int, Meta(ge=2, le=256)], Meta(description="Threads that run the session at once.")
@@ -27,7 +27,7 @@ class Concurrent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sessions(msgspec.Struct, frozen=True, kw_only=True):
-    """How much the scenario ``sessions`` asks of a process."""
+    """Settings of the scenario ``sessions``."""
 
     count: Annotated[
         Annotated[int, Meta(ge=2, le=100_000)], Meta(description="Sessions, one after the other.")
@@ -39,7 +39,7 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scenarios(msgspec.Struct, frozen=True, kw_only=True):
-    """How much scenarios ask for; the others have nothing to set."""
+    """Settings of scenarios; the others have none."""
 
     concurrent: Annotated[Concurrent, Meta(description="Of the scenario `concurrent`.")] = Concurrent()
     sessions: Annotated[Sessions, Meta(description="Of the scenario `sessions`.")] = Sessions()

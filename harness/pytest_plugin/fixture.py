@@ -13,8 +13,7 @@ from harness.core.value import Map, Sequence, Tensor, Value
 from harness.core.verdict import Family
 from harness.corpus.case import Case
 from harness.plan.plan import Plan
-from harness.plan.selector import SelectorIndex, selector_from
-from harness.plan.target import one_or_more
+from harness.plan.selector import SelectorIndex, one_or_more, selector_from
 from harness.plan.unmatched import nearest_names
 from harness.pytest_plugin.items import settle
 from harness.pytest_plugin.outcome import outcome_of

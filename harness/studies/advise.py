@@ -18,8 +18,9 @@ from harness.corpus.graph import graph_in
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
-from harness.plan.matrix import LatencyRequest, LatencySettings, Matrix
+from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
+from harness.plan.runs_entry import LatencyRequest, LatencySettings
 from harness.plan.selector import Selector
 from harness.plan.target import Target
 from harness.studies.ask import Tell, matrix_for, results

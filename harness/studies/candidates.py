@@ -12,8 +12,7 @@ from harness.core.structure import OPTION
 from harness.engine.device import SHARED
 from harness.engine.effects import UNCHANGED
 from harness.engine.job import CPU, THREADS, is_local
-from harness.plan.known_provider import known_provider
-from harness.plan.precision import EP
+from harness.plan.known_provider import EP, known_provider
 from harness.plan.target import Target
 
 LEVELS = ("extended", "basic", "disabled")

@@ -15,8 +15,8 @@ from harness.engine.output_kinds import output_kinds_of
 from harness.engine.question import HOME, Question
 from harness.engine.references import References
 from harness.engine.references_of import NAMES
-from harness.golden.cross_check import CrossCheck
 from harness.golden.golden import Golden
+from harness.golden.recording import CrossCheck
 from harness.studies.ask import PlannedModels, Tell
 
 

@@ -14,9 +14,8 @@ from harness.engine.question import HOME, Question
 from harness.engine.references import References, Stores
 from harness.engine.references_of import NAMES
 from harness.engine.trials import try_inputs
-from harness.golden.cross_check import CrossCheck
 from harness.golden.provenance import provenance
-from harness.golden.recording import Recorder
+from harness.golden.recording import CrossCheck, Recorder
 from harness.plan.plan import Plan
 from harness.studies.ask import ModelNote, PlannedModels, Tell, note_on
 from harness.studies.cross_checks import compute_references, cross_checks

@@ -284,7 +284,7 @@ def test_a_runtime_that_cannot_be_built_is_told(
     ("arguments", "says"),
     [
         (("verify", "m.toml"), "no such file"),
-        (("verify", "."), "not a recording, or one that was broken off"),
+        (("verify", "."), "this is not a recording, or an incomplete one"),
         (("verify", ".", "--target", "cpu"), "a recording has no targets"),
         (("verify", "models/m.toml", "--target", "cpy"), "did you mean 'cpu'"),
         (("verify", "models/m.toml", "--python", "3.11"), "name --packages"),

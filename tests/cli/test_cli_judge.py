@@ -128,7 +128,7 @@ def test_a_policy_speaks_of_some_cells(tmp_path: Path, policy: Callable[[str], s
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("rtol = 0.1\natol = 3e-5", "tolerance[0].atol: 3e-05 cannot be judged afterwards"),
+        ("rtol = 0.1\natol = 3e-5", "tolerance[0].atol: 3e-05 cannot be judged from records"),
         ("rtol = 0.1\natoll = 1e-5", "did you mean 'atol'?"),
         ("rtol = 0.1", "tolerance[0]: the key 'atol' is missing"),
         ("noise = {}\nrtol = 0.1\natol = 0", "got noise and rtol and atol, which exclude each other"),
