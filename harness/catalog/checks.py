@@ -64,10 +64,17 @@ def _in_option(option: Option, provider: Provider, here: str) -> Iterator[Proble
 
 def _in_faster(option: Option, provider: Provider, here: str) -> Iterator[Problem]:
     for value in option.faster:
-        wrong = option.problem(value, provider.true_false)
-        if wrong or value == option.default:
-            what = f"got {value!r}, {wrong or 'which is the default'}"
-            yield Problem(where=here, what=what, hint=option.valid(value, provider.true_false))
+        yield from _in_value(option, value, provider.true_false, here)
+        if value == option.default:
+            yield Problem(where=here, what=f"got {value!r}, which is the default")
+
+
+def _in_value(
+    option: Option, value: str, booleans: tuple[str, ...], here: str, key: str = ""
+) -> Iterator[Problem]:
+    wrong = option.problem(value, booleans)
+    if wrong:
+        yield Problem(where=here, what=f"{key}got {value!r}, {wrong}", hint=option.valid(value, booleans))
 
 
 def _in_values(option: Option, here: str) -> Iterator[Problem]:
@@ -140,10 +147,7 @@ def _in_default(option: Option, provider: Provider, here: str) -> Iterator[Probl
         hint = 'write it, or why there is none: no_default = "not documented"'
         yield Problem(where=here, what=f"an empty text is not a valid {option.type}", hint=hint)
         return
-    wrong = option.problem(option.default, provider.true_false)
-    if wrong:
-        hint = option.valid(option.default, provider.true_false)
-        yield Problem(where=here, what=f"got {option.default!r}, {wrong}", hint=hint)
+    yield from _in_value(option, option.default, provider.true_false, here)
 
 
 def _in_precision(mode: PrecisionMode, provider: Provider, here: str) -> Iterator[Problem]:
@@ -159,10 +163,7 @@ def _in_precision(mode: PrecisionMode, provider: Provider, here: str) -> Iterato
             what, hint = f"{provider.name} has no option {key!r}", valid_names(key, sorted(keys))
             yield Problem(where=f"{here}.options", what=what, hint=hint)
         for option in entries:
-            wrong = option.problem(value, provider.booleans)
-            if wrong:
-                what, hint = f"{key}: got {value!r}, {wrong}", option.valid(value, provider.booleans)
-                yield Problem(where=f"{here}.options", what=what, hint=hint)
+            yield from _in_value(option, value, provider.booleans, f"{here}.options", f"{key}: ")
     if set(mode.options) <= keys and not any(
         all(provider.option(key, plugin=plugin) for key in mode.options) for plugin in (False, True)
     ):

@@ -172,14 +172,12 @@ def _takes(option: Option) -> str:
 
 def _sources(provider: Provider) -> list[str]:
     """Return every source of the file once, those of the provider itself first."""
-    named: list[str] = [*provider.source]
-    parts: list[Iterable[str]] = [option.source for option in provider.options]
-    parts += [mode.source for mode in provider.precision_modes]
-    parts += [rule.source for rule in provider.versions]
-    if provider.operators is not None:
-        parts.append(provider.operators.source)
-    named += [source for part in parts for source in part]
-    return list(dict.fromkeys(named))
+    lists = [provider.source]
+    lists += [option.source for option in provider.options]
+    lists += [mode.source for mode in provider.precision_modes]
+    lists += [rule.source for rule in provider.versions]
+    lists += [provider.operators.source] if provider.operators is not None else []
+    return list(dict.fromkeys(source for each in lists for source in each))
 
 
 def _numbers(used: Iterable[str], sources: Sequence[str]) -> str:

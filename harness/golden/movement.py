@@ -4,16 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from harness.core.compare import ToleranceFor, compare_all
+from harness.core.compare import compare_all
 from harness.core.metrics import EXACT_FRONTIER
 from harness.core.output_metrics import OutputMetrics
 from harness.core.tolerance import computing_precision, default_tolerance
-from harness.core.value import Value
 from harness.corpus.case import Case
 from harness.golden.golden import NamedValues
-
-Output = list[tuple[str, Value]]
-"""One output by its name, or nothing."""
 
 
 class Movement(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,17 +38,11 @@ def movements(case: Case, before: Sequence[NamedValues], now: Sequence[NamedValu
     tolerance_for = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
     for data_set, old, new in zip(case.data_sets, before, now, strict=True):
         kept, computed = dict(old), dict(new)
-        for name in {**kept, **computed}:
-            sides = [[(name, values[name])] if name in values else [] for values in (kept, computed)]
-            yield from _of_output(data_set.name, sides[0], sides[1], tolerance_for)
-
-
-def _of_output(
-    data_set: str, kept: Output, computed: Output, tolerance_for: ToleranceFor
-) -> Iterator[Movement]:
-    comparison = compare_all(kept, computed, tolerance_for)
-    for row in comparison.outputs:
-        # The frontier is exact only if all elements are equal.
-        if row.frontier != EXACT_FRONTIER:
-            message = comparison.message if row.mismatched else ""
-            yield Movement(data_set=data_set, metrics=row, message=message)
+        for name in kept | computed:
+            sides = [[(name, side[name])] if name in side else [] for side in (kept, computed)]
+            comparison = compare_all(sides[0], sides[1], tolerance_for)
+            for row in comparison.outputs:
+                # The frontier is exact only if all elements are equal.
+                if row.frontier != EXACT_FRONTIER:
+                    message = comparison.message if row.mismatched else ""
+                    yield Movement(data_set=data_set.name, metrics=row, message=message)

@@ -239,16 +239,12 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _pack(golden: Golden) -> bytes:
-    kept = _Kept(
-        status=golden.status,
-        message=golden.message,
-        outputs=tuple(tuple((name, to_wire(value)) for name, value in one) for one in golden.outputs),
-        disputed=golden.disputed,
-        provenance=golden.provenance,
-        data_set=golden.data_set,
-        other=tuple((name, to_wire(value)) for name, value in golden.other),
-    )
-    return msgspec.msgpack.encode(kept)
+    values = {
+        "outputs": tuple(tuple((name, to_wire(value)) for name, value in one) for one in golden.outputs),
+        "other": tuple((name, to_wire(value)) for name, value in golden.other),
+    }
+    kept = {field: getattr(golden, field) for field in _Kept.__struct_fields__}
+    return msgspec.msgpack.encode(_Kept(**kept | values))
 
 
 def _unpack(content: bytes) -> Golden:

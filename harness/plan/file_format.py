@@ -114,10 +114,13 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
 class RenewAfter(msgspec.Struct, frozen=True, kw_only=True):
     """When a fresh process replaces one that has served enough."""
 
-    sessions: Annotated[Annotated[int, Meta(ge=1)], Meta(description="After so many sessions.")] = 5000
+    sessions: Annotated[int, Meta(ge=1, description="After so many sessions.")] = 5000
     growth_mib: Annotated[
-        Annotated[float, Meta(gt=0)],
-        Meta(description="Once its resident memory has grown by so much since its first sessions, in MiB."),
+        float,
+        Meta(
+            gt=0,
+            description="Once its resident memory has grown by so much since its first sessions, in MiB.",
+        ),
     ] = 2048.0
 
 
@@ -165,8 +168,12 @@ class TargetTable(msgspec.Struct, kw_only=True):
         Meta(description="Memory that a process may take, in MiB; no limit without it."),
     ] = UNSET
     retries: Annotated[
-        Annotated[int, Meta(ge=0, le=100)],
-        Meta(description="Further tries of an unexpected failure; they show flakes and change no verdict."),
+        int,
+        Meta(
+            ge=0,
+            le=100,
+            description="Further tries of an unexpected failure; they show flakes and change no verdict.",
+        ),
     ] = 0
     alone: Annotated[bool, Meta(description="Whether nothing else may run meanwhile.")] = False
     device_lock: Annotated[

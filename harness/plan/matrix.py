@@ -12,7 +12,13 @@ from harness.core.structure import Place, deviations
 from harness.plan.consistency import contradictions
 from harness.plan.expectation import Expectation, expectation_from
 from harness.plan.file_format import MatrixFile
-from harness.plan.runs_entry import LatencyRequest, RepeatRequest, latency_request, repeat_request
+from harness.plan.runs_entry import (
+    LatencySettings,
+    RepeatSettings,
+    RunsRequest,
+    latency_request,
+    repeat_request,
+)
 from harness.plan.scenarios import Scenarios
 from harness.plan.selector import Globs, Selector, one_or_more, selector_from
 from harness.plan.target import Target, axes_from, target_from
@@ -54,8 +60,8 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     exclude: tuple[Selector, ...] = ()
     tolerance: tuple[ToleranceEntry, ...] = ()
     expect: tuple[Expectation, ...] = ()
-    latency: tuple[LatencyRequest, ...] = ()
-    repeat: tuple[RepeatRequest, ...] = ()
+    latency: tuple[RunsRequest[LatencySettings], ...] = ()
+    repeat: tuple[RunsRequest[RepeatSettings], ...] = ()
 
     @property
     def folder_paths(self) -> tuple[Path, ...]:

@@ -12,14 +12,7 @@ from harness.core.model_settings import ModelSettings
 from harness.core.run_info import ShardInfo
 from harness.plan.expectation import Expectation
 from harness.plan.matrix import Matrix
-from harness.plan.runs_entry import (
-    LatencyRequest,
-    LatencySettings,
-    RepeatRequest,
-    RepeatSettings,
-    has_latency,
-    has_repeat,
-)
+from harness.plan.runs_entry import LatencySettings, RepeatSettings, RunsRequest, has_latency, has_repeat
 from harness.plan.selector import LastMatch, glob_matcher, model_matcher
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry
@@ -136,9 +129,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         return LastMatch(self.matrix.expect, self.matrix.first_providers)
 
     @cached_property
-    def _latencies(self) -> LastMatch[LatencyRequest]:
+    def _latencies(self) -> LastMatch[RunsRequest[LatencySettings]]:
         return LastMatch(self.matrix.latency, self.matrix.first_providers)
 
     @cached_property
-    def _repeats(self) -> LastMatch[RepeatRequest]:
+    def _repeats(self) -> LastMatch[RunsRequest[RepeatSettings]]:
         return LastMatch(self.matrix.repeat, self.matrix.first_providers)

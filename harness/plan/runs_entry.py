@@ -1,7 +1,7 @@
 """``[[latency]]`` and ``[[repeat]]`` entries: cells that run more often, to be timed or to be compared."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -14,19 +14,16 @@ from harness.core.structure import Place
 from harness.plan.selector import Selector, SelectorTable, selector_from
 
 Seconds = Annotated[float, Meta(gt=0)]
-_Settings = TypeVar("_Settings", "LatencySettings", "RepeatSettings")
+_Settings = TypeVar("_Settings", bound=msgspec.Struct)
 
 
 class LatencyTable(SelectorTable, kw_only=True):
     """How the time of the selected cells' runs is measured; later entries win."""
 
     warm_up: Annotated[
-        Annotated[int, Meta(ge=0, le=MOST_RUNS)],
-        Meta(description="Runs that do not count, before the others."),
+        int, Meta(ge=0, le=MOST_RUNS, description="Runs that do not count, before the others.")
     ] = 10
-    repeats: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST_RUNS)], Meta(description="Runs that count, at most.")
-    ] = 100
+    repeats: Annotated[int, Meta(ge=1, le=MOST_RUNS, description="Runs that count, at most.")] = 100
     budget_s: Annotated[
         Seconds,
         Meta(
@@ -38,10 +35,8 @@ class LatencyTable(SelectorTable, kw_only=True):
 class RepeatTable(SelectorTable, kw_only=True):
     """How often the selected cells are run, to see whether they give the same; later entries win."""
 
-    runs: Annotated[Annotated[int, Meta(ge=1, le=MOST_RUNS)], Meta(description="Runs in each session.")] = 10
-    sessions: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST_RUNS)], Meta(description="Sessions, one after the other.")
-    ] = 2
+    runs: Annotated[int, Meta(ge=1, le=MOST_RUNS, description="Runs in each session.")] = 10
+    sessions: Annotated[int, Meta(ge=1, le=MOST_RUNS, description="Sessions, one after the other.")] = 2
     bit_equal: Annotated[bool, Meta(description="Whether all of them have to give the same bits.")] = False
 
 
@@ -61,18 +56,11 @@ class RepeatSettings(msgspec.Struct, frozen=True, kw_only=True):
     bit_equal: bool
 
 
-class LatencyRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells whose latency is measured, and how."""
+class RunsRequest(msgspec.Struct, Generic[_Settings], frozen=True, kw_only=True):
+    """Cells that run more often, and how."""
 
     selector: Selector
-    settings: LatencySettings
-
-
-class RepeatRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells that are repeated, and how."""
-
-    selector: Selector
-    settings: RepeatSettings
+    settings: _Settings
 
 
 def has_latency(cell: Cell) -> bool:
@@ -85,16 +73,14 @@ def has_repeat(cell: Cell) -> bool:
     return SCENARIOS[cell.axis("scenario")].repeatable
 
 
-def latency_request(entry: dict[str, Any]) -> LatencyRequest:
+def latency_request(entry: dict[str, Any]) -> RunsRequest[LatencySettings]:
     """Return a checked ``[[latency]]`` entry in its normal form."""
-    settings = _settings(msgspec.convert(entry, LatencyTable), LatencySettings)
-    return LatencyRequest(selector=_selector(entry, LatencySettings), settings=settings)
+    return _request(entry, LatencyTable, LatencySettings)
 
 
-def repeat_request(entry: dict[str, Any]) -> RepeatRequest:
+def repeat_request(entry: dict[str, Any]) -> RunsRequest[RepeatSettings]:
     """Return a checked ``[[repeat]]`` entry in its normal form."""
-    settings = _settings(msgspec.convert(entry, RepeatTable), RepeatSettings)
-    return RepeatRequest(selector=_selector(entry, RepeatSettings), settings=settings)
+    return _request(entry, RepeatTable, RepeatSettings)
 
 
 def repeat_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
@@ -107,9 +93,10 @@ def repeat_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
         )
 
 
-def _settings(written: LatencyTable | RepeatTable, kind: type[_Settings]) -> _Settings:
-    return kind(**{key: getattr(written, key) for key in kind.__struct_fields__})
-
-
-def _selector(entry: dict[str, Any], kind: type[msgspec.Struct]) -> Selector:
-    return selector_from(entry, not_keys=kind.__struct_fields__)
+def _request(
+    entry: dict[str, Any], table: type[SelectorTable], kind: type[_Settings]
+) -> RunsRequest[_Settings]:
+    keys = kind.__struct_fields__
+    written = msgspec.convert(entry, table)
+    settings = kind(**{key: getattr(written, key) for key in keys})
+    return RunsRequest(selector=selector_from(entry, not_keys=keys), settings=settings)

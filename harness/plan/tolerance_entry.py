@@ -21,13 +21,12 @@ _ALONE = frozenset({"noise", "steps", "table_only"})
 class NoiseTable(msgspec.Struct, kw_only=True):
     """Limits on the error in multiples of the model's own rounding noise."""
 
-    rms: Annotated[
-        Annotated[float, Meta(gt=0)],
-        Meta(description="RMS of the error over RMS of the noise."),
-    ] = DEFAULT_LIMITS.rms
-    max: Annotated[
-        Annotated[float, Meta(gt=0)], Meta(description="Error of any element over the noise of that element.")
-    ] = DEFAULT_LIMITS.max
+    rms: Annotated[float, Meta(gt=0, description="RMS of the error over RMS of the noise.")] = (
+        DEFAULT_LIMITS.rms
+    )
+    max: Annotated[float, Meta(gt=0, description="Error of any element over the noise of that element.")] = (
+        DEFAULT_LIMITS.max
+    )
     precision: Annotated[
         Literal["float32", "float16", "bfloat16"] | UnsetType,
         Meta(description="Whose rounding makes the noise; without it that of the cell's precision."),

@@ -7,7 +7,7 @@ from harness.core.cell import Cell
 from harness.core.errors import Problem, valid_names
 from harness.core.structure import OPTION, Place
 from harness.plan.matrix import Matrix
-from harness.plan.selector import Globs, Selector, SelectorIndex, glob_matcher, model_matcher
+from harness.plan.selector import Globs, Selector, SelectorIndex, model_matcher, selector_from
 
 
 def unmatched_entries(
@@ -71,7 +71,8 @@ def _unmatched(
     parts = {"suite": selector.suite, "model": selector.model, "target": selector.target}
     parts |= {"provider": selector.provider, **dict(selector.axes)}
     for key, globs in parts.items():
-        if not globs or _any_matches(key, globs, planned, providers):
+        one_key = SelectorIndex([selector_from({key: globs})], providers)
+        if any(map(one_key.matching, planned)):
             continue
         axes = {axis: None for cell in planned for axis, _ in cell.axes}
         if key.startswith(OPTION) and key not in axes:
@@ -84,15 +85,6 @@ def _unmatched(
     hint = "excluded cells do not count; remove the entry or one of its keys"
     what = "matches no cell: each key matches some cells, but no cell matches all keys"
     return Problem(where=str(place), what=what, hint=hint)
-
-
-def _any_matches(key: str, globs: Globs, planned: Sequence[Cell], providers: Mapping[str, str]) -> bool:
-    if key == "model":
-        on_model = model_matcher(globs)
-        return any(on_model(*pair) for pair in {(cell.suite, cell.model) for cell in planned})
-    match = glob_matcher(globs)
-    values = {_value(key, cell, providers) for cell in planned}
-    return any(value is not None and match(value) for value in values)
 
 
 def _value(key: str, cell: Cell, providers: Mapping[str, str]) -> str | None:

@@ -20,7 +20,7 @@ from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
-from harness.plan.runs_entry import LatencyRequest, LatencySettings
+from harness.plan.runs_entry import LatencySettings, RunsRequest
 from harness.plan.selector import Selector
 from harness.plan.target import Target
 from harness.studies.ask import Tell, matrix_for, results
@@ -291,7 +291,7 @@ def advise(
 
 
 def _timed(matrix: Matrix, targets: Sequence[Target]) -> Matrix:
-    every = LatencyRequest(selector=Selector(), settings=MEASURED)
+    every = RunsRequest(selector=Selector(), settings=MEASURED)
     return msgspec.structs.replace(matrix_for(matrix, targets), latency=(every,))
 
 
