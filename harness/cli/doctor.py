@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.cli.output import print_json, print_lines, tell, wrapped
+from harness.cli.output import notify, print_json, print_lines, wrapped
 from harness.core.errors import one_line
 from harness.core.exit_code import EXIT_OK
 from harness.core.text import visible
@@ -24,7 +24,7 @@ def doctor(matrix: Path | None, *, as_json: bool) -> int:
     Raises:
         UsageError: The matrix is wrong, or the cache cannot be written.
     """
-    rows = examine(None if matrix is None else load_matrix(matrix), tell)
+    rows = examine(None if matrix is None else load_matrix(matrix), notify)
     if as_json:
         print_json(rows)
     else:

@@ -23,7 +23,7 @@ from harness.plan.plan import Plan
 from harness.plan.runs_entry import LatencySettings, RunsRequest
 from harness.plan.selector import Selector
 from harness.plan.target import Target
-from harness.studies.ask import Tell, matrix_for, results
+from harness.studies.ask import Notify, matrix_for, results
 from harness.studies.candidates import Candidate, Changes, base_of, changes_of
 
 MEASURED = LatencySettings(warm_up=3, repeats=300, budget_s=1.0)
@@ -230,7 +230,7 @@ class Course:
 
 
 def advise(
-    suite: Suite, matrix: Matrix, *, until: float, tell: Tell, show: Callable[[Tried], None]
+    suite: Suite, matrix: Matrix, *, until: float, notify: Notify, show: Callable[[Tried], None]
 ) -> Advice:
     """Search until all candidates are tried, the time is used up, or Ctrl-C is pressed.
 
@@ -238,7 +238,7 @@ def advise(
         suite: Holds one model.
         matrix: Its targets, tolerances and dimensions are used.
         until: When to stop, on the monotonic clock, in seconds.
-        tell: Receives messages.
+        notify: Receives messages.
         show: Called with each result.
 
     Raises:
@@ -261,7 +261,7 @@ def advise(
     try:
         if candidate is not None:
             engine.submit([candidate.cell(suite.name, model)])
-        for event in results(engine, tell):
+        for event in results(engine, notify):
             if isinstance(event, TargetReady):
                 fingerprints[event.target] = event.fingerprint
             elif isinstance(event, Finished) and candidate is not None:

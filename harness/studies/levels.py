@@ -25,7 +25,7 @@ from harness.engine.job import CPU, FORM
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Target
-from harness.studies.ask import Tell, matrix_for, results
+from harness.studies.ask import Notify, matrix_for, results
 from harness.studies.candidates import at_first_values
 
 LEVEL = "graph_optimization"
@@ -44,7 +44,7 @@ _GRAPHS = "graphs"
 _Seen = dict[tuple[str, str], Finished]
 
 
-def examine_levels(name: str, suite: Suite, matrix: Matrix, tell: Tell) -> Levels:
+def examine_levels(name: str, suite: Suite, matrix: Matrix, notify: Notify) -> Levels:
     """Examine one model at every level.
 
     Ctrl-C ends it early, with the results so far.
@@ -54,7 +54,7 @@ def examine_levels(name: str, suite: Suite, matrix: Matrix, tell: Tell) -> Level
         suite: Holds this model and no other.
         matrix: The targets, the tolerances and the settings of models; of an option that varies, the first
             value is used.
-        tell: Receives messages.
+        notify: Receives messages.
 
     Raises:
         UsageError: The model cannot be read.
@@ -65,7 +65,7 @@ def examine_levels(name: str, suite: Suite, matrix: Matrix, tell: Tell) -> Level
     asked = [msgspec.structs.replace(at_first_values(target), alone=False) for target in matrix.targets]
     cells = [*_cells(suite, model, own), *(cell for one in asked for cell in _cells(suite, model, one))]
     plan = Plan(matrix=matrix_for(matrix, [own, *asked]), cells=tuple(cells))
-    seen, fingerprints, complete = _run(plan, suite, tell)
+    seen, fingerprints, complete = _run(plan, suite, notify)
     graphs = [_graph(seen.get((_GRAPHS, step.name))) for step in STEPS]
     return Levels(
         model=name,
@@ -100,7 +100,7 @@ def _cells(suite: Suite, model: str, target: Target) -> Iterator[Cell]:
         yield Cell(suite=suite.name, model=model, target=target.name, axes=tuple(pairs))
 
 
-def _run(plan: Plan, suite: Suite, tell: Tell) -> tuple[_Seen, dict[str, dict[str, Any]], bool]:
+def _run(plan: Plan, suite: Suite, notify: Notify) -> tuple[_Seen, dict[str, dict[str, Any]], bool]:
     """Return the result of each step on each target, the environments, and whether the run is complete."""
     seen: _Seen = {}
     fingerprints: dict[str, dict[str, Any]] = {}
@@ -108,12 +108,12 @@ def _run(plan: Plan, suite: Suite, tell: Tell) -> tuple[_Seen, dict[str, dict[st
         try:
             engine.submit(plan.cells)
             engine.drain()
-            for event in results(engine, tell):
+            for event in results(engine, notify):
                 if isinstance(event, Finished):
                     step = _step_of(event.record)
                     seen[event.record.target, step] = event
                     if event.record.target != _GRAPHS:
-                        tell(f"{event.record.target} at {step}: {event.record.verdict}")
+                        notify(f"{event.record.target} at {step}: {event.record.verdict}")
                 elif isinstance(event, TargetReady):
                     fingerprints[event.target] = event.fingerprint
         except KeyboardInterrupt:

@@ -169,7 +169,7 @@ def test_the_first_way_that_computes_counts(fake_env: dict[str, str]) -> None:
         "neither": (way("worse", CPU, hollow), way("worst", CPU, hollow)),
         "waits": (way("cuda", CUDA),),
     }
-    found = Trial(series, waiting=frozenset({"waits"}), asked="cpu", tell=lambda _: None).run()
+    found = Trial(series, waiting=frozenset({"waits"}), asked="cpu", notify=lambda _: None).run()
     assert {name: each.way.meaning for name, each in found.items()} == {
         "cpu": "plain",
         "both": "good",
