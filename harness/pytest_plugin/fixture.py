@@ -19,7 +19,7 @@ from harness.pytest_plugin.items import settle
 from harness.pytest_plugin.outcome import outcome_of
 from harness.pytest_plugin.session import Matrices, matrices_of
 
-EXAMPLE = '@pytest.mark.ep_matrix("matrices/smoke.toml", target="cpu", model="onnx-node/test_a*")'
+_EXAMPLE = '@pytest.mark.ep_matrix("matrices/smoke.toml", target="cpu", model="onnx-node/test_a*")'
 
 
 class CellResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,9 +83,9 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("ep_matrix")
     where = metafunc.definition.nodeid
     if marker is None:
-        raise _error(where, f"ep_cell needs a marker that names the matrix: {EXAMPLE}")
+        raise _error(where, f"ep_cell needs a marker that names the matrix: {_EXAMPLE}")
     if len(marker.args) != 1 or not isinstance(marker.args[0], str):
-        raise _error(where, f"ep_matrix takes the path of one matrix file, then selectors: {EXAMPLE}")
+        raise _error(where, f"ep_matrix takes the path of one matrix file, then selectors: {_EXAMPLE}")
     path = metafunc.config.rootpath / marker.args[0]
     try:
         plan, _ = matrices_of(metafunc.config).prepared(path)

@@ -18,7 +18,7 @@ from harness.plan.target import Target
 LEVELS = ("extended", "basic", "disabled")
 """Levels of optimization to try besides ``all``; ``layout`` hardly differs from it."""
 
-ALL_THREADS = "0"
+_ALL_THREADS = "0"
 """Lets onnxruntime choose the number of threads: one for each core."""
 
 Changes = tuple[tuple[str, str], ...]
@@ -82,7 +82,7 @@ def changes_of(target: Target, base: Target, operators: Collection[str]) -> Iter
     precisions = tuple(_precisions(known, base, operators))
     on_cpu = base.provider[0] == CPU
     if known is not None and known.hardware in SHARED:
-        yield ((THREADS, ALL_THREADS),)
+        yield ((THREADS, _ALL_THREADS),)
     if not on_cpu:
         yield from precisions
     varied = {axis: values for axis, values in target.axes.items() if axis.startswith(OPTION)}

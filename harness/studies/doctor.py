@@ -24,7 +24,7 @@ HERE = "here/"
 MATRIX = "matrix/"
 """Prefixes of series names."""
 
-PLATFORMS = {"linux": "linux", "win32": "windows", "darwin": "macos", "android": "android", "ios": "ios"}
+_PLATFORMS = {"linux": "linux", "win32": "windows", "darwin": "macos", "android": "android", "ios": "ios"}
 """``sys.platform`` -> the catalogue's name."""
 
 SPELLED = {
@@ -184,7 +184,7 @@ def _untried(provider: Provider, runtime: Found) -> Row:
         versions=_versions(runtime.fingerprint, packages=False) | driver_versions(provider.hardware),
         devices=seen_devices(provider.hardware),
     )
-    where = "" if PLATFORMS.get(sys.platform) in provider.platforms else _elsewhere(provider)
+    where = "" if _PLATFORMS.get(sys.platform) in provider.platforms else _elsewhere(provider)
     if provider.registration == ("plugin",):
         reason = f"no plugin package for it is installed{where}"
         return msgspec.structs.replace(row, cause=Cause.NOT_INSTALLED, reason=reason)

@@ -20,7 +20,7 @@ from harness.studies.probe import probe_suite
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to try a provider. ``meaning`` tells how it differs from the default way."""
+    """One way to try a provider. ``meaning`` is the difference from the default way."""
 
     target: Target
     meaning: str = ""

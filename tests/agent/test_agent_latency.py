@@ -217,11 +217,11 @@ def test_device_memory_as_nvml_counts_it() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux tells")
 def test_which_processor_it_was(tmp_path: Path) -> None:
-    told = tmp_path / "cpuinfo"
-    told.write_text(
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text(
         "processor\t: 0\nmodel name\t: A: B (R) 9\n\nprocessor\t: 1\nmodel name\t: C\n", encoding="utf-8"
     )
-    found = processor(str(told))
+    found = processor(str(cpuinfo))
     assert found["model"] == "A: B (R) 9"
     assert found["count"] >= 1
     assert processor(str(tmp_path / "nowhere"))["model"] == ""

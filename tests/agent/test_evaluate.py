@@ -59,8 +59,8 @@ def test_sequences_and_empty_optionals_pass_through(outputs_of: Run, parse: Pars
 def test_a_result_has_the_form_of_a_session_s(serve: Callable[..., dict[str, Any]], parse: Parse) -> None:
     model = parse("g (float[N] x) => (float[N] y, int64[1] n) { a = Relu(x) y = Neg(a) n = Shape(x) }")
     sets = [{"x": tensor(np.array(given, np.float32))} for given in ([-1, 2], [3, 4, 5])]
-    told = {**serve(model, *sets, evaluate=True), "output": ""}
-    outcome = from_result(msgspec.convert(told, Result), Tensors())
+    answer = {**serve(model, *sets, evaluate=True), "output": ""}
+    outcome = from_result(msgspec.convert(answer, Result), Tensors())
     assert isinstance(outcome, Ran)
     assert [[to_wire(value)["shape"] for _, value in one] for one in outcome.outputs] == [
         [[2], [1]],

@@ -180,9 +180,9 @@ def test_init_needs_a_folder_and_a_provider(
         )
     )
     assert main(["init", "--out", str(tmp_path / "m.toml")]) == 2
-    told = capsys.readouterr().err
-    assert "no onnxruntime in python" in told
-    assert "pip install onnxruntime" in told
+    shown = capsys.readouterr().err
+    assert "no onnxruntime in python" in shown
+    assert "pip install onnxruntime" in shown
     assert list(tmp_path.iterdir()) == []
 
 

@@ -190,10 +190,19 @@ def test_stopping_at_the_first_failure_keeps_what_has_been_found_out(
 
 
 AHEAD = """
-import harness.engine.prestarted as prestarted
+from harness.engine import prestarted
+
+started = []
+
+class Noted(prestarted.PrestartedProcess):
+    def __init__(self):
+        super().__init__()
+        started.append(self.process.pid)
+
+prestarted.PrestartedProcess = Noted
 
 def pytest_sessionstart(session):
-    pids = " ".join(str(one.process.pid) for one in prestarted._ahead)
+    pids = " ".join(map(str, started))
     part = "worker" if hasattr(session.config, "workerinput") else "main"
     with open("ahead.txt", "a") as file:
         file.write(f"{part} {pids}\\n")

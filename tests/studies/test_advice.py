@@ -65,15 +65,15 @@ def test_a_missing_library_is_named_with_what_brings_it(provider: str, library: 
 
 
 @pytest.mark.parametrize(
-    "said",
+    "expected",
     [
         {"reason": "it is built for numpy<2 and finds numpy 2.4.6: import onnxruntime: failed"},
         {"printed": "A module that was compiled using NumPy 1.x cannot be run in NumPy 2.4"},
         {"reason": "import onnxruntime: numpy.core.multiarray failed to import"},
     ],
 )
-def test_a_wheel_for_numpy_1_gets_it(said: dict[str, str]) -> None:
-    assert step(Cause.IMPORT_FAILED, **said) == 'add "numpy<2" to the packages of its runtime'  # type: ignore[arg-type]
+def test_a_wheel_for_numpy_1_gets_it(expected: dict[str, str]) -> None:
+    assert step(Cause.IMPORT_FAILED, **expected) == 'add "numpy<2" to the packages of its runtime'  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
