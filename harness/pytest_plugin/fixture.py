@@ -120,8 +120,8 @@ def _selected(plan: Plan, table: dict[str, Any], where: str) -> tuple[Cell, ...]
         alone = SelectorIndex([selector_from({key: globs})], providers)
         if not any(map(alone.matching, plan.cells)):
             hint = nearest_names(key, one_or_more(globs), plan.cells, providers)
-            raise _error(where, f"ep_matrix: no {key} is like {globs!r}; {hint}")
-    raise _error(where, "ep_matrix: each selector matches some cells, but none matches them all")
+            raise _error(where, f"ep_matrix: no {key} matches {globs!r}; {hint}")
+    raise _error(where, "ep_matrix: each selector matches some cells, but no cell matches all selectors")
 
 
 def _error(where: str, text: str) -> pytest.Collector.CollectError:
