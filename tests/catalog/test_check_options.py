@@ -160,7 +160,9 @@ def test_without_known_options_all_or_none_are_accepted(provider: Provider) -> N
         ("NvTensorRtRtx", {"device_id": "0"}, True, "only in the build"),
     ],
 )
-def test_the_shipped_catalogue_knows(name: str, options: dict[str, str], plugin: bool, words: str) -> None:  # noqa: FBT001
+def test_wrong_options_of_shipped_providers(
+    name: str, options: dict[str, str], *, plugin: bool, words: str
+) -> None:
     (finding,) = found(shipped(name), options, plugin=plugin)
     assert finding.wrong
     assert words in f"{finding.what} {finding.hint}"

@@ -94,7 +94,7 @@ def test_what_would_be_valid(option: Option, value: str, valid: str) -> None:
     assert option.valid(value) == valid
 
 
-def test_a_long_list_is_told_whole() -> None:
+def test_a_long_list_is_shown_whole() -> None:
     many = an("choice", values=tuple(f"value{number}" for number in range(20)))
     assert many.valid("x").count("value") == 20
 

@@ -110,7 +110,7 @@ def test_json_has_the_promised_keys(examined: Examined, capsys: pytest.CaptureFi
     assert rows[3]["nodes"] is None
 
 
-def test_a_wrong_matrix_is_told_before_anything_is_tried(
+def test_a_wrong_matrix_is_reported_before_anything_is_tried(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["doctor", str(tmp_path / "gone.toml")]) == 2

@@ -78,7 +78,7 @@ def test_a_run_judged_again_is_the_run_under_that_tolerance(
     loose = run(tmp_path, "rtol = 1e-3\natol = 1e-5\ntable_only = true")
     tight = run(tmp_path, "rtol = 0.0\natol = 0.0\ntable_only = true")
     assert set(verdicts(loose).values()) == {"pass"}
-    # A run hears references: here the CPU provider without optimizations, which is what "basic" is.
+    # A run compares with references: here the CPU provider without optimizations, which is what "basic" is.
     assert set(verdicts(tight).values()) == {"pass", "reference_disputed"}
     back = str(tmp_path / "back")
     assert (
@@ -133,7 +133,7 @@ def test_a_policy_speaks_of_some_cells(tmp_path: Path, policy: Callable[[str], s
         ("rtol = 0.1", "tolerance[0]: the key 'atol' is missing"),
         ("noise = {}\nrtol = 0.1\natol = 0", "got noise and rtol and atol, which exclude each other"),
         ("table_only = true\nnoise = {}", "got noise and table_only, which exclude each other"),
-        ('target = "nobody"\nrtol = 0.1\natol = 1e-5', "tolerance[0]: matches no cell of the run"),
+        ('target = "nothing"\nrtol = 0.1\natol = 1e-5', "tolerance[0]: matches no cell of the run"),
     ],
 )
 def test_bad_policies(

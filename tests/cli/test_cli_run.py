@@ -115,7 +115,7 @@ def test_a_required_target_that_is_unavailable_is_exit_code_3(
     assert "required     npu is unavailable" in capsys.readouterr().out
 
 
-def test_what_every_cell_of_a_target_says_is_said_once(
+def test_an_equal_reason_of_all_cells_is_printed_once(
     project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     matrix = project('[[expect]]\nmodel = "*"\nverdict = "crash"\nreason = "known bug"\n')

@@ -96,7 +96,7 @@ def test_a_required_target_must_be_there() -> None:
     assert outcome.text.startswith("required target unavailable: unavailable: no_device: none\n")
 
 
-def test_a_failure_says_what_where_and_what_was_allowed() -> None:
+def test_a_failure_has_what_where_and_what_was_allowed() -> None:
     failed = record(
         Verdict.MISMATCH,
         expected=False,

@@ -130,7 +130,7 @@ def test_the_summary_is_a_table_of_at_most_80_columns(shown: Shown) -> None:
     assert "incomplete" not in done.out
 
 
-def test_last_failed_knows_the_cells(shown: Shown, run: Run) -> None:
+def test_last_failed_selects_cells(shown: Shown, run: Run) -> None:
     project, _ = shown
     done = run(project, "-p", "no:xdist", "--co", "-q", "--lf", "m.toml")
     assert [line for line in done.lines if "::" in line] == [

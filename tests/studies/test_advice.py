@@ -126,7 +126,7 @@ def test_a_device_filter_is_looked_at_before_the_driver() -> None:
     assert "driver" in step(Cause.NO_DEVICE, provider="NobodysExecutionProvider")
 
 
-def test_the_catalogue_says_where_a_provider_is_to_be_had() -> None:
+def test_the_catalogue_has_where_to_get_a_provider() -> None:
     assert "onnxruntime-gpu" in step(Cause.NOT_IN_BUILD)
     assert "a build" in step(Cause.NOT_IN_BUILD, provider="NobodysExecutionProvider")
 

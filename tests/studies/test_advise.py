@@ -279,7 +279,7 @@ def test_time_that_is_up_ends_it_with_what_is_known() -> None:
     assert found.ranked == ()
 
 
-def test_code_says_everything_that_the_session_has() -> None:
+def test_code_has_everything_of_the_session() -> None:
     target = Target(
         name="t",
         provider=("QNNExecutionProvider", "XnnpackExecutionProvider"),

@@ -29,7 +29,7 @@ def test_prune_removes_unused_goldens(write_matrix: Callable[..., Path], call: C
     assert as_json("prune") == (0, {"removed": 0, "nbytes": 0, "by": {}, "models": 0})
     code, out, _ = call("prune", "--all")
     assert code == 0
-    # The golden of one model, what two references say of it, and the refusal of the other.
+    # The golden of one model, two references of it, and the refusal of the other.
     assert sorted(out.splitlines()[:-1]) == [
         f"removed        1  onnx.reference {onnx.__version__}",
         f"removed        3  onnxruntime {provenance()['onnxruntime']}",
@@ -89,7 +89,7 @@ def test_the_goldens_that_are_shipped_are_computed_here_too(as_json: AsJson) -> 
     code, found = as_json("verify")
     assert (found["altered"], found["unasked"], found["complete"]) == ([], [], True)
     assert len(found["checks"]) == 13
-    # Which kernels compute is a matter of release and processor; what they give lies within the tolerance.
+    # Release and processor decide which kernels compute; all results are within the tolerance.
     assert {check["outcome"] for check in found["checks"]} <= {"same", "moved"}
     moved = [movement for check in found["checks"] for movement in check["movements"]]
     assert [movement["message"] for movement in moved if movement["message"]] == []
@@ -109,6 +109,6 @@ def test_another_release_computes(call: Call, as_json: AsJson, tmp_path: Path) -
         pytest.skip(found["unasked"][0]["message"])
     assert found["onnxruntime"] == "1.24.1"
     (check,) = found["checks"]
-    # Whether it takes other kernels than the one that recorded is a matter of the processor.
+    # The processor decides whether this release uses other kernels than the recording one.
     assert (code, check["outcome"]) in {(0, "same"), (1, "moved")}
     assert [one["metrics"]["name"] for one in check["movements"]] == ["Plus214_Output_0"] * code
