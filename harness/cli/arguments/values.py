@@ -7,7 +7,7 @@ import math
 def count(text: str) -> int:
     """Read a whole number of at least 1."""
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 
@@ -31,5 +31,5 @@ def duration_s(text: str) -> float:
     except (KeyError, ValueError):
         seconds = math.nan
     if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration; expected 90s, 10m or 1.5h")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration; expected such as 90s, 10m or 1.5h")
     return seconds
