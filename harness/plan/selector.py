@@ -41,7 +41,7 @@ class SelectorTable(msgspec.Struct, kw_only=True):
 
 
 class Selector(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions on a cell: for every key that is set, one of the globs matches.
+    """Conditions on a cell, as in ``SelectorTable``: for every key that is set, one of the globs matches.
 
     Globs are those of ``fnmatch``, case-sensitive: ``*`` matches any text, slashes included, ``?`` one
     character, ``[abc]`` one of these. A cell without one of the ``axes`` does not match.
