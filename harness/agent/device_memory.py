@@ -13,12 +13,12 @@ import sys
 from typing import Any
 
 # A driver reports an open device as "drm-memory-vram: 1024 KiB" or, newer ones, as "drm-resident-vram:".
-REGION = re.compile(r"drm-(resident|memory)-([\w-]+):\s*(\d+)\s*(KiB|MiB|)")
+_REGION = re.compile(r"drm-(resident|memory)-([\w-]+):\s*(\d+)\s*(KiB|MiB|)")
 BYTES = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20}
-HOST_REGIONS = re.compile(r"gtt|cpu|system\d*|stolen.*|shared|active|purgeable")
+_HOST_REGIONS = re.compile(r"gtt|cpu|system\d*|stolen.*|shared|active|purgeable")
 NVML = {"linux": "libnvidia-ml.so.1", "win32": "nvml.dll"}
 NOT_KNOWN = (1 << 64) - 1  # NVML_VALUE_NOT_AVAILABLE, such as under Windows' display driver model
-MOST_PROCESSES = 256
+_MOST_PROCESSES = 256
 
 
 def device_mib() -> float | None:
@@ -47,13 +47,13 @@ def of_drm(folder: str) -> int | None:
             if "drm-client-id" in facts:
                 # A duplicated descriptor of a device shows up twice, with one client id.
                 client = clients.setdefault((facts.get("drm-pdev", ""), facts["drm-client-id"]), {})
-                for kind, region, count, unit in REGION.findall(text):
+                for kind, region, count, unit in _REGION.findall(text):
                     client.setdefault(kind, {})[region] = int(count) * BYTES[unit]
     if not clients:
         return None
     regions = (client.get("resident") or client.get("memory") or {} for client in clients.values())
     return sum(
-        size for sizes in regions for region, size in sizes.items() if not HOST_REGIONS.fullmatch(region)
+        size for sizes in regions for region, size in sizes.items() if not _HOST_REGIONS.fullmatch(region)
     )
 
 
@@ -100,8 +100,8 @@ def _on_nvidia(nvml: Any, pid: int) -> int | None:
         device = ctypes.c_void_p()
         if nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(device)):
             continue
-        count = ctypes.c_uint(MOST_PROCESSES)
-        processes = (Process * MOST_PROCESSES)()
+        count = ctypes.c_uint(_MOST_PROCESSES)
+        processes = (Process * _MOST_PROCESSES)()
         if nvml.nvmlDeviceGetComputeRunningProcesses_v3(device, ctypes.byref(count), processes):
             continue
         for process in processes[: count.value]:

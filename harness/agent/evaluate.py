@@ -20,14 +20,14 @@ from harness.agent.system import elapsed_ms
 from harness.agent.text import clean, sendable
 from harness.agent.wire import NARROW, to_feed, to_wire
 
-EVALUATOR = "onnx.reference"  # takes the place of a session's providers
+_EVALUATOR = "onnx.reference"  # takes the place of a session's providers
 # Operators that it computes only by their latest definition, and the opset of that definition.
-LAST_MEANING = {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "Resize": 11, "RoiAlign": 16}
+_LAST_MEANING = {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "Resize": 11, "RoiAlign": 16}
 BROADCASTING = 7  # the first opset in which operators broadcast as numpy does
-RECURRENT = {"RNN", "GRU", "LSTM"}
+_RECURRENT = {"RNN", "GRU", "LSTM"}
 LENGTHS = 4  # index of their input with the length of each sequence
-IGNORED = {"activations", "activation_alpha", "activation_beta", "clip", "input_forget"}
-NARROW_NAMES = {number: name for name, (number, _) in NARROW.items()}
+_IGNORED = {"activations", "activation_alpha", "activation_beta", "clip", "input_forget"}
+_NARROW_NAMES = {number: name for name, (number, _) in NARROW.items()}
 
 
 def play(job_run: JobRun) -> None:
@@ -58,7 +58,7 @@ def play(job_run: JobRun) -> None:
         result["timings_ms"].setdefault("first_run", elapsed_ms(started))
         result["outputs"].append(job_run.send(list(map(in_wire_form, outputs))))
     ops = collections.Counter(node.op_type for node in model.graph.node)
-    result["providers"] = result["providers_after"] = [EVALUATOR]
+    result["providers"] = result["providers_after"] = [_EVALUATOR]
     result["placement"] = sendable(
         {
             "ep_nodes": len(model.graph.node),
@@ -77,19 +77,19 @@ def gaps(model: Any) -> Iterator[str]:
     It must not confirm a provider that has the same fault.
     """
     imported = [one.version for one in model.opset_import if one.domain in ("", "ai.onnx")]
-    opset = max(imported, default=max(LAST_MEANING.values()))
+    opset = max(imported, default=max(_LAST_MEANING.values()))
     if opset < BROADCASTING:
         yield "every opset before %d as that one" % BROADCASTING
     for node in _nodes(model.graph.node, *(function.node for function in model.functions)):
         if node.domain not in ("", "ai.onnx"):
             continue
-        if opset < LAST_MEANING.get(node.op_type, 0):
-            since = LAST_MEANING[node.op_type]
+        if opset < _LAST_MEANING.get(node.op_type, 0):
+            since = _LAST_MEANING[node.op_type]
             yield "%s of opset %d as that of opset %d" % (node.op_type, opset, since)
-        if node.op_type in RECURRENT:
+        if node.op_type in _RECURRENT:
             if len(node.input) > LENGTHS and node.input[LENGTHS]:
                 yield "%s without the lengths of sequences" % node.op_type
-            for name in sorted(IGNORED & {attribute.name for attribute in node.attribute}):
+            for name in sorted(_IGNORED & {attribute.name for attribute in node.attribute}):
                 yield "%s without its attribute %s" % (node.op_type, name)
 
 
@@ -129,7 +129,7 @@ def in_wire_form(value: Any) -> Any:
         return to_wire(array)
     from onnx import helper, numpy_helper
 
-    narrow = NARROW_NAMES.get(helper.np_dtype_to_tensor_dtype(array.dtype))
+    narrow = _NARROW_NAMES.get(helper.np_dtype_to_tensor_dtype(array.dtype))
     if narrow is None:
         return to_wire(array)
     return {"dtype": narrow, "shape": list(array.shape), "data": numpy_helper.from_array(array).raw_data}

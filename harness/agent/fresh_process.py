@@ -25,11 +25,11 @@ from harness.agent.tensor_files import TensorFiles
 
 GRACE_S = 5.0  # seconds to end by itself after its job
 OUTPUT_LIMIT = 16384  # bytes of its last output that are passed on
-BOOTSTRAP = "import sys; exec(eval(sys.stdin.buffer.readline()))"
-PROGRAM = """
+_BOOTSTRAP = "import sys; exec(eval(sys.stdin.buffer.readline()))"
+_PROGRAM = """
 Importer({sources!r}).install()
-from harness.agent.fresh_process import serve_pipe
-serve_pipe()
+from harness.agent.fresh_process import _serve_pipe
+_serve_pipe()
 """
 
 
@@ -56,7 +56,7 @@ def serve_afresh(target: Target, job: dict[str, Any], enter: Callable[[str], Non
         raise UnsupportedError("this Python does not know its own path, so it cannot start a fresh process")
     with scratch_folder() as folder, open(os.path.join(folder, "output.txt"), "a+b") as output:
         process = subprocess.Popen(  # noqa: S603 - an argument list, never a shell
-            [sys.executable, "-u", "-c", BOOTSTRAP],
+            [sys.executable, "-u", "-c", _BOOTSTRAP],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=output,
@@ -90,7 +90,7 @@ def _exchange(
     """Send the program, the configuration and the job, and return the result."""
     loader: Any = sys.modules["harness.agent"].__spec__.loader  # type: ignore[union-attr]  # an Importer
     sources = loader.sources
-    program = sources["harness.agent.importer"] + PROGRAM.format(sources=sources)
+    program = sources["harness.agent.importer"] + _PROGRAM.format(sources=sources)
     pipe.writer.write(repr(program).encode() + b"\n")
     files = TensorFiles([folder], "in", "the inputs")
     data_sets = [[(name, files.send(wire)) for name, wire in inputs] for inputs in job["data_sets"]]
@@ -156,7 +156,7 @@ class Pipe:
         return message
 
 
-class WatchedPipe(Pipe):
+class _WatchedPipe(Pipe):
     """A pipe that ends this process as soon as it closes, whatever the process is doing."""
 
     def __init__(self, reader: Any, writer: Any) -> None:
@@ -176,11 +176,11 @@ class WatchedPipe(Pipe):
         return self.messages.get()
 
 
-def serve_pipe() -> None:
+def _serve_pipe() -> None:
     """Serve as the fresh process, over standard input and output."""
     from harness.agent.agent import main
 
     # Providers print to descriptor 1, so messages need their own.
     messages = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    main(WatchedPipe(sys.stdin.buffer, messages))
+    main(_WatchedPipe(sys.stdin.buffer, messages))

@@ -104,7 +104,7 @@ def measure(
     budget_ns = int(settings["budget_s"] * 1e9)
     samples: list[int] = []
     warm_up = 0
-    contention = Contention()
+    contention = _Contention()
     outputs = None
     collects = gc.isenabled()
     gc.collect()
@@ -120,7 +120,7 @@ def measure(
                 reported = now
                 enter("run")
             if not (warming or samples):
-                contention = Contention()
+                contention = _Contention()
             outputs = None  # freeing them is no part of the next run
             started = clock()
             outputs = step()
@@ -142,7 +142,7 @@ def measure(
     return facts, outputs
 
 
-class Contention:
+class _Contention:
     """Measures, from its creation on, how much other processes wanted the processors."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from harness.agent.errors import UnfeedableError
 from harness.agent.target import CPU, Target
 
-GRAPH_LIMIT = 256 << 20  # bytes of a graph without its weights, far below a message's limit
+_GRAPH_LIMIT = 256 << 20  # bytes of a graph without its weights, far below a message's limit
 
 
 def graph_of(target: Target, job: dict[str, Any]) -> bytes:
@@ -27,8 +27,8 @@ def graph_of(target: Target, job: dict[str, Any]) -> bytes:
             model, job = converted, {**job, "graph_optimization": "disabled"}
         path = os.path.join(folder, "graph.onnx")
         save(target, model, job, path, "ONNX")
-        if os.path.getsize(path) > GRAPH_LIMIT:
-            raise UnfeedableError("the graph alone takes more than %d MiB" % (GRAPH_LIMIT >> 20))
+        if os.path.getsize(path) > _GRAPH_LIMIT:
+            raise UnfeedableError("the graph alone takes more than %d MiB" % (_GRAPH_LIMIT >> 20))
         with open(path, "rb") as file:
             return file.read()
 

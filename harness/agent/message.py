@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 LENGTH_BYTES = 8
-HEAD_BYTES = 2 * LENGTH_BYTES
+_HEAD_BYTES = 2 * LENGTH_BYTES
 PIECE_BYTES = 1 << 16  # of several messages in one piece: the first must not wait long for the last
 BYTES = "\0bytes"  # key of a binary value: its offset behind the JSON, and its length
-BYTES_IN_JSON = json.dumps(BYTES)
+_BYTES_IN_JSON = json.dumps(BYTES)
 
 
 def pack(message: Any) -> bytes:
@@ -72,7 +72,7 @@ def unpack(content: Any) -> list[Any]:
     messages = []
     end = 0
     while end < len(content):
-        start = end + HEAD_BYTES
+        start = end + _HEAD_BYTES
         behind = start + int.from_bytes(content[end : end + LENGTH_BYTES], "little")
         end = behind + int.from_bytes(content[end + LENGTH_BYTES : start], "little")
         if end > len(content):
@@ -100,7 +100,7 @@ def _read(content: bytes, start: int, behind: int, end: int) -> Any:
     try:
         text = content[start:behind].decode()
         # Most messages have no binary values; without the hook no Python code runs for each dict.
-        message = json.loads(text, object_hook=resolve) if BYTES_IN_JSON in text else json.loads(text)
+        message = json.loads(text, object_hook=resolve) if _BYTES_IN_JSON in text else json.loads(text)
         if "\\ud" in text.lower():
             # Perhaps half a surrogate pair, which cannot be encoded later.
             json.dumps(message, default=repr, ensure_ascii=False).encode()

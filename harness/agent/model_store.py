@@ -12,8 +12,8 @@ import time
 from typing import Any
 
 STORE_LIMIT = 4 << 30  # bytes of stored models
-STORE_IN_USE_S = 600  # seconds after its last use in which a model is kept: a session may need it
-STORE_ABANDONED_S = 86400  # seconds after which an incomplete model is deleted
+_STORE_IN_USE_S = 600  # seconds after its last use in which a model is kept: a session may need it
+_STORE_ABANDONED_S = 86400  # seconds after which an incomplete model is deleted
 NEW = ".new-"  # prefix of the folder of an incomplete model
 
 
@@ -123,7 +123,7 @@ class ModelStore:
             OSError: There is no room for it.
         """
         if self.nbytes is None or self.nbytes + nbytes > STORE_LIMIT:
-            self.nbytes = self.clean_up(STORE_LIMIT - nbytes)
+            self.nbytes = self._clean_up(STORE_LIMIT - nbytes)
         if nbytes > shutil.disk_usage(self.home()).free // 2:
             reason = "it takes %d MiB, which are more than half of what is free in %s"
             raise OSError(reason % (nbytes >> 20, self.home()))
@@ -145,7 +145,7 @@ class ModelStore:
         else:
             self.seen.add(delivery.model["digest"])
 
-    def clean_up(self, limit: int) -> int:
+    def _clean_up(self, limit: int) -> int:
         """Delete the models used longest ago until the others take no more than ``limit`` bytes.
 
         Returns:
@@ -156,13 +156,13 @@ class ModelStore:
             with contextlib.suppress(OSError):  # another process may delete it now
                 age_s = time.time() - entry.stat().st_mtime
                 if entry.name.startswith(NEW):  # of a killed process, if it is old
-                    if age_s > STORE_ABANDONED_S:
+                    if age_s > _STORE_ABANDONED_S:
                         shutil.rmtree(entry.path, ignore_errors=True)
                     continue
                 entries.append((age_s, _size_of(entry.path), entry.path))
         total = sum(nbytes for _, nbytes, _ in entries)
         for age_s, nbytes, path in sorted(entries, reverse=True):
-            if total <= limit or age_s < STORE_IN_USE_S:
+            if total <= limit or age_s < _STORE_IN_USE_S:
                 break
             shutil.rmtree(path, ignore_errors=True)
             total -= nbytes

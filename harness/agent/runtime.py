@@ -14,16 +14,16 @@ from harness.agent.errors import UnavailableError
 from harness.agent.system import processor
 from harness.agent.text import clean
 
-MISSING_LIBRARY = re.compile(
+_MISSING_LIBRARY = re.compile(
     # Linux; only a name directly before the complaint: a loader names the loading library first.
     r"([\w.+-]+\.so[.\d]*)[^\w\n]{1,6}(?:cannot open shared object file|not found|No such file)"
     r"|which depends on \"([^\"\n]+)\" which is missing"  # onnxruntime, on Windows
     r"|Library not loaded: ([^\s\"]+)"  # macOS
 )
 
-RELEVANT = re.compile("onnx|numpy", re.IGNORECASE)  # in the name of a distribution and of its folder
+_RELEVANT = re.compile("onnx|numpy", re.IGNORECASE)  # in the name of a distribution and of its folder
 
-OTHER_NUMPY = re.compile(r"compiled using NumPy 1\.x cannot be run in\s+NumPy ([\d.]+)")
+_OTHER_NUMPY = re.compile(r"compiled using NumPy 1\.x cannot be run in\s+NumPy ([\d.]+)")
 
 
 def import_onnxruntime() -> Any:
@@ -56,7 +56,7 @@ def describe_packages() -> dict[str, Any]:
     owners: list[str] = []
     for distribution in importlib.metadata.distributions():
         folder = getattr(distribution, "_path", None)
-        if folder is not None and not RELEVANT.search(folder.name):
+        if folder is not None and not _RELEVANT.search(folder.name):
             continue  # reading the metadata of all distributions takes longer than importing onnxruntime
         name = distribution.metadata["Name"] or ""
         if "onnx" in name.lower() or name.lower() == "numpy":
@@ -85,11 +85,11 @@ def diagnose(cause: str, reason: str, printed: str, owners: list[str]) -> tuple[
     if cause not in ("import_failed", "registration_failed"):
         return cause, reason
     # Some providers name a missing library only on stderr.
-    found = MISSING_LIBRARY.search(reason) or MISSING_LIBRARY.search(printed)
+    found = _MISSING_LIBRARY.search(reason) or _MISSING_LIBRARY.search(printed)
     if found:
         library = os.path.basename(next(filter(None, found.groups())))
         return "library_missing", "%s is missing: %s" % (library, reason)
-    found = OTHER_NUMPY.search(printed)  # numpy's warning names it, the error does not
+    found = _OTHER_NUMPY.search(printed)  # numpy's warning names it, the error does not
     if found:
         return cause, "it is built for numpy<2 and finds numpy %s: %s" % (found.group(1), reason)
     if owners:

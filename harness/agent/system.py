@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from typing import Any
 
 PARENT = "EP_HARNESS_PARENT"  # variable with the harness's process id, if it is on the same machine
-PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG = 1
 try:
     STATM: int | None = os.open("/proc/self/statm", os.O_RDONLY)  # kept open: read after each session
 except OSError:  # no Linux
     STATM = None
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def die_with(parent: str) -> None:
@@ -31,7 +31,7 @@ def die_with(parent: str) -> None:
     """
     if sys.platform == "linux" and parent == str(os.getppid()):
         with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
         if parent != str(os.getppid()):  # it has died already
             os._exit(1)
 
@@ -67,7 +67,7 @@ def resident_mib() -> float | None:
         else:
             if STATM is None:
                 return None
-            resident = int(os.pread(STATM, 64, 0).split()[1]) * PAGE_BYTES
+            resident = int(os.pread(STATM, 64, 0).split()[1]) * _PAGE_BYTES
     except OSError:  # such as a system without /proc
         return None
     return round(resident / (1 << 20), 2)

@@ -15,12 +15,12 @@ from harness.agent.tensor_files import TensorFiles
 from harness.agent.text import clean
 
 # A Relu over float32[4] at opset 13, IR 7: the smallest model that any provider runs.
-PROBE_MODEL = bytes.fromhex(
+_PROBE_MODEL = bytes.fromhex(
     "080712003a330a0c0a0178120179220452656c751201705a0f0a0178120a0a08080112040a020804"
     "620f0a0179120a0a08080112040a02080442040a00100d"
 )
 CPU = "CPUExecutionProvider"
-PROBE_INPUT = (-2.0, -0.5, 0.5, 3.0)  # exact at every precision that a provider may use
+_PROBE_INPUT = (-2.0, -0.5, 0.5, 3.0)  # exact at every precision that a provider may use
 
 
 class Target:
@@ -112,20 +112,20 @@ class Target:
         try:
             # Kept as long as the process: closing a provider's last session also frees what its sessions
             # share (WebGPU's device and its compiled shaders), which each model would have to make again.
-            self.held = self.session(PROBE_MODEL, {}, options)
+            self.held = self.session(_PROBE_MODEL, {}, options)
         except Exception as error:  # noqa: BLE001 - the text is the result
             return clean(error)
         return None
 
     def sickness(self) -> str:
         """Return what is wrong with the provider in this process; empty if it still computes."""
-        values = np.array(PROBE_INPUT, np.float32)
+        values = np.array(_PROBE_INPUT, np.float32)
         try:
             (found,) = self.held.run(["y"], {"x": values})
             same = np.array_equal(found, np.maximum(values, 0))
         except Exception as error:  # noqa: BLE001 - the text is the result
             return "%s: %s" % (clean(type(error).__name__), clean(error))
-        return "" if same else "it computes Relu(%s) as %s" % (list(PROBE_INPUT), clean(found, limit=100))
+        return "" if same else "it computes Relu(%s) as %s" % (list(_PROBE_INPUT), clean(found, limit=100))
 
     def session(
         self,

@@ -23,10 +23,10 @@ MAP_ALWAYS_FROM = 64 << 20  # bytes of the smallest file that is mapped beyond t
 MAPPINGS: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 MOST_LEVELS = 16  # of nested sequences; ONNX's operators make only sequences of tensors and of maps
 INLINE_LIMIT = 1 << 30  # bytes of tensors in one message; execnet's own limit is 2 GiB
-WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-READ_FLAGS = os.O_RDONLY  # only some systems have the others
+_WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+_READ_FLAGS = os.O_RDONLY  # only some systems have the others
 for flag in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK", "O_TEMPORARY"):
-    READ_FLAGS |= getattr(os, flag, 0)
+    _READ_FLAGS |= getattr(os, flag, 0)
 
 
 def contents(array: Any) -> Any:
@@ -131,7 +131,7 @@ class TensorFiles:
                 # Other processes need room there, too, and the folder may take up memory.
                 if len(data) > shutil.disk_usage(folder).free // 2:
                     continue
-                handle = os.open(path, WRITE_FLAGS, 0o600)
+                handle = os.open(path, _WRITE_FLAGS, 0o600)
                 self.written.append(path)
                 try:
                     rest = memoryview(data.view)
@@ -188,7 +188,7 @@ class TensorFiles:
         for folder in self.folders:
             path = os.path.join(folder, name)
             try:
-                handle = os.open(path, READ_FLAGS)
+                handle = os.open(path, _READ_FLAGS)
             except FileNotFoundError:
                 continue
             try:

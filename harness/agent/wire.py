@@ -28,8 +28,8 @@ NARROW = {
     "int2": (26, 2),
 }
 MOST_DIMENSIONS = 64 if int(np.__version__.split(".")[0]) > 1 else 32  # NPY_MAXDIMS of numpy 2, and before
-MAP_TYPE = re.compile(r"map\((\w+),tensor\((\w+)\)\)")
-MAP_DTYPES = {"float": "float32", "double": "float64", "int64": "int64", "string": "O"}
+_MAP_TYPE = re.compile(r"map\((\w+),tensor\((\w+)\)\)")
+_MAP_DTYPES = {"float": "float32", "double": "float64", "int64": "int64", "string": "O"}
 
 
 def to_feed(wire: Any) -> Any:
@@ -69,8 +69,8 @@ def to_wire(value: Any, onnx_type: str = "") -> Any:
     if value is None:
         return None
     if isinstance(value, dict):
-        found = MAP_TYPE.search(onnx_type)
-        kinds = [MAP_DTYPES.get(kind) for kind in found.groups()] if found else [None, None]
+        found = _MAP_TYPE.search(onnx_type)
+        kinds = [_MAP_DTYPES.get(kind) for kind in found.groups()] if found else [None, None]
         keys, values = np.array(list(value), kinds[0]), np.array(list(value.values()), kinds[1])
         return {"keys": to_wire(keys), "values": to_wire(values)}
     if isinstance(value, (list, tuple)):

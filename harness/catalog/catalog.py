@@ -1,4 +1,4 @@
-"""The catalogue: every provider file, found by name whatever its spelling."""
+"""The catalogue: all provider files, found by name or alias."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -27,10 +27,9 @@ class Catalog(msgspec.Struct, frozen=True):
         return tuple(provider.name for provider in self.providers)
 
     def find(self, name_or_alias: str) -> Provider | None:
-        """The provider of that name or alias, or None.
+        """Return the provider of that name or alias, or None.
 
-        Case does not count: Windows ML spells ``NvTensorRtRtxExecutionProvider`` what onnxruntime spells
-        ``NvTensorRTRTXExecutionProvider``.
+        Case is ignored: Windows ML has ``NvTensorRtRtxExecutionProvider`` for ``NvTensorRTRTX...``.
         """
         wanted = name_or_alias.casefold()
         return next((provider for provider in self.providers if wanted in _spellings(provider)), None)
@@ -38,19 +37,19 @@ class Catalog(msgspec.Struct, frozen=True):
 
 @cache
 def load_catalog() -> Catalog:
-    """The shipped catalogue; read once per process.
+    """Return the shipped catalogue; read once per process.
 
     Raises:
-        UsageError: A provider file cannot be read, is invalid, or takes a name that another one has.
+        UsageError: A provider file cannot be read, is invalid, or has a name of another one.
     """
     return read_catalog(_folder())
 
 
 @cache
 def find_provider(name_or_alias: str) -> Provider | None:
-    """What the shipped catalogue has under a name; see ``Catalog.find``.
+    """Return the provider of the shipped catalogue with that name or alias, or None.
 
-    Only files that mention the name are parsed: all of them take as long as importing numpy.
+    Parses only files that contain the name: all of them take as long as importing numpy.
 
     Raises:
         UsageError: As ``load_catalog``, about these files.
@@ -59,10 +58,10 @@ def find_provider(name_or_alias: str) -> Provider | None:
 
 
 def read_catalog(folder: Path, mentioning: str = "") -> Catalog:
-    """Read every ``*.toml`` of a folder, or those that mention a text, in whatever case.
+    """Read every ``*.toml`` of a folder, or those that contain a text, in any case.
 
     Raises:
-        UsageError: As ``load_catalog``; it holds every problem of every file.
+        UsageError: As ``load_catalog``; it has every problem of every file.
     """
     providers: list[Provider] = []
     problems: list[Problem] = []
@@ -83,7 +82,9 @@ def read_catalog(folder: Path, mentioning: str = "") -> Catalog:
     problems += _clashes(providers, folder)
     if not files:
         problems.append(
-            Problem(where=str(folder), what="no provider files here", hint="reinstall ort-ep-harness")
+            Problem(
+                where=str(folder), what="no provider files in this folder", hint="reinstall ort-ep-harness"
+            )
         )
     if problems:
         raise UsageError(*problems)
@@ -105,6 +106,6 @@ def _clashes(providers: Iterable[Provider], folder: Path) -> list[Problem]:
         for spelling in sorted(_spellings(provider)):
             owner = owners.setdefault(spelling, provider)
             if owner is not provider:
-                what = f"{provider.name} and {owner.name} both claim the name {spelling!r}"
+                what = f"{provider.name} and {owner.name} both have the name {spelling!r}"
                 problems.append(Problem(where=str(folder), what=what))
     return problems

@@ -1,4 +1,4 @@
-"""Options checked against the catalogue, before a device is touched."""
+"""Options checked with the catalogue, before any device is used."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,11 +10,11 @@ from harness.core.errors import one_line, valid_names
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is to say about one option as somebody wrote it.
+    """One remark about an option.
 
     Attributes:
         key: The option's key, as written.
-        wrong: Whether it is to be refused; otherwise it is a note, and the option goes to the EP as it is.
+        wrong: Whether the option is refused; otherwise this is a note, and the EP receives the option.
         what: One sentence.
         hint: What is valid, or what to do instead; may be empty.
     """
@@ -28,19 +28,16 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 def check_options(
     provider: Provider, options: Mapping[str, str], *, plugin: bool, release: str = ""
 ) -> Iterator[Finding]:
-    """Check provider options against what the catalogue knows.
+    """Check provider options with the catalogue; yield findings in the order of the options.
 
-    A provider of which no option is known, and nothing about unknown ones either, takes anything.
+    Without documented options, and without a documented treatment of unknown ones, everything is accepted.
 
     Args:
         provider: The catalogue's entry.
         options: Key -> value, as text.
         plugin: Whether the provider comes from a plugin library; otherwise it is part of the build.
-        release: Release of onnxruntime; empty where it is not known. Only compared for a provider in the
-            build: plugins count releases of their own.
-
-    Yields:
-        Findings in the order of the options; none for a good option.
+        release: Release of onnxruntime; empty if unknown. It counts for a provider in the build only: plugins
+            have releases of their own.
     """
     if not provider.options and provider.unknown_options == "unconfirmed":
         return
@@ -66,8 +63,10 @@ def _unknown(provider: Provider, key: str, *, plugin: bool) -> Finding:
     if elsewhere:
         here, there = ("as a plugin", "in the build") if plugin else ("in the build", "as a plugin")
         what = f"{provider.name} takes {shown} only {there}, and here it is {here}"
-        return Finding(key=key, wrong=True, what=what, hint=f"it means: {elsewhere.meaning}")
-    silently = "it would be ignored without a word" if provider.unknown_options == "ignored" else ""
+        return Finding(
+            key=key, wrong=True, what=what, hint=f"meaning of {elsewhere.key}: {elsewhere.meaning}"
+        )
+    silently = "the EP would ignore it silently" if provider.unknown_options == "ignored" else ""
     if not valid:
         what = f"{provider.name} has no options, got {shown}"
         return Finding(key=key, wrong=True, what=what, hint=silently)
@@ -79,14 +78,14 @@ def _unknown(provider: Provider, key: str, *, plugin: bool) -> Finding:
 
 
 def _in_release(option: Option, release: str) -> Iterator[Finding]:
-    """What the release says; where it is not known, that the option is on its way out is worth a note."""
+    """Yield findings about the release; without a known release, at most notes."""
     key, used = option.key, _numbers(release)
     since, until, deprecated = map(_numbers, (option.since, option.until, option.deprecated_in))
     if used and used < since[: len(used)]:
-        what = f"{key} came with {option.since}, and this is {release}"
+        what = f"{key} needs onnxruntime {option.since} or newer, and this is {release}"
         yield Finding(key=key, wrong=True, what=what)
     if until and (not used or used[: len(until)] > until):
-        what = f"{key} is gone after {option.until}" + (f", and this is {release}" if used else "")
+        what = f"{key} was removed after {option.until}" + (f", and this is {release}" if used else "")
         yield Finding(key=key, wrong=bool(used), what=what, hint=option.meaning)
     elif deprecated and (not used or used[: len(deprecated)] >= deprecated):
         what = f"{key} is deprecated since {option.deprecated_in}"
@@ -94,7 +93,7 @@ def _in_release(option: Option, release: str) -> Iterator[Finding]:
 
 
 def _numbers(release: str) -> tuple[int, ...]:
-    """``1.24.4`` as numbers that compare; what is no number ends it: ``1.22.2.post1`` is 1.22.2."""
+    """Return the leading numbers of a release, for comparison: ``1.22.2.post1`` is 1.22.2."""
     numbers: list[int] = []
     for part in release.split("."):
         if not part.isdecimal():

@@ -16,7 +16,7 @@ OptionType = Literal["bool", "int", "float", "text", "choice", "flags", "path", 
 Registered = Literal["in_build", "plugin", "both"]
 
 MAY_BE_EMPTY = frozenset({"text", "path", "json", "address"})
-"""Types for which an empty text is a default like any other."""
+"""Types for which an empty text is a valid default."""
 
 _WHOLE = re.compile(r"-?[0-9]{1,20}")  # a number of 64 bits has no more digits
 _DECIMAL = re.compile(r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
@@ -29,27 +29,24 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     Attributes:
         key: Its name.
         type: ``choice`` takes one of ``values``; ``flags`` a sum of ``flags``, or their names; ``bytes`` a
-            number of bytes; ``address`` a pointer, of no use from a matrix.
+            number of bytes; ``address`` a pointer, which a matrix cannot set.
         values: Allowed values of a choice; for a number its range as ``["0", "3"]`` with ``ranged``.
         ranged: Whether ``values`` are the lowest and the highest allowed number.
-        flags: Flag name -> bit value; a choice may have them too, for its values.
+        flags: Flag name -> bit value; also for the values of a choice.
         flags_by_name: Whether the EP reads names, such as ``A|B``, in place of their sum.
-        default: What holds where nobody sets it. Empty is for what may be empty: ``text``, ``path``,
-            ``json``, ``address``.
-        no_default: Why there is no default, in a few words, such as ``not documented``. Each option has
-            either this or ``default``.
+        default: Value of an option that is not set. It may be empty for ``MAY_BE_EMPTY``.
+        no_default: Why there is no default, such as ``not documented``. Each option has this or ``default``.
         meaning: One line.
-        since: First release of onnxruntime, or of the plugin, that knows it; empty where it always did or
-            nobody says.
-        until: Last release that knows it; empty where it still does.
+        since: First release of onnxruntime, or of the plugin, with it; empty if all have it, or if not
+            documented.
+        until: Last release with it; empty if current releases have it.
         deprecated_in: Release that deprecated it.
-        changes_numerics: Whether it is there to change what is computed: such an option that leaves every
-            output bit-identical has had no effect.
-        registered: Whether the EP takes it when it is part of the build, as a plugin, or both. Where the two
-            differ in more, one key has one entry for each.
-        faster: Values that may make it faster, where that depends on the model or the machine: what
-            ``ep-harness advise`` tries.
-        from_python: False where only interfaces of other languages take it.
+        changes_numerics: Whether its purpose is to change results. If every output stays bit-identical, it
+            had no effect.
+        registered: Whether the EP takes it as part of the build, as a plugin, or both. If other fields differ
+            between the two, the key has two entries.
+        faster: Values that may be faster, by model or machine: ``ep-harness advise`` tries them.
+        from_python: False if only interfaces of other languages take it.
         source: Documents; at least one.
     """
 
@@ -72,11 +69,11 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     source: Sources
 
     def taken(self, *, plugin: bool) -> bool:
-        """Whether the EP takes it in that registration: as a plugin, or else as part of the build."""
+        """Return whether the EP takes it as a plugin, or otherwise as part of the build."""
         return self.registered in ("both", "plugin" if plugin else "in_build")
 
     def problem(self, value: str, booleans: Collection[str] = ("1", "0")) -> str | None:
-        """What is wrong with a value, in words that complete ``got <value>, ...``; None where it is fine.
+        """Return what is wrong with a value, to complete ``got <value>, ...``; None if it is valid.
 
         Args:
             value: The text that the EP would receive.
@@ -95,13 +92,13 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 wrong = _json_problem(value)
             case "address":
                 harmless = value in ("", "0", self.default)
-                wrong = None if harmless else "but a pointer inside a process cannot be given from here"
+                wrong = None if harmless else "but a matrix cannot set a pointer"
             case "text" | "path":
                 wrong = "but it holds a null character" if "\0" in value else None
         return wrong
 
     def valid(self, value: str, booleans: Collection[str] = ("1", "0")) -> str:
-        """What would have been right in place of ``value``, the nearest first; empty where nothing is."""
+        """Return what is valid in place of ``value``, the nearest first; may be empty."""
         match self.type:
             case "bool":
                 return valid_names(value, booleans)
@@ -144,26 +141,24 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             return f"expected their sum, {_sum(self.flags[name] for name in names)}, in place of names"
         if not _WHOLE.fullmatch(value) or int(value) < 0:
             return "expected a sum of flags"
-        return "which has bits that mean nothing" if int(value) & ~_sum(self.flags.values()) else None
+        return "which has bits without a meaning" if int(value) & ~_sum(self.flags.values()) else None
 
 
 class PrecisionMode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A named choice of arithmetic; ``ep:<name>`` on the precision axis.
 
     Attributes:
-        name: As the EP's own documents say it where they have a word.
-        computes: Element type in which the EP is expected to compute, such as ``float16``; decides the
-            default tolerance and what ``delivered_bits`` should come to.
+        name: The word of the EP's own documents, if they have one.
+        computes: Element type in which the EP is expected to compute, such as ``float16``; it decides the
+            default tolerance and the expected ``delivered_bits``.
         options: Provider options that choose it.
         session: Session configuration entries that choose it.
         env: Environment variables that choose it.
-        device: Device filter outside which the mode does not exist, such as ``{ type = "GPU" }``.
-        needs: What it takes besides, in one line: a calibration table, a quantized model, a release.
-        machines: Processors on which it changes anything, as ``platform.machine()`` spells them, in lower
-            case; empty for all.
-        operators: Operator types without any of which it changes nothing in a model; empty where it may in
-            any.
-        runnable: False where it cannot be chosen by options alone, from Python; ``needs`` says why.
+        device: Devices that have the mode, as a filter such as ``{ type = "GPU" }``.
+        needs: Further needs, in one line: a calibration table, a quantized model, a release.
+        machines: Processors on which it has an effect, ``platform.machine()`` in lower case; empty for all.
+        operators: Operator types on which it has an effect; empty for all.
+        runnable: False if options cannot choose it from Python; ``needs`` says why.
         meaning: One line.
         source: Documents.
     """
@@ -195,7 +190,7 @@ def _json_problem(value: str) -> str | None:
 
 
 def _sum(bits: Iterable[int]) -> int:
-    """Bits joined; a value that holds another one is not counted twice."""
+    """Return the union of bits: values may share some."""
     joined = 0
     for bit in bits:
         joined |= bit

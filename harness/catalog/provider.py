@@ -4,10 +4,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from harness.catalog.option import Option, PrecisionMode
+from harness.catalog.option import Option, PrecisionMode, Sources, Text
 
-Text = Annotated[str, msgspec.Meta(min_length=1)]
-Sources = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 Kind = Literal["cpu", "gpu", "npu", "mobile", "browser", "other"]
 State = Literal["active", "preview", "deprecated", "removed"]
 Platform = Literal["linux", "windows", "macos", "android", "ios", "browser"]
@@ -15,12 +13,11 @@ Registration = Literal["static", "bridge", "plugin"]
 
 
 class OperatorSupport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What documents say about the operators that an EP takes; whether it does is for a run to find out.
+    """Documented operators of an EP.
 
     Attributes:
-        source: Documents that hold the list.
-        operators: Operator type -> what restricts it, empty where nothing does; empty where the list is
-            somewhere else only.
+        source: Documents with the list.
+        operators: Operator type -> its restriction, which may be empty. No entries: see the documents.
     """
 
     source: Sources
@@ -28,11 +25,11 @@ class OperatorSupport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class VersionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one release of onnxruntime, or of the EP's package, needs.
+    """What a release of onnxruntime, or of the EP's package, needs.
 
     Attributes:
         onnxruntime: Release, such as ``1.23`` or ``>=1.24.4``.
-        needs: What goes with it, such as ``CANN 8.2`` or ``CUDA 12, cuDNN 9``.
+        needs: Other software, such as ``CANN 8.2`` or ``CUDA 12, cuDNN 9``.
         source: Documents.
     """
 
@@ -42,13 +39,13 @@ class VersionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Another way to make sessions, for where an EP computes nothing with its defaults.
+    """Another way to make sessions, if an EP computes nothing with its defaults.
 
     Attributes:
         options: Provider options.
         env: Environment variables.
-        needs_file: A file without which there is no use in trying; empty where there is none.
-        meaning: What that makes of it, in one line.
+        needs_file: A file without which it is not tried; may be empty.
+        meaning: What this way means, in one line.
     """
 
     options: dict[Text, str] = {}
@@ -63,38 +60,37 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     Attributes:
         schema: Version of this file format.
         name: The name exactly as ``get_providers()`` spells it.
-        aliases: Other spellings that people and tools use; never a name of another EP.
-        vendor: Who makes it.
+        aliases: Other spellings in use; never a name of another EP.
+        vendor: Its vendor.
         kind: What it computes on, in one word; ``mobile`` for phones' own interfaces.
-        hardware: The family of devices; providers with the same word may find the same ones. ``cpu`` and
+        hardware: The family of devices; providers with the same word may use the same devices. ``cpu`` and
             ``cloud`` can be shared freely.
         state: ``removed`` means that no current onnxruntime can contain it.
-        state_note: What the state leaves out, in one line.
-        listed_since: First onnxruntime release whose ``get_all_providers()`` has it; empty where none has,
-            or where it is older than 1.15.
-        deprecated_in: onnxruntime release that deprecated it; empty where none did.
-        removed_in: onnxruntime release without it; empty where there is none.
+        state_note: Details of the state, in one line.
+        listed_since: First onnxruntime release whose ``get_all_providers()`` has it; empty if there is none,
+            or if it is older than 1.15.
+        deprecated_in: onnxruntime release that deprecated it; may be empty.
+        removed_in: First onnxruntime release without it; may be empty.
         platforms: Operating systems on which it computes.
-        registration: ``static`` (compiled into the library), ``bridge`` (a library of its own that is loaded
-            on demand), ``plugin`` (a library registered at run time); several where builds differ.
-        wheels: Python distributions that bring it.
+        registration: ``static`` (compiled into the library), ``bridge`` (a library of its own, loaded on
+            demand), ``plugin`` (a library registered at run time); several if builds differ.
+        wheels: Python distributions that contain it.
         plugin_packages: Import names of packages with ``get_library_path()``.
-        advice: What to do where it is not in the build, in one sentence.
-        device_advice: What to do where it is there and finds no device; empty where nothing special helps.
-        libraries: Beginning of a library's file name -> what brings that library.
-        probes: What else to try where its defaults find nothing to compute on; in this order.
-        binding_device: Device name of IO binding, such as ``cuda``; empty where it works on CPU memory or
-            nothing is documented.
-        delivers: Coarser precisions in which it computes float32 models by its own default, on some devices.
-        unknown_options: What happens to an option that the EP does not know: ``refused``, ``ignored``,
-            ``passed_on`` (to the vendor's compiler, unchecked), or ``unconfirmed``.
-        true_false: How a boolean option is spelled, true first.
-        also_booleans: Other spellings of booleans that it reads besides these two and their capitalised and
-            lower-case forms.
+        advice: What to do if it is not in the build, in one sentence.
+        device_advice: What to do if it finds no device; may be empty.
+        libraries: Beginning of a library's file name -> what provides that library.
+        probes: Other ways to try, in order, if its defaults find nothing to compute on.
+        binding_device: Device name of IO binding, such as ``cuda``; empty for CPU memory, or if unknown.
+        delivers: Coarser precisions in which it computes float32 models by default, on some devices.
+        unknown_options: Treatment of an unknown option: ``refused``, ``ignored``, ``passed_on`` (to the
+            vendor's compiler, unchecked), or ``unconfirmed``.
+        true_false: Spelling of booleans, true first.
+        also_booleans: Other spellings of booleans, besides these two and their capitalised and lower-case
+            forms.
         options: Every provider option.
-        precision_modes: Every way to choose the arithmetic, by name.
-        operators: Documented operator support; None where there is no list.
-        versions: What goes with which release.
+        precision_modes: Every way to choose the arithmetic.
+        operators: Documented operator support; None without a list.
+        versions: Needs of releases.
         source: Public documents that the facts come from.
     """
 
@@ -137,15 +133,15 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return tuple(dict.fromkeys((*self.true_false, *forms, *self.also_booleans)))
 
     def option(self, key: str, *, plugin: bool | None = None) -> Option | None:
-        """The option of that key, or None.
+        """Return the option of that key, or None.
 
         Args:
             key: Its exact name.
-            plugin: How the provider is registered: as a plugin, or as part of the build. None takes any.
+            plugin: Whether the provider is registered as a plugin or part of the build; None for either.
         """
         named = (option for option in self.options if option.key == key)
         return next((option for option in named if plugin is None or option.taken(plugin=plugin)), None)
 
     def precision(self, name: str) -> PrecisionMode | None:
-        """The precision mode of that name, or None."""
+        """Return the precision mode of that name, or None."""
         return next((mode for mode in self.precision_modes if mode.name == name), None)

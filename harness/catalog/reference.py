@@ -1,4 +1,4 @@
-"""The reference of all providers, written from the catalogue: ``docs/reference/providers.md``."""
+"""The reference of all providers, generated from the catalogue: ``docs/reference/providers.md``."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,18 +10,18 @@ from harness.catalog.provider import Provider
 _HEAD = """\
 # Execution providers
 
-What public documents and sources say about each execution provider that ONNX Runtime knows or knew, and about
-plugins; whether one works on a machine is for a run to find out. This page is written by
-`python -m harness.catalog.reference` from the files in `matrices/providers`.
+What public documents say about each execution provider of current and former ONNX Runtime releases, and
+about plugins. A run shows whether one works on a machine. `python -m harness.catalog.reference` generates
+this page from the files in `matrices/providers`.
 
-In the tables of options, *numerics* marks an option that is there to change what is computed, *plugin only*
-and *build only* one that the provider takes in that registration alone, and *not from Python* one that only
-interfaces of other languages take. Numbers in the last column count the provider's sources.
+Notes in the tables of options: *numerics* marks an option that changes results; *plugin only* and *build
+only* an option of one registration; *not from Python* an option of other languages. Numbers in the last
+column refer to the provider's sources.
 """
 
 
 def reference(catalog: Catalog) -> str:
-    """The whole page as Markdown: an index, then one section for each provider in the catalogue's order."""
+    """Return the page as Markdown: an index, then one section for each provider."""
     index = _table(
         ("provider", "vendor", "computes on", "state", "registration", "options", "precision modes"),
         (
@@ -47,19 +47,19 @@ def _section(provider: Provider) -> Iterator[str]:
     if provider.options:
         yield from ("", f"### Options of {_plain(provider.name)}", "")
         columns = ("option", "takes", "default", "meaning", "notes", "sources")
-        yield from _table(columns, (option_row(option, sources) for option in provider.options))
+        yield from _table(columns, (_option_row(option, sources) for option in provider.options))
     if provider.precision_modes:
         yield from ("", f"### Precision modes of {_plain(provider.name)}", "")
         columns = ("mode", "computes in", "chosen by", "meaning", "needs", "sources")
-        yield from _table(columns, (precision_row(mode, sources) for mode in provider.precision_modes))
+        yield from _table(columns, (_precision_row(mode, sources) for mode in provider.precision_modes))
     if provider.operators is not None:
         yield from ("", f"### Operators of {_plain(provider.name)}", "")
         listed = [
             f"{_code(name)} ({_plain(limit)})" if limit else _code(name)
             for name, limit in provider.operators.operators.items()
         ]
-        says = ", ".join(listed) if listed else "The list is elsewhere"
-        yield f"{says}. Sources: {_numbers(provider.operators.source, sources)}."
+        numbers = _numbers(provider.operators.source, sources)
+        yield f"{', '.join(listed)}. Sources: {numbers}." if listed else f"Sources with the list: {numbers}."
     if provider.versions:
         yield from ("", f"### Versions of {_plain(provider.name)}", "")
         rules = (
@@ -110,8 +110,8 @@ def _facts(provider: Provider) -> Iterator[tuple[str, str]]:
     yield from ((name, fact) for name, fact in facts.items() if fact)
 
 
-def option_row(option: Option, sources: Sequence[str]) -> tuple[str, ...]:
-    """The cells of one option in its table.
+def _option_row(option: Option, sources: Sequence[str]) -> tuple[str, ...]:
+    """Return the cells of one option in its table.
 
     Args:
         option: The option.
@@ -140,8 +140,8 @@ def option_row(option: Option, sources: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def precision_row(mode: PrecisionMode, sources: Sequence[str]) -> tuple[str, ...]:
-    """The cells of one precision mode in its table; arguments as of ``option_row``."""
+def _precision_row(mode: PrecisionMode, sources: Sequence[str]) -> tuple[str, ...]:
+    """Return the cells of one precision mode in its table; arguments as of ``_option_row``."""
     chosen = {"": mode.options, "session ": mode.session, "environment ": mode.env, "on device ": mode.device}
     entries = [
         f"{kind}{_code(f'{key}={value}')}" for kind, table in chosen.items() for key, value in table.items()
@@ -171,15 +171,13 @@ def _takes(option: Option) -> str:
 
 
 def _sources(provider: Provider) -> list[str]:
-    """Every source that the file names, each once, those of the provider itself first."""
-    named: list[str] = [*provider.source]
-    parts: list[Iterable[str]] = [option.source for option in provider.options]
-    parts += [mode.source for mode in provider.precision_modes]
-    parts += [rule.source for rule in provider.versions]
-    if provider.operators is not None:
-        parts.append(provider.operators.source)
-    named += [source for part in parts for source in part]
-    return list(dict.fromkeys(named))
+    """Return every source of the file once, those of the provider itself first."""
+    lists = [provider.source]
+    lists += [option.source for option in provider.options]
+    lists += [mode.source for mode in provider.precision_modes]
+    lists += [rule.source for rule in provider.versions]
+    lists += [provider.operators.source] if provider.operators is not None else []
+    return list(dict.fromkeys(source for each in lists for source in each))
 
 
 def _numbers(used: Iterable[str], sources: Sequence[str]) -> str:
@@ -193,12 +191,12 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Text for a cell: one line, nothing that ends the cell or begins a tag."""
+    """Return text for a cell: one line, without the ends of cells and the beginnings of tags."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _code(text: str) -> str:
-    """Text for a cell as code; the fence is longer than any run of backticks inside."""
+    """Return text for a cell as code; the fence is longer than any run of backticks inside."""
     fence = "``" if "`" in text else "`"
     room = " " if "`" in text else ""
     return f"{fence}{room}{' '.join(text.split())}{room}{fence}".replace("|", "\\|")

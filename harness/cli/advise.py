@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from harness.cli.output import print_json, print_lines, tell, wrapped
+from harness.cli.output import notify, print_json, print_lines, wrapped
 from harness.cli.targets import Request, wanted_matrix
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.exit_code import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED
@@ -42,8 +42,8 @@ def advise_on(model: str, *, budget_s: float, as_json: bool, **request: Any) -> 
     suite = open_model(model)
     matrix = _with_cpu(wanted_matrix(Request(**request)))
     names = ", ".join(target.name for target in matrix.targets)
-    tell(f"trying       {one_line(visible(names), 200)}; at most {max(until - time.monotonic(), 0):.0f} s")
-    found = advise(suite, matrix, until=until, tell=tell, show=show_tried)
+    notify(f"trying       {one_line(visible(names), 200)}; at most {max(until - time.monotonic(), 0):.0f} s")
+    found = advise(suite, matrix, until=until, notify=notify, show=show_tried)
     if as_json:
         print_json(_as_json(found, suite))
     else:
@@ -56,7 +56,7 @@ def advise_on(model: str, *, budget_s: float, as_json: bool, **request: Any) -> 
 def show_tried(one: Tried) -> None:
     """Print one result of the running search."""
     what = f"{one.p50_ms:.4g} ms" if one.p50_ms is not None else one.fell_out
-    tell("tried        " + one_line(visible(f"{one.candidate.name}: {what}"), WIDTH - 13))
+    notify("tried        " + one_line(visible(f"{one.candidate.name}: {what}"), WIDTH - 13))
 
 
 def _page(found: Advice, suite: Suite, model: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.cli.output import print_json, print_lines, tell, wrapped
+from harness.cli.output import notify, print_json, print_lines, wrapped
 from harness.core.errors import one_line
 from harness.core.exit_code import EXIT_OK
 from harness.core.text import visible
@@ -11,7 +11,7 @@ from harness.plan.matrix import load_matrix
 from harness.run.summary import WIDTH
 from harness.studies.doctor import ABSENT, Row, examine
 
-NAME_WIDTH = 30
+_NAME_WIDTH = 30
 """Columns of a name; the longest of the catalogue has 29."""
 
 
@@ -24,7 +24,7 @@ def doctor(matrix: Path | None, *, as_json: bool) -> int:
     Raises:
         UsageError: The matrix is wrong, or the cache cannot be written.
     """
-    rows = examine(None if matrix is None else load_matrix(matrix), tell)
+    rows = examine(None if matrix is None else load_matrix(matrix), notify)
     if as_json:
         print_json(rows)
     else:
@@ -40,7 +40,7 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
         ("provider", [row for row in ordered if not row.target]),
     ):
         if some:
-            yield f"{title:<{NAME_WIDTH}} {'state':<11} what"
+            yield f"{title:<{_NAME_WIDTH}} {'state':<11} what"
             yield from (_line(row) for row in some)
             yield ""
     yield from _notes("remarks", [(_name(row), remark) for row in ordered for remark in row.remarks])
@@ -59,8 +59,8 @@ def _rank(row: Row) -> tuple[bool, bool, bool]:
 
 
 def _line(row: Row) -> str:
-    what = one_line(visible(_what(row)), WIDTH - NAME_WIDTH - 13)
-    return f"{one_line(_name(row), NAME_WIDTH):<{NAME_WIDTH}} {row.state:<11} {what}"
+    what = one_line(visible(_what(row)), WIDTH - _NAME_WIDTH - 13)
+    return f"{one_line(_name(row), _NAME_WIDTH):<{_NAME_WIDTH}} {row.state:<11} {what}"
 
 
 def _what(row: Row) -> str:

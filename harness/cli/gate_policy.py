@@ -11,9 +11,8 @@ from harness.core.errors import Problem, UsageError
 from harness.core.record import Record
 from harness.core.structure import Place, deviations
 from harness.core.verdict import Family, Verdict
-from harness.plan.file_format import SelectorTable
 from harness.plan.matrix import read_toml
-from harness.plan.selector import Selector, SelectorIndex, selector_from
+from harness.plan.selector import Selector, SelectorIndex, SelectorTable, selector_from
 from harness.plan.tolerance_policy import cell_of
 from harness.report.diff import Change
 from harness.report.gate import Limits

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from harness.cli.golden_text import recorded_lines, verified_lines
-from harness.cli.output import DAY_S, MIB, print_json, print_lines, tell
+from harness.cli.output import DAY_S, MIB, notify, print_json, print_lines
 from harness.cli.selection import Selection
 from harness.core.errors import Problem, UsageError, valid_names
 from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED
@@ -36,7 +36,7 @@ def record(matrix: Path, *, model: str | None, out: Path | None, as_json: bool) 
     """
     plan, suites = prepare(matrix)
     plan = Selection(model=model).of(plan)
-    found = record_goldens(plan, suites, Recorder(out) if out else None, tell, _show)
+    found = record_goldens(plan, suites, Recorder(out) if out else None, notify, _show)
     if as_json:
         print_json({"provenance": provenance(), **msgspec.to_builtins(found)})
     else:
@@ -71,12 +71,12 @@ def verify(
         if target is not None:
             text = "a recording has no targets"
             raise UsageError(Problem(where="--target", what=text, hint="name --packages"))
-        found = verify_recording(what, model, _runtime(packages, python, None, {}), tell, _show)
+        found = verify_recording(what, model, _runtime(packages, python, None, {}), notify, _show)
     else:
         plan, suites = prepare(what)
         targets = {one.name: one.runtime for one in plan.matrix.targets}
         runtime = _runtime(packages, python, target, targets)
-        found = verify_kept(Selection(model=model).of(plan), suites, runtime, tell, _show)
+        found = verify_kept(Selection(model=model).of(plan), suites, runtime, notify, _show)
         if found.unrecorded and not (found.checks or found.unasked or found.altered) and found.complete:
             text = f"the cache has no golden of its {len(found.unrecorded)} models"
             hint = f"ep-harness golden record {what}"

@@ -6,9 +6,9 @@ from typing import get_args
 
 from harness.cli.output import wrapped
 from harness.core.errors import one_line
-from harness.golden.cross_check import CrossCheck, Result
 from harness.golden.movement import Movement
 from harness.golden.provenance import provenance
+from harness.golden.recording import CrossCheck, Result
 from harness.run.summary import WIDTH
 from harness.studies.ask import ModelNote
 from harness.studies.record_goldens import Recorded
@@ -62,10 +62,10 @@ def verified_lines(found: Verified) -> Iterator[str]:
 
 def _group(since: Mapping[str, str], now: str, checks: Sequence[Check]) -> Iterator[str]:
     counts = Counter(check.outcome for check in checks)
-    told = [f"{counts['same']:,} the same"]
-    told += [f"{counts[outcome]:,} {words}" for outcome, words in _OUTCOMES.items() if counts[outcome]]
+    counted = [f"{counts['same']:,} the same"]
+    counted += [f"{counts[outcome]:,} {words}" for outcome, words in _OUTCOMES.items() if counts[outcome]]
     release = since.get("onnxruntime", "?")
-    yield from wrapped(f"onnxruntime {release} -> {now or '?'}: {', '.join(told)}", indent="")
+    yield from wrapped(f"onnxruntime {release} -> {now or '?'}: {', '.join(counted)}", indent="")
     elsewhere = [
         f"{key} {value}"
         for key, value in since.items()
@@ -131,13 +131,13 @@ def _cross_checks(checks: Mapping[str, Sequence[CrossCheck]]) -> Iterator[str]:
             yield f"      and {len(models) - _LISTED:,} more; --json lists all"
 
 
-def _list(heading: str, told: Sequence[ModelNote]) -> Iterator[str]:
+def _list(heading: str, notes: Sequence[ModelNote]) -> Iterator[str]:
     """Yield models below a heading, grouped by message."""
-    if not told:
+    if not notes:
         return
-    yield f"  {heading}: {len(told):,}"
+    yield f"  {heading}: {len(notes):,}"
     groups: dict[str, list[str]] = {}
-    for one in told:
+    for one in notes:
         groups.setdefault(one.message, []).append(one.model)
     for message, models in list(groups.items())[:_LISTED]:
         yield from wrapped(one_line(message, 3 * WIDTH), " " * 4)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.cli.matrix_text import matrix_of, target_names
-from harness.cli.output import print_lines, tell
+from harness.cli.output import notify, print_lines
 from harness.core.errors import Problem, UsageError
 from harness.core.exit_code import EXIT_OK
 from harness.engine.job import CPU
@@ -40,7 +40,7 @@ def examine_here(where: str) -> tuple[Row, ...]:
     Raises:
         UsageError: No provider computes here.
     """
-    rows = examine(None, tell)
+    rows = examine(None, notify)
     if not any(row.computes for row in rows):
         broken = next(row for row in rows if row.provider == CPU)
         what = f"no provider works here: {broken.reason}"

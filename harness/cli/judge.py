@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.cli.output import print_lines, tell
+from harness.cli.output import notify, print_lines
 from harness.core.decide import decide
 from harness.core.errors import Problem, UsageError
 from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
@@ -19,8 +19,9 @@ from harness.core.record import Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family
 from harness.data_files import data_root
+from harness.plan.expectation import is_expected
 from harness.plan.matrix import Matrix
-from harness.plan.plan import Plan, is_expected
+from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
 from harness.report.read import read_run
 from harness.run.run_folder import PLAN, RECORDS
@@ -66,7 +67,7 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
         hint = "run the matrix again: this version records it"
         raise UsageError(Problem(where=str(run), what=what, hint=hint))
     for line in data.damaged:
-        tell(f"{line}; it is left out")
+        notify(f"{line}; it is left out")
     info = msgspec.structs.replace(data.info, complete=data.info.complete and not data.damaged)
     if out is not None:
         matrix = msgspec.structs.replace(matrix, tolerance=matrix.tolerance + entries)

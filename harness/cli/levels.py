@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from harness.cli.output import print_json, print_lines, tell, wrapped
+from harness.cli.output import notify, print_json, print_lines, wrapped
 from harness.cli.targets import Request, wanted_matrix
 from harness.core.errors import one_line
 from harness.core.exit_code import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED
@@ -64,13 +64,13 @@ def levels(model: str, *, out: Path | None, as_json: bool, **request: Any) -> in
     suite = open_model(model)
     matrix = wanted_matrix(Request(**request))
     others = tuple(target for target in matrix.targets if target.provider != (CPU,))
-    found = examine_levels(model, suite, msgspec.structs.replace(matrix, targets=others), tell)
+    found = examine_levels(model, suite, msgspec.structs.replace(matrix, targets=others), notify)
     if as_json:
         print_json(found)
     else:
         print_lines(table(found))
     if out is not None:
-        tell(f"page     {write_levels_page(found, out)}")
+        notify(f"page     {write_levels_page(found, out)}")
     if not found.complete:
         return EXIT_INTERRUPTED
     return EXIT_OK if any(step.nodes is not None for step in found.steps) else EXIT_UNEXPECTED

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from harness.cli.arguments import parser
+from harness.cli.arguments.parser import parser
 from harness.core.errors import HarnessError
 from harness.core.exit_code import EXIT_INTERRUPTED, EXIT_USAGE
 from harness.core.text import visible

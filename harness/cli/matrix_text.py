@@ -20,7 +20,7 @@ suites  = ["onnx-node"]      # ONNX's operator tests; `ep-harness list --suites`
 # graph_optimization = ["all", "disabled"]
 """
 
-TAIL = """
+_TAIL = """
 # Known faults of a provider. The run fails on every other verdict, a pass included.
 # [[expect]]
 # model   = "onnx-node/test_stft*"
@@ -42,7 +42,7 @@ def matrix_of(rows: Sequence[Row]) -> Iterator[str]:
         elif not row.usable and row.cause not in ABSENT:
             yield from _comment(f"{row.provider} cannot be used yet ({row.cause}): {row.advice}")
     yield "# `ep-harness doctor` lists the other providers, and what each needs."
-    yield TAIL
+    yield _TAIL
 
 
 def target_lines(name: str, provider: str, **values: str | Mapping[str, str] | None) -> Iterator[str]:

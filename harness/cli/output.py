@@ -25,7 +25,7 @@ def print_json(value: object) -> None:
     sys.stdout.write(msgspec.json.format(inert_json(value)).decode() + "\n")
 
 
-def tell(text: str) -> None:
+def notify(text: str) -> None:
     """Print one line to standard error, apart from the command's result."""
     sys.stderr.write(visible(text) + "\n")
 

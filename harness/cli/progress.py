@@ -16,16 +16,16 @@ from harness.engine.events import TargetReady
 from harness.run.summary import remarks, table
 from harness.run.tally import Tally, TargetRow
 
-SHOWN_UNEXPECTED = 20
+_SHOWN_UNEXPECTED = 20
 """Unexpected cells with a line of their own; the report has all."""
 
-WORD_WIDTH = 12
+_WORD_WIDTH = 12
 """Columns of a line's first word."""
 
-PLAIN_INTERVAL_S = 15.0
+_PLAIN_INTERVAL_S = 15.0
 """Seconds between two lines of progress where there is no terminal."""
 
-DRAWN_EVERY_S = 0.1
+_DRAWN_EVERY_S = 0.1
 """Seconds between two updates of the bars: one update per cell would take longer than judging it."""
 
 
@@ -63,9 +63,9 @@ class Progress:
 
     def explain(self, word: str, text: str) -> None:
         """Print a word and its explanation: one line, or wrapped to the width of a terminal."""
-        line = visible(f"{word:<{WORD_WIDTH}} {text}")
+        line = visible(f"{word:<{_WORD_WIDTH}} {text}")
         if self.console.is_terminal:
-            indent = " " * (WORD_WIDTH + 1)
+            indent = " " * (_WORD_WIDTH + 1)
             wrap = textwrap.TextWrapper(self.console.width, subsequent_indent=indent, break_long_words=False)
             line = "\n".join(wrap.wrap(line))
         self.bars.console.print(line, markup=False, soft_wrap=True)
@@ -82,9 +82,9 @@ class Progress:
         if not record.expected:
             self._report(record)
         if self.console.is_terminal:
-            if time.monotonic() - self._drawn > DRAWN_EVERY_S:
+            if time.monotonic() - self._drawn > _DRAWN_EVERY_S:
                 self.draw()
-        elif time.monotonic() - self._printed > PLAIN_INTERVAL_S:
+        elif time.monotonic() - self._printed > _PLAIN_INTERVAL_S:
             self._printed = time.monotonic()
             rows = self._tally.rows()
             planned = sum(row.planned for row in rows)
@@ -99,10 +99,10 @@ class Progress:
     def _report(self, record: Record) -> None:
         """Print an unexpected cell, unless its target had the same reason before or the limit is reached."""
         key = (record.target, record.reason)
-        if key in self._reported or len(self._reported) > SHOWN_UNEXPECTED:
+        if key in self._reported or len(self._reported) > _SHOWN_UNEXPECTED:
             return
         self._reported.add(key)
-        if len(self._reported) > SHOWN_UNEXPECTED:
+        if len(self._reported) > _SHOWN_UNEXPECTED:
             self.say("...          further unexpected cells are in the report only")
         else:
             self.explain(record.verdict, f"{record.cell}: {record.reason}")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.cli.output import print_json, print_lines, tell
+from harness.cli.output import notify, print_json, print_lines
 from harness.cli.targets import Request, pairs_of, wanted_matrix
 from harness.core.errors import Problem, UsageError, one_line, valid_names
 from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
@@ -41,7 +41,7 @@ def replay_bundle(
     chosen = _target(opened, target, request)
     if not as_json:
         print_lines(_head(opened))
-    found = replay(opened, chosen, tell)
+    found = replay(opened, chosen, notify)
     if as_json:
         print_json(
             {

@@ -13,7 +13,7 @@ from harness.report.gate import judge
 from harness.report.gate_text import gate_github, gate_lines
 from harness.report.merge import MergedRun
 
-DIFF_FORMATS = {"text": diff_lines, "markdown": diff_markdown, "github": diff_github}
+_DIFF_FORMATS = {"text": diff_lines, "markdown": diff_markdown, "github": diff_github}
 
 
 def report(
@@ -44,7 +44,7 @@ def diff(old: Path, new: Path, *, style: str, as_json: bool) -> int:
     if as_json:
         print_json(found)
     else:
-        print_lines(DIFF_FORMATS[style](found))
+        print_lines(_DIFF_FORMATS[style](found))
     return EXIT_OK
 
 

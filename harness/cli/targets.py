@@ -9,7 +9,7 @@ import msgspec
 
 from harness.cli.init import examine_here
 from harness.cli.matrix_text import matrix_of, quoted, short_name, target_lines
-from harness.cli.output import tell
+from harness.cli.output import notify
 from harness.core.errors import Problem, UsageError
 from harness.plan.matrix import Matrix, load_matrix, matrix_from
 from harness.plan.target import from_here
@@ -92,7 +92,7 @@ def wanted_matrix(request: Request) -> Matrix:
         raise UsageError(Problem(where=request.provider or "arguments", what=what, hint=hint))
     if request.provider:
         return _with_own_axes(load_matrix(Path(request.provider)))
-    tell("looking for providers that work here; name a provider or a matrix file to skip this ...")
+    notify("looking for providers that work here; name a provider or a matrix file to skip this ...")
     return matrix_from(tomllib.loads("\n".join(matrix_of(examine_here(HERE)))), Path(HERE))
 
 

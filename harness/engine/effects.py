@@ -19,9 +19,8 @@ from harness.core.value import Map, Sequence, Tensor, Value, to_wire
 from harness.core.verdict import Family, Verdict
 from harness.engine.job import Configuration, configuration
 from harness.engine.outcome import Outcome, Ran
-from harness.plan.known_provider import known_provider
+from harness.plan.known_provider import EP, known_provider
 from harness.plan.plan import Plan
-from harness.plan.precision import EP
 from harness.plan.target import Target, fixed_axes
 
 UNCHANGED = frozenset({"float32", "as_model"})

@@ -15,8 +15,7 @@ from harness.engine.model_files import parcel
 from harness.engine.question import HOME, Kind, Question
 from harness.engine.tensor_files import Tensors
 from harness.golden.provenance import SESSION
-from harness.plan.matrix import LatencySettings
-from harness.plan.repeat_entry import RepeatSettings
+from harness.plan.runs_entry import LatencySettings, RepeatSettings
 from harness.plan.target import Runtime, Target
 
 CPU = "CPUExecutionProvider"

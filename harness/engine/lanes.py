@@ -13,8 +13,8 @@ from harness.engine.process_pool import ProcessPool
 from harness.engine.question import Kind, Question
 from harness.engine.task import BaselineTask, CellTask, QuestionTask, Task
 from harness.plan.file_format import Timeouts
-from harness.plan.matrix import LatencySettings
 from harness.plan.plan import Plan
+from harness.plan.runs_entry import LatencySettings
 from harness.plan.target import fixed_axes
 
 SECOND_OPINION_TIMEOUTS = Timeouts(create=20.0, run=20.0)

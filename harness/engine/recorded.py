@@ -12,7 +12,8 @@ from harness.core.verdict import Family
 from harness.corpus.case import Case
 from harness.corpus.port import ValueType
 from harness.corpus.recipe import Recipe
-from harness.plan.plan import Plan, is_expected
+from harness.plan.expectation import is_expected
+from harness.plan.plan import Plan
 
 
 class Attempt(NamedTuple):

@@ -8,7 +8,7 @@ from harness.core.precision import IN_MODEL
 from harness.core.tolerance import FLOORS, computing_precision
 from harness.corpus.case import Case
 from harness.plan.plan import Plan
-from harness.plan.repeat_entry import RepeatSettings
+from harness.plan.runs_entry import RepeatSettings
 from harness.plan.tolerance_entry import policy_of
 
 

@@ -1,4 +1,4 @@
-"""A golden: the CPU provider's answer for one model and its inputs, or why it has none."""
+"""A golden: the CPU provider's outputs for one model and its inputs, or why there are none."""
 
 from typing import Literal
 
@@ -10,19 +10,19 @@ NamedValues = tuple[tuple[str, Value], ...]
 
 
 class Golden(msgspec.Struct, frozen=True, kw_only=True):
-    """What the CPU provider of one runtime made of a model.
+    """The answer of the CPU provider of one runtime.
 
     Attributes:
         status: ``ok``: it computed outputs; ``refused``: it raised an error; ``lost``: it crashed, hung or
             could not be fed, so that nothing is known.
         message: Why there are no outputs; empty for ``ok``.
-        data_set: Number of the data set that was refused, or that crashed it (0, whichever it was); None
-            where it was the model.
+        data_set: Number of the data set that was refused; 0 after a crash while running any of them; None if
+            the model itself was refused.
         outputs: For each data set the outputs by name.
         other: Outputs for other inputs, which ``harness.agent.other_inputs`` makes; empty without such a run.
-        disputed: Why these values judge nobody: the CPU EP cannot repeat them, the suite's expected data
-            disagree beyond doubt, or an operator draws numbers; empty where nothing speaks against them.
-        died: Of ``lost``: whether the CPU EP crashed or hung.
+        disputed: Why these values cannot be used for judging: the CPU EP does not repeat them, the suite's
+            expected data clearly disagree, or an operator draws random numbers. Otherwise empty.
+        died: For ``lost``: whether the CPU EP crashed or hung.
         provenance: What the values depend on: versions, processor, session settings.
     """
 

@@ -1,4 +1,4 @@
-"""The goldens that the cache keeps: which there are, and how those go that nobody uses any more."""
+"""The goldens in the cache: list them, and remove those that are no longer used."""
 
 import re
 import time
@@ -18,9 +18,9 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """A golden of the cache.
 
     Attributes:
-        folder: Where it is.
-        manifest: What it is; None where that cannot be read.
-        used_at: When it was last read, or written, in seconds since the epoch.
+        folder: The entry's folder.
+        manifest: Its manifest; None if that cannot be read.
+        used_at: When it was last read or written, in seconds since the epoch.
     """
 
     folder: Path
@@ -34,7 +34,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kept_goldens(root: Path | None = None) -> Iterator[Kept]:
-    """Every golden of the cache, of whichever release and format.
+    """Yield every golden of the cache, of any release and format.
 
     Args:
         root: Folder of the store; the cache's by default.
@@ -50,7 +50,7 @@ def kept_goldens(root: Path | None = None) -> Iterator[Kept]:
 
 
 def kept_by_case(root: Path | None = None) -> dict[str, list[dict[str, str]]]:
-    """Digest of a case -> the provenances under which the cache keeps a golden of it, references left out."""
+    """Return digest of a case -> the provenances of its cached goldens, without those of references."""
     found: dict[str, list[dict[str, str]]] = {}
     for one in kept_goldens(root):
         if one.manifest is not None and one.manifest.format == FORMAT and _is_golden(one.manifest):
@@ -59,9 +59,9 @@ def kept_by_case(root: Path | None = None) -> dict[str, list[dict[str, str]]]:
 
 
 def _is_golden(manifest: Manifest) -> bool:
-    """Whether it is no answer of a reference: of onnx.reference, or of the CPU EP without optimizations.
+    """Return whether an entry is a golden, and not an answer of a reference or of a target's own CPU EP.
 
-    Nor is what the CPU EP says in an environment that was built for a target.
+    References are onnx.reference and the CPU EP without optimizations.
     """
     made = manifest.provenance
     level = provenance()["graph_optimization"]
@@ -69,11 +69,11 @@ def _is_golden(manifest: Manifest) -> bool:
 
 
 class Removed(msgspec.Struct, frozen=True, kw_only=True):
-    """A golden that is gone.
+    """A golden that was removed.
 
     Attributes:
-        by: What computed it, such as ``onnxruntime 1.31.1``; empty where its manifest could not be read.
-        nbytes: What its files took.
+        by: What computed it, such as ``onnxruntime 1.31.1``; empty if its manifest could not be read.
+        nbytes: Size of its files.
     """
 
     by: str
@@ -81,16 +81,13 @@ class Removed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prune_goldens(*, older_than_s: float, root: Path | None = None) -> Iterator[Removed]:
-    """Remove the goldens that were last used so many seconds ago or more; the CPU EP can compute them again.
+    """Remove goldens by age and yield each that is gone; the CPU EP can compute them again.
 
-    One that another process writes at this moment stays.
+    A golden that another process is writing stays.
 
     Args:
-        older_than_s: The age, in seconds.
+        older_than_s: Least age since the last use, in seconds.
         root: Folder of the store; the cache's by default.
-
-    Yields:
-        Each that is gone.
     """
     now = time.time()
     for one in kept_goldens(root):

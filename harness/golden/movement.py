@@ -1,19 +1,15 @@
-"""What moved between two goldens of one model: each output that is not the same any more, and how far."""
+"""Differences between two goldens of one model: the outputs that moved, and how far."""
 
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from harness.core.compare import ToleranceFor, compare_all
+from harness.core.compare import compare_all
 from harness.core.metrics import EXACT_FRONTIER
 from harness.core.output_metrics import OutputMetrics
 from harness.core.tolerance import computing_precision, default_tolerance
-from harness.core.value import Value
 from harness.corpus.case import Case
 from harness.golden.golden import NamedValues
-
-Output = list[tuple[str, Value]]
-"""One output by its name, or none."""
 
 
 class Movement(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,8 +17,8 @@ class Movement(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         data_set: Its data set.
-        metrics: How far it lies from what it was, held against the default tolerance of its model.
-        message: What is wrong where it lies outside that tolerance; empty where it is within.
+        metrics: Its error against the old value, with the default tolerance of its model.
+        message: The difference, if it is outside that tolerance; otherwise empty.
     """
 
     data_set: str
@@ -31,28 +27,22 @@ class Movement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def movements(case: Case, before: Sequence[NamedValues], now: Sequence[NamedValues]) -> Iterator[Movement]:
-    """Every output with another value, or that only one side has; -0.0 equals +0.0, and NaN equals NaN.
+    """Yield every output that has another value or is missing on one side; -0.0 equals +0.0, NaN equals NaN.
 
     Args:
         case: The model.
-        before: For each data set the outputs that were kept.
-        now: For each data set the outputs that were computed anew.
+        before: For each data set the outputs that were stored.
+        now: For each data set the outputs that were computed again.
     """
     precision = computing_precision(case.facts.float_types, "float32")
     tolerance_for = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
     for data_set, old, new in zip(case.data_sets, before, now, strict=True):
         kept, computed = dict(old), dict(new)
-        for name in {**kept, **computed}:
-            sides = [[(name, values[name])] if name in values else [] for values in (kept, computed)]
-            yield from _of_output(data_set.name, sides[0], sides[1], tolerance_for)
-
-
-def _of_output(
-    data_set: str, kept: Output, computed: Output, tolerance_for: ToleranceFor
-) -> Iterator[Movement]:
-    comparison = compare_all(kept, computed, tolerance_for)
-    for row in comparison.outputs:
-        # Only what is equal, element by element, needs neither an absolute nor a relative tolerance.
-        if row.frontier != EXACT_FRONTIER:
-            message = comparison.message if row.mismatched else ""
-            yield Movement(data_set=data_set, metrics=row, message=message)
+        for name in kept | computed:
+            sides = [[(name, side[name])] if name in side else [] for side in (kept, computed)]
+            comparison = compare_all(sides[0], sides[1], tolerance_for)
+            for row in comparison.outputs:
+                # The frontier is exact only if all elements are equal.
+                if row.frontier != EXACT_FRONTIER:
+                    message = comparison.message if row.mismatched else ""
+                    yield Movement(data_set=data_set.name, metrics=row, message=message)

@@ -9,20 +9,20 @@ from pathlib import Path
 from harness.corpus.runtime_version import onnxruntime_version
 
 SESSION = {"session.disable_quant_qdq": "1"}
-"""Session configuration of goldens: what a model quantizes is computed as ONNX defines it.
+"""Session configuration of goldens: quantized models are computed as ONNX defines them.
 
 By default the CPU EP fuses the operators between DequantizeLinear and QuantizeLinear into integer kernels,
-and int4 weights into ``MatMulNBits``, which rounds the activations to 8 bits: quicker, and several steps of
-the quantization off. That is the choice of one EP, and no measure for the others.
+and int4 weights into ``MatMulNBits``, which rounds the activations to 8 bits. That is faster, but differs by
+several quantization steps, and other EPs need not do the same.
 """
 
 
 @functools.cache
 def provenance() -> dict[str, str]:
-    """Versions, processor and session settings of the CPU EP in the harness's own interpreter.
+    """Return versions, processor and session settings of the CPU EP in the harness's own interpreter.
 
-    Found without importing onnxruntime, which costs a fifth of a second and may fail; empty
-    ``onnxruntime`` where there is none.
+    Does not import onnxruntime, which takes 0.2 s and may fail. ``onnxruntime`` is empty if it is not
+    installed.
     """
     return {
         "onnxruntime": onnxruntime_version(),
@@ -36,19 +36,19 @@ def provenance() -> dict[str, str]:
 
 @functools.cache
 def evaluator_provenance() -> dict[str, str]:
-    """What the answers of ``onnx.reference`` depend on."""
+    """Return what the results of ``onnx.reference`` depend on."""
     packages = ("onnx", "numpy", "ml_dtypes")
     return {"evaluator": "onnx.reference"} | {name: importlib.metadata.version(name) for name in packages}
 
 
 def cpu_features() -> str:
-    """The instruction sets as the system lists them, with spaces between; empty where it lists none."""
+    """Return the instruction sets, separated by spaces, as the system lists them; empty if it lists none."""
     facts = _cpuinfo()
     return facts.get("flags") or facts.get("Features", "")
 
 
 def _processor() -> str:
-    """Model and a digest of the instruction sets: the CPU EP picks kernels, and so roundings, by them."""
+    """Return the model and a digest of the instruction sets, by which the CPU EP picks its kernels."""
     facts = _cpuinfo()
     if not facts:
         return platform.processor()
@@ -58,7 +58,7 @@ def _processor() -> str:
 
 @functools.cache
 def _cpuinfo() -> dict[str, str]:
-    """What Linux says of the last processor; nothing on other systems."""
+    """Return what Linux says about the last processor; nothing on other systems."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

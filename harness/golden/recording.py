@@ -1,9 +1,8 @@
 """A recording: goldens in a folder of their own, with models and inputs, in ONNX's layout.
 
-``<suite>/<model>/model.onnx`` with its external data, ``test_data_set_N/input_M.pb`` and ``output_M.pb``
-beside it: what ONNX's backend tests, ``onnx_test_runner`` and this package read as a folder of models.
-``manifest.json`` says where the values come from. It is written last, so that a recording that was broken off
-is none.
+``<suite>/<model>/model.onnx`` with its external data, and beside it ``test_data_set_N/input_M.pb`` and
+``output_M.pb``. ONNX's backend tests, ``onnx_test_runner`` and this package read it as a folder of models.
+``manifest.json`` has the provenance. It is written last: without it, the recording is incomplete.
 """
 
 import datetime as dt
@@ -22,7 +21,6 @@ from harness.corpus.case import SEED, Case
 from harness.corpus.data_sets import GENERATED
 from harness.corpus.port import ValueType
 from harness.corpus.protos import encode
-from harness.golden.cross_check import CrossCheck
 from harness.golden.golden import Golden
 from harness.golden.provenance import cpu_features
 
@@ -31,19 +29,40 @@ MODEL = "model.onnx"
 SCHEMA = 1
 
 
+Result = Literal["same", "agrees", "differs", "cannot"]
+
+
+class CrossCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """Comparison of a recorded golden with another source of values.
+
+    Attributes:
+        by: Name of the other source, as it is displayed.
+        result: ``same``: the same values, bit by bit. ``agrees``: within the default tolerance of the model,
+            for expected data within that of the suite if it is wider. ``differs``: outside it.
+            ``cannot``: the other source has no values.
+        headroom: Largest error in units of that tolerance; null without values, or if it is infinite.
+        message: The difference, or why there are no values; empty if they agree.
+    """
+
+    by: str
+    result: Result
+    headroom: float | None = None
+    message: str = ""
+
+
 class RecordedModel(msgspec.Struct, frozen=True, kw_only=True):
     """One model of a recording.
 
     Attributes:
-        suite: The suite that it is from.
-        model: Its name there.
-        folder: Where it lies, relative to the recording, with forward slashes.
+        suite: Its suite.
+        model: Its name in the suite.
+        folder: Its folder, relative to the recording, with forward slashes.
         status: ``ok``: its outputs are there; ``refused``: the CPU EP raised an error.
         message: The error.
-        disputed: Why its values judge nobody; see ``harness.golden.golden.Golden``.
-        seed: Of generated inputs; None where the inputs come with the model.
-        cross_checks: What others made of it when it was recorded, held against its golden.
+        disputed: Why its values cannot be used for judging; see ``harness.golden.golden.Golden``.
+        seed: Seed of generated inputs; None if the inputs come with the model.
         files: Path relative to ``folder`` -> SHA-256 in hex.
+        cross_checks: Comparisons of its golden, made when it was recorded.
     """
 
     suite: str
@@ -64,9 +83,9 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
         schema: Version of the format.
         created: UTC time, ISO 8601.
         provenance: What the values depend on: release of onnxruntime, machine, processor, session settings.
-        packages: Name -> version of the others that had a part in it.
-        cpu_features: Instruction sets of the processor, spaces between; empty where the system lists none.
-        models: By their folders.
+        packages: Name -> version of the packages that made and wrote the values.
+        cpu_features: Instruction sets of the processor, separated by spaces; empty if the system lists none.
+        models: Sorted by folder.
     """
 
     schema: int
@@ -81,7 +100,7 @@ class Recorder:
     """Writes a recording.
 
     Args:
-        folder: Made where it is not there; else it has to be empty.
+        folder: A new or empty folder.
 
     Raises:
         UsageError: It is not empty, or cannot be made.
@@ -90,27 +109,27 @@ class Recorder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._models: list[RecordedModel] = []
-        with _told(folder):
+        with _file_errors_of_use(folder):
             folder.mkdir(parents=True, exist_ok=True)
             empty = next(folder.iterdir(), None) is None
         if not empty:
-            what = "the folder is not empty, and goldens of two recordings must not mix"
-            raise UsageError(Problem(where=str(folder), what=what, hint="name a new one"))
+            what = "the folder is not empty, and two recordings cannot share a folder"
+            raise UsageError(Problem(where=str(folder), what=what, hint="choose a new folder"))
 
     def add(
         self, suite: str, model: str, case: Case, golden: Golden, cross_checks: tuple[CrossCheck, ...] = ()
     ) -> None:
-        """Write one model with its inputs and, where there are any, its outputs.
+        """Write one model with its inputs and outputs, if there are any.
 
         Raises:
             TypeError: The CPU EP gave values of another kind than the model declares.
             TooLargeError: A value is too large for a file of ONNX's test data.
-            UsageError: The folder cannot be written, or a file of the model has gone.
+            UsageError: The folder cannot be written, or a file of the model is gone.
         """
         name = f"{suite}/{model.removesuffix('.onnx')}"
         home = self._folder / name
         values = dict(_values(case, golden))
-        with _told(home):
+        with _file_errors_of_use(home):
             files = _write(home, case, values)
         self._models.append(
             RecordedModel(
@@ -140,36 +159,36 @@ class Recorder:
             cpu_features=cpu_features(),
             models=tuple(sorted(self._models, key=lambda one: one.folder)),
         )
-        with _told(self._folder):
+        with _file_errors_of_use(self._folder):
             (self._folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(recording)))
 
 
 def read_recording(folder: Path) -> Recording:
-    """The manifest of a recording.
+    """Return the manifest of a recording.
 
     Raises:
-        UsageError: There is none, or it is none.
+        UsageError: There is none, or it cannot be read.
     """
     path = folder / MANIFEST
     try:
         recording = msgspec.json.decode(path.read_bytes(), type=Recording)
     except FileNotFoundError as error:
-        what = "there is none: not a recording, or one that was broken off"
+        what = "no such file: this is not a recording, or an incomplete one"
         hint = "ep-harness golden record MATRIX --out DIR makes one"
         raise UsageError(Problem(where=str(path), what=what, hint=hint)) from error
     except (OSError, ValueError, msgspec.MsgspecError) as error:
         raise UsageError(Problem(where=str(path), what=f"cannot be read: {one_line(error)}")) from error
     if recording.schema != SCHEMA:
-        what = f"schema {recording.schema}, and this release reads {SCHEMA}"
+        what = f"it has schema {recording.schema}, and this release reads {SCHEMA}"
         raise UsageError(Problem(where=str(path), what=what))
     return recording
 
 
 def altered_files(folder: Path, recorded: RecordedModel) -> Iterator[str]:
-    """What is no longer as it was recorded, one line for each file.
+    """Yield a line for each file of a model that is no longer as it was recorded.
 
     Args:
-        folder: Of the recording.
+        folder: The recording's folder.
         recorded: One of its models.
     """
     home = folder / recorded.folder
@@ -185,8 +204,8 @@ def altered_files(folder: Path, recorded: RecordedModel) -> Iterator[str]:
 
 
 @contextmanager
-def _told(where: Path) -> Iterator[None]:
-    """Errors of the file system as errors of use."""
+def _file_errors_of_use(where: Path) -> Iterator[None]:
+    """Turn errors of the file system into errors of use."""
     try:
         yield
     except OSError as error:
@@ -195,10 +214,10 @@ def _told(where: Path) -> Iterator[None]:
 
 
 def _values(case: Case, golden: Golden) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of the files with values."""
+    """Yield names and contents of the files with values."""
     inputs = {port.name: port.type for port in case.ports}
     outputs = dict(zip(case.outputs, case.output_types, strict=True))
-    tensor = ValueType(kind="tensor")  # what else is fed replaces an initializer
+    tensor = ValueType(kind="tensor")  # other inputs replace an initializer
     for number, data_set in enumerate(case.data_sets):
         for index, (name, value) in enumerate(data_set.inputs):
             content = encode(value, inputs.get(name, tensor), name)
@@ -208,7 +227,7 @@ def _values(case: Case, golden: Golden) -> Iterator[tuple[str, bytes]]:
 
 
 def _write(home: Path, case: Case, values: dict[str, bytes]) -> dict[str, str]:
-    """Write a model's files; the digest of each."""
+    """Write a model's files; return the digest of each."""
     written = [MODEL, *values]
     home.mkdir(parents=True, exist_ok=True)  # other models may lie below it
     shutil.copyfile(case.model_path, home / MODEL)

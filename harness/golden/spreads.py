@@ -1,10 +1,9 @@
-"""The spread of a golden, kept beside it: ``spread_<precision>/`` in the folder of its entry.
+"""The spread of a golden, stored in its entry: ``spread_<precision>/``.
 
-``spread.json`` says which arrays there are and what they were made from; each lies in a ``.npy`` file that
-any tool reads. Whatever removes the golden removes them, too.
+``spread.json`` lists the arrays and what they were made from. Each array is a ``.npy`` file, which any tool
+reads. Removing the golden removes its spread.
 """
 
-import contextlib
 import hashlib
 import io
 import shutil
@@ -15,24 +14,22 @@ import numpy as np
 
 from harness.core.spread import Floats, Spread
 from harness.corpus import noisy
-from harness.corpus.cache import fill_once
-from harness.golden.store import read_intact, read_manifest
+from harness.golden.store import keep_beside, read_intact
 
 FORMAT = 6
-"""Rises when spreads are computed or kept in another way."""
+"""Changes when spreads are computed or stored in another way."""
 
 
-class SpreadManifest(msgspec.Struct, frozen=True, kw_only=True):
+class _SpreadManifest(msgspec.Struct, frozen=True, kw_only=True):
     """``spread.json``.
 
     Attributes:
         format: ``FORMAT``.
-        noise_format: That of the model with noise.
-        precision: Whose rounding makes the noise.
+        noise_format: Format of the model with noise.
+        precision: Precision whose rounding makes the noise.
         samples: Runs at each amplitude.
-        amplitudes: By what the noise was multiplied.
-        leaves: For each data set the leaves of outputs that have a spread, in the order of their files, and
-            the SHA-256 of these.
+        amplitudes: Factors of the noise.
+        leaves: For each data set: leaf of an output -> SHA-256 of its file, in the order of the files.
     """
 
     format: int
@@ -44,18 +41,19 @@ class SpreadManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_spread(entry: Path, precision: str) -> Spread | None:
-    """The spread that is kept with a golden, or None; a damaged one counts as none and is removed.
+    """Return the spread that is stored with a golden, or None; a damaged one is removed.
 
     Args:
         entry: The golden's folder.
-        precision: Whose rounding.
+        precision: Precision whose rounding makes the noise.
     """
-    home = _home(entry, precision)
+    home = entry / f"spread_{precision}"
     if not home.is_dir():
         return None
     try:
         manifest = _manifests.decode((home / _MANIFEST).read_bytes())
-        if (manifest.format, manifest.noise_format, manifest.samples) == _CURRENT:
+        made_with = (manifest.format, manifest.noise_format, manifest.samples)
+        if made_with == (FORMAT, noisy.FORMAT, noisy.SAMPLES):
             return Spread(
                 precision=precision,
                 outputs=tuple(
@@ -73,21 +71,19 @@ def load_spread(entry: Path, precision: str) -> Spread | None:
 
 
 def save_spread(entry: Path, spread: Spread, amplitudes: tuple[float, ...]) -> None:
-    """Keep a spread with its golden. Where no golden is kept, neither is its spread.
+    """Store a spread with its golden; do nothing if the golden is not stored.
 
     Args:
         entry: The golden's folder.
-        spread: What to keep.
-        amplitudes: What the samples were drawn at; see ``harness.corpus.noisy.amplitudes_of``.
+        spread: The spread.
+        amplitudes: Amplitudes of the samples; see ``harness.corpus.noisy.amplitudes_of``.
 
     Raises:
         UsageError: The cache cannot be written.
     """
-    if read_manifest(entry) is None:
-        return
 
     def build(folder: Path) -> None:
-        manifest = SpreadManifest(
+        manifest = _SpreadManifest(
             format=FORMAT,
             noise_format=noisy.FORMAT,
             precision=spread.precision,
@@ -103,12 +99,7 @@ def save_spread(entry: Path, spread: Spread, amplitudes: tuple[float, ...]) -> N
         )
         (folder / _MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
 
-    with contextlib.suppress(FileNotFoundError):  # the golden has just been pruned
-        fill_once(_home(entry, spread.precision), build)
-
-
-def _home(entry: Path, precision: str) -> Path:
-    return entry / f"spread_{precision}"
+    keep_beside(entry, f"spread_{spread.precision}", build)
 
 
 def _file(number: int, index: int) -> str:
@@ -127,5 +118,4 @@ def _read(file: Path, digest: str) -> Floats:
 
 
 _MANIFEST = "spread.json"
-_CURRENT = (FORMAT, noisy.FORMAT, noisy.SAMPLES)
-_manifests = msgspec.json.Decoder(SpreadManifest)
+_manifests = msgspec.json.Decoder(_SpreadManifest)

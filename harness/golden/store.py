@@ -1,18 +1,19 @@
 """The golden cache: content-addressed entries in ONNX's own test-data layout.
 
-An entry is ``<cache>/goldens/<2 digits>/<key>/`` with ``manifest.json`` and, where the CPU EP computed
-something, ``test_data_set_N/output_M.pb`` as other tools read and write them, and ``other/output_M.pb``, the
-outputs for other inputs; from a GiB on with external data beside it. The folder's own time says when the
-golden was last used.
+An entry is ``<cache>/goldens/<2 digits>/<key>/`` with ``manifest.json``. If the CPU EP computed something,
+it also has ``test_data_set_N/output_M.pb``, in the format of other tools, and ``other/output_M.pb``, the
+outputs for other inputs; values of a GiB or more have external data beside them. The modification time of the
+folder is the time of the last use.
 
-What was read from an entry lies in the row cache beside the entries, too. It counts while the entry's files
-look the same: deleting an entry, or all of them, makes the CPU EP compute anew.
+The row cache beside the entries has copies of what was read. A copy is valid while the entry's files look the
+same, so that the CPU EP computes a deleted entry again.
 """
 
 import contextlib
 import hashlib
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,16 +31,16 @@ from harness.corpus.value_file import read_value, write_value
 from harness.golden.golden import Golden, NamedValues
 
 FORMAT = 5
-"""Rises when entries change in meaning although nothing that they depend on does."""
+"""Changes when the meaning of entries changes, but nothing that is part of their key."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """``manifest.json`` of an entry: the golden without its tensors.
 
     Attributes:
-        other: The same of the outputs for other inputs.
         files: For each data set the SHA-256 of its outputs' files, in the order of ``outputs``. A loss of
-            power may leave files of the right length that hold zeros.
+            power may leave files of the right length that contain zeros.
+        other: The same for the outputs for other inputs.
     """
 
     format: int
@@ -55,12 +56,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def goldens_folder() -> Path:
-    """Where goldens are kept."""
+    """Return the folder of all goldens."""
     return cache_root() / "goldens"
 
 
 def read_manifest(entry: Path) -> Manifest | None:
-    """What stands beside the outputs of an entry; None where that cannot be read."""
+    """Return the manifest of an entry; None if it cannot be read."""
     try:
         return _manifests.decode((entry / _MANIFEST).read_bytes())
     except (OSError, ValueError, msgspec.MsgspecError):
@@ -68,16 +69,32 @@ def read_manifest(entry: Path) -> Manifest | None:
 
 
 def read_intact(file: Path, digest: str) -> bytes:
-    """The content of a file that has a SHA-256.
+    """Return the content of a file.
 
     Raises:
         OSError: It cannot be read.
-        ValueError: It is not what it was.
+        ValueError: Its SHA-256 is not ``digest``.
     """
     content = file.read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
         raise ValueError(f"{file} has another SHA-256")
     return content
+
+
+def keep_beside(entry: Path, name: str, build: Callable[[Path], None]) -> None:
+    """Store something in the entry of a golden, once; do nothing if the golden is not stored.
+
+    Args:
+        entry: The golden's folder.
+        name: Name of the new folder in it.
+        build: Fills the new folder.
+
+    Raises:
+        UsageError: The cache cannot be written.
+    """
+    if read_manifest(entry) is not None:
+        with contextlib.suppress(FileNotFoundError):  # the golden has just been pruned
+            fill_once(entry / name, build)
 
 
 class GoldenStore:
@@ -95,7 +112,7 @@ class GoldenStore:
         self._row_cache = open_row_cache(self._root)
 
     def load(self, case: Case) -> Golden | None:
-        """The stored golden of a case, or None. A damaged entry counts as none and is written anew."""
+        """Return the stored golden of a case, or None. A damaged entry is removed."""
         key = self._key(case)
         entry = f"{self._root}/{key[:2]}/{key}"
         outputs = (
@@ -105,7 +122,7 @@ class GoldenStore:
         )
         state = cached_state(f"{entry}/{_MANIFEST}", *outputs)
         if state:
-            with contextlib.suppress(OSError):  # a cache that others own: then it is for them to prune
+            with contextlib.suppress(OSError):  # the cache is owned, and pruned, by another user
                 os.utime(entry)
         kept = state and self._row_cache.get(key, state.text)
         if kept:
@@ -116,12 +133,13 @@ class GoldenStore:
         return golden
 
     def save(self, case: Case, golden: Golden) -> str:
-        """Keep a golden. One that was ``lost`` is not kept: its next chance is the next run.
+        """Store a golden.
 
-        Nor is one with values of another kind than the model declares, for which there is no file format.
+        Not stored are goldens that were ``lost``, and values of another kind than the model declares: no file
+        format can hold these.
 
         Returns:
-            Why there is no room for it, in memory or in a file; else empty.
+            Why it is too large for memory or a file; otherwise empty.
 
         Raises:
             UsageError: The cache cannot be written.
@@ -166,7 +184,7 @@ class GoldenStore:
             )
             other = _read_outputs(entry / "other", manifest.other, case) if manifest.other else ()
         except (OSError, ValueError, msgspec.MsgspecError, DecodeError):
-            # Not there, or damaged by a full disk or a power loss: what cannot be read is computed again.
+            # Missing, or damaged by a full disk or a power loss: it will be computed again.
             shutil.rmtree(entry, ignore_errors=True)
             return None
         return Golden(
@@ -180,7 +198,7 @@ class GoldenStore:
         )
 
     def entry(self, case: Case) -> Path:
-        """Where the golden of a case is kept, if it is."""
+        """Return the folder of a case's golden, which need not exist."""
         return self._entry(self._key(case))
 
     def _key(self, case: Case) -> str:
@@ -209,7 +227,7 @@ def _read_outputs(folder: Path, digests: tuple[str, ...], case: Case) -> NamedVa
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
-    """A golden as it lies in the row cache, values in their wire form."""
+    """A golden in the row cache, with values in their wire form."""
 
     status: Literal["ok", "refused", "lost"]
     message: str
@@ -221,31 +239,23 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _pack(golden: Golden) -> bytes:
-    kept = _Kept(
-        status=golden.status,
-        message=golden.message,
-        outputs=tuple(tuple((name, to_wire(value)) for name, value in one) for one in golden.outputs),
-        disputed=golden.disputed,
-        provenance=golden.provenance,
-        data_set=golden.data_set,
-        other=tuple((name, to_wire(value)) for name, value in golden.other),
-    )
-    return msgspec.msgpack.encode(kept)
+    values = {
+        "outputs": tuple(tuple((name, to_wire(value)) for name, value in one) for one in golden.outputs),
+        "other": tuple((name, to_wire(value)) for name, value in golden.other),
+    }
+    kept = {field: getattr(golden, field) for field in _Kept.__struct_fields__}
+    return msgspec.msgpack.encode(_Kept(**kept | values))
 
 
 def _unpack(content: bytes) -> Golden:
-    kept = _shelved.decode(content)
-    return Golden(
-        status=kept.status,
-        message=kept.message,
-        outputs=tuple(tuple((name, from_wire(wire)) for name, wire in one) for one in kept.outputs),
-        disputed=kept.disputed,
-        provenance=kept.provenance,
-        data_set=kept.data_set,
-        other=tuple((name, from_wire(wire)) for name, wire in kept.other),
-    )
+    kept = _rows.decode(content)
+    values = {
+        "outputs": tuple(tuple((name, from_wire(wire)) for name, wire in one) for one in kept.outputs),
+        "other": tuple((name, from_wire(wire)) for name, wire in kept.other),
+    }
+    return Golden(**msgspec.structs.asdict(kept) | values)
 
 
 _MANIFEST = "manifest.json"
 _manifests = msgspec.json.Decoder(Manifest)
-_shelved = msgspec.msgpack.Decoder(_Kept)
+_rows = msgspec.msgpack.Decoder(_Kept)

@@ -1,4 +1,4 @@
-"""What a matrix file may not say although every value has the right type."""
+"""Checks of a matrix file beyond the types of its values: contradictions, repetitions, unknown names."""
 
 from collections.abc import Iterator, Sequence
 from os.path import realpath
@@ -7,35 +7,31 @@ from typing import Any, TypeVar
 
 from harness.catalog.catalog import find_provider, load_catalog
 from harness.core.errors import Problem, valid_names
+from harness.core.facts import CPU_PROVIDER
 from harness.core.model_settings import contradicting_inputs
 from harness.core.structure import OPTION, Place
-from harness.plan.file_format import RuntimeTable, SelectorTable
+from harness.plan.file_format import RuntimeTable
 from harness.plan.known_provider import known_provider
 from harness.plan.option_checks import option_problems, precision_problems
-from harness.plan.repeat_entry import repeat_problems
+from harness.plan.runs_entry import repeat_problems
 from harness.plan.scenarios import Scenarios
-from harness.plan.target import TRUE_FALSE, one_or_more, text
+from harness.plan.selector import SelectorTable, one_or_more
+from harness.plan.target import TRUE_FALSE, text
 from harness.plan.tolerance_entry import tolerance_problems
-
-CPU = "CPUExecutionProvider"
-PYTHON_VERSION = "python_version"
 
 _Where = TypeVar("_Where")
 
 
 def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterator[Problem]:
-    """Everything that contradicts itself, or that nothing can be done with.
+    """Yield everything that contradicts itself or has no effect, in the order of the sections.
 
-    Values of a wrong type are passed over one by one: they have been complained about already, and their
-    neighbours still deserve a look.
+    Values of a wrong type are skipped one by one: ``deviations`` reports them, and their neighbours are still
+    checked.
 
     Args:
         table: The parsed file.
         place: The file.
         folder: Where relative folders of models start.
-
-    Yields:
-        Problems in the order of the sections.
     """
     models = table.get("models", {})
     if isinstance(models, dict):
@@ -53,41 +49,38 @@ def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterato
     every_axes = [axes, *(target.get("axes") for _, target in targets)]
     yield from _in_scenarios(table.get("scenarios"), place.key("scenarios"), every_axes)
     for here, name in _repeated([(here, target.get("name")) for here, target in targets]):
-        what = f"another target is named {name!r} too"
-        yield Problem(where=str(here.key("name")), what=what, hint="names are unique")
+        what = f"another target has the name {name!r}"
+        yield Problem(where=str(here.key("name")), what=what, hint="give each target its own name")
     for here, entry in _tables(table, place, "tolerance"):
         yield from tolerance_problems(entry, here)
     for here, entry in _tables(table, place, "repeat"):
         yield from repeat_problems(entry, here)
-    for section, hint in (
-        ("exclude", "this would leave nothing"),
-        ("expect", "name what is expected of whom"),
-    ):
+    for section in ("exclude", "expect"):
         for here, entry in _tables(table, place, section):
             if not any(key in SelectorTable.__struct_fields__ or key.startswith(OPTION) for key in entry):
                 valid = ", ".join([*SelectorTable.__struct_fields__, f'"{OPTION}<key>"'])
-                what = f"selects every cell; {hint}"
-                yield Problem(where=str(here), what=what, hint=f"valid: {valid}")
+                what = "this entry has no selector, so it matches every cell"
+                yield Problem(where=str(here), what=what, hint=f"add one or more of {valid}")
 
 
 def _in_models(models: dict[str, Any], place: Place, folder: Path) -> Iterator[Problem]:
     if not models.get("suites") and not models.get("folders"):
         hint = 'write suites = ["onnx-node"] or folders = ["models"]'
-        yield Problem(where=str(place), what="names no suites and no folders", hint=hint)
+        yield Problem(where=str(place), what="there are no suites and no folders", hint=hint)
     suites = _items(models.get("suites"), place.key("suites"))
     for here, written in _items(models.get("folders"), place.key("folders")):
         name = (folder / written).name
         # ".." has no name of its own.
         suites.append((here, name if name != ".." else Path(realpath(folder / written)).name))
     for here, name in _repeated(suites):
-        hint = "each suite once; a folder's base name is its suite's name"
-        yield Problem(where=str(here), what=f"suite {name!r} is in the list already", hint=hint)
+        hint = "remove one; a folder's base name is its suite's name"
+        yield Problem(where=str(here), what=f"the suite {name!r} is listed twice", hint=hint)
 
 
 def _in_model(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
     if not entry.get("dimensions") and not entry.get("inputs"):
-        hint = "give it dimensions or inputs, or remove it"
-        yield Problem(where=str(place), what="says nothing about the models that it selects", hint=hint)
+        hint = "add one of them, or remove the entry"
+        yield Problem(where=str(place), what="this entry sets neither dimensions nor inputs", hint=hint)
     yield from contradicting_inputs(entry.get("inputs"), place.key("inputs"))
 
 
@@ -99,19 +92,19 @@ def _in_axes(axes: object, place: Place, targets: Sequence[dict[str, Any]]) -> I
     for axis, values in axes.items():
         found = _items(values, place.key(axis), (str, int, float))
         for here, value in _repeated([(here, text(value, booleans)) for here, value in found]):
-            yield Problem(where=str(here), what=f"{value!r} is in the list already", hint="each value once")
+            yield Problem(where=str(here), what=f"{value!r} is listed twice", hint="remove one")
     providers = [chain for target in targets if isinstance(chain := target.get("provider"), str | list)]
     firsts = [name for chain in providers for name in one_or_more(chain)[:1] if isinstance(name, str)]
     yield from precision_problems(axes.get("precision"), place.key("precision"), firsts)
 
 
 def _in_scenarios(settings: object, place: Place, every_axes: Sequence[object]) -> Iterator[Problem]:
-    """Settings of scenarios that no cell has."""
+    """Yield a problem for settings of a scenario that no cell has."""
     lists = [axes.get("scenario") for axes in every_axes if isinstance(axes, dict)]
     played = {name for values in lists if isinstance(values, list) for name in map(str, values)}
     for name in settings if isinstance(settings, dict) else ():
         if name in Scenarios.__struct_fields__ and name not in played:
-            hint = f"add {name!r} to `scenario` of [axes] or of a target, or remove this"
+            hint = f"add {name!r} to `scenario` of [axes] or of a target, or remove the settings"
             yield Problem(where=str(place.key(name)), what="no cell has this scenario", hint=hint)
 
 
@@ -123,33 +116,31 @@ def _in_chain(target: dict[str, Any], place: Place) -> Iterator[Problem]:
         known = find_provider(name)
         if (known is None or known.name != name) and "plugin" not in target and name:
             hint = f"did you mean {known.name!r}?" if known else valid_names(name, load_catalog().names)
-            hint += " (any name is good where `plugin` is set)"
+            hint += " (with `plugin`, any name is valid)"
             yield Problem(where=str(here), what=f"unknown execution provider {name!r}", hint=hint)
     for here, name in chain[:-1]:
-        if name == CPU:
+        if name == CPU_PROVIDER:
             hint = "put it last, or leave it out: onnxruntime adds it"
-            yield Problem(where=str(here), what=f"nothing reaches a provider behind {CPU}", hint=hint)
+            what = f"{CPU_PROVIDER} takes every node, so that later providers get none"
+            yield Problem(where=str(here), what=what, hint=hint)
     for here, name in _repeated(chain):
-        yield Problem(where=str(here), what=f"{name!r} is in the chain already", hint="each provider once")
+        yield Problem(where=str(here), what=f"{name!r} is listed twice", hint="remove one")
 
 
 def _in_runtime(runtime: object, place: Place) -> Iterator[Problem]:
     if not isinstance(runtime, dict):
         return
-    places = [key for key in RuntimeTable.__struct_fields__ if key != PYTHON_VERSION]
-    given = [key for key in places if key in runtime]
-    if PYTHON_VERSION in runtime and "packages" not in runtime:
-        what = "says of which Python an environment is built, and none is"
-        yield Problem(where=str(place.key(PYTHON_VERSION)), what=what, hint="name its packages, too")
+    given = [key for key in RuntimeTable.__struct_fields__ if key in runtime and key != "python_version"]
+    if "python_version" in runtime and "packages" not in runtime:
+        what = "this has no effect without `packages`"
+        yield Problem(where=str(place.key("python_version")), what=what, hint="add them, or remove this")
     if len(given) > 1 and given != ["python", "ssh"]:
-        hint = f"keep one of {', '.join(given)}"
-        yield Problem(
-            where=str(place), what=f"got {' and '.join(given)}, which exclude each other", hint=hint
-        )
+        what = f"got {' and '.join(given)}, which exclude each other"
+        yield Problem(where=str(place), what=what, hint=f"keep one of {', '.join(given)}")
 
 
 def _items(values: object, place: Place, kinds: tuple[type, ...] = (str,)) -> list[tuple[Place, Any]]:
-    """The values of some types in a list with their places; none where it is no list."""
+    """Return the values of some types in a list with their places; nothing if it is no list."""
     if not isinstance(values, list):
         return []
     return [
@@ -168,7 +159,7 @@ def _tables(table: dict[str, Any], place: Place, section: str) -> list[tuple[Pla
 
 
 def _repeated(named: Sequence[tuple[_Where, object]]) -> Iterator[tuple[_Where, str]]:
-    """The second and further occurrences of each name."""
+    """Yield the second and further occurrences of each name."""
     seen: set[str] = set()
     for where, name in named:
         if isinstance(name, str) and name:

@@ -1,4 +1,4 @@
-"""From a matrix to its plan: the ordered product of targets, models and axes, less what is excluded."""
+"""From a matrix to its plan: the ordered product of targets, models and axes, without excluded cells."""
 
 import math
 from collections import Counter
@@ -8,31 +8,28 @@ from itertools import islice, product
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.errors import Problem, UsageError
 from harness.core.structure import Place
-from harness.plan.matrix import Matrix, has_latency
+from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
-from harness.plan.repeat_entry import has_repeat
-from harness.plan.selector import SelectorIndex, model_matcher
+from harness.plan.runs_entry import has_latency, has_repeat
+from harness.plan.selector import HasSelector, SelectorIndex, model_matcher
 from harness.plan.target import Target, is_fixed
 from harness.plan.unmatched import unmatched_entries, unmatched_model_globs
 
 MOST_CELLS = 1_000_000
-"""A plan of more is a slip with the axes. Some hundred thousand are the most that anybody has run."""
+"""A larger plan is a mistake in the axes: real runs have up to some hundred thousand cells."""
 
 
 def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
-    """The plan of a matrix.
+    """Return the plan of a matrix: at least one cell, with unique ids.
 
     Args:
         matrix: A checked matrix.
-        models: Name of a suite -> its models, in the order in which they shall run.
-
-    Returns:
-        At least one cell; ids are unique.
+        models: Name of a suite -> its models, in the order in which they run.
 
     Raises:
         UsageError: There are more than ``MOST_CELLS`` before any is excluded; an id occurs twice; an entry of
-            an exclude, tolerance, expect, latency or repeat list matches no cell; no cell is left. All
-            problems at once.
+            an exclude, tolerance, expect, latency or repeat list matches no cell; no cell is left. The error
+            has all problems.
     """
     place = Place(matrix.path)
     if not any(models.values()):
@@ -46,8 +43,8 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
         math.prod(map(len, _axes(matrix, target).values())) for target in matrix.targets
     )
     if count > MOST_CELLS:
-        what = f"the axes make {count:,} cells; at most {MOST_CELLS:,} make a plan"
-        raise UsageError(Problem(where=str(place), what=what, hint="leave out axes, or values of them"))
+        what = f"the axes make {count:,} cells; a plan has at most {MOST_CELLS:,}"
+        raise UsageError(Problem(where=str(place), what=what, hint="remove axes, or values of them"))
     every = tuple(cells(matrix, wanted))
     index = SelectorIndex(matrix.exclude, matrix.first_providers)
     left = tuple(cell for cell in every if not index.matching(cell)) if matrix.exclude else every
@@ -55,18 +52,18 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
     problems = [*_duplicates(every, place), *unmatched_model_globs(matrix, models, wanted)]
     problems += unmatched_entries(matrix, "exclude", matrix.exclude, every)
     if left:
-        for section, entries in (("tolerance", matrix.tolerance), ("expect", matrix.expect)):
-            problems += unmatched_entries(matrix, section, [entry.selector for entry in entries], left)
         measurable = [cell for cell in left if has_latency(cell)] if matrix.latency else ()
-        problems += unmatched_entries(
-            matrix, "latency", [entry.selector for entry in matrix.latency], measurable
-        )
         repeatable = [cell for cell in left if has_repeat(cell)] if matrix.repeat else ()
-        problems += unmatched_entries(
-            matrix, "repeat", [entry.selector for entry in matrix.repeat], repeatable
+        sections: tuple[tuple[str, Sequence[HasSelector], Sequence[Cell]], ...] = (
+            ("tolerance", matrix.tolerance, left),
+            ("expect", matrix.expect, left),
+            ("latency", matrix.latency, measurable),
+            ("repeat", matrix.repeat, repeatable),
         )
+        for section, entries, among in sections:
+            problems += unmatched_entries(matrix, section, [entry.selector for entry in entries], among)
     else:
-        what = "the plan has no cells: the exclude lists leave nothing"
+        what = "the plan has no cells: the exclude lists match all of them"
         problems.append(Problem(where=str(place), what=what))
     if problems:
         raise UsageError(*problems)
@@ -74,11 +71,11 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
 
 
 def cells(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Iterator[Cell]:
-    """The whole product in order, lazily: target, option axes, model, other axes.
+    """Yield the whole product lazily, in the order of target, option axes, model, other axes.
 
-    A process serves one target in one precision mode with one set of provider options, so these vary slowest
-    and their cells stand together. The other axes vary fastest, so a model's inputs and golden results are
-    read once for all.
+    One process serves a target with one precision mode and one set of provider options. These vary slowest,
+    so that the cells of a process are consecutive. The other axes vary fastest, so that the inputs and golden
+    results of a model are read once.
     """
     for target in matrix.targets:
         axes = _axes(matrix, target)
@@ -100,7 +97,7 @@ def _axes(matrix: Matrix, target: Target) -> dict[str, tuple[str, ...]]:
 
 
 def _duplicates(planned: Sequence[Cell], place: Place) -> Iterator[Problem]:
-    # Every cell carries all its axes, so equal ids mean equal cells, which are cheaper to compare.
+    # Every cell has all its axes, so equal ids mean equal cells, which are cheaper to compare.
     if len(set(planned)) == len(planned):
         return
     for cell, count in islice(((cell, n) for cell, n in Counter(planned).items() if n > 1), 10):

@@ -1,6 +1,7 @@
-"""The matrix file as people write it: its keys, their types and what they mean.
+"""The matrix file as it is written: its keys, their types and what they mean.
 
-The one source of truth for the reader, the published JSON Schema and the reference documentation.
+The one source for the reader, the published JSON Schema and the reference documentation. Tables of entries
+that select cells are in modules of their own, such as ``tolerance_entry``.
 """
 
 import json
@@ -11,29 +12,25 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from harness.core.latency import MOST_RUNS
 from harness.core.model_settings import ModelSettings
 from harness.core.precision import AS_IS, CONVERSIONS
-from harness.core.spread import DEFAULT_LIMITS
 from harness.core.structure import OPTION
-from harness.core.verdict import Verdict
+from harness.plan.expectation import ExpectTable
+from harness.plan.runs_entry import LatencyTable, RepeatTable, Seconds
 from harness.plan.scenarios import Scenario, Scenarios
+from harness.plan.selector import OneOrMore, SelectorTable, Text, Texts
+from harness.plan.tolerance_entry import ToleranceItem
 
-SCHEMA = 1
-Text = Annotated[str, Meta(min_length=1)]
-Texts = Annotated[list[Text], Meta(min_length=1)]
 Scalar = str | int | float | bool
-OneOrMore = Text | Texts
-Seconds = Annotated[float, Meta(gt=0)]
-PRECISIONS = (AS_IS, *CONVERSIONS)
-Precision = Annotated[
+_PRECISIONS = (AS_IS, *CONVERSIONS)
+_Precision = Annotated[
     str,
     Meta(
-        pattern=rf"^({'|'.join(PRECISIONS)}|ep:.+)$",
-        description=f"{', '.join(PRECISIONS)} or ep:<mode>",
+        pattern=rf"^({'|'.join(_PRECISIONS)}|ep:.+)$",
+        description=f"{', '.join(_PRECISIONS)} or ep:<mode>",
     ),
 ]
-VariableName = Annotated[str, Meta(pattern=r"^[^=\x00]+$", description="text without '='")]
+_VariableName = Annotated[str, Meta(pattern=r"^[^=\x00]+$", description="text without '='")]
 
 
 class AxesTable(msgspec.Struct, kw_only=True):
@@ -42,7 +39,7 @@ class AxesTable(msgspec.Struct, kw_only=True):
     option_type: ClassVar[Any] = Annotated[list[Scalar], Meta(min_length=1)]
 
     precision: Annotated[
-        Annotated[list[Precision], Meta(min_length=1)] | UnsetType,
+        Annotated[list[_Precision], Meta(min_length=1)] | UnsetType,
         Meta(
             description="`fp32`: models as they come; "
             + ", ".join(f"`{name}`" for name in CONVERSIONS)
@@ -80,7 +77,7 @@ class ModelsTable(msgspec.Struct, kw_only=True):
 
 
 class ModelTable(ModelSettings, frozen=True, kw_only=True):
-    """What is said about the selected models; later entries win for each dimension and input."""
+    """Settings of the selected models; later entries win for each dimension and input."""
 
     model: Annotated[
         OneOrMore, Meta(description="Glob on suite/model; without a slash also on the model alone.")
@@ -115,12 +112,15 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RenewAfter(msgspec.Struct, frozen=True, kw_only=True):
-    """When a process has served enough and another takes its place."""
+    """When a fresh process replaces one that has served enough."""
 
-    sessions: Annotated[Annotated[int, Meta(ge=1)], Meta(description="After so many sessions.")] = 5000
+    sessions: Annotated[int, Meta(ge=1, description="After so many sessions.")] = 5000
     growth_mib: Annotated[
-        Annotated[float, Meta(gt=0)],
-        Meta(description="Once its resident memory has grown by so much since its first sessions, in MiB."),
+        float,
+        Meta(
+            gt=0,
+            description="Once its resident memory has grown by so much since its first sessions, in MiB.",
+        ),
     ] = 2048.0
 
 
@@ -141,7 +141,7 @@ class TargetTable(msgspec.Struct, kw_only=True):
         bool, Meta(description="Whether options pass unchecked that the catalogue does not know or refuses.")
     ] = False
     env: Annotated[
-        dict[VariableName, Scalar], Meta(description="Environment variables set before the process starts.")
+        dict[_VariableName, Scalar], Meta(description="Environment variables set before the process starts.")
     ] = {}
     runtime: Annotated[
         RuntimeTable,
@@ -168,8 +168,12 @@ class TargetTable(msgspec.Struct, kw_only=True):
         Meta(description="Memory that a process may take, in MiB; no limit without it."),
     ] = UNSET
     retries: Annotated[
-        Annotated[int, Meta(ge=0, le=100)],
-        Meta(description="Further tries of an unexpected failure; they show flakes and change no verdict."),
+        int,
+        Meta(
+            ge=0,
+            le=100,
+            description="Further tries of an unexpected failure; they show flakes and change no verdict.",
+        ),
     ] = 0
     alone: Annotated[bool, Meta(description="Whether nothing else may run meanwhile.")] = False
     device_lock: Annotated[
@@ -185,114 +189,8 @@ class TargetTable(msgspec.Struct, kw_only=True):
     )
 
 
-class SelectorTable(msgspec.Struct, kw_only=True):
-    """Selects cells: every key must match, by one of its globs."""
-
-    option_type: ClassVar[Any] = OneOrMore
-
-    suite: Annotated[OneOrMore | UnsetType, Meta(description="Glob on the suite.")] = UNSET
-    model: Annotated[
-        OneOrMore | UnsetType,
-        Meta(description="Glob on suite/model; without a slash also on the model alone."),
-    ] = UNSET
-    target: Annotated[OneOrMore | UnsetType, Meta(description="Glob on the target's name.")] = UNSET
-    provider: Annotated[
-        OneOrMore | UnsetType, Meta(description="Glob on the first provider of the target's chain.")
-    ] = UNSET
-    precision: Annotated[OneOrMore | UnsetType, Meta(description="Glob on this axis.")] = UNSET
-    graph_optimization: Annotated[OneOrMore | UnsetType, Meta(description="Glob on this axis.")] = UNSET
-    execution_mode: Annotated[OneOrMore | UnsetType, Meta(description="Glob on this axis.")] = UNSET
-    scenario: Annotated[OneOrMore | UnsetType, Meta(description="Glob on this axis.")] = UNSET
-
-
 class ExcludeTable(SelectorTable, kw_only=True):
     """Cells that leave the plan."""
-
-
-class NoiseTable(msgspec.Struct, kw_only=True):
-    """Limits on the error in multiples of the model's own rounding noise."""
-
-    rms: Annotated[
-        Annotated[float, Meta(gt=0)],
-        Meta(description="RMS of the error over RMS of the noise."),
-    ] = DEFAULT_LIMITS.rms
-    max: Annotated[
-        Annotated[float, Meta(gt=0)], Meta(description="Error of any element over the noise of that element.")
-    ] = DEFAULT_LIMITS.max
-    precision: Annotated[
-        Literal["float32", "float16", "bfloat16"] | UnsetType,
-        Meta(description="Whose rounding makes the noise; without it that of the cell's precision."),
-    ] = UNSET
-
-
-class ToleranceTable(SelectorTable, kw_only=True):
-    """Tolerance for the selected cells; later entries win."""
-
-    rtol: Annotated[Annotated[float, Meta(ge=0)] | UnsetType, Meta(description="Relative tolerance.")] = UNSET
-    atol: Annotated[Annotated[float, Meta(ge=0)] | UnsetType, Meta(description="Absolute tolerance.")] = UNSET
-    noise: Annotated[
-        NoiseTable | UnsetType,
-        Meta(description="Instead of both: limits in multiples of the model's own rounding noise."),
-    ] = UNSET
-    steps: Annotated[
-        Annotated[float, Meta(ge=0)] | UnsetType,
-        Meta(description="Quantization steps that an output of quantized values may be off; 1 by default."),
-    ] = UNSET
-    table_only: Annotated[
-        bool | UnsetType,
-        Meta(description="Whether the tolerance alone judges, whatever the model's rounding noise."),
-    ] = UNSET
-
-
-ToleranceItem = Annotated[
-    ToleranceTable,
-    Meta(
-        extra_json_schema={
-            "anyOf": [{"required": [key]} for key in ("rtol", "noise", "steps", "table_only")],
-            "dependentRequired": {"rtol": ["atol"], "atol": ["rtol"]},
-            "not": {"anyOf": [{"required": [key, "noise"]} for key in ("rtol", "table_only")]},
-        }
-    ),
-]
-"""An entry as the published schema checks it; the reader has words of its own for what contradicts itself."""
-
-
-class ExpectTable(SelectorTable, kw_only=True):
-    """The verdict that the selected cells are known to have; later entries win."""
-
-    verdict: Annotated[
-        Verdict | Annotated[list[Verdict], Meta(min_length=1)],
-        Meta(description="The expected verdict, or several where a fault shows in more than one way."),
-    ]
-    reason: Annotated[Text, Meta(description="Why, or a link to it.")]
-
-
-class LatencyTable(SelectorTable, kw_only=True):
-    """How the time of the selected cells' runs is measured; later entries win."""
-
-    warm_up: Annotated[
-        Annotated[int, Meta(ge=0, le=MOST_RUNS)],
-        Meta(description="Runs that do not count, before the others."),
-    ] = 10
-    repeats: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST_RUNS)], Meta(description="Runs that count, at most.")
-    ] = 100
-    budget_s: Annotated[
-        Seconds,
-        Meta(
-            description="Seconds after which no further run begins, warm-up included; one run always counts."
-        ),
-    ] = 10.0
-
-
-class RepeatTable(SelectorTable, kw_only=True):
-    """How often the selected cells are run, to see whether they give the same; later entries win."""
-
-    runs: Annotated[Annotated[int, Meta(ge=1, le=MOST_RUNS)], Meta(description="Runs in each session.")] = 10
-    sessions: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST_RUNS)], Meta(description="Sessions, one after the other.")
-    ] = 2
-    bit_equal: Annotated[bool, Meta(description="Whether all of them have to give the same bits.")] = False
 
 
 class MatrixFile(msgspec.Struct, kw_only=True):
@@ -309,7 +207,7 @@ class MatrixFile(msgspec.Struct, kw_only=True):
     axes: Annotated[AxesTable, Meta(description="Axes of every target; the product is taken.")] = (
         msgspec.field(default_factory=AxesTable)
     )
-    scenarios: Annotated[Scenarios, Meta(description="How much scenarios ask for.")] = Scenarios()
+    scenarios: Annotated[Scenarios, Meta(description="Settings of scenarios.")] = Scenarios()
     target: Annotated[list[TargetTable], Meta(min_length=1, description="Where sessions are made.")]
     exclude: Annotated[list[ExcludeTable], Meta(description="Cells that leave the plan.")] = []
     tolerance: Annotated[
@@ -325,29 +223,17 @@ class MatrixFile(msgspec.Struct, kw_only=True):
 
 
 def matrix_schema() -> dict[str, Any]:
-    """The matrix file as JSON Schema (2020-12), for editors.
-
-    Returns:
-        A new dict; keys that the file does not know are refused everywhere, as the reader does.
-    """
+    """Return the matrix file as JSON Schema (2020-12), for editors; unknown keys are refused everywhere."""
     (root, axis_values, globs), tables = msgspec.json.schema_components(
         [MatrixFile, AxesTable.option_type, SelectorTable.option_type], ref_template="#/$defs/{name}"
     )
     for name, table in tables.items():
         if "properties" in table:
             table["additionalProperties"] = False
-            # A title that repeats the name of a class tells an editor's user nothing.
-            table.pop("title")
-        if name in {
-            "AxesTable",
-            "ExcludeTable",
-            "ToleranceTable",
-            "ExpectTable",
-            "LatencyTable",
-            "RepeatTable",
-        }:
-            values = axis_values if name == "AxesTable" else globs
-            table["patternProperties"] = {rf"^{re.escape(OPTION)}.+$": values}
+            table.pop("title")  # a class name is no help in an editor
+            values = {"AxesTable": axis_values}.get(name, globs if "suite" in table["properties"] else None)
+            if values:
+                table["patternProperties"] = {rf"^{re.escape(OPTION)}.+$": values}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "ort-ep-harness matrix",

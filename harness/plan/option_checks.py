@@ -1,4 +1,4 @@
-"""Provider options and precision modes of a matrix, held against the catalogue before a device is touched."""
+"""Provider options and precision modes of a matrix, checked with the catalogue before any device is used."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -9,28 +9,26 @@ from harness.catalog.provider import Provider
 from harness.core.errors import Problem, valid_names
 from harness.core.precision import AS_IS, CONVERSIONS
 from harness.core.structure import OPTION, Place, shown
-from harness.plan.known_provider import known_provider, release_of
-from harness.plan.precision import EP, valid_precisions
+from harness.plan.known_provider import EP, known_provider, release_of, valid_precisions
 from harness.plan.target import text
 
-_WAY_ROUND = "unchecked_options = true passes it on"
-_UNDERSTOOD = (str, int, float)  # bool is an int
+_UNCHECKED = "to pass it anyway, set unchecked_options = true"
+_SCALARS = (str, int, float)  # bool is an int
 
 
 def option_problems(
     targets: Sequence[tuple[Place, dict[str, Any]]], axes: object, axes_place: Place
 ) -> Iterator[Problem]:
-    """Options that the catalogue knows to be wrong, in tables and axes.
+    """Yield options that are wrong by the catalogue, in tables and axes.
 
-    A target of a provider that the catalogue does not know is not checked, nor one with
-    ``unchecked_options``.
+    Targets of unknown providers and targets with ``unchecked_options`` are not checked.
 
     Args:
         targets: Each ``[[target]]`` with its place.
         axes: The table ``[axes]``; its option axes go to every target without one of that name.
         axes_place: Its place.
     """
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for place, target in targets:
         provider = known_provider(target.get("provider"))
         if provider is None or target.get("unchecked_options") is True:
@@ -45,19 +43,19 @@ def option_problems(
         found += [*_on_axes(own_axes, place.key("axes")), *_on_axes(shared, axes_place)]
         for entry, where, key, value in found:
             for problem in _in_option(provider, target, where, key, value):
-                # Once, however many values an unknown option has, and however many targets take [axes].
-                if (str(entry), problem.what) not in told:
-                    told.add((str(entry), problem.what))
+                # Once for all values of an unknown option and for all targets that take [axes].
+                if (str(entry), problem.what) not in reported:
+                    reported.add((str(entry), problem.what))
                     yield problem
 
 
 def precision_problems(values: object, place: Place, providers: Sequence[str]) -> Iterator[Problem]:
-    """Values of a precision axis that name a mode which no provider has.
+    """Yield values of a precision axis that name a mode which no provider has.
 
     Args:
         values: The list as written.
         place: Its place.
-        providers: First providers of the targets that it is for.
+        providers: First providers of the targets that use the axis.
     """
     every = tuple(mode for name in load_catalog().names for mode in valid_precisions(name))
     for index, value in enumerate(values if isinstance(values, list) else ()):
@@ -76,20 +74,20 @@ def precision_problems(values: object, place: Place, providers: Sequence[str]) -
 def _in_option(
     provider: Provider, target: Mapping[str, Any], where: Place, key: str, value: object
 ) -> Iterator[Problem]:
-    if not isinstance(value, _UNDERSTOOD) or "\0" in str(value):
-        return  # complained about already
+    if not isinstance(value, _SCALARS) or "\0" in str(value):
+        return  # ``deviations`` reports it
     packages = _table(target.get("runtime")).get("packages")
     release = release_of(provider, packages if isinstance(packages, list) else ())
     options = {key: text(value, provider.true_false)}
     for finding in check_options(provider, options, plugin="plugin" in target, release=release):
         if finding.wrong:
             unknown = provider.option(key, plugin="plugin" in target) is None
-            hint = "; ".join(filter(None, (finding.hint, _WAY_ROUND if unknown else "")))
+            hint = "; ".join(filter(None, (finding.hint, _UNCHECKED if unknown else "")))
             yield Problem(where=str(where), what=finding.what, hint=hint)
 
 
 def _on_axes(axes: Mapping[str, Any], place: Place) -> Iterator[tuple[Place, Place, str, object]]:
-    """Of each value of an option axis: the place of the axis, its own, the option's key, the value."""
+    """Yield for each value of an option axis: place of the axis, place of the value, option key, value."""
     for axis, values in axes.items():
         if axis.startswith(OPTION) and axis != OPTION and isinstance(values, list):
             here = place.key(axis)

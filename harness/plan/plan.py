@@ -1,4 +1,4 @@
-"""A plan: the cells of a matrix in their order, and what the matrix says about each."""
+"""A plan: the cells of a matrix in their order, and what the matrix sets for each."""
 
 import hashlib
 from collections.abc import Callable
@@ -10,22 +10,22 @@ from harness.core.cell import Cell
 from harness.core.errors import Problem, UsageError
 from harness.core.model_settings import ModelSettings
 from harness.core.run_info import ShardInfo
-from harness.core.verdict import Family, Verdict
-from harness.plan.matrix import Expectation, LatencySettings, Matrix, has_latency
-from harness.plan.repeat_entry import RepeatSettings, has_repeat
-from harness.plan.selector import SelectorIndex, glob_matcher, model_matcher
+from harness.plan.expectation import Expectation
+from harness.plan.matrix import Matrix
+from harness.plan.runs_entry import LatencySettings, RepeatSettings, RunsRequest, has_latency, has_repeat
+from harness.plan.selector import LastMatch, glob_matcher, model_matcher
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry
 from harness.plan.unmatched import nearest_names
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
-    """The cells to run. ``dict`` lets the indices be made on first use.
+    """The cells to run. The option ``dict`` allows cached properties.
 
     Attributes:
         matrix: Where the cells come from.
         cells: By target, by configuration (option axes), by model, by the other axes.
-        shard: Where these are a share of a larger plan.
+        shard: Set if these are a share of a larger plan.
     """
 
     matrix: Matrix
@@ -38,11 +38,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         return hashlib.sha256(self.listing().encode()).hexdigest()
 
     def listing(self) -> str:
-        """The sorted ids, a line feed after each."""
+        """Return the sorted ids, a line feed after each."""
         return "".join(f"{cell_id}\n" for cell_id in sorted(cell.id for cell in self.cells))
 
     def target(self, name: str) -> Target:
-        """The target of that name.
+        """Return the target of that name.
 
         Raises:
             KeyError: The matrix has none.
@@ -50,39 +50,37 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         return self._targets[name]
 
     def model_settings(self, suite: str, model: str) -> ModelSettings:
-        """What the matrix says about one model; nothing where no entry selects it."""
+        """Return the settings of one model; empty if no entry selects it."""
         settings = ModelSettings()
-        for matches, said in self._model_entries:
+        for matches, entry in self._model_entries:
             if matches(suite, model):
-                settings = said.over(settings)
+                settings = entry.over(settings)
         return settings
 
     def tolerance(self, cell: Cell) -> ToleranceEntry | None:
-        """The last tolerance entry that matches, or None where the built-in tolerances hold."""
-        last = self._tolerances.matching(cell).bit_length()
-        return self.matrix.tolerance[last - 1] if last else None
+        """Return the last tolerance entry that matches, or None: the built-in tolerances apply."""
+        return self._tolerances.find(cell)
 
     def expectation(self, cell: Cell) -> Expectation | None:
-        """The last expect entry that matches, or None where nothing special is expected."""
-        last = self._expectations.matching(cell).bit_length()
-        return self.matrix.expect[last - 1] if last else None
+        """Return the last expect entry that matches, or None."""
+        return self._expectations.find(cell)
 
     def latency(self, cell: Cell) -> LatencySettings | None:
-        """How a cell's latency is measured, by the last latency entry that matches; None where it is not."""
-        if not self.matrix.latency or not has_latency(cell):  # the former nearly always, and of every cell
+        """Return how a cell's latency is measured, by the last latency entry that matches, or None."""
+        if not self.matrix.latency or not has_latency(cell):
             return None
-        last = self._latencies.matching(cell).bit_length()
-        return self.matrix.latency[last - 1].settings if last else None
+        request = self._latencies.find(cell)
+        return request.settings if request else None
 
     def repeat(self, cell: Cell) -> RepeatSettings | None:
-        """How a cell is repeated, by the last repeat entry that matches; None where it is not."""
+        """Return how a cell is repeated, by the last repeat entry that matches, or None."""
         if not self.matrix.repeat or not has_repeat(cell):
             return None
-        last = self._repeats.matching(cell).bit_length()
-        return self.matrix.repeat[last - 1].settings if last else None
+        request = self._repeats.find(cell)
+        return request.settings if request else None
 
     def only(self, target_glob: str | None = None, model_glob: str | None = None) -> "Plan":
-        """A part of this plan, in the same order.
+        """Return a part of this plan, in the same order.
 
         Args:
             target_glob: On the target's name; None for all.
@@ -95,7 +93,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         on_model = model_matcher(() if model_glob is None else (model_glob,))
         targets = {name for name in {cell.target: None for cell in self.cells} if on_target(name)}
         models = {pair for pair in {(cell.suite, cell.model) for cell in self.cells} if on_model(*pair)}
-        left = tuple(
+        chosen = tuple(
             cell for cell in self.cells if cell.target in targets and (cell.suite, cell.model) in models
         )
         problems = []
@@ -103,12 +101,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
             problems.append(self._nothing("target", target_glob))
         if model_glob is not None and not models:
             problems.append(self._nothing("model", model_glob))
-        if not left and not problems:
-            what = f"no cell has both a target like {target_glob!r} and a model like {model_glob!r}"
+        if not chosen and not problems:
+            what = f"no cell matches both the target {target_glob!r} and the model {model_glob!r}"
             problems.append(Problem(where="--target, --model", what=what))
         if problems:
             raise UsageError(*problems)
-        return Plan(matrix=self.matrix, cells=left)
+        return Plan(matrix=self.matrix, cells=chosen)
 
     def _nothing(self, key: str, glob: str) -> Problem:
         hint = nearest_names(key, (glob,), self.cells, self.matrix.first_providers)
@@ -123,33 +121,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         return [(model_matcher(entry.models), entry.settings) for entry in self.matrix.model]
 
     @cached_property
-    def _tolerances(self) -> SelectorIndex:
-        selectors = [entry.selector for entry in self.matrix.tolerance]
-        return SelectorIndex(selectors, self.matrix.first_providers)
+    def _tolerances(self) -> LastMatch[ToleranceEntry]:
+        return LastMatch(self.matrix.tolerance, self.matrix.first_providers)
 
     @cached_property
-    def _expectations(self) -> SelectorIndex:
-        selectors = [entry.selector for entry in self.matrix.expect]
-        return SelectorIndex(selectors, self.matrix.first_providers)
+    def _expectations(self) -> LastMatch[Expectation]:
+        return LastMatch(self.matrix.expect, self.matrix.first_providers)
 
     @cached_property
-    def _latencies(self) -> SelectorIndex:
-        selectors = [entry.selector for entry in self.matrix.latency]
-        return SelectorIndex(selectors, self.matrix.first_providers)
+    def _latencies(self) -> LastMatch[RunsRequest[LatencySettings]]:
+        return LastMatch(self.matrix.latency, self.matrix.first_providers)
 
     @cached_property
-    def _repeats(self) -> SelectorIndex:
-        selectors = [entry.selector for entry in self.matrix.repeat]
-        return SelectorIndex(selectors, self.matrix.first_providers)
-
-
-def is_expected(expectation: Expectation | None, verdict: Verdict) -> bool:
-    """Whether a verdict is no news: one that is expected or, where nothing special is, none that failed.
-
-    A skipped cell is never unexpected: nothing was tried, and ``required`` targets speak for themselves.
-    """
-    if verdict.family is Family.SKIPPED:
-        return True
-    if expectation is not None:
-        return verdict in expectation.verdicts
-    return verdict.family is not Family.FAILED
+    def _repeats(self) -> LastMatch[RunsRequest[RepeatSettings]]:
+        return LastMatch(self.matrix.repeat, self.matrix.first_providers)

@@ -14,32 +14,36 @@ else:
 
 
 class Concurrent(msgspec.Struct, frozen=True, kw_only=True):
-    """How much the scenario ``concurrent`` asks of one session."""
+    """Settings of the scenario ``concurrent``."""
 
-    threads: Annotated[
-        Annotated[int, Meta(ge=2, le=256)], Meta(description="Threads that run the session at once.")
-    ] = 4
-    runs: Annotated[Annotated[int, Meta(ge=1, le=100_000)], Meta(description="Runs of each thread.")] = 25
+    threads: Annotated[int, Meta(ge=2, le=256, description="Threads that run the session at once.")] = 4
+    runs: Annotated[int, Meta(ge=1, le=100_000, description="Runs of each thread.")] = 25
     budget_s: Annotated[
-        Annotated[int, Meta(ge=1, le=86_400)],
-        Meta(description="Seconds after which no further run begins; each thread makes one in any case."),
+        int,
+        Meta(
+            ge=1,
+            le=86_400,
+            description="Seconds after which no further run begins; each thread makes one in any case.",
+        ),
     ] = 20
 
 
 class Sessions(msgspec.Struct, frozen=True, kw_only=True):
-    """How much the scenario ``sessions`` asks of a process."""
+    """Settings of the scenario ``sessions``."""
 
-    count: Annotated[
-        Annotated[int, Meta(ge=2, le=100_000)], Meta(description="Sessions, one after the other.")
-    ] = 20
+    count: Annotated[int, Meta(ge=2, le=100_000, description="Sessions, one after the other.")] = 20
     budget_s: Annotated[
-        Annotated[int, Meta(ge=1, le=86_400)],
-        Meta(description="Seconds after which no further session is opened; two are in any case."),
+        int,
+        Meta(
+            ge=1,
+            le=86_400,
+            description="Seconds after which no further session is opened; two are in any case.",
+        ),
     ] = 60
 
 
 class Scenarios(msgspec.Struct, frozen=True, kw_only=True):
-    """How much scenarios ask for; the others have nothing to set."""
+    """Settings of scenarios; the others have none."""
 
     concurrent: Annotated[Concurrent, Meta(description="Of the scenario `concurrent`.")] = Concurrent()
     sessions: Annotated[Sessions, Meta(description="Of the scenario `sessions`.")] = Sessions()

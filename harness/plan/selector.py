@@ -1,30 +1,50 @@
-"""The one language that selects cells: a table of ``key = glob``, every key of which must match."""
+"""The language that selects cells: a table of ``key = glob``, every key of which must match."""
 
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from harness.core.cell import Cell
+
+Text = Annotated[str, Meta(min_length=1)]
+Texts = Annotated[list[Text], Meta(min_length=1)]
+OneOrMore = Text | Texts
+"""A value of a file that is a text or a list of texts; ``one_or_more`` reads it."""
 
 Globs = tuple[str, ...]
 """Alternatives: one of them has to match."""
 
 
+class SelectorTable(msgspec.Struct, kw_only=True):
+    """Selects cells: every key must match, by one of its globs."""
+
+    option_type: ClassVar[Any] = OneOrMore
+
+    suite: Annotated[OneOrMore | UnsetType, Meta(description="Glob on the suite.")] = UNSET
+    model: Annotated[
+        OneOrMore | UnsetType,
+        Meta(description="Glob on suite/model; without a slash also on the model alone."),
+    ] = UNSET
+    target: Annotated[OneOrMore | UnsetType, Meta(description="Glob on the target's name.")] = UNSET
+    provider: Annotated[
+        OneOrMore | UnsetType, Meta(description="Glob on the first provider of the target's chain.")
+    ] = UNSET
+    precision: Annotated[OneOrMore | UnsetType, Meta(description="Glob on this axis.")] = UNSET
+    graph_optimization: Annotated[OneOrMore | UnsetType, Meta(description="Glob on this axis.")] = UNSET
+    execution_mode: Annotated[OneOrMore | UnsetType, Meta(description="Glob on this axis.")] = UNSET
+    scenario: Annotated[OneOrMore | UnsetType, Meta(description="Glob on this axis.")] = UNSET
+
+
 class Selector(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cell must be like: for every key that is set, one of the globs matches.
+    """Conditions on a cell, as in ``SelectorTable``: for every key that is set, one of the globs matches.
 
     Globs are those of ``fnmatch``, case-sensitive: ``*`` matches any text, slashes included, ``?`` one
-    character, ``[abc]`` one of these.
-
-    Attributes:
-        suite: On the suite's name.
-        model: On ``suite/model``; a glob without a slash also on the model's name alone.
-        target: On the target's name.
-        provider: On the first provider of the target's chain.
-        axes: ``(axis, globs)`` pairs; a cell without that axis does not match.
+    character, ``[abc]`` one of these. A cell without one of the ``axes`` does not match.
     """
 
     suite: Globs = ()
@@ -34,18 +54,30 @@ class Selector(msgspec.Struct, frozen=True, kw_only=True):
     axes: tuple[tuple[str, Globs], ...] = ()
 
 
+class HasSelector(Protocol):
+    """An entry of a list that selects cells."""
+
+    @property
+    def selector(self) -> Selector:
+        """Which cells the entry is for."""
+
+
+_Entry = TypeVar("_Entry", bound=HasSelector)
+
+
+def one_or_more(value: str | Sequence[str]) -> tuple[str, ...]:
+    """Return a text alone, or each text of a list."""
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
 def selector_from(table: Mapping[str, str | Sequence[str]], *, not_keys: Iterable[str] = ()) -> Selector:
-    """A selector from ``key = glob`` or ``key = [glob, ...]``; all but four keys are axes.
+    """Return the selector of ``key = glob`` or ``key = [glob, ...]``; all but four keys are axes.
 
     Args:
         table: As in the matrix file.
         not_keys: Keys of the table that are no part of the selector, such as ``rtol``.
     """
-    globs = {
-        key: (value,) if isinstance(value, str) else tuple(value)
-        for key, value in table.items()
-        if key not in set(not_keys)
-    }
+    globs = {key: one_or_more(value) for key, value in table.items() if key not in set(not_keys)}
     return Selector(
         suite=globs.pop("suite", ()),
         model=globs.pop("model", ()),
@@ -56,7 +88,7 @@ def selector_from(table: Mapping[str, str | Sequence[str]], *, not_keys: Iterabl
 
 
 def glob_matcher(globs: Globs) -> Callable[[str], bool]:
-    """A predicate: does any of the globs match the whole of a text? Without globs every text does."""
+    """Return a predicate: one of the globs matches the whole text. Without globs every text matches."""
     if not globs:
         return lambda _: True
     match = re.compile("|".join(fnmatch.translate(glob) for glob in globs)).match
@@ -64,7 +96,7 @@ def glob_matcher(globs: Globs) -> Callable[[str], bool]:
 
 
 def model_matcher(globs: Globs) -> Callable[[str, str], bool]:
-    """A predicate on (suite, model): each glob on ``suite/model``, one without a slash also on the model."""
+    """Return a predicate on (suite, model). A glob without a slash is also tried on the model alone."""
     if not globs:
         return lambda _suite, _model: True
     on_path = glob_matcher(globs)
@@ -74,11 +106,11 @@ def model_matcher(globs: Globs) -> Callable[[str, str], bool]:
 
 
 class SelectorIndex:
-    """Many selectors, asked at once about one cell.
+    """Many selectors, matched with one cell at once.
 
-    A match is a bit mask, bit ``i`` for selector ``i``. What a selector says about a suite, a model, a target
-    and a point of the axes is independent, so each is answered once per distinct value and remembered; a cell
-    then costs three lookups (about 1 us), however many selectors there are.
+    A match is a bit mask, bit ``i`` for selector ``i``. The conditions on suite, model, target and axes are
+    independent, so each is computed once per distinct value and cached. A cell then costs three lookups
+    (about 1 us), however many selectors there are.
     """
 
     def __init__(self, selectors: Sequence[Selector], providers: Mapping[str, str]) -> None:
@@ -117,10 +149,28 @@ class SelectorIndex:
         self._by_model, self._by_target, self._by_axes = by_model, by_target, by_axes
 
     def matching(self, cell: Cell) -> int:
-        """The selectors that match a cell, as a bit mask."""
+        """Return the selectors that match a cell, as a bit mask."""
         return (
             self._by_target(cell.target) & self._by_axes(cell.axes) & self._by_model(cell.suite, cell.model)
         )
+
+
+class LastMatch(Generic[_Entry]):
+    """Entries of which the last one that matches a cell counts.
+
+    Args:
+        entries: In the order of the file.
+        providers: Name of a target -> first provider of its chain.
+    """
+
+    def __init__(self, entries: Sequence[_Entry], providers: Mapping[str, str]) -> None:
+        self._entries = entries
+        self._index = SelectorIndex([entry.selector for entry in entries], providers)
+
+    def find(self, cell: Cell) -> _Entry | None:
+        """Return the last entry that matches a cell, or None."""
+        last = self._index.matching(cell).bit_length()
+        return self._entries[last - 1] if last else None
 
 
 def _mask(answers: Iterable[bool]) -> int:

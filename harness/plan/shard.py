@@ -1,4 +1,4 @@
-"""A share of a plan for one of several machines: the same on each of them, and of about equal length."""
+"""Shares of a plan for several machines; all machines compute the same shares, of about equal length."""
 
 import heapq
 import re
@@ -13,7 +13,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     """Read ``I/N``.
 
     Raises:
-        UsageError: It is something else, or I is not within 1 to N.
+        UsageError: The text has another form, or I is not within 1 to N.
     """
     found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
     index, count = (int(found[1]), int(found[2])) if found else (0, 0)
@@ -24,17 +24,16 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def shard(plan: Plan, index: int, count: int, durations_ms: Mapping[str, float]) -> Plan:
-    """One share of a plan. The shares of all indices are the plan, each cell in one of them.
+    """Return one share of a plan; each cell is in exactly one of the ``count`` shares.
 
-    The longest cells are dealt first, each to the share that is the shortest so far (the rule of the longest
-    processing time, at most a third above the best there is). Depends on its arguments alone: machines that
-    agree on them agree on the shares.
+    The longest cells are dealt first, each to the share that is shortest so far (longest processing time
+    first: at most a third above the optimum). The shares depend on the arguments alone, so machines agree.
 
     Args:
         plan: The whole plan.
-        index: Which share, from 1.
-        count: How many there are.
-        durations_ms: Id of a cell -> what it took; the others count as the middle one of these.
+        index: Number of the share, from 1.
+        count: Number of shares.
+        durations_ms: Id of a cell -> duration; the others count as the median of these.
 
     Raises:
         UsageError: There are more shares than cells, so that this one is empty.

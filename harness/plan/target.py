@@ -3,37 +3,32 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from harness.catalog.option import PrecisionMode
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.precision import IN_MODEL
 from harness.core.structure import OPTION
 from harness.plan.file_format import RenewAfter, Scalar, TargetTable, Timeouts
-from harness.plan.known_provider import known_provider, release_of
-from harness.plan.precision import precision_mode, why_not
+from harness.plan.known_provider import known_provider, precision_mode, release_of, why_not
+from harness.plan.selector import one_or_more
 
 LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")
-"""What tells a library's file name from a package's name."""
+"""Suffixes that distinguish a library's file name from a package's name."""
 
 TRUE_FALSE = ("1", "0")
-"""How booleans are spelled for whatever is no option of a provider that the catalogue knows."""
-
-_Value = TypeVar("_Value")
+"""Spelling of booleans for anything but options of providers in the catalogue."""
 
 
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):
-    """Which Python, with which onnxruntime: by packages, python, ssh or command, else the harness's own.
+    """Which Python, with which onnxruntime; by default the harness's own. Fields as in ``RuntimeTable``.
 
     Attributes:
-        packages: Requirements of an environment to build; those that are files as absolute paths.
-        python_version: Which Python the packages are for, as uv understands it; None for the harness's own.
-        python: An interpreter; a name to look up, or an absolute path. Beside ``ssh`` one over there.
-        ssh: ``user@host``, or what ~/.ssh/config calls it.
-        command: A command line that ends in a Python.
+        packages: Requirements of an environment to build; files as absolute paths.
+        python: An interpreter: a name to look up, or an absolute path; with ``ssh`` one on that machine.
     """
 
     packages: tuple[str, ...] = ()
@@ -44,26 +39,14 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """A place where sessions are made.
+    """A place where sessions are made; fields as in ``TargetTable``, values of options and axes as text.
 
     Attributes:
-        name: Unique in the matrix.
         provider: The chain of providers, preferred first; at least one.
-        plugin: A package with ``get_library_path()``, or a library's path (absolute where it is local).
-        device: Device filter: every entry must match.
-        options: Provider options; ``options_at`` says what a cell adds to them.
-        unchecked_options: Whether the catalogue has no say in the options.
-        env: Environment variables, set before the process starts.
-        runtime: Which Python, with which onnxruntime.
-        workers: Processes at once on this device.
-        required: Whether ``unavailable`` fails the run.
-        axes: Axis -> values; replaces the matrix's axis of the same name.
-        timeouts_s: Limit of each phase in seconds.
+        plugin: A package with ``get_library_path()``, or a library's path (absolute if it is local).
+        options: Provider options of the target; ``options_at`` adds those of a cell.
         memory_limit_mb: Memory that a process may take, in MiB; None for no limit.
-        retries: Further tries of an unexpected failure.
-        alone: Whether nothing else may run meanwhile.
-        device_lock: Name of the device that sessions occupy; empty for none, None where it is to be derived.
-        renew_after: When a process is replaced by a fresh one.
+        device_lock: Name of the device that sessions occupy; empty for none, None to derive it.
     """
 
     name: str
@@ -85,9 +68,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     renew_after: RenewAfter = RenewAfter()
 
     def delivers(self, cell: Cell) -> tuple[str, ...]:
-        """Coarser precisions that the provider may compute a float32 model in by its own default.
+        """Return coarser precisions in which the provider may compute a float32 model by default.
 
-        None where the matrix asks for a precision: by the axis, or by an option that chooses one.
+        Empty if the matrix chooses a precision, by the axis or by an option.
         """
         known = known_provider(self.provider)
         if known is None or cell.axis("precision") != AXIS_DEFAULTS["precision"]:
@@ -97,17 +80,17 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return () if choosing & self.options_at(cell).keys() else known.delivers
 
     def options_at(self, cell: Cell) -> dict[str, str]:
-        """The options of one cell: the target's, with its precision mode's and its option axes' on top."""
+        """Return the options of a cell: the target's, overridden by its precision mode and option axes."""
         mode = self.mode_at(cell)
         varied = {axis.removeprefix(OPTION): value for axis, value in cell.axes if axis.startswith(OPTION)}
         return (with_mode(self.options, mode.options) if mode else self.options) | varied
 
     def mode_at(self, cell: Cell) -> PrecisionMode | None:
-        """The precision mode of one cell; None for ``fp32``, and where the provider has no such mode."""
+        """Return the precision mode of a cell; None for ``fp32`` and for unknown modes."""
         return precision_mode(self.provider[0], cell.axis("precision"))
 
     def declared(self, cell: Cell) -> str:
-        """Why this target does not have the precision of a cell; empty where the cell can be tried."""
+        """Return why this target does not have the precision of a cell; empty if the cell can be tried."""
         if cell.axis("precision") == AXIS_DEFAULTS["precision"]:
             return ""
         known = known_provider(self.provider)
@@ -121,10 +104,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def target_from(table: Mapping[str, Any], folder: Path, axes: Mapping[str, Sequence[Scalar]]) -> Target:
-    """A target from its table of a matrix file.
+    """Return a target from its table of a matrix file.
 
     Args:
-        table: A ``[[target]]`` without deviations.
+        table: A checked ``[[target]]``.
         folder: Where relative paths of a local runtime start.
         axes: The table ``[axes]`` of the file.
     """
@@ -134,58 +117,38 @@ def target_from(table: Mapping[str, Any], folder: Path, axes: Mapping[str, Seque
     own_axes = table.get("axes", {})
     if booleans != TRUE_FALSE:  # an axis for all targets has the common spelling
         own_axes = {axis: values for axis, values in axes.items() if _has_boolean(values)} | own_axes
-    runtime = written.runtime
-    # Behind ssh or a command, a path is another machine's business.
-    local = runtime.ssh is UNSET and runtime.command is UNSET
-    here = folder if local else None
-    python, plugin = _set(runtime.python), _set(written.plugin)
-    return Target(
-        name=written.name,
-        provider=one_or_more(written.provider),
-        plugin=None if plugin is None else from_here(plugin, here),
-        device=texts(written.device),
-        options=texts(written.options, booleans),
-        unchecked_options=written.unchecked_options,
-        env=texts(written.env),
-        runtime=Runtime(
-            packages=tuple(
-                str(folder / requirement) if is_path(requirement) else requirement
-                for requirement in _set(runtime.packages) or ()
-            ),
-            python_version=_set(runtime.python_version),
-            python=None if python is None else from_here(python, here),
-            ssh=_set(runtime.ssh),
-            command=_set(runtime.command),
-        ),
-        workers=written.workers,
-        required=written.required,
-        axes=axes_from(own_axes, booleans),
-        timeouts_s=written.timeouts_s,
-        memory_limit_mb=_set(written.memory_limit_mb),
-        retries=written.retries,
-        alone=written.alone,
-        device_lock=_set(written.device_lock),
-        renew_after=written.renew_after,
-    )
+    runtime = msgspec.convert(table.get("runtime", {}), Runtime)
+    # With ssh or a command, a path is one of another machine.
+    here = folder if runtime.ssh is None and runtime.command is None else None
+    if runtime.python is not None:
+        runtime = msgspec.structs.replace(runtime, python=from_here(runtime.python, here))
+    packages = tuple(str(folder / each) if is_path(each) else each for each in runtime.packages)
+    plain = {key: value for key, value in msgspec.structs.asdict(written).items() if value is not UNSET}
+    changed = {
+        "provider": one_or_more(written.provider),
+        "device": _texts(written.device),
+        "options": _texts(written.options, booleans),
+        "env": _texts(written.env),
+        "runtime": msgspec.structs.replace(runtime, packages=packages),
+        "axes": axes_from(own_axes, booleans),
+    }
+    if isinstance(written.plugin, str):
+        changed["plugin"] = from_here(written.plugin, here)
+    return Target(**plain | changed)
 
 
 def is_fixed(axis: str) -> bool:
-    """Whether a process has one value of an axis for all of its life: the precision, and options."""
+    """Return whether all cells of a process have one value of an axis: of the precision, and of options."""
     return axis == "precision" or axis.startswith(OPTION)
 
 
 def fixed_axes(cell: Cell) -> tuple[tuple[str, str], ...]:
-    """The axes of a cell that decide which process serves it; any serves a model of another precision."""
+    """Return the axes of a cell that decide which process serves it; converted models run in any process."""
     return tuple(pair for pair in cell.axes if is_fixed(pair[0]) and pair[1] not in IN_MODEL)
 
 
-def one_or_more(value: str | Sequence[str]) -> tuple[str, ...]:
-    """A text alone, or each of a list of them."""
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
 def with_mode(options: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
-    """Provider options with those of a precision mode on top; JSON objects are merged key by key."""
+    """Return provider options, overridden by those of a precision mode; JSON objects are merged by key."""
     both = {key: _merged(options[key], value) for key, value in chosen.items() if key in options}
     return {**options, **chosen, **both}
 
@@ -193,28 +156,23 @@ def with_mode(options: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str
 def axes_from(
     table: Mapping[str, Sequence[Scalar]], booleans: tuple[str, str] = TRUE_FALSE
 ) -> dict[str, tuple[str, ...]]:
-    """Axis -> values as text, in the order of the file."""
+    """Return axis -> values as text, in the order of the file."""
     return {axis: tuple(text(value, booleans) for value in values) for axis, values in table.items()}
 
 
-def texts(table: Mapping[str, Scalar], booleans: tuple[str, str] = TRUE_FALSE) -> dict[str, str]:
-    """The same table with every value as text."""
-    return {key: text(value, booleans) for key, value in table.items()}
-
-
 def text(value: Scalar, booleans: tuple[str, str] = TRUE_FALSE) -> str:
-    """A TOML value as the text that an option or variable receives.
+    """Return a TOML value as the text that an option or variable receives.
 
     Args:
         value: As ``tomllib`` reads it.
-        booleans: What becomes of ``true`` and ``false``; for options ``Provider.true_false``, since TensorRT
-            wants ``True`` and DirectML ``true``.
+        booleans: Spelling of ``true`` and ``false``; for options ``Provider.true_false``: TensorRT reads
+            ``True``, DirectML ``true``.
     """
     return booleans[not value] if isinstance(value, bool) else str(value)
 
 
 def is_path(requirement: str) -> bool:
-    """Whether a requirement is a file's path, and not a name, with or without a URL."""
+    """Return whether a requirement is a file's path, and not a name, with or without a URL."""
     is_url = "://" in requirement or "@" in requirement
     return not is_url and ("/" in requirement or "\\" in requirement or requirement.endswith(".whl"))
 
@@ -238,11 +196,11 @@ def _has_boolean(values: Sequence[Scalar]) -> bool:
 
 
 def from_here(path: str, folder: Path | None) -> str:
-    """A relative path, made absolute; a bare name (a package, a command to look up) stays as it is."""
+    """Return a relative path as absolute; a bare name (a package, a command to look up) stays as it is."""
     pure = PurePath(path)
     is_path = len(pure.parts) > 1 or pure.suffix in LIBRARY_SUFFIXES
     return str(folder / pure) if folder is not None and is_path else path
 
 
-def _set(value: _Value | UnsetType) -> _Value | None:
-    return None if value is UNSET else value
+def _texts(table: Mapping[str, Scalar], booleans: tuple[str, str] = TRUE_FALSE) -> dict[str, str]:
+    return {key: text(value, booleans) for key, value in table.items()}

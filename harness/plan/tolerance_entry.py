@@ -1,21 +1,68 @@
 """One ``[[tolerance]]`` entry, of a matrix or of a policy: fixed, or in multiples of the model's noise."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from harness.core.errors import Problem
 from harness.core.policy import DEFAULT_STEPS, Policy
 from harness.core.spread import DEFAULT_LIMITS, NoiseLimits
 from harness.core.structure import Place
 from harness.core.tolerance import Tolerance
-from harness.plan.file_format import NoiseTable
-from harness.plan.selector import Selector, selector_from
+from harness.plan.selector import Selector, SelectorTable, selector_from
 
 _FIXED = ("rtol", "atol")
 _ALONE = frozenset({"noise", "steps", "table_only"})
 """Keys that make an entry by themselves."""
+
+
+class NoiseTable(msgspec.Struct, kw_only=True):
+    """Limits on the error in multiples of the model's own rounding noise."""
+
+    rms: Annotated[float, Meta(gt=0, description="RMS of the error over RMS of the noise.")] = (
+        DEFAULT_LIMITS.rms
+    )
+    max: Annotated[float, Meta(gt=0, description="Error of any element over the noise of that element.")] = (
+        DEFAULT_LIMITS.max
+    )
+    precision: Annotated[
+        Literal["float32", "float16", "bfloat16"] | UnsetType,
+        Meta(description="Whose rounding makes the noise; without it that of the cell's precision."),
+    ] = UNSET
+
+
+class ToleranceTable(SelectorTable, kw_only=True):
+    """Tolerance for the selected cells; later entries win."""
+
+    rtol: Annotated[Annotated[float, Meta(ge=0)] | UnsetType, Meta(description="Relative tolerance.")] = UNSET
+    atol: Annotated[Annotated[float, Meta(ge=0)] | UnsetType, Meta(description="Absolute tolerance.")] = UNSET
+    noise: Annotated[
+        NoiseTable | UnsetType,
+        Meta(description="Instead of both: limits in multiples of the model's own rounding noise."),
+    ] = UNSET
+    steps: Annotated[
+        Annotated[float, Meta(ge=0)] | UnsetType,
+        Meta(description="Quantization steps that an output of quantized values may be off; 1 by default."),
+    ] = UNSET
+    table_only: Annotated[
+        bool | UnsetType,
+        Meta(description="Whether the tolerance alone judges, whatever the model's rounding noise."),
+    ] = UNSET
+
+
+# The published schema checks contradictions; ``tolerance_problems`` does so for the reader, in plain words.
+ToleranceItem = Annotated[
+    ToleranceTable,
+    Meta(
+        extra_json_schema={
+            "anyOf": [{"required": [key]} for key in ("rtol", "noise", "steps", "table_only")],
+            "dependentRequired": {"rtol": ["atol"], "atol": ["rtol"]},
+            "not": {"anyOf": [{"required": [key, "noise"]} for key in ("rtol", "table_only")]},
+        }
+    ),
+]
 
 
 class ToleranceEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,11 +70,11 @@ class ToleranceEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         selector: Which cells.
-        rtol: With ``atol``: ``|out - golden| <= atol + rtol * |golden|``; None where the entry has none.
-        atol: As ``rtol``.
-        noise: Limits in multiples of the model's own rounding noise; never beside ``rtol``. Where both are
-            None the built-in tolerances hold.
-        noise_precision: Whose rounding makes the noise; empty for that of what the cell computes in.
+        rtol: With ``atol``: ``|out - golden| <= atol + rtol * |golden|``; both or none are set.
+        atol: See ``rtol``.
+        noise: Limits in multiples of the model's own rounding noise; never beside ``rtol``. Without either,
+            the built-in tolerances apply.
+        noise_precision: Precision whose rounding makes the noise; empty for that of the cell.
         steps: Quantization steps that an output of quantized values may be off; None for the default.
         table_only: Whether the tolerance alone judges, whatever the model's rounding noise.
     """
@@ -42,19 +89,14 @@ class ToleranceEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fixed(self) -> Tolerance | None:
-        """``rtol`` and ``atol``; None where the entry has none."""
+        """``rtol`` and ``atol``; None if the entry has none."""
         if self.rtol is None or self.atol is None:
             return None
         return Tolerance(rtol=self.rtol, atol=self.atol)
 
 
 def tolerance_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
-    """What an entry may not say although each of its values is right.
-
-    Args:
-        entry: A parsed table, with whatever values.
-        place: Where it stands.
-    """
+    """Yield what is wrong with an entry as a whole, whatever its values are."""
     given = [key for key in _FIXED if key in entry]
     if "noise" in entry and given:
         what = f"got noise and {' and '.join(given)}, which exclude each other"
@@ -62,21 +104,17 @@ def tolerance_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]
     elif len(given) == 1:
         (missing,) = set(_FIXED) - set(given)
         what = f"the key {missing!r} is missing"
-        yield Problem(where=str(place), what=what, hint=f"write {missing} = 0 where nothing of it is allowed")
+        yield Problem(where=str(place), what=what, hint=f"add it; {missing} = 0 allows no such error")
     elif "noise" in entry and "table_only" in entry:
         what = "got noise and table_only, which exclude each other"
         yield Problem(where=str(place), what=what, hint="keep one of them")
     elif not given and not _ALONE & entry.keys():
         hint = "write rtol = 1e-3 and atol = 1e-5, or noise = {}, steps = 1 or table_only = true"
-        yield Problem(where=str(place), what="says nothing of what is tolerated", hint=hint)
+        yield Problem(where=str(place), what="this entry sets no tolerance", hint=hint)
 
 
 def tolerance_entry(entry: dict[str, Any]) -> ToleranceEntry:
-    """An entry in its normal form; a limit of ``noise`` that it leaves out has its default.
-
-    Args:
-        entry: A parsed table in which ``tolerance_problems`` finds none.
-    """
+    """Return a checked entry in its normal form; limits of ``noise`` have defaults."""
     limits = msgspec.convert(entry["noise"], NoiseTable) if "noise" in entry else None
     return ToleranceEntry(
         selector=selector_from(entry, not_keys=(*_FIXED, *_ALONE)),
@@ -90,10 +128,10 @@ def tolerance_entry(entry: dict[str, Any]) -> ToleranceEntry:
 
 
 def policy_of(entry: ToleranceEntry | None, precision: str, *, converted: bool) -> Policy:
-    """What a cell is judged by.
+    """Return the policy of a cell.
 
     Args:
-        entry: The last entry that selects the cell; None where none does.
+        entry: The last entry that selects the cell, or None.
         precision: What the cell computes in, from ``computing_precision``.
         converted: Whether its model was converted to another precision.
     """

@@ -1,4 +1,4 @@
-"""A tolerance policy: ``[[tolerance]]`` entries, as in a matrix, in a file of their own."""
+"""A tolerance policy: a file of ``[[tolerance]]`` entries, as in a matrix."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -13,10 +13,15 @@ from harness.core.metrics import ATOL_GRID
 from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.structure import Place, deviations
-from harness.plan.file_format import ToleranceItem
 from harness.plan.matrix import read_toml
 from harness.plan.selector import SelectorIndex
-from harness.plan.tolerance_entry import ToleranceEntry, policy_of, tolerance_entry, tolerance_problems
+from harness.plan.tolerance_entry import (
+    ToleranceEntry,
+    ToleranceItem,
+    policy_of,
+    tolerance_entry,
+    tolerance_problems,
+)
 
 
 class PolicyFile(msgspec.Struct, kw_only=True):
@@ -27,11 +32,11 @@ class PolicyFile(msgspec.Struct, kw_only=True):
 
 
 def load_policy(path: Path) -> tuple[ToleranceEntry, ...]:
-    """The entries of a policy, in their order.
+    """Return the entries of a policy, in their order.
 
     Raises:
-        UsageError: The file cannot be read, says what it may not, or asks for what no record tells, such as
-            most values of ``atol``; every problem is in it.
+        UsageError: The file cannot be read or is invalid, or records lack what an entry needs, as for most
+            values of ``atol``. The error has every problem.
     """
     table = read_toml(path)
     place = Place(str(path))
@@ -41,27 +46,27 @@ def load_policy(path: Path) -> tuple[ToleranceEntry, ...]:
         for index, entry in enumerate(table["tolerance"]):
             problems += tolerance_problems(entry, here.item(index))
     if not problems:
-        problems = [*_not_afterwards(table["tolerance"], place.key("tolerance"))]
+        problems = [*_without_record(table["tolerance"], place.key("tolerance"))]
     if problems:
         raise UsageError(*problems)
     return tuple(tolerance_entry(entry) for entry in table["tolerance"])
 
 
-def _not_afterwards(entries: list[dict[str, Any]], place: Place) -> Iterator[Problem]:
-    """What an entry may say in a matrix, but what no record tells."""
+def _without_record(entries: list[dict[str, Any]], place: Place) -> Iterator[Problem]:
+    """Yield what a matrix may set, but what cannot be judged from records."""
     for index, entry in enumerate(entries):
         if "atol" in entry and float(entry["atol"]) not in ATOL_GRID:
             yield Problem(
                 where=str(place.item(index).key("atol")),
-                what=f"{entry['atol']:g} cannot be judged afterwards",
-                hint=f"records tell it for {', '.join(f'{atol:g}' for atol in ATOL_GRID)}; rtol is free",
+                what=f"{entry['atol']:g} cannot be judged from records",
+                hint=f"valid: {', '.join(f'{atol:g}' for atol in ATOL_GRID)}; rtol may be any number",
             )
 
 
 def policy_rule(
     entries: tuple[ToleranceEntry, ...], records: Iterable[Record]
 ) -> Callable[[Record], Policy | None]:
-    """What a policy says about a record: the last entry that selects it; None where none does.
+    """Return a function that gives a record's policy, by the last entry that selects it, or None.
 
     Raises:
         UsageError: An entry selects none of the records.
@@ -85,6 +90,6 @@ def policy_rule(
 
 
 def cell_of(record: Record) -> Cell:
-    """The cell of a record."""
+    """Return the cell of a record."""
     axes = tuple(sorted(record.axes.items()))
     return Cell(suite=record.suite, model=record.model, target=record.target, axes=axes)

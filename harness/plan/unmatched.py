@@ -1,4 +1,4 @@
-"""Entries of a matrix that match nothing, and what they may have meant: lists must not rot."""
+"""Entries of a matrix that match nothing, with the nearest names: an outdated entry must not stay."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,13 +7,13 @@ from harness.core.cell import Cell
 from harness.core.errors import Problem, valid_names
 from harness.core.structure import OPTION, Place
 from harness.plan.matrix import Matrix
-from harness.plan.selector import Globs, Selector, SelectorIndex, glob_matcher, model_matcher
+from harness.plan.selector import Globs, Selector, SelectorIndex, model_matcher, selector_from
 
 
 def unmatched_entries(
     matrix: Matrix, section: str, selectors: Sequence[Selector], planned: Sequence[Cell]
 ) -> Iterator[Problem]:
-    """One problem for each selector of a section that matches none of the cells."""
+    """Yield a problem for each selector of a section that matches none of the cells."""
     if not selectors:
         return
     index = SelectorIndex(selectors, matrix.first_providers)
@@ -32,12 +32,12 @@ def unmatched_entries(
 def unmatched_model_globs(
     matrix: Matrix, models: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]
 ) -> Iterator[Problem]:
-    """One problem for each glob of ``models.exclude`` and of ``[[model]]`` that matches no model.
+    """Yield a problem for each glob of ``models.exclude`` and of ``[[model]]`` that matches no model.
 
     Args:
         matrix: The matrix.
         models: Name of a suite -> all its models.
-        wanted: The same without those that ``models.exclude`` takes out.
+        wanted: The same without the models of ``models.exclude``.
     """
     excluding = Place(matrix.path).key("models").key("exclude")
     for index, glob in enumerate(matrix.models.exclude):
@@ -59,7 +59,7 @@ def _unmatched_glob(place: Place, globs: Globs, models: Mapping[str, Sequence[st
 
 
 def nearest_names(key: str, globs: Globs, planned: Sequence[Cell], providers: Mapping[str, str]) -> str:
-    """What a glob that matches nothing may have meant: ``did you mean ...? valid: ...``."""
+    """Return names near a glob that matches nothing: ``did you mean ...? valid: ...``."""
     bare = key == "model" and not any("/" in glob for glob in globs)
     known = dict.fromkeys(cell.model if bare else _value(key, cell, providers) for cell in planned)
     return valid_names(_literal(globs[0]), [name for name in known if name is not None])
@@ -71,32 +71,24 @@ def _unmatched(
     parts = {"suite": selector.suite, "model": selector.model, "target": selector.target}
     parts |= {"provider": selector.provider, **dict(selector.axes)}
     for key, globs in parts.items():
-        if not globs or _any_matches(key, globs, planned, providers):
+        one_key = SelectorIndex([selector_from({key: globs})], providers)
+        if any(map(one_key.matching, planned)):
             continue
         axes = {axis: None for cell in planned for axis, _ in cell.axes}
         if key.startswith(OPTION) and key not in axes:
             what = f"matches no cell: no target varies {key.removeprefix(OPTION)!r}"
             return Problem(where=str(place.key(key)), what=what, hint=valid_names(key, axes))
         spelled = " or ".join(repr(glob) for glob in globs)
-        what = f"matches no cell: no {key} is like {spelled}"
+        what = f"matches no cell: no {key} matches {spelled}"
         hint = nearest_names(key, globs, planned, providers)
         return Problem(where=str(place.key(key)), what=what, hint=hint)
     hint = "excluded cells do not count; remove the entry or one of its keys"
-    what = "matches no cell: each key matches some, but none matches them all"
+    what = "matches no cell: each key matches some cells, but no cell matches all keys"
     return Problem(where=str(place), what=what, hint=hint)
 
 
-def _any_matches(key: str, globs: Globs, planned: Sequence[Cell], providers: Mapping[str, str]) -> bool:
-    if key == "model":
-        on_model = model_matcher(globs)
-        return any(on_model(*pair) for pair in {(cell.suite, cell.model) for cell in planned})
-    match = glob_matcher(globs)
-    values = {_value(key, cell, providers) for cell in planned}
-    return any(value is not None and match(value) for value in values)
-
-
 def _value(key: str, cell: Cell, providers: Mapping[str, str]) -> str | None:
-    """What a cell shows to the globs of one key; None where it has no such axis."""
+    """Return what the globs of a key are matched with; None if the cell has no such axis."""
     match key:
         case "suite":
             return cell.suite
@@ -110,5 +102,5 @@ def _value(key: str, cell: Cell, providers: Mapping[str, str]) -> str | None:
 
 
 def _literal(glob: str) -> str:
-    """A glob without its wildcards, to compare with names."""
+    """Return a glob without its wildcards, to compare with names."""
     return re.sub(r"[*?]|\[.*?\]", "", glob)

@@ -14,14 +14,14 @@ import pytest
 
 from harness.pytest_plugin.items import CellItem
 
-INDIFFERENT = frozenset(
+_INDIFFERENT = frozenset(
     {"_pytest", "_hypothesis_pytestplugin", "harness", "pytest_benchmark", "pytest_cov", "syrupy", "xdist"}
 )
 """Packages whose hooks do nothing for an item that is not a Python function."""
 
 Complete = Callable[[CellItem, pytest.TestReport], None]
 
-STOPS = (pytest.exit.Exception, KeyboardInterrupt)
+_STOPS = (pytest.exit.Exception, KeyboardInterrupt)
 """Exceptions that end the session, not the item."""
 
 
@@ -74,7 +74,7 @@ class Brevity:
         hook.pytest_runtest_logstart(nodeid=item.nodeid, location=location)
         if self._all_phases:
             hook.pytest_runtest_logreport(report=_passed(item, "setup"))
-        call = pytest.CallInfo.from_call(item.end, when="call", reraise=STOPS)
+        call = pytest.CallInfo.from_call(item.end, when="call", reraise=_STOPS)
         if call.excinfo is None and self._makes_reports:
             report = _passed(item, "call")
             self._complete(item, report)
@@ -90,7 +90,7 @@ class Brevity:
 
 def indifferent(implementations: "Iterable[pluggy.HookImpl]") -> bool:
     """Whether all these hook implementations do nothing for a cell."""
-    return _of(implementations) <= INDIFFERENT
+    return _of(implementations) <= _INDIFFERENT
 
 
 def _of(implementations: "Iterable[pluggy.HookImpl]") -> set[str]:

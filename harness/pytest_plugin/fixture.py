@@ -13,14 +13,13 @@ from harness.core.value import Map, Sequence, Tensor, Value
 from harness.core.verdict import Family
 from harness.corpus.case import Case
 from harness.plan.plan import Plan
-from harness.plan.selector import SelectorIndex, selector_from
-from harness.plan.target import one_or_more
+from harness.plan.selector import SelectorIndex, one_or_more, selector_from
 from harness.plan.unmatched import nearest_names
 from harness.pytest_plugin.items import settle
 from harness.pytest_plugin.outcome import outcome_of
 from harness.pytest_plugin.session import Matrices, matrices_of
 
-EXAMPLE = '@pytest.mark.ep_matrix("matrices/smoke.toml", target="cpu", model="onnx-node/test_a*")'
+_EXAMPLE = '@pytest.mark.ep_matrix("matrices/smoke.toml", target="cpu", model="onnx-node/test_a*")'
 
 
 class CellResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,9 +83,9 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("ep_matrix")
     where = metafunc.definition.nodeid
     if marker is None:
-        raise _error(where, f"ep_cell needs a marker that names the matrix: {EXAMPLE}")
+        raise _error(where, f"ep_cell needs a marker that names the matrix: {_EXAMPLE}")
     if len(marker.args) != 1 or not isinstance(marker.args[0], str):
-        raise _error(where, f"ep_matrix takes the path of one matrix file, then selectors: {EXAMPLE}")
+        raise _error(where, f"ep_matrix takes the path of one matrix file, then selectors: {_EXAMPLE}")
     path = metafunc.config.rootpath / marker.args[0]
     try:
         plan, _ = matrices_of(metafunc.config).prepared(path)
@@ -121,8 +120,8 @@ def _selected(plan: Plan, table: dict[str, Any], where: str) -> tuple[Cell, ...]
         alone = SelectorIndex([selector_from({key: globs})], providers)
         if not any(map(alone.matching, plan.cells)):
             hint = nearest_names(key, one_or_more(globs), plan.cells, providers)
-            raise _error(where, f"ep_matrix: no {key} is like {globs!r}; {hint}")
-    raise _error(where, "ep_matrix: each selector matches some cells, but none matches them all")
+            raise _error(where, f"ep_matrix: no {key} matches {globs!r}; {hint}")
+    raise _error(where, "ep_matrix: each selector matches some cells, but no cell matches all selectors")
 
 
 def _error(where: str, text: str) -> pytest.Collector.CollectError:

@@ -20,7 +20,7 @@ from harness.run.run_folder import RunFolder
 from harness.run.summary import summary_lines
 from harness.run.tally import Tally
 
-ATTRIBUTE = "ep_harness"
+_ATTRIBUTE = "ep_harness"
 
 
 class _Enclosure(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ def enclose(report: pytest.TestReport, matrix: Path, news: News, *, travels: boo
     """Attach news to a report; as text if the report goes to another process, because xdist carries text."""
     if news.records or news.ready:
         enclosure = _Enclosure(str(matrix), news)
-        setattr(report, ATTRIBUTE, msgspec.json.encode(enclosure).decode() if travels else enclosure)
+        setattr(report, _ATTRIBUTE, msgspec.json.encode(enclosure).decode() if travels else enclosure)
 
 
 class _MatrixRun:
@@ -106,7 +106,7 @@ class Ledger:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add the records of a report, and remove them from it: the terminal keeps every report."""
-        enclosed: _Enclosure | str | None = report.__dict__.pop(ATTRIBUTE, None)
+        enclosed: _Enclosure | str | None = report.__dict__.pop(_ATTRIBUTE, None)
         if enclosed is not None:
             enclosure = _DECODER.decode(enclosed) if isinstance(enclosed, str) else enclosed
             _or_stop(lambda: self._runs[enclosure.matrix].add(enclosure.news))

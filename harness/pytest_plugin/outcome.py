@@ -13,7 +13,7 @@ from harness.plan.plan import Plan
 EDGE = 1024
 """Characters shown of the beginning, and of the end, of a process's output."""
 
-OUTPUTS_SHOWN = 5
+_OUTPUTS_SHOWN = 5
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -67,15 +67,15 @@ def _failure(record: Record, headline: str) -> str:
     if record.placement is not None:
         lines.append(f"  placement:  {_placed(record.placement)}")
     failing = list(failing_outputs(record))
-    for output in failing[:OUTPUTS_SHOWN]:
+    for output in failing[:_OUTPUTS_SHOWN]:
         headroom = "" if output.headroom is None else f", error {output.headroom:.3g} times the tolerance"
         lines.append(
             f"  output:     {visible(output.name)!r} {output.dtype}{list(output.shape)}: "
             f"{output.mismatched} of {output.elements} elements differ{headroom} "
             f"(rtol {output.rtol:g}, atol {output.atol:g})"
         )
-    if len(failing) > OUTPUTS_SHOWN:
-        lines.append(f"              and {len(failing) - OUTPUTS_SHOWN} more outputs")
+    if len(failing) > _OUTPUTS_SHOWN:
+        lines.append(f"              and {len(failing) - _OUTPUTS_SHOWN} more outputs")
     if record.attempt > 1:
         lines.append(f"  attempt:    {record.attempt}")
     if record.retries:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness.pytest_plugin.items import MatrixFile
 
 
-MARKER = (
+_MARKER = (
     "ep_matrix(path, **selector): run the test for each cell of a matrix file, relative to rootdir, that "
     "the selector matches: globs on suite, model, target, provider or an axis. Use the fixture ep_cell."
 )
@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker and, if a matrix is named, the hooks that run it."""
-    config.addinivalue_line("markers", MARKER)
+    config.addinivalue_line("markers", _MARKER)
     matrices = named_matrices(config)
     config.stash[MATRICES] = matrices
     out = config.getoption("ep_out")

@@ -1,7 +1,7 @@
-"""A scheduler for xdist: each worker gets a contiguous share of the cells, which it knows from the start.
+"""A scheduler for xdist: each worker gets a contiguous share of the cells from the start.
 
 The cells of a target are adjacent in a plan and share processes, so a share should be contiguous. A worker
-that knows its share lets its engine run ahead, although it gets only a few items at a time.
+with a known share lets its engine run ahead, although it gets only a few items at a time.
 """
 
 from collections import deque

@@ -95,8 +95,8 @@ class EngineRun:
             return next(self._batches)
         except (Exception, UncontainedError) as error:  # noqa: BLE001 - no cell caused it
             # No more results will come: each further item would fail with the same traceback.
-            told = "".join(traceback.format_exception(error))
-            pytest.exit(f"the engine failed, a fault of ep-harness:\n{told}", pytest.ExitCode.INTERNAL_ERROR)
+            trace = "".join(traceback.format_exception(error))
+            pytest.exit(f"the engine failed, a fault of ep-harness:\n{trace}", pytest.ExitCode.INTERNAL_ERROR)
 
     def _consume(self, event: Event) -> None:
         if isinstance(event, Finished):

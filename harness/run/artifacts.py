@@ -14,7 +14,7 @@ from harness.core.verdict import Family
 from harness.corpus.protos import encode
 from harness.engine.events import Finished
 
-INPUTS_LIMIT = 16 << 20
+_INPUTS_LIMIT = 16 << 20
 """Most bytes of inputs kept for one cell; the suite can make larger ones again."""
 
 
@@ -43,10 +43,10 @@ def keep_artifacts(folder: Path, finished: Finished, warn: Callable[[str], None]
 
 def lost(folder: Path, record: Record, error: Exception) -> Record:
     """Return a record without a verdict for one that cannot be kept; its artifacts have the traceback."""
-    told = own_error(error)
-    without = without_verdict(record, told)
+    own = own_error(error)
+    without = without_verdict(record, own)
     with contextlib.suppress(OSError):  # the record matters more
-        return _kept(folder, Finished(record=without, traceback=told.traceback))
+        return _kept(folder, Finished(record=without, traceback=own.traceback))
     return without
 
 
@@ -73,7 +73,7 @@ def _write_inputs(home: Path, finished: Finished) -> None:
         data_home.mkdir(exist_ok=True)
         for number, (name, value) in enumerate(data_set.inputs):
             total += value_bytes(value)
-            if total > INPUTS_LIMIT:
+            if total > _INPUTS_LIMIT:
                 return
             with contextlib.suppress(TypeError):  # the value has not the type that the model declares
                 data = encode(value, types[name])

@@ -45,8 +45,8 @@ def _not_installed(found: Found) -> str:
 
 
 def _import_failed(found: Found) -> str:
-    said = f"{found.record.reason}\n{found.printed}"
-    if _OLD_NUMPY.search(said):
+    printed = f"{found.record.reason}\n{found.printed}"
+    if _OLD_NUMPY.search(printed):
         return install(found.target, "numpy<2")
     if missing := _NO_MODULE.search(found.record.reason):
         return install(found.target, missing[1])

@@ -18,27 +18,28 @@ from harness.corpus.graph import graph_in
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
-from harness.plan.matrix import LatencyRequest, LatencySettings, Matrix
+from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
+from harness.plan.runs_entry import LatencySettings, RunsRequest
 from harness.plan.selector import Selector
 from harness.plan.target import Target
-from harness.studies.ask import Tell, matrix_for, results
+from harness.studies.ask import Notify, matrix_for, results
 from harness.studies.candidates import Candidate, Changes, base_of, changes_of
 
 MEASURED = LatencySettings(warm_up=3, repeats=300, budget_s=1.0)
 """How each candidate is timed: enough runs for a stable median, and one second at most."""
 
-FASTER_BY = 0.05
+_FASTER_BY = 0.05
 """Share by which a change must shorten the median to count as faster; less is within the usual noise."""
 
 NEAR = 1.5
-SECOND_ROUND = 5
-FOR_SECOND_ROUND = 0.15
+_SECOND_ROUND = 5
+_FOR_SECOND_ROUND = 0.15
 """Up to 5 candidates within 1.5 times the fastest are tried once more in the last 15 % of the time.
 
 The machine may have been busy the first time, and a recommended candidate must pass twice."""
 
-SHARE_OF_BUDGET = 0.25
+_SHARE_OF_BUDGET = 0.25
 """Share of the time that a session, or a run, may take at most: a slow device must leave time for others."""
 
 
@@ -118,7 +119,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def winner(self) -> Tried | None:
         """The best of the fastest within noise: wholly on its target, then simple, then exact."""
-        limit_ms = (self.ranked[0].p50_ms or 0.0) * (1 + FASTER_BY) if self.ranked else 0.0
+        limit_ms = (self.ranked[0].p50_ms or 0.0) * (1 + _FASTER_BY) if self.ranked else 0.0
         equal = [one for one in self.ranked if (one.p50_ms or 0.0) <= limit_ms]
         return min(equal, key=_merits, default=None)
 
@@ -168,11 +169,11 @@ class Search:
             return
         best, best_ms = self._best[candidate.target]
         faster = self._faster[candidate.target]
-        if p50_ms < best_ms * (1 - FASTER_BY):
+        if p50_ms < best_ms * (1 - _FASTER_BY):
             self._best[candidate.target] = candidate, p50_ms
             for changes in faster:
                 self._combine(candidate, changes, p50_ms)
-        if len(candidate.changes) == 1 and p50_ms < self._base_ms[candidate.target] * (1 - FASTER_BY):
+        if len(candidate.changes) == 1 and p50_ms < self._base_ms[candidate.target] * (1 - _FASTER_BY):
             faster.append(candidate.changes)
             self._combine(best, candidate.changes, best_ms)
 
@@ -205,7 +206,7 @@ class Course:
         if self._second_round is None:
             if time.monotonic() < self._search_until and (candidate := self._search.next()) is not None:
                 return candidate
-            self._second_round = [one.candidate for one in self.near_the_fastest()]
+            self._second_round = [one.candidate for one in self._near_the_fastest()]
         return self._second_round.pop(0) if self._second_round else None
 
     def take(self, result: Tried) -> None:
@@ -220,16 +221,16 @@ class Course:
         passed = (one for one in self.results.values() if one.p50_ms is not None)
         return sorted(passed, key=lambda one: (one.p50_ms or 0.0, -one.bits, len(one.candidate.changes)))
 
-    def near_the_fastest(self) -> list[Tried]:
+    def _near_the_fastest(self) -> list[Tried]:
         """Return the candidates of the second round; none if only one is near the fastest."""
         ranked = self.ranked()
         limit_ms = (ranked[0].p50_ms or 0.0) * NEAR if ranked else 0.0
-        near = [one for one in ranked if (one.p50_ms or 0.0) <= limit_ms][:SECOND_ROUND]
+        near = [one for one in ranked if (one.p50_ms or 0.0) <= limit_ms][:_SECOND_ROUND]
         return near if len(near) > 1 else []
 
 
 def advise(
-    suite: Suite, matrix: Matrix, *, until: float, tell: Tell, show: Callable[[Tried], None]
+    suite: Suite, matrix: Matrix, *, until: float, notify: Notify, show: Callable[[Tried], None]
 ) -> Advice:
     """Search until all candidates are tried, the time is used up, or Ctrl-C is pressed.
 
@@ -237,7 +238,7 @@ def advise(
         suite: Holds one model.
         matrix: Its targets, tolerances and dimensions are used.
         until: When to stop, on the monotonic clock, in seconds.
-        tell: Receives messages.
+        notify: Receives messages.
         show: Called with each result.
 
     Raises:
@@ -245,10 +246,10 @@ def advise(
     """
     began = time.monotonic()
     budget_s = max(until - began, 0.0)
-    bases = [base_of(target, max(1.0, budget_s * SHARE_OF_BUDGET)) for target in matrix.targets]
+    bases = [base_of(target, max(1.0, budget_s * _SHARE_OF_BUDGET)) for target in matrix.targets]
     (model,) = suite.models()
     search = Search(matrix.targets, bases, graph_in(suite, model).op_types)
-    course = Course(search, until - budget_s * FOR_SECOND_ROUND)
+    course = Course(search, until - budget_s * _FOR_SECOND_ROUND)
     fingerprints: dict[str, dict[str, object]] = {}
     cells = tuple(candidate.cell(suite.name, model) for candidate in search.waiting())
     engine = Engine(Plan(matrix=_timed(matrix, bases), cells=cells), {suite.name: suite})
@@ -260,7 +261,7 @@ def advise(
     try:
         if candidate is not None:
             engine.submit([candidate.cell(suite.name, model)])
-        for event in results(engine, tell):
+        for event in results(engine, notify):
             if isinstance(event, TargetReady):
                 fingerprints[event.target] = event.fingerprint
             elif isinstance(event, Finished) and candidate is not None:
@@ -290,7 +291,7 @@ def advise(
 
 
 def _timed(matrix: Matrix, targets: Sequence[Target]) -> Matrix:
-    every = LatencyRequest(selector=Selector(), settings=MEASURED)
+    every = RunsRequest(selector=Selector(), settings=MEASURED)
     return msgspec.structs.replace(matrix_for(matrix, targets), latency=(every,))
 
 

@@ -23,7 +23,7 @@ from harness.plan.target import Runtime, Target
 Models = Sequence[tuple[str, str]]
 """Pairs of a suite and a model."""
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 """Shows one line to the user."""
 
 
@@ -59,14 +59,14 @@ class PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
         return load_case(self.suites[suite], model, self.plan.matrix.models.dimensions, settings=settings)
 
     def answers(
-        self, models: Models, runtime: Runtime, tell: Tell, kind: Kind = Kind.ANSWER
+        self, models: Models, runtime: Runtime, notify: Notify, kind: Kind = Kind.ANSWER
     ) -> Iterator[TargetReady | Answered]:
         """Compute models with the CPU provider of a runtime, whether or not the cache has results.
 
         Args:
             models: Which models.
             runtime: Whose CPU provider.
-            tell: Receives the messages of the engine.
+            notify: Receives the messages of the engine.
             kind: What to compute.
 
         Yields:
@@ -81,7 +81,7 @@ class PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
         with closing(Engine(Plan(matrix=matrix, cells=()), self.suites)) as engine:
             engine.ask(target.name, models, kind)
             engine.drain()
-            for event in results(engine, tell):
+            for event in results(engine, notify):
                 if isinstance(event, TargetReady | Answered):
                     yield event
 
@@ -98,10 +98,10 @@ def matrix_for(matrix: Matrix, targets: Sequence[Target]) -> Matrix:
     )
 
 
-def results(engine: Engine, tell: Tell) -> Iterator[Event]:
-    """Yield the events of an engine, except messages, which go to ``tell``."""
+def results(engine: Engine, notify: Notify) -> Iterator[Event]:
+    """Yield the events of an engine, except messages, which go to ``notify``."""
     for event in engine.events():
         if isinstance(event, Warned | Noted):
-            tell(event.message)
+            notify(event.message)
         else:
             yield event

@@ -12,14 +12,13 @@ from harness.core.structure import OPTION
 from harness.engine.device import SHARED
 from harness.engine.effects import UNCHANGED
 from harness.engine.job import CPU, THREADS, is_local
-from harness.plan.known_provider import known_provider
-from harness.plan.precision import EP
+from harness.plan.known_provider import EP, known_provider
 from harness.plan.target import Target
 
 LEVELS = ("extended", "basic", "disabled")
 """Levels of optimization to try besides ``all``; ``layout`` hardly differs from it."""
 
-ALL_THREADS = "0"
+_ALL_THREADS = "0"
 """Lets onnxruntime choose the number of threads: one for each core."""
 
 Changes = tuple[tuple[str, str], ...]
@@ -83,7 +82,7 @@ def changes_of(target: Target, base: Target, operators: Collection[str]) -> Iter
     precisions = tuple(_precisions(known, base, operators))
     on_cpu = base.provider[0] == CPU
     if known is not None and known.hardware in SHARED:
-        yield ((THREADS, ALL_THREADS),)
+        yield ((THREADS, _ALL_THREADS),)
     if not on_cpu:
         yield from precisions
     varied = {axis: values for axis, values in target.axes.items() if axis.startswith(OPTION)}

@@ -15,13 +15,13 @@ from harness.engine.output_kinds import output_kinds_of
 from harness.engine.question import HOME, Question
 from harness.engine.references import References
 from harness.engine.references_of import NAMES
-from harness.golden.cross_check import CrossCheck
 from harness.golden.golden import Golden
-from harness.studies.ask import PlannedModels, Tell
+from harness.golden.recording import CrossCheck
+from harness.studies.ask import Notify, PlannedModels
 
 
 def compute_references(
-    models: PlannedModels, goldens: Mapping[tuple[str, str], Case], references: References, tell: Tell
+    models: PlannedModels, goldens: Mapping[tuple[str, str], Case], references: References, notify: Notify
 ) -> Iterator[None]:
     """Compute the references that the cache lacks, and keep them.
 
@@ -29,7 +29,7 @@ def compute_references(
         models: The models with their settings.
         goldens: Suite and model -> its case, of models with a golden.
         references: The cache.
-        tell: Receives messages.
+        notify: Receives messages.
 
     Yields:
         Once for each reference; each model has ``len(NAMES)``.
@@ -44,7 +44,7 @@ def compute_references(
                 unknown.append((suite, model))
             else:
                 yield
-        for event in models.answers(unknown, HOME, tell, kind):
+        for event in models.answers(unknown, HOME, notify, kind):
             if isinstance(event, Answered):
                 if event.case and event.golden:
                     question = Question(suite=event.suite, model=event.model, kind=kind)

@@ -15,7 +15,7 @@ from harness.engine.job import CPU, is_local
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.studies.advice import next_step
-from harness.studies.ask import Tell
+from harness.studies.ask import Notify
 from harness.studies.drivers import driver_versions, seen_devices
 from harness.studies.plugins import installed_plugins
 from harness.studies.trial import Found, Trial, Way
@@ -24,7 +24,7 @@ HERE = "here/"
 MATRIX = "matrix/"
 """Prefixes of series names."""
 
-PLATFORMS = {"linux": "linux", "win32": "windows", "darwin": "macos", "android": "android", "ios": "ios"}
+_PLATFORMS = {"linux": "linux", "win32": "windows", "darwin": "macos", "android": "android", "ios": "ios"}
 """``sys.platform`` -> the catalogue's name."""
 
 SPELLED = {
@@ -87,12 +87,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return self.usable and bool(self.nodes)
 
 
-def examine(matrix: Matrix | None, tell: Tell) -> tuple[Row, ...]:
+def examine(matrix: Matrix | None, notify: Notify) -> tuple[Row, ...]:
     """Try every provider of the catalogue, every installed plugin, and the targets of a matrix.
 
     Args:
         matrix: Whose targets to try as well; its models, exclusions and expectations do not matter.
-        tell: Receives messages.
+        notify: Receives messages.
 
     Returns:
         The matrix's targets in their order, then providers by name. A provider that is both in the build and
@@ -105,7 +105,7 @@ def examine(matrix: Matrix | None, tell: Tell) -> tuple[Row, ...]:
     built_in, plugins = dict(_built_in()), dict(_plugins())
     asked = HERE + CPU
     trial = Trial(
-        of_matrix | built_in | plugins, waiting=frozenset(built_in) - {asked}, asked=asked, tell=tell
+        of_matrix | built_in | plugins, waiting=frozenset(built_in) - {asked}, asked=asked, notify=notify
     )
     found = trial.run()
     rows = [
@@ -184,7 +184,7 @@ def _untried(provider: Provider, runtime: Found) -> Row:
         versions=_versions(runtime.fingerprint, packages=False) | driver_versions(provider.hardware),
         devices=seen_devices(provider.hardware),
     )
-    where = "" if PLATFORMS.get(sys.platform) in provider.platforms else _elsewhere(provider)
+    where = "" if _PLATFORMS.get(sys.platform) in provider.platforms else _elsewhere(provider)
     if provider.registration == ("plugin",):
         reason = f"no plugin package for it is installed{where}"
         return msgspec.structs.replace(row, cause=Cause.NOT_INSTALLED, reason=reason)

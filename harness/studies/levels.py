@@ -25,17 +25,17 @@ from harness.engine.job import CPU, FORM
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Target
-from harness.studies.ask import Tell, matrix_for, results
+from harness.studies.ask import Notify, matrix_for, results
 from harness.studies.candidates import at_first_values
 
-LEVEL = "graph_optimization"
+_LEVEL = "graph_optimization"
 LEVELS = ("disabled", "basic", "extended", "layout", "all")
-ORT_LEVELS = ("basic", "extended")
+_ORT_LEVELS = ("basic", "extended")
 """Levels of a conversion to ORT format; the result of higher ones depends on the processor."""
 
-STEPS: tuple[Step, ...] = (
+_STEPS: tuple[Step, ...] = (
     *(Step(level=level, form="onnx") for level in LEVELS),
-    *(Step(level=level, form="ort") for level in ORT_LEVELS),
+    *(Step(level=level, form="ort") for level in _ORT_LEVELS),
 )
 
 _GRAPHS = "graphs"
@@ -44,7 +44,7 @@ _GRAPHS = "graphs"
 _Seen = dict[tuple[str, str], Finished]
 
 
-def examine_levels(name: str, suite: Suite, matrix: Matrix, tell: Tell) -> Levels:
+def examine_levels(name: str, suite: Suite, matrix: Matrix, notify: Notify) -> Levels:
     """Examine one model at every level.
 
     Ctrl-C ends it early, with the results so far.
@@ -54,7 +54,7 @@ def examine_levels(name: str, suite: Suite, matrix: Matrix, tell: Tell) -> Level
         suite: Holds this model and no other.
         matrix: The targets, the tolerances and the settings of models; of an option that varies, the first
             value is used.
-        tell: Receives messages.
+        notify: Receives messages.
 
     Raises:
         UsageError: The model cannot be read.
@@ -65,8 +65,8 @@ def examine_levels(name: str, suite: Suite, matrix: Matrix, tell: Tell) -> Level
     asked = [msgspec.structs.replace(at_first_values(target), alone=False) for target in matrix.targets]
     cells = [*_cells(suite, model, own), *(cell for one in asked for cell in _cells(suite, model, one))]
     plan = Plan(matrix=matrix_for(matrix, [own, *asked]), cells=tuple(cells))
-    seen, fingerprints, complete = _run(plan, suite, tell)
-    graphs = [_graph(seen.get((_GRAPHS, step.name))) for step in STEPS]
+    seen, fingerprints, complete = _run(plan, suite, notify)
+    graphs = [_graph(seen.get((_GRAPHS, step.name))) for step in _STEPS]
     return Levels(
         model=name,
         opsets=given.opsets,
@@ -82,7 +82,7 @@ def examine_levels(name: str, suite: Suite, matrix: Matrix, tell: Tell) -> Level
                 onnxruntime=_version(fingerprints.get(target.name, {})),
                 shares=tuple(
                     _share(seen.get((target.name, step.name)), step, graph)
-                    for step, (graph, _) in zip(STEPS, graphs, strict=True)
+                    for step, (graph, _) in zip(_STEPS, graphs, strict=True)
                 ),
             )
             for target in asked
@@ -92,15 +92,15 @@ def examine_levels(name: str, suite: Suite, matrix: Matrix, tell: Tell) -> Level
 
 
 def _cells(suite: Suite, model: str, target: Target) -> Iterator[Cell]:
-    for step in STEPS:
+    for step in _STEPS:
         axes: dict[str, str] = {FORM: step.form}
         if target.name != _GRAPHS:
             axes = {"scenario": "ort_format" if step.form == "ort" else "plain"}
-        pairs = sorted({LEVEL: step.level, **axes}.items())
+        pairs = sorted({_LEVEL: step.level, **axes}.items())
         yield Cell(suite=suite.name, model=model, target=target.name, axes=tuple(pairs))
 
 
-def _run(plan: Plan, suite: Suite, tell: Tell) -> tuple[_Seen, dict[str, dict[str, Any]], bool]:
+def _run(plan: Plan, suite: Suite, notify: Notify) -> tuple[_Seen, dict[str, dict[str, Any]], bool]:
     """Return the result of each step on each target, the environments, and whether the run is complete."""
     seen: _Seen = {}
     fingerprints: dict[str, dict[str, Any]] = {}
@@ -108,12 +108,12 @@ def _run(plan: Plan, suite: Suite, tell: Tell) -> tuple[_Seen, dict[str, dict[st
         try:
             engine.submit(plan.cells)
             engine.drain()
-            for event in results(engine, tell):
+            for event in results(engine, notify):
                 if isinstance(event, Finished):
                     step = _step_of(event.record)
                     seen[event.record.target, step] = event
                     if event.record.target != _GRAPHS:
-                        tell(f"{event.record.target} at {step}: {event.record.verdict}")
+                        notify(f"{event.record.target} at {step}: {event.record.verdict}")
                 elif isinstance(event, TargetReady):
                     fingerprints[event.target] = event.fingerprint
         except KeyboardInterrupt:
@@ -123,7 +123,7 @@ def _run(plan: Plan, suite: Suite, tell: Tell) -> tuple[_Seen, dict[str, dict[st
 
 def _step_of(record: Record) -> str:
     ort = record.axes.get(FORM) == "ort" or record.axes.get("scenario") == "ort_format"
-    return Step(level=record.axes[LEVEL], form="ort" if ort else "onnx").name
+    return Step(level=record.axes[_LEVEL], form="ort" if ort else "onnx").name
 
 
 def _graph(finished: Finished | None) -> tuple[Graph | None, str]:
@@ -141,7 +141,7 @@ def _graph(finished: Finished | None) -> tuple[Graph | None, str]:
 def _steps(given: Graph, graphs: Sequence[tuple[Graph | None, str]]) -> Iterator[Step]:
     known: dict[str, Graph] = {}
     before = "model", given
-    for step, (graph, problem) in zip(STEPS, graphs, strict=True):
+    for step, (graph, problem) in zip(_STEPS, graphs, strict=True):
         if graph is None:
             yield msgspec.structs.replace(step, problem=problem)
             continue

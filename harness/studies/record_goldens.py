@@ -14,11 +14,10 @@ from harness.engine.question import HOME, Question
 from harness.engine.references import References, Stores
 from harness.engine.references_of import NAMES
 from harness.engine.trials import try_inputs
-from harness.golden.cross_check import CrossCheck
 from harness.golden.provenance import provenance
-from harness.golden.recording import Recorder
+from harness.golden.recording import CrossCheck, Recorder
 from harness.plan.plan import Plan
-from harness.studies.ask import ModelNote, PlannedModels, Tell, note_on
+from harness.studies.ask import ModelNote, Notify, PlannedModels, note_on
 from harness.studies.cross_checks import compute_references, cross_checks
 
 
@@ -50,7 +49,7 @@ def record_goldens(
     plan: Plan,
     suites: Mapping[str, Suite],
     recorder: Recorder | None,
-    tell: Tell,
+    notify: Notify,
     show: Callable[[int, int], None],
 ) -> Recorded:
     """Compute the goldens of a plan's models that the cache lacks, and references for all of them.
@@ -61,7 +60,7 @@ def record_goldens(
         plan: Whose models; with their own data, whatever the scenarios.
         suites: Suite name -> suite.
         recorder: Writes a recording; finished unless interrupted.
-        tell: Receives messages.
+        notify: Receives messages.
         show: Called with the number of results so far, and of all.
 
     Raises:
@@ -73,7 +72,7 @@ def record_goldens(
     references = References(Stores.of_here())
     known: list[Answered] = []
     try:
-        for done, (answered, is_new) in enumerate(_goldens(models, references, tell), 1):
+        for done, (answered, is_new) in enumerate(_goldens(models, references, notify), 1):
             _note(found, answered, is_new=is_new)
             known.append(answered)
             show(done, total)
@@ -82,7 +81,7 @@ def record_goldens(
             for one in known
             if one.case and one.golden and one.golden.status == "ok"
         }
-        for done, _ in enumerate(compute_references(models, goldens, references, tell), 1):
+        for done, _ in enumerate(compute_references(models, goldens, references, notify), 1):
             show(done, len(NAMES) * len(goldens))
         for answered in known:
             try:
@@ -100,7 +99,9 @@ def record_goldens(
     return found
 
 
-def _goldens(models: PlannedModels, references: References, tell: Tell) -> Iterator[tuple[Answered, bool]]:
+def _goldens(
+    models: PlannedModels, references: References, notify: Notify
+) -> Iterator[tuple[Answered, bool]]:
     """Yield the golden of each model, and whether it was computed now: those of the cache first."""
     pairs = models.pairs()
     while pairs:
@@ -118,7 +119,7 @@ def _goldens(models: PlannedModels, references: References, tell: Tell) -> Itera
             else:
                 yield Answered(suite=suite, model=model, case=trial.case, golden=golden), False
         pairs = []
-        for event in models.answers(unknown, HOME, tell):
+        for event in models.answers(unknown, HOME, notify):
             if isinstance(event, Answered):
                 if event.case and event.golden:
                     question = Question(suite=event.suite, model=event.model)

@@ -15,12 +15,12 @@ from harness.engine.events import Finished, TargetReady
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix, Models
 from harness.plan.target import Target
-from harness.studies.ask import Tell, results
+from harness.studies.ask import Notify, results
 from harness.studies.probe import probe_suite
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to try a provider. ``meaning`` tells how it differs from the default way."""
+    """One way to try a provider. ``meaning`` is the difference from the default way."""
 
     target: Target
     meaning: str = ""
@@ -76,7 +76,7 @@ class Trial:
         waiting: Series that are tried only if their provider is in the build; processes for all others would
             take many seconds.
         asked: The series whose process reports the providers of the build; not one of ``waiting``.
-        tell: Receives messages.
+        notify: Receives messages.
     """
 
     def __init__(
@@ -85,12 +85,12 @@ class Trial:
         *,
         waiting: frozenset[str],
         asked: str,
-        tell: Tell,
+        notify: Notify,
     ) -> None:
         self._series = series
         self._waiting = waiting
         self._asked = series[asked][0].target.name
-        self._tell = tell
+        self._notify = notify
         self._found: dict[str, Found] = {}
         self._under_way: dict[str, tuple[str, int]] = {}
 
@@ -119,7 +119,7 @@ class Trial:
 
     def _consume(self) -> None:
         fingerprints: dict[str, dict[str, Any]] = {}
-        for event in results(self._engine, self._tell):
+        for event in results(self._engine, self._notify):
             if isinstance(event, TargetReady):
                 fingerprints[event.target] = event.fingerprint
                 if event.target == self._asked:

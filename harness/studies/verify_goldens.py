@@ -15,18 +15,17 @@ from harness.corpus.suites import Suite, open_folder
 from harness.engine.events import Answered, TargetReady
 from harness.engine.references import References, Stores
 from harness.engine.trials import try_inputs
-from harness.golden.cross_check import CrossCheck
 from harness.golden.golden import Golden
 from harness.golden.kept import kept_by_case
 from harness.golden.movement import Movement, movements
-from harness.golden.recording import MODEL, RecordedModel, altered_files, read_recording
+from harness.golden.recording import MODEL, CrossCheck, RecordedModel, altered_files, read_recording
 from harness.golden.store import GoldenStore
 from harness.plan.matrix import Matrix
 from harness.plan.matrix import Models as MatrixModels
 from harness.plan.plan import Plan
 from harness.plan.selector import model_matcher
 from harness.plan.target import Runtime
-from harness.studies.ask import ModelNote, PlannedModels, Tell, note_on
+from harness.studies.ask import ModelNote, Notify, PlannedModels, note_on
 from harness.studies.cross_checks import cross_checks
 
 Provenance = Mapping[str, str]
@@ -87,7 +86,7 @@ def verify_kept(
     plan: Plan,
     suites: Mapping[str, Suite],
     runtime: Runtime,
-    tell: Tell,
+    notify: Notify,
     show: Callable[[int, int], None],
 ) -> Verified:
     """Compute again the cached goldens of a plan's models, of every release; Ctrl-C ends it early.
@@ -96,7 +95,7 @@ def verify_kept(
         plan: Whose models; with their own data, whatever the scenarios.
         suites: Suite name -> suite.
         runtime: Whose CPU provider computes.
-        tell: Receives messages.
+        notify: Receives messages.
         show: Called with the number of models so far, and of all.
     """
     found = Verified()
@@ -129,7 +128,7 @@ def verify_kept(
             else:
                 yield since, golden
 
-    events = planned.answers(models, runtime, tell)
+    events = planned.answers(models, runtime, notify)
     return _verify(found, events, before, lambda done: show(done, len(models)))
 
 
@@ -137,7 +136,7 @@ def verify_recording(
     folder: Path,
     model: str | None,
     runtime: Runtime,
-    tell: Tell,
+    notify: Notify,
     show: Callable[[int, int], None],
 ) -> Verified:
     """Compute a recording again. Ctrl-C ends it early, with the results so far.
@@ -146,7 +145,7 @@ def verify_recording(
         folder: The recording; altered files are reported and not used.
         model: Glob on ``suite/model``; None for all.
         runtime: Whose CPU provider computes.
-        tell: Receives messages.
+        notify: Receives messages.
         show: Called with the number of models so far, and of all.
 
     Raises:
@@ -184,7 +183,7 @@ def verify_recording(
         )
 
     def events() -> Iterator[TargetReady | Answered]:
-        for event in planned.answers(models, runtime, tell):
+        for event in planned.answers(models, runtime, notify):
             if isinstance(event, Answered):
                 one = intact[event.model]
                 yield msgspec.structs.replace(event, suite=one.suite, model=one.model)

@@ -25,7 +25,7 @@ from harness.engine.events import Finished, Noted, TargetReady, Warned
 from harness.engine.job import SESSION_ENTRY, THREADS
 from harness.plan.matrix import Matrix, Models
 from harness.plan.plan import Plan
-from harness.plan.repeat_entry import RepeatRequest, RepeatSettings, has_repeat
+from harness.plan.runs_entry import RepeatSettings, RunsRequest, has_repeat
 from harness.plan.selector import Selector
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry
@@ -200,7 +200,7 @@ def _plan(bundle: Bundle, target: Target, cells: tuple[Cell, ...]) -> Plan:
         models=Models(),
         targets=(target,),
         tolerance=() if tolerance is None else (_entry(bundle, tolerance),),
-        repeat=(RepeatRequest(selector=Selector(), settings=settings),) if repeats else (),
+        repeat=(RunsRequest(selector=Selector(), settings=settings),) if repeats else (),
     )
     return Plan(matrix=matrix, cells=cells)
 

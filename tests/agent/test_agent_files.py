@@ -1,4 +1,4 @@
-"""Large tensors between an agent and whoever shares folders with it."""
+"""Large tensors between an agent and a harness on the same machine."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -59,7 +59,7 @@ def test_inputs_and_outputs_of_any_size(
 def test_a_model_may_leave_its_large_inputs_as_they_are(
     exchange: Serve, parse: Parse, tensors: Tensors
 ) -> None:
-    # Views of a file cannot be written to, whoever tries: here an operator that may work in place.
+    # Views of a file cannot be written to: here an operator that may work in place.
     model = parse("g (float[N] x) => (float[N] y, float[N] z) { y = Identity(x) z = Neg(x) }")
     result = exchange(model, {"x": X}, put=tensors.put)
     y, z = (array_of(tensors.take(wire)) for wire in result["outputs"][0])
@@ -112,7 +112,7 @@ def test_an_error_leaves_no_file(exchange: Serve, parse: Parse, tensors: Tensors
     assert np.array_equal(array_of(tensors.take(kept)), np.maximum(X.array, 0))
 
 
-def test_an_input_that_is_gone_says_nothing_about_the_provider(
+def test_a_missing_input_is_not_blamed_on_the_provider(
     exchange: Serve, parse: Parse, tensors: Tensors
 ) -> None:
     wire = {"dtype": "float32", "shape": [ELEMENTS], "file": "in-999"}

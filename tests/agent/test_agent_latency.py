@@ -1,4 +1,4 @@
-"""How an agent times runs, and what it knows of memory."""
+"""How an agent times runs and measures memory."""
 
 import ctypes
 import gc
@@ -26,7 +26,7 @@ X = {"x": tensor(np.linspace(-1, 1, 8, dtype=np.float32))}
 def counted(
     settings: dict[str, Any], step: Callable[[], Any] = lambda: None
 ) -> tuple[dict[str, Any], int, int]:
-    """The facts, how often ``step`` ran, and how often a phase was told."""
+    """The facts, how often ``step`` ran, and how often a phase was announced."""
     runs: list[None] = []
     phases: list[str] = []
 
@@ -115,13 +115,13 @@ def test_how_long_threads_stood_in_line(tmp_path: Path) -> None:
     ("waiting", "running", "processors", "for_others"),
     [
         (0.0, 1.0, 2, 0.0),
-        (0.5, 0.5, 2, 0.5),  # one thread that wants one of two processors
-        (6.0, 2.0, 2, 0.0),  # eight threads on two processors that nobody else wants
-        (7.0, 1.0, 2, 1.0),  # of which somebody else has one
+        (0.5, 0.5, 2, 0.5),  # one thread on two processors
+        (6.0, 2.0, 2, 0.0),  # eight threads on two processors without other programs
+        (7.0, 1.0, 2, 1.0),  # another program has one of them
         (-0.1, 1.0, 2, 0.0),
     ],
 )
-def test_a_process_with_too_many_threads_is_in_nobodys_way_but_its_own(
+def test_too_many_threads_disturb_only_their_own_process(
     waiting: float, running: float, processors: int, for_others: float
 ) -> None:
     assert waiting_for_others(waiting, running, processors) == for_others
@@ -135,7 +135,7 @@ def test_the_peak_of_memory_is_that_since_it_was_asked_for(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("status", ["", "VmHWM:\n", "VmHWM: many kB\n"])
-def test_a_peak_that_nobody_tells_is_not_known(tmp_path: Path, status: str) -> None:
+def test_a_peak_that_is_not_reported_is_unknown(tmp_path: Path, status: str) -> None:
     (tmp_path / "clear_refs").write_text("", encoding="ascii")
     (tmp_path / "status").write_text(status, encoding="ascii")
     assert HostPeak(str(tmp_path)).mib() is None
@@ -215,13 +215,13 @@ def test_device_memory_as_nvml_counts_it() -> None:
     assert load_nvml() is None or of_nvml(load_nvml(), 0) is None
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux tells")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads files of Linux")
 def test_which_processor_it_was(tmp_path: Path) -> None:
-    told = tmp_path / "cpuinfo"
-    told.write_text(
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text(
         "processor\t: 0\nmodel name\t: A: B (R) 9\n\nprocessor\t: 1\nmodel name\t: C\n", encoding="utf-8"
     )
-    found = processor(str(told))
+    found = processor(str(cpuinfo))
     assert found["model"] == "A: B (R) 9"
     assert found["count"] >= 1
     assert processor(str(tmp_path / "nowhere"))["model"] == ""

@@ -20,7 +20,7 @@ ONE = {"x": tensor(np.array([1.0, 4.0], np.float32))}
 TWO = {"x": tensor(np.array([9.0], np.float32))}
 
 
-def test_a_result_says_all_that_judging_takes(serve: Serve, parse: Parse) -> None:
+def test_a_result_has_all_that_judging_needs(serve: Serve, parse: Parse) -> None:
     result = serve(parse(ADD), ONE, TWO)
     assert result["status"] == "ok"
     assert result["names"] == ["y"]
@@ -36,7 +36,7 @@ def test_a_result_says_all_that_judging_takes(serve: Serve, parse: Parse) -> Non
     assert "second" not in result
 
 
-def test_a_second_run_is_told_only_where_it_differs(serve: Serve, parse: Parse) -> None:
+def test_a_second_run_is_reported_only_if_it_differs(serve: Serve, parse: Parse) -> None:
     result = serve(parse("g () => (float[8] y) { y = RandomNormal<shape = [8]>() }", opset=17, ir=9))
     assert result["second"] != result["outputs"][0]
 
@@ -48,9 +48,7 @@ def test_session_settings(serve: Serve, parse: Parse, level: str, mode: str) -> 
     assert result["status"] == "ok"
 
 
-def test_a_level_that_this_onnxruntime_lacks_says_nothing_about_the_provider(
-    serve: Serve, parse: Parse
-) -> None:
+def test_a_missing_optimization_level_is_not_blamed_on_the_provider(serve: Serve, parse: Parse) -> None:
     result = serve(parse(ADD), ONE, graph_optimization="heroic")
     assert result["status"] == "unfeedable"
     assert "heroic" in result["message"]
@@ -117,7 +115,7 @@ def test_two_distributions_in_one_folder_are_a_conflict() -> None:
     )
 
 
-def test_a_build_for_another_numpy_is_told() -> None:
+def test_a_build_for_another_numpy_is_reported() -> None:
     printed = "\nA module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.4.6 as it may crash.\n"
     assert runtime.diagnose("import_failed", "import numpy failed", printed, []) == (
         "import_failed",

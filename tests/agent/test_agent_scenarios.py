@@ -62,7 +62,7 @@ def facts(result: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_binding_says_where_values_lay(serve: Serve, parse: Parse) -> None:
+def test_binding_reports_where_values_lay(serve: Serve, parse: Parse) -> None:
     found = facts(serve(parse(ADD), WIDE, scenario="io_binding"))
     assert (found["inputs_on"], found["outputs_on"]) == (["x: cpu"], ["y: cpu"])
     assert found["on_device"] is False

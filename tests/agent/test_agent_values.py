@@ -145,7 +145,7 @@ def test_containers_pass_through(outputs_of: Run, parse: Parse, declared: str, g
 
 
 @pytest.mark.parametrize("given", [FLOATS, None], ids=["full", "empty"])
-def test_an_optional_input_knows_whether_it_is_empty(outputs_of: Run, parse: Parse, given: Value) -> None:
+def test_an_optional_input_may_be_empty(outputs_of: Run, parse: Parse, given: Value) -> None:
     model = parse("g (optional(float[N]) x) => (bool y) { y = OptionalHasElement(x) }", opset=18, ir=9)
     (result,) = outputs_of(model, {"x": given}).values()
     assert to_wire(result) == to_wire(tensor(np.array(given is not None)))

@@ -56,7 +56,7 @@ class Binding:
 
 
 class Session:
-    """A session with an input and an output; ``memory`` are the names of the memory that it wants."""
+    """A session with an input and an output; ``memory`` are the names of the memory that it reports."""
 
     def __init__(self, *memory: str, kind: str = "tensor(float)") -> None:
         self.kind = kind
@@ -152,7 +152,7 @@ def test_memory_of_a_provider_without_a_device_name_is_reported() -> None:
     assert found["reason"] == "onnxruntime's Python API has no name for the memory 'HIP'"
 
 
-def test_a_build_that_cannot_fill_the_memory_binds_on_the_cpu_and_says_why() -> None:
+def test_a_build_that_cannot_fill_the_memory_binds_on_the_cpu_with_a_reason() -> None:
     found = facts(Bound(ort(), Runner(Session("Cuda", "Cpu")), "cuda"))
     assert (found["on_device"], found["copies_to_device"]) == (False, 0)
     assert found["reason"] == "Can't allocate memory on the cuda device using this package"

@@ -59,8 +59,8 @@ def test_sequences_and_empty_optionals_pass_through(outputs_of: Run, parse: Pars
 def test_a_result_has_the_form_of_a_session_s(serve: Callable[..., dict[str, Any]], parse: Parse) -> None:
     model = parse("g (float[N] x) => (float[N] y, int64[1] n) { a = Relu(x) y = Neg(a) n = Shape(x) }")
     sets = [{"x": tensor(np.array(given, np.float32))} for given in ([-1, 2], [3, 4, 5])]
-    told = {**serve(model, *sets, evaluate=True), "output": ""}
-    outcome = from_result(msgspec.convert(told, Result), Tensors())
+    answer = {**serve(model, *sets, evaluate=True), "output": ""}
+    outcome = from_result(msgspec.convert(answer, Result), Tensors())
     assert isinstance(outcome, Ran)
     assert [[to_wire(value)["shape"] for _, value in one] for one in outcome.outputs] == [
         [[2], [1]],
@@ -114,7 +114,7 @@ def test_an_error_of_the_evaluator_is_an_error(serve: Callable[..., dict[str, An
         ),
     ],
 )
-def test_what_it_computes_otherwise_than_onnx_says_is_refused(
+def test_results_that_differ_from_the_standard_are_refused(
     serve: Callable[..., dict[str, Any]], parse: Parse, graph: str, opset: int, says: str
 ) -> None:
     model = parse(f"g (float[2, 1, 1] x) => (float[N] y) {graph}", opset=opset, ir=7)
@@ -134,7 +134,7 @@ def test_maps_are_taken(outputs_of: Run, parse: Parse) -> None:
     assert sorted(result.array.ravel().tolist()) in ([0.0, 0.5, 2.0], [0.5, 2.0])
 
 
-def test_without_onnx_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_onnx_there_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
     turn: Any = None  # nothing of it is looked at before
     with pytest.raises(UnsupportedError, match="onnx cannot be imported here"):

@@ -22,6 +22,6 @@ def test_what_a_provider_writes_into_the_pipe_is_no_message(line: bytes) -> None
         Pipe(io.BytesIO(line), None).receive()
 
 
-def test_the_end_is_told() -> None:
+def test_the_end_is_reported() -> None:
     with pytest.raises(EOFError):
         Pipe(io.BytesIO(), None).receive()

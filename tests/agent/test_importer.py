@@ -90,7 +90,7 @@ except ZeroDivisionError:
     )
 
 
-def test_packages_are_told_from_modules() -> None:
+def test_packages_are_distinguished_from_modules() -> None:
     importer = Importer({"harness": "", "harness.a": "", "harness.a.b": ""})
     for name, is_package in (("harness", True), ("harness.a", True), ("harness.a.b", False)):
         spec = importer.find_spec(name)

@@ -218,7 +218,7 @@ def test_a_quantized_model_is_not_quantized_again(make: Make) -> None:
     assert make(text, "int8-static") == "it is quantized already"
 
 
-def test_a_converter_that_fails_says_so_in_one_line(make: Make) -> None:
+def test_a_failing_converter_gives_a_one_line_reason(make: Make) -> None:
     found = make("agraph (float[2, 32] x) => (float[2, 32] y) { y = Nonsense(x) }", "int8-static")
     assert isinstance(found, str)
     assert "the converter fails: " in found

@@ -90,7 +90,7 @@ def test_what_was_used_longest_ago_goes_first(
     newest = Path(deliver(store, m=b"x" * 40))
     assert [path.is_file() for path in (*paths, newest)] == [True, False, True]
     assert not abandoned.exists()
-    # Whoever used one of them a moment ago is about to open it.
+    # A process that used one of them a moment ago is about to open it.
     deliver(store, m=b"y" * 90)
     assert [path.is_file() for path in (*paths, newest)] == [False, False, True]
 

@@ -8,7 +8,7 @@ from harness.catalog.catalog import find_provider, load_catalog, read_catalog
 from harness.core.errors import UsageError
 from harness.data_files import data_root
 
-# Every name that onnxruntime knows or knew, and the vendors' own.
+# Every name of current and former releases of onnxruntime, and of vendors.
 KNOWN = [
     "CPU",
     "CUDA",
@@ -138,17 +138,17 @@ def test_a_bad_file_is_named(tmp_path: Path, bad: str, message: str) -> None:
     assert message in problem.what
 
 
-def test_two_files_must_not_claim_one_name(tmp_path: Path) -> None:
+def test_two_files_must_not_have_one_alias(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(GOOD, encoding="utf-8")
     (tmp_path / "b.toml").write_text(GOOD.replace("XExecution", "YExecution"), encoding="utf-8")
-    with pytest.raises(UsageError, match="YExecutionProvider and XExecutionProvider both claim the name 'x'"):
+    with pytest.raises(UsageError, match="YExecutionProvider and XExecutionProvider both have the name 'x'"):
         read_catalog(tmp_path)
 
 
 def test_two_files_must_not_have_one_name(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(GOOD, encoding="utf-8")
     (tmp_path / "b.toml").write_text(GOOD, encoding="utf-8")
-    with pytest.raises(UsageError, match="both claim the name"):
+    with pytest.raises(UsageError, match="both have the name"):
         read_catalog(tmp_path)
 
 

@@ -29,48 +29,53 @@ def test_a_good_file_is_good(good: str, problems_of: Read) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "where", "what"),
     [
-        ('values = ["low", "high"]\n', "", "option[mode].values", "a choice has values"),
-        ('"low", "high"', '"low", "low", "high"', "option[mode].values", "'low' is in the list twice"),
+        ('values = ["low", "high"]\n', "", "option[mode].values", "a choice needs values"),
+        ('"low", "high"', '"low", "low", "high"', "option[mode].values", "'low' is listed twice"),
         ('default = "low"', 'default = "lo"', "option[mode].default", "expected one of 2 values"),
         ('default = "False"', 'default = "0"', "option[fast].default", "expected a boolean"),
         ('default = "False"', 'default = "false"', "option[fast].default", "expected a boolean"),
-        ('default = "False"\n', "", "option[fast].default", "it has no default"),
-        ('default = "False"', 'default = ""', "option[fast].default", "an empty text is no bool"),
+        ('default = "False"\n', "", "option[fast].default", "no default is given"),
+        ('default = "False"', 'default = ""', "option[fast].default", "an empty text is not a valid bool"),
         ('default = "1"', 'default = "4"', "option[level].default", "which is out of range"),
         ('default = "1"', 'default = "one"', "option[level].default", "expected a whole number"),
-        ('["0", "3"]', '["0"]', "option[level].values", "['0'] is no range"),
-        ('["0", "3"]', '["3", "0"]', "option[level].values", "['3', '0'] is no range"),
-        ('["0", "3"]', '["0", "much"]', "option[level].values", "is no range"),
+        ('["0", "3"]', '["0"]', "option[level].values", "['0'] is not a range"),
+        ('["0", "3"]', '["3", "0"]', "option[level].values", "['3', '0'] is not a range"),
+        ('["0", "3"]', '["0", "much"]', "option[level].values", "is not a range"),
         ("ranged = true\n", "", "option[level].values", "values of an int are its range"),
         ('values = ["0", "3"]\n', "", "option[level].values", "a range has two values"),
         ("flags = { FLASH = 1, MATH = 16 }\n", "", "option[kernels].flags", "no flags are named"),
         ("FLASH = 1", "FLASH = -1", "option[kernels].flags", "'FLASH' has a negative value"),
-        ('default = "0"', 'default = "2"', "option[kernels].default", "which has bits that mean nothing"),
+        ('default = "0"', 'default = "2"', "option[kernels].default", "which has bits without a meaning"),
         ('"low", "high"]', '"low", "high"]\nranged = true', "option[mode].ranged", "a choice has no range"),
-        ('"low", "high"]', '"low", "high"]\nflags = { lo = 1 }', "option[mode].flags", "none of its values"),
+        (
+            '"low", "high"]',
+            '"low", "high"]\nflags = { lo = 1 }',
+            "option[mode].flags",
+            "not one of its values",
+        ),
         (
             'type = "bool"',
             'type = "bool"\nvalues = ["a"]',
             "option[fast].values",
-            "of no use to the type bool",
+            "not used by the type bool",
         ),
-        ('type = "bool"', 'type = "bool"\nflags = { A = 1 }', "option[fast].flags", "of no use to the type"),
-        ('type = "bool"', 'type = "bool"\nflags_by_name = true', "option[fast].flags_by_name", "of no use"),
+        ('type = "bool"', 'type = "bool"\nflags = { A = 1 }', "option[fast].flags", "not used by the type"),
+        ('type = "bool"', 'type = "bool"\nflags_by_name = true', "option[fast].flags_by_name", "not used by"),
         (
             'default = "1"',
             'default = "1"\nno_default = "why"',
             "option[level].default",
-            "a reason why it has none",
+            "a reason why there is none",
         ),
         ('default = "low"', 'default = "low"\nfaster = ["hi"]', "option[mode].faster", "expected one of 2"),
         ('default = "low"', 'default = "low"\nfaster = ["low"]', "option[mode].faster", "is the default"),
         ('key = "mode"', 'key = "fast"', "option[fast].key", "2 options have this key"),
-        ('since = "1.22"', 'since = "lately"', "option[fast].since", "'lately' is no release"),
-        ('since = "1.22"', 'until = "v1"', "option[fast].until", "'v1' is no release"),
-        ('since = "1.22"', 'deprecated_in = "1.x"', "option[fast].deprecated_in", "'1.x' is no release"),
-        ('vendor = "V"', 'vendor = "V"\nlisted_since = "new"', "listed_since", "'new' is no release"),
-        ('["True", "False"]', '["1", "1"]', "true_false", "both are '1'"),
-        ('name = "fp16"', 'name = "half precision"', "precision[half precision].name", "is no name"),
+        ('since = "1.22"', 'since = "lately"', "option[fast].since", "'lately' is not a release"),
+        ('since = "1.22"', 'until = "v1"', "option[fast].until", "'v1' is not a release"),
+        ('since = "1.22"', 'deprecated_in = "1.x"', "option[fast].deprecated_in", "'1.x' is not a release"),
+        ('vendor = "V"', 'vendor = "V"\nlisted_since = "new"', "listed_since", "'new' is not a release"),
+        ('["True", "False"]', '["1", "1"]', "true_false", "true and false are both '1'"),
+        ('name = "fp16"', 'name = "half precision"', "precision[half precision].name", "is not a valid name"),
         ('mode = "high"', 'moed = "high"', "precision[fp16].options", "has no option 'moed'"),
         (
             'mode = "high"',
@@ -78,10 +83,10 @@ def test_a_good_file_is_good(good: str, problems_of: Read) -> None:
             "precision[fp16].options",
             "mode: got 'highest', expected one of",
         ),
-        ('"float16"', '"float16"\nrunnable = false', "precision[fp16].needs", "nothing says why"),
+        ('"float16"', '"float16"\nrunnable = false', "precision[fp16].needs", "the reason is missing"),
         ('options = { fast = "True" }', 'options = { fats = "1" }', "probe[0].options", "no option 'fats'"),
-        ('options = { fast = "True" }\n', "", "probe[0]", "it is no other way"),
-        ('">=1.22, <1.24"', '"1.22 to 1.24"', "version[0].onnxruntime", "'1.22 to 1.24' is no release"),
+        ('options = { fast = "True" }\n', "", "probe[0]", "this probe changes nothing"),
+        ('">=1.22, <1.24"', '"1.22 to 1.24"', "version[0].onnxruntime", "'1.22 to 1.24' is not a release"),
     ],
 )
 def test_each_contradiction_is_found_at_its_key(
@@ -121,7 +126,7 @@ def test_a_mode_cannot_mix_registrations(good: str, problems_of: Read) -> None:
     assert problem.what == "some of its options are for the plugin only, others for the build only"
 
 
-def test_all_problems_of_all_files_are_told(tmp_path: Path, good: str) -> None:
+def test_all_problems_of_all_files_are_reported(tmp_path: Path, good: str) -> None:
     damaged = good.replace('default = "1"', 'default = "9"').replace('default = "low"', 'default = "no"')
     (tmp_path / "a.toml").write_text(damaged, encoding="utf-8")
     (tmp_path / "b.toml").write_text("schema = 1\n", encoding="utf-8")
@@ -131,10 +136,10 @@ def test_all_problems_of_all_files_are_told(tmp_path: Path, good: str) -> None:
     places = [problem.where.removeprefix(str(tmp_path)).lstrip("/\\") for problem in caught.value.problems]
     assert places[:3] == ["a.toml: option[mode].default", "a.toml: option[level].default", "b.toml"]
     assert "c.toml: true_false" in places
-    assert any("both claim the name" in problem.what for problem in caught.value.problems)
+    assert any("both have the name" in problem.what for problem in caught.value.problems)
 
 
-def test_a_file_that_is_no_text_is_a_problem(tmp_path: Path, good: str) -> None:
+def test_a_file_that_is_not_text_is_a_problem(tmp_path: Path, good: str) -> None:
     (tmp_path / "a.toml").write_bytes(good.encode() + b"# \xff\xfe\n")
     (tmp_path / "b.toml").mkdir()
     (tmp_path / "c.toml").write_text("a = " + "[" * 100_000, encoding="utf-8")
@@ -145,7 +150,7 @@ def test_a_file_that_is_no_text_is_a_problem(tmp_path: Path, good: str) -> None:
 
 @given(at=st.integers(0, 2000), cut=st.integers(0, 30), put=st.text(max_size=8))
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_damage_never_ends_in_another_error(
+def test_a_damaged_file_is_always_an_error_of_use(
     at: int, cut: int, put: str, good: str, problems_of: Read
 ) -> None:
     try:

@@ -1,4 +1,4 @@
-"""Options are checked against the catalogue before a device is touched."""
+"""Options are checked with the catalogue before a device is used."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ def found(
 
 
 def changed(provider: Provider, key: str, **fields: object) -> Provider:
-    """The provider with one option told otherwise."""
+    """Return the provider with one option changed."""
     options = tuple(
         msgspec.structs.replace(option, **fields) if option.key == key else option
         for option in provider.options
@@ -34,7 +34,7 @@ def shipped(name: str) -> Provider:
     return provider
 
 
-def test_good_options_need_no_words(provider: Provider) -> None:
+def test_good_options_have_no_findings(provider: Provider) -> None:
     assert found(provider, {"fast": "true", "mode": "low", "level": "2", "kernels": "17"}) == []
     assert found(provider, {}) == []
 
@@ -102,13 +102,13 @@ def test_an_option_of_other_languages_is_refused(provider: Provider) -> None:
 @pytest.mark.parametrize(
     ("fields", "release", "refused", "noted"),
     [
-        ({"since": "1.22"}, "1.21.1", "fast came with 1.22, and this is 1.21.1", ""),
+        ({"since": "1.22"}, "1.21.1", "fast needs onnxruntime 1.22 or newer, and this is 1.21.1", ""),
         ({"since": "1.22"}, "1.22.0", "", ""),
         ({"since": "1.22.1"}, "1.22", "", ""),
         ({"since": "1.22"}, "", "", ""),
-        ({"until": "1.22"}, "1.23", "fast is gone after 1.22, and this is 1.23", ""),
+        ({"until": "1.22"}, "1.23", "fast was removed after 1.22, and this is 1.23", ""),
         ({"until": "1.22"}, "1.22.2.post1", "", ""),
-        ({"until": "1.22"}, "", "", "fast is gone after 1.22"),
+        ({"until": "1.22"}, "", "", "fast was removed after 1.22"),
         ({"deprecated_in": "1.22"}, "1.22.1", "", "fast is deprecated since 1.22"),
         ({"deprecated_in": "1.22"}, "1.9", "", ""),
         ({"deprecated_in": "1.22"}, "", "", "fast is deprecated since 1.22"),
@@ -136,7 +136,7 @@ def test_what_is_passed_on_unchecked_is_noted(provider: Provider) -> None:
     assert finding.hint.startswith("did you mean 'fast'?")
 
 
-def test_without_known_options_anything_goes_or_nothing(provider: Provider) -> None:
+def test_without_known_options_all_or_none_are_accepted(provider: Provider) -> None:
     unconfirmed = msgspec.structs.replace(provider, options=(), unknown_options="unconfirmed")
     assert found(unconfirmed, {"anything": "1"}) == []
     ignored = msgspec.structs.replace(provider, options=(), unknown_options="ignored")
@@ -160,7 +160,9 @@ def test_without_known_options_anything_goes_or_nothing(provider: Provider) -> N
         ("NvTensorRtRtx", {"device_id": "0"}, True, "only in the build"),
     ],
 )
-def test_the_shipped_catalogue_knows(name: str, options: dict[str, str], plugin: bool, words: str) -> None:  # noqa: FBT001
+def test_wrong_options_of_shipped_providers(
+    name: str, options: dict[str, str], *, plugin: bool, words: str
+) -> None:
     (finding,) = found(shipped(name), options, plugin=plugin)
     assert finding.wrong
     assert words in f"{finding.what} {finding.hint}"

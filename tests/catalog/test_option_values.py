@@ -1,4 +1,4 @@
-"""Which texts an option takes."""
+"""Which values an option accepts."""
 
 import pytest
 from hypothesis import given
@@ -60,7 +60,7 @@ def test_good_values(option: Option, good: list[str]) -> None:
         (an("bytes"), "2GB", "expected a whole number"),
         (an("bool"), "true", "expected a boolean"),
         (MODE, "FORCE_FP16", "expected one of 3 values"),
-        (BITS, "4", "which has bits that mean nothing"),
+        (BITS, "4", "which has bits without a meaning"),
         (BITS, "-1", "expected a sum of flags"),
         (BITS, "FAST", "expected a sum of flags"),
         (BITS, "FLASH|MATH|FLASH", "expected their sum, 17, in place of names"),
@@ -70,7 +70,7 @@ def test_good_values(option: Option, good: list[str]) -> None:
         (an("json"), "{", "expected JSON: Expecting property name"),
         (an("json"), "[" * 100_000, "which is nested too deeply"),
         (an("text"), "a\0b", "but it holds a null character"),
-        (an("address"), "140234", "but a pointer inside a process cannot be given from here"),
+        (an("address"), "140234", "but a matrix cannot set a pointer"),
     ],
 )
 def test_bad_values(option: Option, value: str, problem: str) -> None:
@@ -94,7 +94,7 @@ def test_what_would_be_valid(option: Option, value: str, valid: str) -> None:
     assert option.valid(value) == valid
 
 
-def test_a_long_list_is_told_whole() -> None:
+def test_a_long_list_is_shown_whole() -> None:
     many = an("choice", values=tuple(f"value{number}" for number in range(20)))
     assert many.valid("x").count("value") == 20
 

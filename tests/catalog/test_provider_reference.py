@@ -1,4 +1,4 @@
-"""The reference of all providers says what the catalogue holds."""
+"""The reference of all providers has everything in the catalogue."""
 
 import tomllib
 from pathlib import Path

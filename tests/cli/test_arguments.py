@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.cli.arguments import parser
+from harness.cli.arguments.parser import parser
 from harness.cli.selection import Selection
 from harness.cli.targets import Request
 

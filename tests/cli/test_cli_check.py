@@ -66,7 +66,7 @@ def test_what_is_not_available_is_no_success(tmp_path: Path, capsys: pytest.Capt
         (["QNNExecutionProvider", "--plugin", "onnxruntime_qnn", "--option", "backend_typ=htp"], "--option"),
         (["X", "--plugin", ""], "--plugin: expected non-empty text"),
         ([CPU, "--suite", "onnx-nod"], "did you mean 'onnx-node'?"),
-        ([CPU, "--suite", "onnx-simple", "--suite", "onnx-simple"], "is in the list already"),
+        ([CPU, "--suite", "onnx-simple", "--suite", "onnx-simple"], "is listed twice"),
         ([CPU, "--model", "nothing*"], "nothing*"),
     ],
 )

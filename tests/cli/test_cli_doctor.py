@@ -110,7 +110,7 @@ def test_json_has_the_promised_keys(examined: Examined, capsys: pytest.CaptureFi
     assert rows[3]["nodes"] is None
 
 
-def test_a_wrong_matrix_is_told_before_anything_is_tried(
+def test_a_wrong_matrix_is_reported_before_anything_is_tried(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["doctor", str(tmp_path / "gone.toml")]) == 2
@@ -180,9 +180,9 @@ def test_init_needs_a_folder_and_a_provider(
         )
     )
     assert main(["init", "--out", str(tmp_path / "m.toml")]) == 2
-    told = capsys.readouterr().err
-    assert "no onnxruntime in python" in told
-    assert "pip install onnxruntime" in told
+    shown = capsys.readouterr().err
+    assert "no onnxruntime in python" in shown
+    assert "pip install onnxruntime" in shown
     assert list(tmp_path.iterdir()) == []
 
 

@@ -30,7 +30,7 @@ def test_a_folder_instead_of_a_matrix(tmp_path: Path, capsys: pytest.CaptureFixt
     assert str(tmp_path) in refused(capsys, "run", str(tmp_path))
 
 
-def test_broken_toml_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_broken_toml_has_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "m.toml").write_text('schema = 1\n[models\nsuites = ["onnx-node"]\n', "utf-8")
     assert "line 2" in refused(capsys, "list", str(tmp_path / "m.toml"))
 
@@ -55,7 +55,7 @@ def test_an_empty_folder(project: Project, tmp_path: Path, capsys: pytest.Captur
     assert "models" in refused(capsys, "run", str(matrix))
 
 
-def test_all_problems_of_the_models_are_told_at_once(
+def test_all_problems_of_the_models_are_reported_at_once(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     matrix = project()

@@ -78,7 +78,7 @@ def test_a_run_judged_again_is_the_run_under_that_tolerance(
     loose = run(tmp_path, "rtol = 1e-3\natol = 1e-5\ntable_only = true")
     tight = run(tmp_path, "rtol = 0.0\natol = 0.0\ntable_only = true")
     assert set(verdicts(loose).values()) == {"pass"}
-    # A run hears references: here the CPU provider without optimizations, which is what "basic" is.
+    # A run compares with references: here the CPU provider without optimizations, which is what "basic" is.
     assert set(verdicts(tight).values()) == {"pass", "reference_disputed"}
     back = str(tmp_path / "back")
     assert (
@@ -98,11 +98,11 @@ def test_a_run_judged_again_is_the_run_under_that_tolerance(
     capsys.readouterr()
     nothing = policy("rtol = 0.0\natol = 0.0\ntable_only = true")
     assert main(["judge", str(loose), "--policy", nothing, "--out", str(tmp_path / "judged")]) == 1
-    said = capsys.readouterr().out
-    assert "1  pass -> mismatch" in said
-    assert "1 unexpected" in said
-    assert "needs rtol" in said
-    assert "1 were not compared with references; a run may find some of these disputed" in said
+    message = capsys.readouterr().out
+    assert "1  pass -> mismatch" in message
+    assert "1 unexpected" in message
+    assert "needs rtol" in message
+    assert "1 were not compared with references; a run may find some of these disputed" in message
     judged = verdicts(tmp_path / "judged")
     assert judged == {
         cell: "mismatch" if verdict == "reference_disputed" else verdict
@@ -126,14 +126,14 @@ def test_a_policy_speaks_of_some_cells(tmp_path: Path, policy: Callable[[str], s
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("rtol = 0.1\natol = 3e-5", "tolerance[0].atol: 3e-05 cannot be judged afterwards"),
+        ("rtol = 0.1\natol = 3e-5", "tolerance[0].atol: 3e-05 cannot be judged from records"),
         ("rtol = 0.1\natoll = 1e-5", "did you mean 'atol'?"),
         ("rtol = 0.1", "tolerance[0]: the key 'atol' is missing"),
         ("noise = {}\nrtol = 0.1\natol = 0", "got noise and rtol and atol, which exclude each other"),
         ("table_only = true\nnoise = {}", "got noise and table_only, which exclude each other"),
-        ('target = "nobody"\nrtol = 0.1\natol = 1e-5', "tolerance[0]: matches no cell of the run"),
+        ('target = "nothing"\nrtol = 0.1\natol = 1e-5', "tolerance[0]: matches no cell of the run"),
     ],
 )
 def test_bad_policies(
@@ -141,12 +141,12 @@ def test_bad_policies(
     policy: Callable[[str], str],
     capsys: pytest.CaptureFixture[str],
     text: str,
-    said: str,
+    message: str,
 ) -> None:
     write_model(tmp_path / "models" / "m.onnx")
     loose = run(tmp_path, "rtol = 1e-3\natol = 1e-5")
     assert main(["judge", str(loose), "--policy", policy(text)]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_no_such_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,8 +191,8 @@ def test_a_run_is_judged_by_the_noise_that_it_tells_of(
         "cpu": "pass",
         "bas": "mismatch",
     }
-    said = capsys.readouterr().out
-    assert "output 'y': the error is 90 x the model's rounding noise at float32" in said
-    assert f"at most 900 x (limits {rms_limit(DEFAULT_LIMITS, 8 * 64):.3g} and 32)" in said
+    message = capsys.readouterr().out
+    assert "output 'y': the error is 90 x the model's rounding noise at float32" in message
+    assert f"at most 900 x (limits {rms_limit(DEFAULT_LIMITS, 8 * 64):.3g} and 32)" in message
     matrix = json.loads((tmp_path / "judged" / "run.json").read_text("utf-8"))["matrix"]
     assert matrix["tolerance"][-1]["noise"] == {"rms": DEFAULT_LIMITS.rms, "max": DEFAULT_LIMITS.max}

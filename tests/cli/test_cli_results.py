@@ -100,8 +100,8 @@ def test_no_output_of_diff_holds_a_command(
 
 def test_diff_as_json(nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     main(["diff", *nights, "--json"])
-    told = json.loads(capsys.readouterr().out)
-    assert told["kinds"] == {
+    found = json.loads(capsys.readouterr().out)
+    assert found["kinds"] == {
         "regressed": 1,
         "fixed": 1,
         "changed": 0,
@@ -122,8 +122,8 @@ def test_annotations_where_github_wants_them(
     main(["gate", *nights])
     assert "::error title=regressed%3A s/a[npu]::" in capsys.readouterr().out
     main(["gate", *nights, "--json"])
-    told = json.loads(capsys.readouterr().out)
-    assert (told["judgement"]["passed"], told["diff"]["kinds"]["fixed"]) == (False, 1)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["judgement"]["passed"], found["diff"]["kinds"]["fixed"]) == (False, 1)
 
 
 def policy(text: str) -> str:
@@ -147,7 +147,7 @@ def test_policies(text: str, code: int, nights: tuple[str, str], capsys: pytest.
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("[limits]\nregresed = 1", "did you mean 'regressed'?"),
         ("[limits]\ngone = -1", "an integer of at least 0, got -1"),
@@ -163,17 +163,17 @@ def test_policies(text: str, code: int, nights: tuple[str, str], capsys: pytest.
     ],
 )
 def test_wrong_policies(
-    text: str, told: str, nights: tuple[str, str], capsys: pytest.CaptureFixture[str]
+    text: str, message: str, nights: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["gate", *nights, "--policy", policy(text)]) == 2
     shown = capsys.readouterr()
-    assert told in shown.err
+    assert message in shown.err
     assert shown.out == ""
     assert len(shown.err.splitlines()) <= 2
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("diff", "old", "nwe"), "nwe: there is no such run folder"),
         (("diff", "old", "empty"), "empty: no run"),
@@ -189,7 +189,7 @@ def test_wrong_policies(
 )
 def test_mistakes(
     arguments: tuple[str, ...],
-    told: str,
+    message: str,
     nights: tuple[str, str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -197,7 +197,7 @@ def test_mistakes(
     Path("empty").mkdir()
     assert main(arguments) == 2
     shown = capsys.readouterr()
-    assert told.replace("/", "\\") in shown.err or told in shown.err
+    assert message.replace("/", "\\") in shown.err or message in shown.err
     assert "Traceback" not in shown.err
     assert len(shown.err.splitlines()) <= 2
 

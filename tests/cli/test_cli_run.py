@@ -1,4 +1,5 @@
 import errno
+import io
 import json
 import os
 import shutil
@@ -8,14 +9,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
 from harness.cli import main
 from harness.cli.progress import Progress
 from harness.core.record import Record, decode_record
-from harness.run.run_folder import RunFolder
 
 Project = Callable[..., Path]
 
@@ -115,7 +115,7 @@ def test_a_required_target_that_is_unavailable_is_exit_code_3(
     assert "required     npu is unavailable" in capsys.readouterr().out
 
 
-def test_what_every_cell_of_a_target_says_is_said_once(
+def test_an_equal_reason_of_all_cells_is_printed_once(
     project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     matrix = project('[[expect]]\nmodel = "*"\nverdict = "crash"\nreason = "known bug"\n')
@@ -148,16 +148,14 @@ def test_a_folder_with_a_run_is_not_overwritten(
 def test_a_full_disk_keeps_what_was_written(
     project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add = RunFolder.add
+    open_file = Path.open
 
-    def full_after_two(folder: RunFolder, *many: Record) -> None:
-        for record in many:
-            if len(records(folder.path)) == 2:
-                folder._records.close()
-                monkeypatch.setattr(folder, "_records", _FullDisk())
-            add(folder, record)
+    def open_limited(path: Path, mode: str = "r", **more: Any) -> IO[Any]:
+        if path.name == "records.jsonl" and mode == "ab":
+            return io.BufferedWriter(_FullDisk(path, mode))
+        return open_file(path, mode, **more)
 
-    monkeypatch.setattr(RunFolder, "add", full_after_two)
+    monkeypatch.setattr(Path, "open", open_limited)
     assert main(["run", str(project()), "--out", str(tmp_path / "run")]) == 2
     shown = capsys.readouterr().err
     assert "cannot be written: No space left on device" in shown
@@ -166,12 +164,17 @@ def test_a_full_disk_keeps_what_was_written(
     assert json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))["complete"] is False
 
 
-class _FullDisk:
-    def write(self, _: bytes) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+class _FullDisk(io.FileIO):
+    """A file on a disk with room for two lines."""
 
-    def close(self) -> None:
-        return
+    lines = 2
+
+    def write(self, data: Any, /) -> int:
+        fits = b"".join(bytes(data).splitlines(keepends=True)[: self.lines])
+        if not fits:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self.lines -= fits.count(b"\n")
+        return super().write(fits)
 
 
 def test_without_a_terminal_there_are_plain_lines(project: Project, tmp_path: Path) -> None:

@@ -130,4 +130,4 @@ def test_an_age_is_a_number_of_days(capsys: Capture, command: str, days: str) ->
     with pytest.raises(SystemExit) as stopped:
         main([command, "prune", f"--older-than={days}"])
     assert stopped.value.code == 2
-    assert f"{days!r} is no number of days; expected 0 or more" in capsys.readouterr().err
+    assert f"{days!r} is not a number of days; expected 0 or more" in capsys.readouterr().err

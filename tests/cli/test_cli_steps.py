@@ -101,7 +101,7 @@ def test_a_step_is_wrong_unless_it_is_granted(tmp_path: Path, capsys: pytest.Cap
     assert granted["headroom"] == pytest.approx(1.0, abs=0.01)
     assert (floats["details"], floats["max_abs"]) == (None, 0.0)
     assert "up to 1 steps of its quantization" in found["strict"]["reason"]
-    # As a policy afterwards; the report tells the steps.
+    # As a policy afterwards; the report has the steps.
     policy = str(tmp_path / "policy.toml")
     assert main(["judge", str(run), "--policy", policy, "--out", str(judged)]) == 0
     assert "1  mismatch -> pass" in capsys.readouterr().out

@@ -10,7 +10,7 @@ from msgspec import inspect
 
 from harness.cli.gate_policy import EnterTable, FlakyTable, LimitsTable, load_gate_policy
 from harness.core.structure import expected
-from harness.plan.file_format import SelectorTable
+from harness.plan.selector import SelectorTable
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from harness.cli.arguments import parser
+from harness.cli.arguments.parser import parser
 from harness.engine.prepare import prepare
 
 ROOT = Path(__file__).parents[2]

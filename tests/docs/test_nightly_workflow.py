@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from ruamel.yaml import YAML
 
-from harness.cli.arguments import parser
+from harness.cli.arguments.parser import parser
 from harness.core.record import SCHEMA, Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict

@@ -1,4 +1,4 @@
-"""The golden cache: what goes in comes out, and nothing else does."""
+"""The golden cache: what is saved is loaded, unchanged."""
 
 import shutil
 from collections.abc import Callable
@@ -9,14 +9,14 @@ import msgspec
 import numpy as np
 import pytest
 
-import harness.golden.store
 from harness.core.errors import UsageError
 from harness.core.value import DTYPES, Map, Sequence, Tensor, Value, tensor, to_wire
 from harness.corpus.case import Case
 from harness.corpus.port import ValueType
 from harness.corpus.protos import encode
 from harness.corpus.row_cache import FILE_NAME, LARGEST, open_row_cache
-from harness.golden.golden import Golden, NamedValues
+from harness.corpus.value_file import read_value
+from harness.golden.golden import Golden
 from harness.golden.provenance import provenance
 from harness.golden.store import GoldenStore
 
@@ -121,13 +121,13 @@ def test_another_model_or_provenance_is_another_entry(
     assert GoldenStore(dict(reversed(PROVENANCE.items())), tmp_path).load(one_case) is not None
 
 
-@pytest.mark.parametrize("shelved", [False, True])
+@pytest.mark.parametrize("cached", [False, True])
 @pytest.mark.parametrize("damage", ["cut", "gone", "zeros", "manifest", "format"])
 def test_a_damaged_entry_counts_as_none_and_can_be_written_anew(
-    store: GoldenStore, tmp_path: Path, damage: str, one_case: Case, *, shelved: bool
+    store: GoldenStore, tmp_path: Path, damage: str, one_case: Case, *, cached: bool
 ) -> None:
     store.save(one_case, golden(one_case, FLOATS))
-    assert not shelved or store.load(one_case) is not None
+    assert not cached or store.load(one_case) is not None
     (manifest,) = tmp_path.rglob("manifest.json")
     (values,) = tmp_path.rglob("output_0.pb")
     if damage == "cut":
@@ -150,15 +150,14 @@ def test_a_damaged_entry_counts_as_none_and_can_be_written_anew(
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The folders of outputs that were read, from now on."""
+    """The files of outputs that were read."""
     found: list[Path] = []
-    read = harness.golden.store._read_outputs
 
-    def spy(folder: Path, names: tuple[str, ...], model: Case) -> NamedValues:
-        found.append(folder)
-        return read(folder, names, model)
+    def spy(file: Path, declared: ValueType, digest: str) -> Value:
+        found.append(file)
+        return read_value(file, declared, digest)
 
-    monkeypatch.setattr("harness.golden.store._read_outputs", spy)
+    monkeypatch.setattr("harness.golden.store.read_value", spy)
     return found
 
 
@@ -210,7 +209,7 @@ def test_a_golden_that_is_deleted_by_hand_is_gone(
     assert to_wire(loaded.outputs[0][0][1]) == to_wire(STRINGS)
 
 
-def test_a_damaged_row_cache_is_no_golden_lost(
+def test_a_damaged_row_cache_loses_no_golden(
     store: GoldenStore, tmp_path: Path, reads: list[Path], one_case: Case
 ) -> None:
     store.save(one_case, golden(one_case, FLOATS))
@@ -233,7 +232,7 @@ def test_values_of_another_kind_than_declared_are_not_kept(
     assert not list(tmp_path.rglob("output_0.pb"))
 
 
-def test_a_store_that_cannot_be_written_says_so(tmp_path: Path, one_case: Case) -> None:
+def test_a_store_that_cannot_be_written_is_an_error(tmp_path: Path, one_case: Case) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot be filled"):
         GoldenStore(PROVENANCE, tmp_path / "file").save(one_case, golden(one_case, FLOATS))

@@ -1,4 +1,4 @@
-"""Goldens go when nobody uses them, and not before."""
+"""Goldens are removed when they have not been used for long, and not before."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""What counts as another value, and what is said of it."""
+"""What counts as another value, and its message."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What a recording holds is what the corpus reads from it, and no alteration goes unnoticed."""
+"""A recording can be read as a folder of models, and every alteration of it is reported."""
 
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def test_models_inputs_and_outputs_come_back(models: Path, tmp_path: Path) -> No
     cases = {name: load_case(suite, name, {"N": 2}) for name in suite.models()}
     for number, (name, case) in enumerate(cases.items()):
         recorder.add("models", name, case, Golden(status="ok", outputs=(answer(number),)))
-    with pytest.raises(UsageError, match="broken off"):
+    with pytest.raises(UsageError, match="an incomplete one"):
         read_recording(out)
     recorder.finish({"onnxruntime": "1.31.1"})
     recording = read_recording(out)
@@ -77,7 +77,7 @@ def test_external_data_comes_along(models: Path, tmp_path: Path) -> None:
     assert [file.name for file in again.external] == ["weights.bin"]
 
 
-def test_each_alteration_is_told(models: Path, tmp_path: Path) -> None:
+def test_each_alteration_is_reported(models: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     recorder = Recorder(out)
     case = load_case(open_folder(models), "a.onnx", {})
@@ -117,7 +117,7 @@ def test_a_folder_that_is_not_empty_or_another_schema_is_refused(tmp_path: Path)
     path = tmp_path / "new" / "manifest.json"
     recording = msgspec.json.decode(path.read_bytes())
     path.write_bytes(msgspec.json.encode({**recording, "schema": 2}))
-    with pytest.raises(UsageError, match="schema 2, and this release reads 1"):
+    with pytest.raises(UsageError, match="it has schema 2, and this release reads 1"):
         read_recording(tmp_path / "new")
     path.write_bytes(b"[]")
     with pytest.raises(UsageError, match="cannot be read"):

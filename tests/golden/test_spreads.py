@@ -1,11 +1,10 @@
-"""Spreads beside their goldens: what goes in comes out, and goes when the golden goes."""
+"""Spreads beside their goldens: what is saved is loaded, and removed with the golden."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import harness.golden.spreads
 from harness.core.spread import Floats, Spread
 from harness.core.value import tensor
 from harness.corpus.case import Case
@@ -82,7 +81,7 @@ def test_a_damaged_spread_counts_as_none(entry: Path, damage: str) -> None:
 
 def test_another_method_makes_it_anew(entry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_spread(entry, spread(), AMPLITUDES)
-    monkeypatch.setattr(harness.golden.spreads, "_CURRENT", (0, 0, 0))
+    monkeypatch.setattr("harness.golden.spreads.FORMAT", 0)
     assert load_spread(entry, "float32") is None
 
 

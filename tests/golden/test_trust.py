@@ -1,4 +1,4 @@
-"""Which models onnx.reference is believed about."""
+"""Models for which onnx.reference is trusted."""
 
 import importlib.metadata
 
@@ -18,7 +18,7 @@ def why(*names: str, types: tuple[str, ...] = ("float32",), onnx_version: str = 
     return doubt_about(dict.fromkeys(names, (1,)), types, TRUST, onnx_version)
 
 
-def test_a_model_of_checked_operators_is_believed() -> None:
+def test_a_model_of_checked_operators_is_trusted() -> None:
     assert why("Right", "RightInFloat32") == ""
     assert why("Right", types=("float32", "float64")) == ""
     assert why("Right", types=()) == ""  # integers only
@@ -63,11 +63,11 @@ def test_the_table_is_of_the_onnx_that_is_installed() -> None:
     ],
 )
 @pytest.mark.parametrize("float_type", ["float32", "float64"])
-def test_operators_that_are_known_to_be_wrong_are_doubted(name: str, since: int, float_type: str) -> None:
+def test_known_wrong_operators_are_not_trusted(name: str, since: int, float_type: str) -> None:
     assert doubt_about({name: (since,)}, {float_type}).endswith(f"for {name}-{since}")
 
 
-def test_common_operators_are_believed() -> None:
+def test_common_operators_are_trusted() -> None:
     names = {"Add": 14, "Conv": 22, "Gemm": 13, "MatMul": 13, "Relu": 14, "Softmax": 13, "Transpose": 21}
     assert doubt_about({name: (since,) for name, since in names.items()}, {"float32"}) == ""
 

@@ -1,4 +1,4 @@
-"""From a matrix to cells: order, ids, and lists that cannot rot."""
+"""From a matrix to cells: order, ids, and entries that match nothing."""
 
 import time
 import tomllib
@@ -78,7 +78,7 @@ def test_excluded_cells_leave_the_plan() -> None:
     }
 
 
-def test_every_entry_that_matches_nothing_is_told(snapshot: SnapshotAssertion) -> None:
+def test_every_entry_that_matches_nothing_is_reported(snapshot: SnapshotAssertion) -> None:
     lists = """
 [[exclude]]
 suite = "onnx-nodes"
@@ -123,7 +123,7 @@ def test_suites_without_models_make_no_plan() -> None:
 
 
 def test_excluding_everything_makes_no_plan() -> None:
-    assert "the exclude lists leave nothing" in complaint('[[exclude]]\ntarget = "*"\n')
+    assert "the exclude lists match all of them" in complaint('[[exclude]]\ntarget = "*"\n')
 
 
 def test_duplicate_ids_are_named() -> None:
@@ -178,7 +178,7 @@ def test_the_product_is_lazy() -> None:
             return 10**9
 
         def __getitem__(self, index: object) -> str:
-            raise AssertionError(f"item {index} was asked for before the first cell")
+            raise AssertionError(f"item {index} was read before the first cell")
 
     made = cells(matrix(), {"s": Endless()})
     assert iter(made) is made
@@ -197,7 +197,7 @@ def test_a_hundred_thousand_cells_expand_quickly() -> None:
     assert elapsed_s < 3
 
 
-def test_a_slip_with_the_axes_is_told_before_it_fills_the_memory() -> None:
+def test_too_many_cells_are_refused_before_they_fill_the_memory() -> None:
     axes = "".join(f'"option.o{index}" = {[str(value) for value in range(10)]}\n' for index in range(12))
     table = f"""
 schema = 1

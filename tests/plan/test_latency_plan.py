@@ -1,4 +1,4 @@
-"""Which cells are measured, as the matrix says, and what it may not say."""
+"""``[[latency]]``: which cells are measured, and what is refused."""
 
 from pathlib import Path
 from typing import Any
@@ -7,8 +7,9 @@ import pytest
 
 from harness.core.errors import UsageError
 from harness.plan.expand import expand
-from harness.plan.matrix import LatencySettings, matrix_from
+from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
+from harness.plan.runs_entry import LatencySettings
 
 
 def plan(*latency: dict[str, Any], **axes: list[str]) -> Plan:
@@ -23,7 +24,7 @@ def problem(*latency: dict[str, Any], **axes: list[str]) -> str:
     return str(caught.value)
 
 
-def test_later_entries_win_and_the_rest_has_its_default() -> None:
+def test_later_entries_win_and_other_keys_have_defaults() -> None:
     made = plan({"repeats": 7}, {"model": "b", "budget_s": 2})
     first, second = made.cells
     assert made.latency(first) == LatencySettings(warm_up=10, repeats=7, budget_s=10.0)
@@ -35,19 +36,19 @@ def test_without_entries_nothing_is_measured() -> None:
     assert [made.latency(cell) for cell in made.cells] == [None, None]
 
 
-def test_scenarios_in_which_there_is_no_single_run_are_passed_over() -> None:
+def test_scenarios_without_single_runs_are_not_measured() -> None:
     made = plan({"model": "a"}, scenario=["plain", "sessions"])
     assert [cell.axis("scenario") for cell in made.cells if made.latency(cell)] == ["plain"]
 
 
 def test_an_entry_that_matches_nothing_is_an_error() -> None:
-    assert "m.toml: latency[0].model: matches no cell: no model is like 'c'" in problem({"model": "c"})
-    told = problem({"scenario": "sessions"}, scenario=["plain", "sessions"])
-    assert told.startswith("m.toml: latency[0].scenario: matches no cell: no scenario is like 'sessions'")
+    assert "m.toml: latency[0].model: matches no cell: no model matches 'c'" in problem({"model": "c"})
+    found = problem({"scenario": "sessions"}, scenario=["plain", "sessions"])
+    assert found.startswith("m.toml: latency[0].scenario: matches no cell: no scenario matches 'sessions'")
 
 
 @pytest.mark.parametrize(
-    ("entry", "told"),
+    ("entry", "message"),
     [
         ({"repeats": 0}, "latency[0].repeats: expected an integer from 1 to 1000, got 0"),
         ({"repeats": 1001}, "latency[0].repeats: expected an integer from 1 to 1000, got 1001"),
@@ -56,5 +57,5 @@ def test_an_entry_that_matches_nothing_is_an_error() -> None:
         ({"repaets": 5}, "latency[0].repaets: unknown key\n    did you mean 'repeats'?"),
     ],
 )
-def test_what_an_entry_may_not_say(entry: dict[str, Any], told: str) -> None:
-    assert f"m.toml: {told}" in problem(entry)
+def test_invalid_entries_are_refused(entry: dict[str, Any], message: str) -> None:
+    assert f"m.toml: {message}" in problem(entry)

@@ -1,4 +1,4 @@
-"""What a bad matrix file is told: everything at once, with place, valid values and a next step."""
+"""Errors of a bad matrix file: all at once, with place, valid values and a next step."""
 
 from pathlib import Path
 
@@ -81,7 +81,7 @@ def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def complaint(content: str | bytes) -> str:
+def message(content: str | bytes) -> str:
     file = Path("broken.toml")
     file.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(UsageError) as caught:
@@ -89,8 +89,8 @@ def complaint(content: str | bytes) -> str:
     return str(caught.value)
 
 
-def test_everything_wrong_is_told_at_once(snapshot: SnapshotAssertion) -> None:
-    assert complaint(BROKEN) == snapshot
+def test_all_errors_are_reported_at_once(snapshot: SnapshotAssertion) -> None:
+    assert message(BROKEN) == snapshot
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_everything_wrong_is_told_at_once(snapshot: SnapshotAssertion) -> None:
         pytest.param(b"schema = 1\nname = '\xff'", id="not UTF-8"),
     ],
 )
-def test_no_file_is_too_broken_for_words(content: str | bytes, snapshot: SnapshotAssertion) -> None:
-    assert complaint(content) == snapshot
+def test_any_broken_file_gets_a_message(content: str | bytes, snapshot: SnapshotAssertion) -> None:
+    assert message(content) == snapshot
 
 
 def test_a_missing_file_suggests_its_neighbours(snapshot: SnapshotAssertion) -> None:
@@ -132,9 +132,9 @@ def test_the_largest_integer_of_toml_is_the_limit() -> None:
     target = (
         'schema = 1\nmodels = {suites = ["s"]}\n[[target]]\nname = "t"\nprovider = "CPUExecutionProvider"\n'
     )
-    assert "expected an integer of at least 1, got 9223372036854775808" in complaint(
+    assert "expected an integer of at least 1, got 9223372036854775808" in message(
         target + f"workers = {1 << 63}"
     )
-    assert "expected a finite number of at least 0" in complaint(
+    assert "expected a finite number of at least 0" in message(
         target + f"[[tolerance]]\nrtol = {'9' * 400}\natol = 0"
     )

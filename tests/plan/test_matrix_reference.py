@@ -1,4 +1,4 @@
-"""What is published about the matrix file says what the code does."""
+"""The published reference of the matrix file agrees with the code."""
 
 import json
 import tomllib
@@ -13,7 +13,7 @@ from harness.core.model_settings import InputSettings
 from harness.core.precision import CONVERSIONS
 from harness.core.structure import expected
 from harness.core.verdict import Verdict
-from harness.plan import file_format, scenarios
+from harness.plan import expectation, file_format, runs_entry, scenarios, selector, tolerance_entry
 from harness.plan.file_format import matrix_schema
 from harness.plan.matrix import matrix_from
 
@@ -31,12 +31,12 @@ TABLES = [
     file_format.RuntimeTable,
     file_format.Timeouts,
     file_format.RenewAfter,
-    file_format.SelectorTable,
-    file_format.ToleranceTable,
-    file_format.NoiseTable,
-    file_format.ExpectTable,
-    file_format.LatencyTable,
-    file_format.RepeatTable,
+    selector.SelectorTable,
+    tolerance_entry.ToleranceTable,
+    tolerance_entry.NoiseTable,
+    expectation.ExpectTable,
+    runs_entry.LatencyTable,
+    runs_entry.RepeatTable,
 ]
 
 
@@ -44,11 +44,11 @@ def rows(table: type[msgspec.Struct]) -> list[str]:
     """One line of a Markdown table for each key: name, type, default, meaning."""
     kind = inspect.type_info(table)
     assert isinstance(kind, inspect.StructType)
-    inherited = file_format.SelectorTable.__struct_fields__ if table is not file_format.SelectorTable else ()
+    inherited = selector.SelectorTable.__struct_fields__ if table is not selector.SelectorTable else ()
     return [
         f"| `{field.encode_name}` | {_type(field.type)} | {_default(field)} | {_meaning(field.type)} |"
         for field in kind.fields
-        if field.name not in inherited or not issubclass(table, file_format.SelectorTable)
+        if field.name not in inherited or not issubclass(table, selector.SelectorTable)
     ]
 
 
@@ -105,5 +105,5 @@ def test_the_schema_refuses_unknown_keys_everywhere() -> None:
     assert tables["ExcludeTable"]["patternProperties"] == {"^option\\..+$": {"anyOf": globs}}
 
 
-def test_the_schema_knows_every_verdict() -> None:
+def test_the_schema_has_every_verdict() -> None:
     assert set(matrix_schema()["$defs"]["Verdict"]["enum"]) == {verdict.value for verdict in Verdict}

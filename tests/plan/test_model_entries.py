@@ -1,4 +1,4 @@
-"""``[[model]]``: what a matrix says about single models."""
+"""``[[model]]``: settings of single models."""
 
 import tomllib
 from pathlib import Path
@@ -25,13 +25,13 @@ def plan(text: str) -> Plan:
     return expand(matrix_from(tomllib.loads(REST + text), Path("m.toml")), MODELS)
 
 
-def complaints(text: str) -> list[str]:
+def problems(text: str) -> list[str]:
     with pytest.raises(UsageError) as caught:
         plan(text)
     return [str(problem) for problem in caught.value.problems]
 
 
-def test_later_entries_win_for_what_they_name() -> None:
+def test_later_entries_win_for_each_dimension_and_input() -> None:
     settings = plan("""
 [[model]]
 model = "texts/*"
@@ -58,11 +58,11 @@ def test_a_model_that_no_entry_selects_has_no_settings() -> None:
 
 
 def test_an_entry_that_matches_no_model_is_an_error_with_the_nearest() -> None:
-    (found,) = complaints('[[model]]\nmodel = "texts/gtp.onnx"\ndimensions = { batch = 1 }')
+    (found,) = problems('[[model]]\nmodel = "texts/gtp.onnx"\ndimensions = { batch = 1 }')
     assert found.startswith("m.toml: model[0].model: no model matches 'texts/gtp.onnx'\n")
     assert "did you mean 'texts/gpt.onnx'?" in found
-    # Nor does one that only matches what the exclude list takes out.
-    assert complaints('[[model]]\nmodel = "left_out*"\ndimensions = { batch = 1 }')
+    # An excluded model does not count.
+    assert problems('[[model]]\nmodel = "left_out*"\ndimensions = { batch = 1 }')
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_an_entry_that_matches_no_model_is_an_error_with_the_nearest() -> None:
         ("inputs = { x = {} }", "inputs.x", "says nothing about this input"),
         ("inputs = { x = { shape = 3 } }", "inputs.x.shape", "expected a list of integers of at least 0"),
         ("dimension = { b = 1 }", "dimension", "did you mean 'dimensions'?"),
-        ("", "", "says nothing about the models that it selects"),
+        ("", "", "this entry sets neither dimensions nor inputs"),
     ],
 )
-def test_what_an_entry_may_not_say(entry: str, place: str, what: str) -> None:
-    found = complaints(f'[[model]]\nmodel = "*"\n{entry}')
+def test_invalid_entries_are_refused(entry: str, place: str, what: str) -> None:
+    found = problems(f'[[model]]\nmodel = "*"\n{entry}')
     where = f"m.toml: model[0].{place}".rstrip(".")
     assert any(one.startswith(f"{where}: ") and what in one for one in found), found
 
 
 def test_an_entry_without_a_glob_is_an_error() -> None:
-    assert "the key 'model' is missing" in complaints("[[model]]\ndimensions = { b = 1 }")[0]
+    assert "the key 'model' is missing" in problems("[[model]]\ndimensions = { b = 1 }")[0]

@@ -1,4 +1,4 @@
-"""Provider options and precision modes, refused before a device is touched."""
+"""Provider options and precision modes, checked before a device is used."""
 
 import tomllib
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_a_value_outside_the_list_is_refused_with_the_valid_ones(snapshot: Snaps
         assert mode in text
 
 
-def test_every_wrong_option_is_told_with_its_place(snapshot: SnapshotAssertion) -> None:
+def test_every_wrong_option_is_reported_with_its_place(snapshot: SnapshotAssertion) -> None:
     text = """
 [axes]
 "option.device_id" = [0, "one"]
@@ -62,14 +62,14 @@ axes = { "option.device_id" = ["CPU"], "option.nonsense" = [1] }
     assert complaint(text) == snapshot
 
 
-def test_who_is_ahead_of_the_catalogue_says_so() -> None:
+def test_unchecked_options_are_passed_unchanged() -> None:
     plain = 'plugin = "onnxruntime_ep_openvino"\noptions = { INFERENCE_PRECISION_HINT = "f32" }\n'
-    assert "and it would be ignored" in complaint(target("OpenVINOExecutionProvider", plain))
+    assert "the EP would ignore it" in complaint(target("OpenVINOExecutionProvider", plain))
     matrix = load(target("OpenVINOExecutionProvider", plain + "unchecked_options = true"))
     assert matrix.targets[0].options == {"INFERENCE_PRECISION_HINT": "f32"}
 
 
-def test_a_provider_that_nobody_knows_may_have_any_option() -> None:
+def test_an_unknown_provider_may_have_any_option() -> None:
     rest = 'plugin = "acme"\noptions = { x = true }\naxes = { "option.y" = [true, 1.5] }'
     (found,) = load(target("AcmeExecutionProvider", rest)).targets
     assert found.options == {"x": "1"}
@@ -97,7 +97,7 @@ def test_booleans_are_spelled_as_the_provider_reads_them(
 
 def test_a_boolean_and_its_spelling_are_one_value() -> None:
     rest = 'axes = { "option.trt_fp16_enable" = [true, "True"] }'
-    assert "'True' is in the list already" in complaint(target("TensorrtExecutionProvider", rest))
+    assert "'True' is listed twice" in complaint(target("TensorrtExecutionProvider", rest))
 
 
 @pytest.mark.parametrize(
@@ -115,12 +115,12 @@ def test_an_option_of_another_release_is_refused(packages: list[str], refused: b
     runtime = f"runtime = {{ packages = {packages} }}" if packages else ""
     text = target("CANNExecutionProvider", f"{options}\n{runtime}")
     if refused:
-        assert "enable_cann_subgraph came with 1.23, and this is 1.22.0" in complaint(text)
+        assert "enable_cann_subgraph needs onnxruntime 1.23 or newer, and this is 1.22.0" in complaint(text)
     else:
         load(text)
 
 
-def test_only_packages_of_onnxruntime_tell_its_release() -> None:
+def test_the_release_comes_from_packages_of_onnxruntime_only() -> None:
     provider = known_provider(["CUDAExecutionProvider"])
     assert provider is not None
     assert release_of(provider, ["numpy==1.26", "onnxruntime-gpu[cuda]==1.24.1"]) == "1.24.1"
@@ -139,13 +139,15 @@ OPTIONS = st.dictionaries(KEYS, VALUES, max_size=3)
 
 
 @given(st.sampled_from(load_catalog().names), OPTIONS)
-def test_whatever_is_written_there_is_an_answer(provider: str, options: dict[str, str | int | bool]) -> None:
+def test_any_option_is_accepted_or_refused_at_its_place(
+    provider: str, options: dict[str, str | int | bool]
+) -> None:
     one = {"name": "t", "provider": provider, "options": options}
     table = {"schema": 1, "models": {"suites": ["s"]}, "target": [one]}
-    told = ""
+    message = ""
     try:
         matrix_from(table, Path("m.toml"))
     except UsageError as error:
-        told = str(error)
-    assert told.startswith("m.toml: target[0].options") or not told
-    assert matrix_from({**table, "target": [{**one, "unchecked_options": True}]}, Path("m.toml")) or told
+        message = str(error)
+    assert message.startswith("m.toml: target[0].options") or not message
+    assert matrix_from({**table, "target": [{**one, "unchecked_options": True}]}, Path("m.toml")) or message

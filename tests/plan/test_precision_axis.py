@@ -1,4 +1,4 @@
-"""The precision axis: which modes there are, who lacks one, and what a mode does to the options."""
+"""The precision axis: which modes there are, which targets lack one, and what a mode does to the options."""
 
 import tomllib
 from pathlib import Path
@@ -10,9 +10,9 @@ from harness.catalog.catalog import load_catalog
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
 from harness.plan.expand import expand
+from harness.plan.known_provider import precision_mode, valid_precisions
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
-from harness.plan.precision import precision_mode, valid_precisions
 from harness.plan.target import Target, with_mode
 
 OPENVINO = """
@@ -78,9 +78,9 @@ def test_a_mode_may_be_for_one_device_only(device: str, reason: str) -> None:
     assert declared(OPENVINO + chosen + 'axes = { precision = ["ep:bf16"] }') == {"ep:bf16": reason}
 
 
-def test_a_mode_that_takes_more_than_options_is_not_tried() -> None:
+def test_a_mode_that_needs_more_than_options_is_not_tried() -> None:
     qnn = '[[target]]\nname = "q"\nprovider = "QNNExecutionProvider"\naxes = { precision = ["ep:int8"] }'
-    assert declared(qnn)["ep:int8"].startswith("ep:int8 cannot be chosen by options alone; it takes a QDQ")
+    assert declared(qnn)["ep:int8"].startswith("ep:int8 cannot be chosen by options alone; it needs a QDQ")
 
 
 def test_a_mode_whose_options_are_for_the_other_registration_is_not_tried() -> None:
@@ -92,9 +92,9 @@ def test_a_mode_whose_options_are_for_the_other_registration_is_not_tried() -> N
     }
 
 
-def test_nobody_knows_the_modes_of_an_unknown_provider() -> None:
+def test_an_unknown_provider_has_no_known_modes() -> None:
     acme = '[[target]]\nname = "a"\nprovider = "Acme"\nplugin = "acme"\naxes = { precision = ["ep:bf16"] }'
-    assert declared(acme) == {"ep:bf16": "the catalogue does not know Acme, nor any precision mode of it"}
+    assert declared(acme) == {"ep:bf16": "Acme is not in the catalogue, so its precision modes are unknown"}
 
 
 def test_the_options_of_a_mode_go_over_those_of_the_target() -> None:

@@ -9,7 +9,7 @@ from harness.core.errors import UsageError
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
-from harness.plan.repeat_entry import RepeatSettings
+from harness.plan.runs_entry import RepeatSettings
 
 
 def plan(*repeat: dict[str, Any], **axes: list[str]) -> Plan:
@@ -36,15 +36,15 @@ def test_without_entries_nothing_is_repeated() -> None:
     assert [made.repeat(cell) for cell in made.cells] == [None, None]
 
 
-def test_scenarios_that_repeat_in_their_own_way_are_left_alone() -> None:
+def test_scenarios_that_repeat_in_their_own_way_are_not_repeated() -> None:
     made = plan({"model": "*"}, scenario=["plain", "sessions", "io_binding", "from_bytes"])
     assert {cell.axis("scenario") for cell in made.cells if made.repeat(cell)} == {"plain", "from_bytes"}
 
 
 def test_an_entry_that_matches_nothing_is_an_error() -> None:
-    assert "m.toml: repeat[0].model: matches no cell: no model is like 'c'" in problem({"model": "c"})
-    told = problem({"scenario": "sessions"}, scenario=["plain", "sessions"])
-    assert told.startswith("m.toml: repeat[0].scenario: matches no cell: no scenario is like 'sessions'")
+    assert "m.toml: repeat[0].model: matches no cell: no model matches 'c'" in problem({"model": "c"})
+    found = problem({"scenario": "sessions"}, scenario=["plain", "sessions"])
+    assert found.startswith("m.toml: repeat[0].scenario: matches no cell: no scenario matches 'sessions'")
 
 
 @pytest.mark.parametrize(
@@ -57,5 +57,5 @@ def test_an_entry_that_matches_nothing_is_an_error() -> None:
         ({"bitequal": True}, "repeat[0].bitequal: unknown key\n    did you mean 'bit_equal'?"),
     ],
 )
-def test_what_an_entry_may_not_say(entry: dict[str, Any], message: str) -> None:
+def test_invalid_entries_are_refused(entry: dict[str, Any], message: str) -> None:
     assert message in problem(entry)

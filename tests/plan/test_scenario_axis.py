@@ -46,7 +46,7 @@ def test_settings_have_defaults_and_can_be_set() -> None:
     assert scenarios.settings("io_binding") == {}
 
 
-def test_a_name_that_is_nearly_right_is_told() -> None:
+def test_a_misspelt_name_gets_a_suggestion() -> None:
     (found,) = problems(axes={"scenario": ["iobinding"]})
     head, _, hint = found.partition("\n")
     assert head == 'm.toml: axes.scenario[0]: got "iobinding"'
@@ -67,7 +67,7 @@ def test_a_name_that_is_nearly_right_is_told() -> None:
         ({"sessions": 20}, "expected a table, got 20"),
     ],
 )
-def test_bad_settings_are_told(settings: dict[str, Any], problem: str) -> None:
+def test_bad_settings_are_reported(settings: dict[str, Any], problem: str) -> None:
     found = problems(axes={"scenario": ["concurrent", "sessions"]}, scenarios=settings)
     assert len(found) == 1
     assert problem in found[0]

@@ -96,7 +96,7 @@ def test_a_later_run_is_compared_and_a_regression_fails(saved: Saved, run: Run) 
     ],
     ids=["disabled", "xdist"],
 )
-def test_where_nothing_is_measured_the_summary_says_so(
+def test_without_measurements_the_summary_has_the_reason(
     saved: Saved, run: Run, options: tuple[str, ...], reason: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -120,7 +120,7 @@ def test_a_cell_is_a_benchmark_where_its_latency_is_measured(
     } - left_out
 
 
-def test_without_the_plugin_latency_is_measured_and_nobody_is_told(saved: Saved) -> None:
+def test_without_the_plugin_latency_goes_to_records_only(saved: Saved) -> None:
     config = cast("pytest.Config", SimpleNamespace(option=SimpleNamespace()))
     assert why_not_measured(config) == ""
     add_benchmark(config, "m.toml", saved.records[TIMED[0]])

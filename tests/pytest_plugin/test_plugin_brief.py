@@ -39,7 +39,7 @@ def pytest_runtest_logstart(nodeid, location):
 
 def pytest_runtest_logreport(report):
     xfail = getattr(report, "wasxfail", "")
-    text = "" if xfail else report.longrepr  # its traceback, which nobody sees
+    text = "" if xfail else report.longrepr  # its traceback is not shown
     sections = [title for title, _ in report.sections if report.when == "call"]
     log(report.when, report.nodeid, report.outcome, text, xfail, sections, report.user_properties)
 
@@ -82,7 +82,7 @@ def test_wrong(here):
 
 @pytest.fixture(scope="module")
 def projects(tmp_path_factory: pytest.TempPathFactory, make_project: Callable[..., Path]) -> dict[str, Path]:
-    """Two projects alike, but that in one of them a conftest wants to know when an item is set up."""
+    """Two equal projects, but in one of them a conftest has a hook for the setup of items."""
     found = {}
     for way in WAYS:
         project = found[way] = make_project(tmp_path_factory.mktemp(way) / "project")
@@ -116,7 +116,7 @@ def reports(project: Path) -> list[list[Any]]:
 def whole(
     projects: dict[str, Path], both: Callable[..., dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, list[list[Any]]]]:
-    """Everything, with tests in Python before and after the matrix: what pytest said, and the reports."""
+    """Everything, with tests in Python before and after the matrix: the output of pytest, and the reports."""
     done = both(
         "-v", "-ra", "--junitxml=junit.xml", "--durations=3", "--durations-min=0", "--ep-out=run",
         "test_1.py", "m.toml", "test_2.py",
@@ -244,7 +244,7 @@ def implementation(module: str, *, wrapper: bool = False) -> Any:
         ("runtest_setup", None, {"faulthandler_timeout": "5"}, "phases"),
     ],
 )
-def test_the_brief_way_is_taken_where_nobody_else_looks(
+def test_phases_are_skipped_if_no_plugin_uses_them(
     hook: str, foreign: Any, options: dict[str, Any], spares: str
 ) -> None:
     hooks = {}

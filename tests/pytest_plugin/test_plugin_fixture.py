@@ -69,10 +69,10 @@ def test_the_fixture_and_the_items_share_a_session(project: Path, run: Run) -> N
         ('@pytest.mark.ep_matrix("n.toml")', "n.toml: no such file"),
         ('@pytest.mark.ep_matrix("m.toml", targt="cpu")', "no selector 'targt'; did you mean 'target'?"),
         ('@pytest.mark.ep_matrix("m.toml", target=1)', "target takes a glob or a list of globs, got 1"),
-        ('@pytest.mark.ep_matrix("m.toml", target="cpx")', "no target is like 'cpx'; did you mean 'cpu'?"),
+        ('@pytest.mark.ep_matrix("m.toml", target="cpx")', "no target matches 'cpx'; did you mean 'cpu'?"),
         (
             '@pytest.mark.ep_matrix("m.toml", target="abort", model="neg.onnx")',
-            "each selector matches some cells, but none matches them all",
+            "each selector matches some cells, but no cell matches all selectors",
         ),
     ],
 )

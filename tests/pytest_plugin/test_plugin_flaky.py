@@ -49,9 +49,9 @@ def test_a_failure_names_what_further_tries_gave() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flaky", "said"),
+    ("flaky", "expected"),
     [(0, []), (3, ["flaky: 3 cells with another verdict on a retry; counted as failed"])],
 )
-def test_the_terminal_summary_has_a_line_for_flaky_cells(flaky: int, said: list[str]) -> None:
+def test_the_terminal_summary_has_a_line_for_flaky_cells(flaky: int, expected: list[str]) -> None:
     row = TargetRow(target="ep", planned=5, unexpected=3, flaky=flaky)
-    assert [*summary_lines([row], 0)][2:] == said
+    assert [*summary_lines([row], 0)][2:] == expected

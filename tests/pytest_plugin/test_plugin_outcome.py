@@ -46,7 +46,7 @@ OUTPUT_LINE = (
 )
 
 
-def told(record: Record, plan: Plan) -> Outcome:
+def outcome_for(record: Record, plan: Plan) -> Outcome:
     (cell,) = plan.cells
     return outcome_of(record, cell, plan)
 
@@ -63,40 +63,40 @@ KINDS = {
 
 @pytest.mark.parametrize("verdict", [verdict for verdict in Verdict if verdict.family in KINDS])
 def test_what_is_expected(verdict: Verdict) -> None:
-    outcome = told(record(verdict, reason="because"), plan())
+    outcome = outcome_for(record(verdict, reason="because"), plan())
     assert outcome.kind == KINDS[verdict.family]
     if outcome.kind != "passed":
         assert outcome.text == f"{verdict}{', expected' if outcome.kind == 'xfailed' else ''}: because"
 
 
 def test_an_expected_failure_gives_the_reason_of_the_matrix() -> None:
-    outcome = told(record(Verdict.MISMATCH, reason="3 of 5 elements differ"), plan(expect="mismatch"))
+    outcome = outcome_for(record(Verdict.MISMATCH, reason="3 of 5 elements differ"), plan(expect="mismatch"))
     assert (outcome.kind, outcome.text) == ("xfailed", "mismatch, expected: https://example.org/2")
 
 
 @pytest.mark.parametrize("verdict", [verdict for verdict in Verdict if verdict.family in KINDS])
 def test_what_is_not_expected_fails_whatever_it_is(verdict: Verdict) -> None:
-    outcome = told(record(verdict, expected=False, reason="expected crash (x); got: y"), plan())
+    outcome = outcome_for(record(verdict, expected=False, reason="expected crash (x); got: y"), plan())
     assert outcome.kind == "failed"
     assert outcome.text.startswith(f"{verdict}: expected crash (x); got: y\n")
 
 
 def test_a_cause_is_said_once() -> None:
     missing = record(Verdict.UNAVAILABLE, cause="no_device", reason="no device of type NPU")
-    assert told(missing, plan()).text == "unavailable: no_device: no device of type NPU"
+    assert outcome_for(missing, plan()).text == "unavailable: no_device: no device of type NPU"
     reason = "the process died in phase run: SIGSEGV"
     crash = record(Verdict.CRASH, expected=False, cause="SIGSEGV", reason=reason)
-    assert told(crash, plan()).text.startswith(f"crash: {reason}\n")
+    assert outcome_for(crash, plan()).text.startswith(f"crash: {reason}\n")
 
 
 def test_a_required_target_must_be_there() -> None:
     missing = record(Verdict.UNAVAILABLE, cause="no_device", reason="none")
-    outcome = told(missing, plan(required=True))
+    outcome = outcome_for(missing, plan(required=True))
     assert outcome.kind == "failed"
     assert outcome.text.startswith("required target unavailable: unavailable: no_device: none\n")
 
 
-def test_a_failure_says_what_where_and_what_was_allowed() -> None:
+def test_a_failure_has_what_where_and_what_was_allowed() -> None:
     failed = record(
         Verdict.MISMATCH,
         expected=False,
@@ -121,7 +121,7 @@ def test_a_failure_says_what_where_and_what_was_allowed() -> None:
         artifacts="artifacts/0123",
         attempt=2,
     )
-    assert told(failed, plan()).text.splitlines() == [
+    assert outcome_for(failed, plan()).text.splitlines() == [
         "mismatch: output 'y': 3 of 60 elements (5.0%) differ; greatest absolute difference 0.2 at (1, 2)",
         "",
         "  cell:       m/a.onnx[ep]",
@@ -138,7 +138,7 @@ def test_only_the_first_failing_outputs_are_shown() -> None:
     outputs = tuple(
         OutputMetrics(name=f"y{i}", dtype="string", shape=(1,), mismatched=1, elements=1) for i in range(8)
     )
-    text = told(record(Verdict.MISMATCH, expected=False, outputs=outputs), plan()).text
+    text = outcome_for(record(Verdict.MISMATCH, expected=False, outputs=outputs), plan()).text
     assert "'y4'" in text
     assert "'y5'" not in text
     assert "and 3 more outputs" in text

@@ -130,7 +130,7 @@ def test_the_summary_is_a_table_of_at_most_80_columns(shown: Shown) -> None:
     assert "incomplete" not in done.out
 
 
-def test_last_failed_knows_the_cells(shown: Shown, run: Run) -> None:
+def test_last_failed_selects_cells(shown: Shown, run: Run) -> None:
     project, _ = shown
     done = run(project, "-p", "no:xdist", "--co", "-q", "--lf", "m.toml")
     assert [line for line in done.lines if "::" in line] == [
@@ -190,10 +190,19 @@ def test_stopping_at_the_first_failure_keeps_what_has_been_found_out(
 
 
 AHEAD = """
-import harness.engine.prestarted as prestarted
+from harness.engine import prestarted
+
+started = []
+
+class Noted(prestarted.PrestartedProcess):
+    def __init__(self):
+        super().__init__()
+        started.append(self.process.pid)
+
+prestarted.PrestartedProcess = Noted
 
 def pytest_sessionstart(session):
-    pids = " ".join(str(one.process.pid) for one in prestarted._ahead)
+    pids = " ".join(map(str, started))
     part = "worker" if hasattr(session.config, "workerinput") else "main"
     with open("ahead.txt", "a") as file:
         file.write(f"{part} {pids}\\n")

@@ -9,7 +9,7 @@ from harness.pytest_plugin.scheduler import SHARE, WINDOW, Shares, ShareScheduli
 
 
 class FakeNode:
-    """A worker that reports what it is told to run, in order, as xdist's does."""
+    """A worker that reports its items in order, as xdist's does."""
 
     def __init__(self, name: str, count: int) -> None:
         self.gateway = SimpleNamespace(id=name)
@@ -27,16 +27,16 @@ class FakeNode:
 
     @property
     def reports(self) -> bool:
-        """It keeps its last item until it knows what follows, or that nothing does."""
+        """Whether it can report: it keeps its last item until another one or the end arrives."""
         return len(self.queue) > 1 or (bool(self.queue) and self.shutting_down)
 
 
 class Controller:
-    """The part of xdist's controller that talks to a scheduler."""
+    """The part of xdist's controller that uses a scheduler."""
 
     def __init__(self, ids: list[str], count: int) -> None:
         self.reported: list[pytest.CollectReport] = []
-        hook = SimpleNamespace(pytest_collectreport=self.hear)
+        hook = SimpleNamespace(pytest_collectreport=self.note)
         self.hooks = Shares()
         config: Any = SimpleNamespace(hook=hook)
         self.scheduler = self.hooks.pytest_xdist_make_scheduler(config)
@@ -45,7 +45,7 @@ class Controller:
         self.started = 0
         self.nodes = [self.start() for _ in range(count)]
 
-    def hear(self, report: pytest.CollectReport) -> None:
+    def note(self, report: pytest.CollectReport) -> None:
         self.reported.append(report)
 
     def start(self) -> FakeNode:
@@ -104,17 +104,17 @@ def test_every_item_runs_once_and_a_dead_worker_costs_one(
     assert all(node.shutting_down for node in alive)
 
 
-def test_each_worker_gets_the_share_that_it_was_told() -> None:
+def test_each_worker_gets_its_announced_share() -> None:
     controller = Controller(list("abcdefghijklmnopqrst"), 2)
     first, second = controller.nodes
     assert [node.workerinput[SHARE] for node in controller.nodes] == [(0, 2), (1, 2)]
-    # Whoever collects first, shares go by index.
+    # Shares go by index, whichever worker collects first.
     controller.collected(second)
     assert not controller.scheduler.collection_is_completed
     controller.collected(first)
     assert (first.queue, second.queue) == ([0, 1, 2, 3], [10, 11, 12, 13])
     assert [controller.report(first) for _ in range(2)] == [0, 1]
-    assert first.queue == [2, 3, 4, 5], "a worker is told about a few items at a time"
+    assert first.queue == [2, 3, 4, 5], "a worker gets a few items at a time"
 
 
 def test_a_successor_has_no_share() -> None:

@@ -77,7 +77,7 @@ def test_an_interrupt_ends_every_process_soon(
 ) -> None:
     session = start(endless, *mode, "m.toml", "--ep-out", "run", **tag)
     wait_for(lambda: recorded(endless) >= 3)
-    time.sleep(1)  # whoever has nothing left to do has ended by then
+    time.sleep(1)  # processes without work have ended by then
     started = time.monotonic()
     os.killpg(session.pid, signal.SIGINT)  # as a terminal does
     out, _ = session.communicate(timeout=30)

@@ -39,7 +39,7 @@ def test_the_code_of_a_plugin_runs_as_pasted(mnist: Suite, tmp_path: Path) -> No
     def stop(_: Tried) -> None:
         raise KeyboardInterrupt
 
-    found = advise(mnist, MATRIX, until=time.monotonic() + 400, tell=lambda _: None, show=stop)
+    found = advise(mnist, MATRIX, until=time.monotonic() + 400, notify=lambda _: None, show=stop)
     (one,) = (*found.ranked, *found.fell_out)
     assert one.record.family is Family.PASSED, one.fell_out
     assert one.candidate == Candidate(target="qnn")

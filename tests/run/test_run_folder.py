@@ -86,7 +86,7 @@ def test_the_last_line_is_mended(
 
 
 @pytest.mark.parametrize(
-    ("now", "said"),
+    ("now", "message"),
     [
         (plan(tolerance=[{"rtol": 0.1, "atol": 0.1}]), "tolerance: "),
         (plan(target=[TABLE["target"][0] | {"env": {"A": "1"}}]), "targets[0].env.A: (absent) -> 1"),
@@ -94,29 +94,29 @@ def test_the_last_line_is_mended(
         (plan(("a.onnx",)), "from 2 to 1 cells"),
     ],
 )
-def test_another_plan_is_refused_with_what_changed(broken_off: Path, now: Plan, said: str) -> None:
+def test_another_plan_is_refused_with_what_changed(broken_off: Path, now: Plan, message: str) -> None:
     with pytest.raises(UsageError) as error:
         RunFolder.reopen(broken_off, now, info(broken_off), 1)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "--out" in str(error.value)
     assert len((broken_off / "records.jsonl").read_text().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("now", "said"),
+    ("now", "message"),
     [
         ({"onnxruntime": "1.32.0", "packages": {"numpy": "2.4.6"}}, "onnxruntime: 1.31.1 -> 1.32.0"),
         ({"onnxruntime": "1.31.1", "packages": {}}, "packages.numpy: 2.4.6 -> (absent)"),
     ],
 )
 def test_another_environment_is_refused_with_what_changed(
-    broken_off: Path, now: dict[str, Any], said: str
+    broken_off: Path, now: dict[str, Any], message: str
 ) -> None:
     folder = RunFolder.reopen(broken_off, plan(), info(broken_off), 1)
     with pytest.raises(UsageError) as error:
         folder.ready(TargetReady(target="cpu", fingerprint=now))
     folder.finish()
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert info(broken_off).targets["cpu"] == READY.fingerprint
 
 

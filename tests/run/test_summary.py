@@ -104,7 +104,7 @@ def test_the_line_counts_cells_judged_by_noise(plan: Plan) -> None:
     assert remarks(tally.rows()[:1]) == [("noise", "1 cell judged by rounding noise, 1 without noise")]
 
 
-def test_the_summary_says_it_after_the_table_within_80_columns(tally: Tally) -> None:
+def test_the_summary_has_it_after_the_table_within_80_columns(tally: Tally) -> None:
     shown = io.StringIO()
     Progress(tally, Console(file=shown, width=80)).summary(tally)
     lines = shown.getvalue().splitlines()
@@ -114,7 +114,7 @@ def test_the_summary_says_it_after_the_table_within_80_columns(tally: Tally) -> 
     assert lines[4] == "unexpected   2 cells"
 
 
-def test_a_long_reason_is_one_line_but_for_whoever_reads_a_terminal(tally: Tally) -> None:
+def test_a_long_reason_is_wrapped_on_a_terminal_only(tally: Tally) -> None:
     reason = "not_installed: a package, the name of which is " + "x" * 60 + ", is not installed there"
     texts = {}
     for terminal in (False, True):

@@ -65,15 +65,15 @@ def test_a_missing_library_is_named_with_what_brings_it(provider: str, library: 
 
 
 @pytest.mark.parametrize(
-    "said",
+    "expected",
     [
         {"reason": "it is built for numpy<2 and finds numpy 2.4.6: import onnxruntime: failed"},
         {"printed": "A module that was compiled using NumPy 1.x cannot be run in NumPy 2.4"},
         {"reason": "import onnxruntime: numpy.core.multiarray failed to import"},
     ],
 )
-def test_a_wheel_for_numpy_1_gets_it(said: dict[str, str]) -> None:
-    assert step(Cause.IMPORT_FAILED, **said) == 'add "numpy<2" to the packages of its runtime'  # type: ignore[arg-type]
+def test_a_wheel_for_numpy_1_gets_it(expected: dict[str, str]) -> None:
+    assert step(Cause.IMPORT_FAILED, **expected) == 'add "numpy<2" to the packages of its runtime'  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_device_filter_is_looked_at_before_the_driver() -> None:
     assert "driver" in step(Cause.NO_DEVICE, provider="NobodysExecutionProvider")
 
 
-def test_the_catalogue_says_where_a_provider_is_to_be_had() -> None:
+def test_the_catalogue_has_where_to_get_a_provider() -> None:
     assert "onnxruntime-gpu" in step(Cause.NOT_IN_BUILD)
     assert "a build" in step(Cause.NOT_IN_BUILD, provider="NobodysExecutionProvider")
 

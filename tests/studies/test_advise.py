@@ -245,7 +245,7 @@ def test_an_interruption_ends_it_with_what_is_known_and_its_code_runs_as_pasted(
             raise KeyboardInterrupt
 
     until = time.monotonic() + 300
-    found = advise(suite, matrix, until=until, tell=lambda _: None, show=interrupt_after_two)
+    found = advise(suite, matrix, until=until, notify=lambda _: None, show=interrupt_after_two)
     assert found.stopped_by == "interrupt"
     assert [one.candidate for one in shown] == [
         Candidate(target="cpu"),
@@ -273,13 +273,13 @@ def test_an_interruption_ends_it_with_what_is_known_and_its_code_runs_as_pasted(
 def test_time_that_is_up_ends_it_with_what_is_known() -> None:
     suite = open_model("zoo/mnist-small-op12")
     matrix = Matrix(path="m", schema=1, models=Models(), targets=(CPU,))
-    found = advise(suite, matrix, until=time.monotonic() + 0.01, tell=lambda _: None, show=lambda _: None)
+    found = advise(suite, matrix, until=time.monotonic() + 0.01, notify=lambda _: None, show=lambda _: None)
     assert found.stopped_by == "budget"
     assert Candidate(target="cpu") in found.not_tried
     assert found.ranked == ()
 
 
-def test_code_says_everything_that_the_session_has() -> None:
+def test_code_has_everything_of_the_session() -> None:
     target = Target(
         name="t",
         provider=("QNNExecutionProvider", "XnnpackExecutionProvider"),

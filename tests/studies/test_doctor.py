@@ -54,7 +54,7 @@ def matrix(folder: Path, env: Mapping[str, str]) -> Matrix:
     axes = {"graph_optimization": ["basic", "all"]}
     written = {"schema": 1, "models": models, "axes": axes, "target": tables}
     loaded = matrix_from(written, folder / "m.toml")
-    # Not by way of the file, where it would be refused: the catalogue knows no such option.
+    # Not by way of the file, where it would be refused: the catalogue has no such option.
     targets = (
         msgspec.structs.replace(target, options={"precision": "wrong"})
         if target.name == "rejected"
@@ -80,7 +80,7 @@ def here(rows: tuple[Row, ...], provider: str) -> Row:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_target_says_why_and_what_next(rows: tuple[Row, ...], name: str) -> None:
+def test_a_target_has_a_reason_and_a_next_step(rows: tuple[Row, ...], name: str) -> None:
     (row,) = [row for row in rows if row.target == name]
     _, cause, advice = TARGETS[name]
     assert (row.provider, row.state, row.cause) == (CUDA, "unavailable", cause), row
@@ -109,7 +109,7 @@ def test_the_cpu_provider_computes(rows: tuple[Row, ...]) -> None:
     assert {"onnxruntime", "numpy", "python"} <= row.versions.keys()
 
 
-def test_one_that_leaves_all_to_the_cpu_says_so(rows: tuple[Row, ...]) -> None:
+def test_a_provider_that_leaves_all_to_the_cpu_is_marked(rows: tuple[Row, ...]) -> None:
     row = here(rows, AZURE)
     if row.cause == Cause.NOT_IN_BUILD:
         pytest.skip("this onnxruntime has no provider that computes nothing")
@@ -130,7 +130,7 @@ def test_one_that_leaves_all_to_the_cpu_says_so(rows: tuple[Row, ...]) -> None:
     ],
 )
 @pytest.mark.skipif("sys.platform != 'linux'")
-def test_what_is_not_in_the_build_says_where_it_is(rows: tuple[Row, ...], provider: str, where: str) -> None:
+def test_a_provider_outside_the_build_has_its_place(rows: tuple[Row, ...], provider: str, where: str) -> None:
     row = here(rows, provider)
     assert (row.state, row.cause) == ("unavailable", Cause.NOT_IN_BUILD)
     assert where in row.reason
@@ -145,7 +145,7 @@ def test_a_plugin_that_cannot_be_imported_is_a_row(rows: tuple[Row, ...]) -> Non
     assert row.advice == "pip install 'no-such-package'"
 
 
-def test_where_onnxruntime_is_broken_every_row_says_that(
+def test_a_broken_onnxruntime_is_the_reason_of_every_row(
     fake_env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {**fake_env, "FAKE_FAULT": "hollow"}.items():
@@ -169,7 +169,7 @@ def test_the_first_way_that_computes_counts(fake_env: dict[str, str]) -> None:
         "neither": (way("worse", CPU, hollow), way("worst", CPU, hollow)),
         "waits": (way("cuda", CUDA),),
     }
-    found = Trial(series, waiting=frozenset({"waits"}), asked="cpu", tell=lambda _: None).run()
+    found = Trial(series, waiting=frozenset({"waits"}), asked="cpu", notify=lambda _: None).run()
     assert {name: each.way.meaning for name, each in found.items()} == {
         "cpu": "plain",
         "both": "good",

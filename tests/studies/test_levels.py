@@ -33,18 +33,18 @@ def step(found: Levels, name: str) -> Step:
     return next(one for one in found.steps if one.name == name)
 
 
-def told(found: Levels, name: str) -> set[tuple[str, str, int]]:
+def changes_at(found: Levels, name: str) -> set[tuple[str, str, int]]:
     return {(change.kind, change.text, change.times) for change in step(found, name).changes}
 
 
 @pytest.mark.real_ep
 def test_the_mnist_cnn_as_the_nnapi_page_explains_it(mnist: Levels) -> None:
-    assert told(mnist, "basic") == {
+    assert changes_at(mnist, "basic") == {
         ("fused", "Conv + Add → Conv", 2),
         ("fused", "MatMul + Add → Gemm", 1),
         ("folded", "Reshape → a constant", 1),
     }
-    assert told(mnist, "extended") == {("fused", "Conv + Relu → com.microsoft.FusedConv", 2)}
+    assert changes_at(mnist, "extended") == {("fused", "Conv + Relu → com.microsoft.FusedConv", 2)}
     fused = next(row for row in mnist.operators if row.operator.label == "com.microsoft.FusedConv")
     assert (fused.in_model, fused.counts[:3]) == (0, (0, 0, 2))
     assert [one.nodes for one in mnist.steps[:3]] == [12, 8, 6]

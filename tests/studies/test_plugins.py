@@ -1,7 +1,8 @@
-"""Plugin packages are found by their text; only one that nobody knows is imported, elsewhere."""
+"""Plugin packages are found by their text; only unknown ones are imported, in another process."""
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
 
 import pytest
 
@@ -50,17 +51,19 @@ def test_a_package_of_the_catalogue_is_not_imported(site: Path) -> None:
         (RAISES, "acme_ep"),
     ],
 )
-def test_another_one_is_asked_for_its_provider(site: Path, text: str, provider: str) -> None:
+def test_an_unknown_package_names_its_provider(site: Path, text: str, provider: str) -> None:
     install(site, "acme_ep", LIBRARY + text, "onnxruntime-ep-acme")
     assert found(site) == {(provider, "acme_ep")}
 
 
 def test_other_packages_are_none(site: Path) -> None:
-    install(site, "acme_ep", LIBRARY)  # of no distribution whose name says so
+    install(site, "acme_ep", LIBRARY)  # its distribution has another name
     install(site, "ort_tool", "x = 1\n", "onnxruntime-tool")
     assert found(site) == set()
 
 
-def test_nothing_is_found_where_nothing_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.studies.plugins._packages", lambda: iter(["no_such_package", "a..b"]))
+def test_distributions_without_their_packages_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [PurePosixPath("no_such_package/__init__.py"), PurePosixPath("a..b/__init__.py")]
+    broken = SimpleNamespace(metadata={"Name": "onnxruntime-broken"}, files=files)
+    monkeypatch.setattr("importlib.metadata.distributions", lambda: [broken])
     assert installed_plugins(Catalog(providers=())) == ()

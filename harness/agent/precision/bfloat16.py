@@ -16,9 +16,9 @@ from harness.agent.precision.weights import at_least
 NOTHING = "no operator of it would compute in bfloat16"
 OPSET = 13  # the first in which ONNX's operators take bfloat16
 NUMBER = 16  # TensorProto.BFLOAT16
-INFINITY_BITS = 0x7F800000  # of a float32; without the sign, larger bits are NaN
-NARROW_TYPE = "tensor(bfloat16)"
-TYPED_BY_ATTRIBUTE = frozenset(
+_INFINITY_BITS = 0x7F800000  # of a float32; without the sign, larger bits are NaN
+_NARROW_TYPE = "tensor(bfloat16)"
+_TYPED_BY_ATTRIBUTE = frozenset(
     {"dtype", "output_datatype", "output_dtype", "value_float", "value_floats", "sparse_value"}
 )
 """Attributes, besides ``to`` of Cast and ``value`` of Constant, that decide an output's type."""
@@ -96,7 +96,7 @@ class _Rewriting:
         domain = "" if node.domain == "ai.onnx" else node.domain
         attributes = {attribute.name for attribute in node.attribute}
         bodies = any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
-        if bodies or attributes & TYPED_BY_ATTRIBUTE or not defs.has(node.op_type, domain):
+        if bodies or attributes & _TYPED_BY_ATTRIBUTE or not defs.has(node.op_type, domain):
             return None
         try:
             schema = defs.get_schema(node.op_type, self.opsets.get(domain, 1), domain)
@@ -115,7 +115,7 @@ class _Rewriting:
                 types = formal[min(place, len(formal) - 1)].type_str
                 if kind != FLOAT or types not in allowed:
                     continue
-                if NARROW_TYPE not in allowed[types]:
+                if _NARROW_TYPE not in allowed[types]:
                     return None
                 found[-1].add(place)
         return (found[0], found[1]) if found[0] or found[1] else None
@@ -185,7 +185,7 @@ def in_bfloat16(weight: Any, name: str) -> Any:
     from onnx import TensorProto, numpy_helper
 
     bits = np.ascontiguousarray(numpy_helper.to_array(weight), "<f4").view("<u4")
-    nan = (bits & 0x7FFFFFFF) > INFINITY_BITS
+    nan = (bits & 0x7FFFFFFF) > _INFINITY_BITS
     nearest = (bits.astype(np.uint64) + 0x7FFF + ((bits >> 16) & 1)) >> 16
     narrow = np.where(nan, (bits >> 16) | 0x40, nearest).astype("<u2")
     return TensorProto(name=name, data_type=NUMBER, dims=weight.dims, raw_data=narrow.tobytes())

@@ -8,7 +8,7 @@ NOTHING = "no operator of it would compute in float16"
 NUMBER = 10  # TensorProto.FLOAT16
 FLOAT = 1  # TensorProto.FLOAT
 IDLE = ("Cast", "Constant", "Shape", "Size")  # operators that compute nothing in the type that they read
-UNTOUCHED = ("Cast", "Constant")
+_UNTOUCHED = ("Cast", "Constant")
 
 
 def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 - nothing is calibrated
@@ -35,7 +35,7 @@ def narrow_nodes(graph: Any, number: int) -> int:
 
 def _makes(node: Any, number: int) -> bool:
     """Return whether a node is a Cast to a type, or a constant of it."""
-    return node.op_type in UNTOUCHED and any(
+    return node.op_type in _UNTOUCHED and any(
         attribute.i == number if attribute.name == "to" else attribute.t.data_type == number
         for attribute in node.attribute
         if attribute.name in ("to", "value")
@@ -70,7 +70,7 @@ def with_roundings(model: Any, number: int) -> Any:
     nodes: list[Any] = []
     for index, node in enumerate(graph.node):
         bodies = any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
-        if bodies or node.op_type in UNTOUCHED:
+        if bodies or node.op_type in _UNTOUCHED:
             nodes.append(node)
             continue
         after = []

@@ -15,11 +15,11 @@ from harness.agent.target import CPU
 
 NOTHING = "no operator of it would be quantized"
 OPSET = 13  # the first in which QuantizeLinear has an axis
-LEAST_RANGE = 1e-4  # of an activation, so that a constant one has a scale; as in QNN's own recipe
-QUANTIZED = {"QuantizeLinear", "DequantizeLinear"}  # on these, onnxruntime's quantizer may never end
+_LEAST_RANGE = 1e-4  # of an activation, so that a constant one has a scale; as in QNN's own recipe
+_QUANTIZED = {"QuantizeLinear", "DequantizeLinear"}  # on these, onnxruntime's quantizer may never end
 PER_CHANNEL = ("Conv", "ConvTranspose")  # every integer runtime takes their weights by channel
-ROOM = 2.0  # times the measured range: the CPU EP's QLinearSoftmax (1.31.1) gives 0 beyond the range
-FOLDED_LIMIT = 128 << 20  # bytes of generated weights up to which the model is optimized first
+_ROOM = 2.0  # times the measured range: the CPU EP's QLinearSoftmax (1.31.1) gives 0 beyond the range
+_FOLDED_LIMIT = 128 << 20  # bytes of generated weights up to which the model is optimized first
 
 
 def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
@@ -36,7 +36,7 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     operators = {node.op_type for node in model.graph.node}
-    if operators & QUANTIZED:
+    if operators & _QUANTIZED:
         raise DoesNotApplyError("it is quantized already")
     with scratch_folder() as folder:
         given, prepared, path = (
@@ -44,7 +44,7 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
         )
         onnx.save(at_least(model, OPSET), given)
         # Given a model in memory, it would lose weights that are inputs, too.
-        as_it_is = generated_bytes(model) > FOLDED_LIMIT
+        as_it_is = generated_bytes(model) > _FOLDED_LIMIT
         quant_pre_process(given, prepared, skip_symbolic_shape=True, skip_optimization=as_it_is)
         reader: Any = _Feeds(feeds)
         recipe = get_qdq_config(
@@ -52,7 +52,7 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
             reader,
             per_channel=not operators.isdisjoint(PER_CHANNEL),
             keep_removable_activations=True,
-            min_real_range=LEAST_RANGE,
+            min_real_range=_LEAST_RANGE,
             weight_type=QuantType.QUInt8,
             tensor_quant_overrides=_softmax_ranges(prepared, feeds),
         )
@@ -65,7 +65,7 @@ def _softmax_ranges(path: str, feeds: list[dict[str, Any]]) -> dict[str, list[di
 
     A step of that range is 1/255, and a probability below half a step becomes 0. A classifier that finds a
     thousand classes equally likely, as ONNX's light models do, would lose its whole answer. So a range ends
-    at ``ROOM`` times the largest probability, and at 1.
+    at ``_ROOM`` times the largest probability, and at 1.
     """
     import onnx
 
@@ -82,7 +82,7 @@ def _softmax_ranges(path: str, feeds: list[dict[str, Any]]) -> dict[str, list[di
     given = zip(*(session.run(names, feed) for feed in feeds))
     largest = {name: max(np.max(one, initial=0.0) for one in of_all) for name, of_all in zip(names, given)}
     return {
-        name: [{"rmin": np.float32(0), "rmax": np.float32(min(1.0, ROOM * most))}]
+        name: [{"rmin": np.float32(0), "rmax": np.float32(min(1.0, _ROOM * most))}]
         for name, most in largest.items()
         if np.isfinite(most)
     }

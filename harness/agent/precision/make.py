@@ -37,7 +37,7 @@ Each has ``converted`` and ``NOTHING``, and either ``reduced_nodes`` or, for a f
 type's number in ``onnx.TensorProto.DataType``.
 """
 
-OF_MACHINE = re.compile(
+_OF_MACHINE = re.compile(
     r"bad_alloc|bad allocation|[Oo]ut of memory|[Cc]annot allocate memory|Failed to allocate memory"
     r"|No space left|not enough space|[Dd]isk quota|Too many open files"
 )
@@ -156,7 +156,7 @@ def _check_loads(target: Target, content: bytes) -> None:
     except MemoryError:
         raise
     except Exception as error:
-        if OF_MACHINE.search(str(error)):
+        if _OF_MACHINE.search(str(error)):
             raise
         if type(error).__name__ != "NotImplemented":
             raise DoesNotApplyError(
@@ -176,7 +176,7 @@ def attempted(work: Callable[[], Any], what: str) -> Any:
     except (DoesNotApplyError, MemoryError, OSError):
         raise
     except Exception as error:
-        if OF_MACHINE.search(str(error)):
+        if _OF_MACHINE.search(str(error)):
             raise
         raise DoesNotApplyError("%s: %s: %s" % (what, type(error).__name__, _one_line(error))) from error
 

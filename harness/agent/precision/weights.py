@@ -9,7 +9,7 @@ import numpy as np
 
 LARGEST = 1 << 30  # bytes with its weights: converters hold several copies, and messages end at 2 GiB
 TOO_LARGE = "it takes more than the %d MiB that are converted" % (LARGEST >> 20)
-WEIGHTS_APART = 4  # the first IR version in which weights need not be inputs, too
+_WEIGHTS_APART = 4  # the first IR version in which weights need not be inputs, too
 
 
 def at_least(model: Any, opset: int) -> Any:
@@ -20,7 +20,7 @@ def at_least(model: Any, opset: int) -> Any:
     if not own or own[0] >= opset:
         return model
     raised = version_converter.convert_version(model, opset)
-    raised.ir_version = max(raised.ir_version, model.ir_version, WEIGHTS_APART)
+    raised.ir_version = max(raised.ir_version, model.ir_version, _WEIGHTS_APART)
     # Calibration would need a value for each weight that is an input.
     weights = {tensor.name for tensor in raised.graph.initializer}
     fed = [port for port in raised.graph.input if port.name not in weights]

@@ -20,11 +20,11 @@ from harness.agent.plain import conclude
 from harness.agent.run import PROGRESS_S
 from harness.agent.system import elapsed_ms
 
-FADE = 0.875  # factor for the values of other inputs: exact in every type, and in any range around zero
-CROSS_TALK = 0.05  # share of the largest value, beyond what rounding explains
+_FADE = 0.875  # factor for the values of other inputs: exact in every type, and in any range around zero
+_CROSS_TALK = 0.05  # share of the largest value, beyond what rounding explains
 
 
-class CrossTalkError(Exception):
+class _CrossTalkError(Exception):
     """A run among others computed something else than it does alone."""
 
 
@@ -32,7 +32,7 @@ def play(job_run: JobRun) -> None:
     """Run alone, then in threads; the results furthest from those alone are judged.
 
     Raises:
-        CrossTalkError: Results of other inputs than the given ones are far from those alone.
+        _CrossTalkError: Results of other inputs than the given ones are far from those alone.
     """
     settings = job_run.job["scenario_settings"]
     job_run.create()
@@ -45,7 +45,7 @@ def play(job_run: JobRun) -> None:
     job_run.enter("run")
     other = _other_inputs(given[0])
     inputs, expected = ([*given, other], [*alone, run(other)]) if other else (given, alone)
-    runs = ConcurrentRuns(run, inputs, expected, len(given))
+    runs = _ConcurrentRuns(run, inputs, expected, len(given))
     started = time.perf_counter()
     try:
         runs.run(settings, job_run.enter)
@@ -53,11 +53,11 @@ def play(job_run: JobRun) -> None:
         job_run.facts.update(runs.facts(), all_ms=elapsed_ms(started))
     # The harness has no reference for the other inputs, so their results are judged here.
     for apart, _ in runs.worst[len(given) :]:
-        if apart > CROSS_TALK >= difference(expected[-1], run(other)):
+        if apart > _CROSS_TALK >= difference(expected[-1], run(other)):
             reason = (
                 "among concurrent runs a result is off by %.3g of its largest value, which it is not alone"
             )
-            raise CrossTalkError(reason % apart)
+            raise _CrossTalkError(reason % apart)
     job_run.result["outputs"] = [job_run.send(outputs) for _, outputs in runs.worst[: len(given)]]
     conclude(job_run)
 
@@ -68,14 +68,14 @@ def _other_inputs(feeds: Feeds) -> Feeds:
     Only matrices and beyond change: a vector of floats may hold the scales of a Resize, which decide a shape.
     """
     other = {
-        name: (feed * feed.dtype.type(FADE))
+        name: (feed * feed.dtype.type(_FADE))
         for name, feed in feeds.items()
         if isinstance(feed, np.ndarray) and feed.dtype.kind == "f" and feed.ndim > 1 and feed.size
     }
     return {**feeds, **other} if other else {}
 
 
-class ConcurrentRuns:
+class _ConcurrentRuns:
     """Runs one session in several threads, and compares the outputs.
 
     Args:

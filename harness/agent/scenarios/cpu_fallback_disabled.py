@@ -11,7 +11,7 @@ from harness.agent.target import CPU
 from harness.agent.text import clean
 
 KEY = "session.disable_cpu_ep_fallback"
-REFUSAL = re.compile(r"fallback to (?:the )?(?:default )?CPU EP")
+_REFUSAL = re.compile(r"fallback to (?:the )?(?:default )?CPU EP")
 
 
 def play(job_run: JobRun) -> None:
@@ -26,7 +26,7 @@ def play(job_run: JobRun) -> None:
     try:
         job_run.create()
     except Exception as error:
-        if REFUSAL.search(clean(error)):
+        if _REFUSAL.search(clean(error)):
             raise UnsupportedError(clean(error)) from error
         raise
     job_run.facts["refused"] = False

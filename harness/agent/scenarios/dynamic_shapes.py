@@ -12,7 +12,7 @@ from harness.agent.plain import conclude
 from harness.agent.run import REPEAT_LIMIT_MS
 from harness.agent.system import elapsed_ms
 
-NOT_REPEATED_MS = -1.0
+_NOT_REPEATED_MS = -1.0
 
 
 def play(job_run: JobRun) -> None:
@@ -27,7 +27,7 @@ def play(job_run: JobRun) -> None:
         feeds, outputs = job_run.run(inputs)
         first_ms.append(job_run.run_ms)
         sent.append(job_run.send(outputs))
-        again_ms.append(NOT_REPEATED_MS)
+        again_ms.append(_NOT_REPEATED_MS)
         if first_ms[-1] < REPEAT_LIMIT_MS:
             started = time.perf_counter()
             again = job_run.runner(feeds)

@@ -18,7 +18,7 @@ from harness.agent.plain import conclude
 from harness.agent.system import scratch_folder
 from harness.agent.text import clean
 
-OP_TYPE = b"EPContext"
+_OP_TYPE = b"EPContext"
 
 
 def play(job_run: JobRun) -> None:
@@ -85,6 +85,6 @@ def _has_context(path: str) -> bool:
     """Return whether there is a model with a compiled node."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return content.find(OP_TYPE) >= 0
+            return content.find(_OP_TYPE) >= 0
     except (OSError, ValueError):  # ValueError: it is empty
         return False

@@ -9,10 +9,10 @@ from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude, run_data_sets
 from harness.agent.text import clean
 
-FOLDER_KEY = "session.model_external_initializers_file_folder_path"
+_FOLDER_KEY = "session.model_external_initializers_file_folder_path"
 """Where external weights lie; without a path, onnxruntime cannot derive it."""
 
-FOLDER_SINCE = (1, 21)
+_FOLDER_SINCE = (1, 21)
 """The first onnxruntime that reads this key."""
 
 
@@ -27,12 +27,12 @@ def play(job_run: JobRun) -> None:
         with open(path, "rb") as file:
             job_run.model = file.read()
         folder = os.path.dirname(os.path.abspath(path))
-        job_run.adjust = lambda settings: settings.add_session_config_entry(FOLDER_KEY, folder)
+        job_run.adjust = lambda settings: settings.add_session_config_entry(_FOLDER_KEY, folder)
     job_run.facts["model_bytes"] = len(job_run.model)
     try:
         job_run.create()
     except Exception as error:
-        if job_run.target.version >= FOLDER_SINCE:
+        if job_run.target.version >= _FOLDER_SINCE:
             raise
         job_run.model = path
         job_run.open()  # if this fails too, the missing path is not the cause

@@ -1,6 +1,6 @@
 """Scenario ``io_binding``: inputs and outputs are bound before the run, in the provider's own memory.
 
-From onnxruntime 1.24 on, a session reports in which memory it wants each value; before, all values lie on the
+From onnxruntime 1.24 on, a session reports the memory of each value; before, all values lie on the
 provider's device. A value on a device is copied there once before the run, and back once after it.
 """
 
@@ -22,7 +22,7 @@ from harness.agent.wire import to_feed
 
 HOST = "cpu"
 
-NOT_AWAITED = frozenset({"webgpu"})
+_NOT_AWAITED = frozenset({"webgpu"})
 """Devices that still compute when ``synchronize_outputs`` returns; only a copy to the CPU waits for them.
 
 Measured with onnxruntime-ep-webgpu 0.4.0: a run that takes the device a second returns in half a millisecond.
@@ -65,7 +65,7 @@ def play(job_run: JobRun) -> None:
 
 
 class Bound:
-    """A session's inputs and outputs, bound in the memory where the session wants them.
+    """A session's inputs and outputs, bound in the memory that the session reports for them.
 
     Args:
         ort: The module ``onnxruntime``.
@@ -147,7 +147,7 @@ class Bound:
         """Run once, and wait until the device has finished."""
         self.session.run_with_iobinding(self.binding)
         self.binding.synchronize_outputs()
-        if any(self.wanted.get(name) in NOT_AWAITED for name in self.runner.names):
+        if any(self.wanted.get(name) in _NOT_AWAITED for name in self.runner.names):
             self.binding.copy_outputs_to_cpu()
 
     def fetch(self) -> list[Any]:

@@ -13,7 +13,7 @@ from harness.agent.system import elapsed_ms, scratch_folder
 from harness.agent.target import CPU
 from harness.agent.text import clean
 
-LAYOUT_OPTIMIZER = "NchwcTransformer"
+_LAYOUT_OPTIMIZER = "NchwcTransformer"
 """Inserts operators that only the CPU provider has; onnxruntime's own converter also leaves it out when it
 converts for another machine."""
 
@@ -26,7 +26,7 @@ def play(job_run: JobRun) -> None:
     Raises:
         UnsupportedError: onnxruntime cannot write this model in ORT format.
     """
-    disabled = () if job_run.target.chain == [CPU] else (LAYOUT_OPTIMIZER,)
+    disabled = () if job_run.target.chain == [CPU] else (_LAYOUT_OPTIMIZER,)
     with scratch_folder() as folder:
         path = os.path.join(folder, "model.ort")
         started = time.perf_counter()

@@ -21,7 +21,7 @@ def play(job_run: JobRun) -> None:
     The last session stays open for the result, and ends as that of a plain run does.
     """
     settings = job_run.job["scenario_settings"]
-    stats = SessionStats()
+    stats = _SessionStats()
     try:
         began = time.perf_counter()
         for number in range(1, settings["count"] + 1):
@@ -44,7 +44,7 @@ def play(job_run: JobRun) -> None:
     conclude(job_run)
 
 
-class SessionStats:
+class _SessionStats:
     """Times, memory and differences of the sessions so far."""
 
     def __init__(self) -> None:

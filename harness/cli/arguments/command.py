@@ -1,13 +1,19 @@
 """How a command is declared: its help, its exit codes, and the arguments that several commands share."""
 
 import argparse
-import math
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from argparse import _SubParsersAction
+from harness.cli.arguments.values import days
 
-    Commands = _SubParsersAction[argparse.ArgumentParser]
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - it has no other name
+
+
+MATRIX = "matrix file (TOML); `ep-harness init` writes one"
+MODELS = "only these models: suite/model, or the model alone"
+RUN = "run folder, or a folder of run folders, which count as one"
+ONE_OBJECT = "print one JSON object"
+ONE_ARRAY = "print one JSON array"
 
 
 def add_command(
@@ -51,7 +57,7 @@ def add_age(command: argparse.ArgumentParser) -> None:
     which = command.add_mutually_exclusive_group()
     which.add_argument(
         "--older-than",
-        type=_days,
+        type=days,
         dest="older_than_days",
         default=30.0,
         metavar="DAYS",
@@ -60,6 +66,44 @@ def add_age(command: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--all", action="store_const", const=0.0, dest="older_than_days", help="remove everything"
     )
+
+
+def add_provider_settings(command: argparse.ArgumentParser) -> None:
+    """Declare ``--plugin``, ``--option`` and ``--device``."""
+    command.add_argument("--plugin", metavar="PACKAGE-OR-PATH", help="plugin EP: its package or library")
+    command.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        dest="options",
+        metavar="K=V",
+        help="provider option, such as backend_type=htp; may be repeated",
+    )
+    command.add_argument(
+        "--device",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="only devices with this property, such as type=NPU; may be repeated",
+    )
+
+
+def add_selection(command: argparse.ArgumentParser) -> None:
+    """Declare the arguments that select cells; see ``harness.cli.selection``."""
+    command.add_argument("--target", metavar="GLOB", help="only these targets")
+    command.add_argument("--model", metavar="GLOB", help=MODELS)
+    command.add_argument("--shard", metavar="I/N", help="only the I-th of N shares, for N machines")
+    command.add_argument(
+        "--durations",
+        type=Path,
+        metavar="RUN",
+        help="with --shard: an earlier run, to make shares equally long",
+    )
+
+
+def add_no_report(command: argparse.ArgumentParser) -> None:
+    """Declare ``--no-report``, as ``with_report``."""
+    command.add_argument("--no-report", action="store_false", dest="with_report", help="write no HTML report")
 
 
 class _Once(argparse.Action):
@@ -80,13 +124,3 @@ class _Once(argparse.Action):
 
 def _sentence(summary: str) -> str:
     return f"{summary[0].upper()}{summary[1:]}."
-
-
-def _days(text: str) -> float:
-    try:
-        days = float(text)
-    except ValueError:
-        days = math.nan
-    if not days >= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of days; expected 0 or more")
-    return days

@@ -1,0 +1,57 @@
+"""Arguments of `doctor`, `check` and `init`, the commands without a matrix file."""
+
+from pathlib import Path
+
+from harness.cli.arguments.command import (
+    MODELS,
+    ONE_ARRAY,
+    Commands,
+    add_command,
+    add_json,
+    add_no_report,
+    add_provider_settings,
+)
+
+
+def add_first_steps(commands: Commands) -> None:
+    """Declare `doctor`, `check` and `init`."""
+    doctor = add_command(
+        commands, "doctor", "show which providers work here, why others do not, what to do", "doctor.doctor"
+    )
+    doctor.add_argument(
+        "matrix", type=Path, nargs="?", metavar="MATRIX", help="matrix file whose targets to try as well"
+    )
+    add_json(doctor, f"{ONE_ARRAY}, with versions and devices")
+
+    check = add_command(
+        commands,
+        "check",
+        "test one provider with the operator suite, without a matrix file",
+        "check.check",
+        {
+            0: "nothing failed",
+            1: "something failed",
+            2: "an argument is wrong",
+            3: "the provider cannot be used, or the run is incomplete",
+        },
+    )
+    check.add_argument("provider", metavar="PROVIDER", help="exact name, such as QNNExecutionProvider")
+    add_provider_settings(check)
+    check.add_argument(
+        "--suite",
+        action="append",
+        default=[],
+        dest="suites",
+        metavar="S",
+        help="default: onnx-node; `ep-harness list --suites` names all",
+    )
+    check.add_argument("--model", metavar="GLOB", help=MODELS)
+    check.add_argument(
+        "--out", type=Path, metavar="DIR", help="run folder; default: runs/check-<provider>-<time>"
+    )
+    add_no_report(check)
+
+    init = add_command(commands, "init", "write a matrix file for the providers that work here", "init.init")
+    init.add_argument(
+        "--out", type=Path, metavar="FILE", default=Path("matrix.toml"), help="default: matrix.toml"
+    )

@@ -1,0 +1,38 @@
+"""The parser of the whole command line, as `ep-harness --help` shows it."""
+
+import argparse
+
+from harness import __version__
+from harness.cli.arguments.caches import add_golden, add_runtime
+from harness.cli.arguments.command import add_group
+from harness.cli.arguments.first_steps import add_first_steps
+from harness.cli.arguments.results import add_history, add_results
+from harness.cli.arguments.runs import add_runs
+from harness.cli.arguments.studies import add_studies
+from harness.cli.arguments.triage import add_triage
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line.
+
+    Of the parsed arguments, ``call`` is ``module.function`` in `harness/cli`. That function takes all other
+    arguments by their names and returns the exit code.
+    """
+    root = argparse.ArgumentParser(
+        prog="ep-harness",
+        description="Does this model, on this execution provider (EP), give the right answer, and did the "
+        "provider really compute it?",
+        epilog="Begin with `ep-harness doctor`. Details: `ep-harness COMMAND --help`.",
+    )
+    root.add_argument("--version", action="version", version=f"ep-harness {__version__}")
+    commands = root.add_subparsers(required=True, metavar="COMMAND")
+    # In the order in which a newcomer meets them.
+    add_first_steps(commands)
+    add_runs(commands)
+    add_results(commands)
+    add_triage(commands)
+    add_history(add_group(commands, "history", "keep runs in a database; show trends and failing cells"))
+    add_studies(commands)
+    add_golden(add_group(commands, "golden", "record, verify or prune goldens: the CPU provider's results"))
+    add_runtime(add_group(commands, "runtime", "list, build or prune environments made of packages"))
+    return root

@@ -1,0 +1,37 @@
+"""Arguments of `levels` and `advise`, the commands about one model."""
+
+from pathlib import Path
+
+from harness.cli.arguments.command import ONE_OBJECT, Commands, add_command, add_json, add_provider_settings
+
+
+def add_studies(commands: Commands) -> None:
+    """Declare `levels` and `advise`."""
+    levels = add_command(
+        commands, "levels", "show what each graph optimization level does to a model", "levels.levels"
+    )
+    advise = add_command(
+        commands,
+        "advise",
+        "find the fastest configuration that passes, for one model",
+        "advise.advise_on",
+        {0: "a configuration passes", 1: "none passes", 2: "an argument is wrong"},
+    )
+    for command in (levels, advise):
+        command.add_argument(
+            "model", metavar="MODEL", help=".onnx file, or suite/model such as zoo/vit-small-op17"
+        )
+        command.add_argument(
+            "provider",
+            nargs="?",
+            default="",
+            metavar="MATRIX-or-PROVIDER",
+            help="matrix file (*.toml), or exact name of a provider; default: all that work here",
+        )
+        add_provider_settings(command)
+    levels.add_argument("--out", type=Path, metavar="DIR", help="also write a page into this folder")
+    add_json(levels, f"{ONE_OBJECT} in place of the tables")
+    advise.add_argument(
+        "--budget", type=float, dest="budget_s", default=120.0, metavar="S", help="seconds; default: 120"
+    )
+    add_json(advise, f"{ONE_OBJECT}, with every record")

@@ -1,0 +1,102 @@
+"""``[[latency]]`` and ``[[repeat]]`` entries: cells that run more often, to be timed or to be compared."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from harness.core.cell import Cell
+from harness.core.errors import Problem
+from harness.core.latency import MOST_RUNS
+from harness.core.scenario import SCENARIOS
+from harness.core.structure import Place
+from harness.plan.selector import Selector, SelectorTable, selector_from
+
+Seconds = Annotated[float, Meta(gt=0)]
+_Settings = TypeVar("_Settings", bound=msgspec.Struct)
+
+
+class LatencyTable(SelectorTable, kw_only=True):
+    """How the time of the selected cells' runs is measured; later entries win."""
+
+    warm_up: Annotated[
+        int, Meta(ge=0, le=MOST_RUNS, description="Runs that do not count, before the others.")
+    ] = 10
+    repeats: Annotated[int, Meta(ge=1, le=MOST_RUNS, description="Runs that count, at most.")] = 100
+    budget_s: Annotated[
+        Seconds,
+        Meta(
+            description="Seconds after which no further run begins, warm-up included; one run always counts."
+        ),
+    ] = 10.0
+
+
+class RepeatTable(SelectorTable, kw_only=True):
+    """How often the selected cells are run, to see whether they give the same; later entries win."""
+
+    runs: Annotated[int, Meta(ge=1, le=MOST_RUNS, description="Runs in each session.")] = 10
+    sessions: Annotated[int, Meta(ge=1, le=MOST_RUNS, description="Sessions, one after the other.")] = 2
+    bit_equal: Annotated[bool, Meta(description="Whether all of them have to give the same bits.")] = False
+
+
+class LatencySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How latency is measured; fields as in ``LatencyTable``."""
+
+    warm_up: int
+    repeats: int
+    budget_s: float
+
+
+class RepeatSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a cell is repeated, with the first data set; fields as in ``RepeatTable``."""
+
+    runs: int
+    sessions: int
+    bit_equal: bool
+
+
+class RunsRequest(msgspec.Struct, Generic[_Settings], frozen=True, kw_only=True):
+    """Cells that run more often, and how."""
+
+    selector: Selector
+    settings: _Settings
+
+
+def has_latency(cell: Cell) -> bool:
+    """Return whether a cell's scenario has runs whose latency can be measured."""
+    return SCENARIOS[cell.axis("scenario")].measurable
+
+
+def has_repeat(cell: Cell) -> bool:
+    """Return whether a cell's scenario has runs that can be repeated."""
+    return SCENARIOS[cell.axis("scenario")].repeatable
+
+
+def latency_request(entry: dict[str, Any]) -> RunsRequest[LatencySettings]:
+    """Return a checked ``[[latency]]`` entry in its normal form."""
+    return _request(entry, LatencyTable, LatencySettings)
+
+
+def repeat_request(entry: dict[str, Any]) -> RunsRequest[RepeatSettings]:
+    """Return a checked ``[[repeat]]`` entry in its normal form."""
+    return _request(entry, RepeatTable, RepeatSettings)
+
+
+def repeat_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
+    """Yield what is wrong with a ``[[repeat]]`` entry whose values have the right types."""
+    if entry.get("runs") == 1 == entry.get("sessions"):
+        yield Problem(
+            where=str(place),
+            what="one run in one session repeats nothing",
+            hint="raise `runs` or `sessions`, or remove the entry",
+        )
+
+
+def _request(
+    entry: dict[str, Any], table: type[SelectorTable], kind: type[_Settings]
+) -> RunsRequest[_Settings]:
+    keys = kind.__struct_fields__
+    written = msgspec.convert(entry, table)
+    settings = kind(**{key: getattr(written, key) for key in keys})
+    return RunsRequest(selector=selector_from(entry, not_keys=keys), settings=settings)
