@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from harness.cli.judge import matrix_of
-from harness.cli.output import wrapped
+from harness.cli.output import notify, wrapped
 from harness.core.errors import Problem, UsageError
 from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
 from harness.core.fault import Fault
@@ -21,7 +21,8 @@ from harness.engine.processors import processors
 from harness.plan.matrix import Matrix
 from harness.report.figures import plural
 from harness.report.read import read_run
-from harness.triage.triage import FAULTS, Note, Triage, TriageSettings
+from harness.triage.expect_entries import expect_entries
+from harness.triage.triage import FAULTS, Note, Triage, TriageSettings, read_faults
 
 FOLDER = "triage"
 """Folder of a triage below its run, unless another is given."""
@@ -38,6 +39,7 @@ def triage(
     out: Path | None,
     resume: bool,
     keep_weights: bool,
+    write_expect: Path | None,
 ) -> int:
     """Triage the failing cells of a run, and print each fault.
 
@@ -55,11 +57,14 @@ def triage(
     settings = TriageSettings(
         cells=tuple(cells), jobs=jobs or processors(), budget_s=budget_s, keep_weights=keep_weights
     )
-    return triage_records(matrix_of(data.info, run), data.records, folder, settings)
+    code = triage_records(matrix_of(data.info, run), data.records, folder, settings)
+    if write_expect is not None:
+        _write_expect(write_expect, folder, data.records)
+    return code
 
 
 def triage_records(matrix: Matrix, records: Sequence[Record], folder: Path, settings: TriageSettings) -> int:
-    """Triage failing cells into a folder, and print each fault; returns the exit code of the command.
+    """Triage failing cells into a folder, print each fault, and return the exit code of the command.
 
     Raises:
         UsageError: As ``triage``.
@@ -81,6 +86,17 @@ def triage_records(matrix: Matrix, records: Sequence[Record], folder: Path, sett
         if left := len(work.groups) - len(faults):
             shown.say(f"time is up: {plural(left, 'group')} left; continue with --resume")
     return EXIT_OK if len(explained) == len(work.groups) else EXIT_INCOMPLETE
+
+
+def _write_expect(path: Path, folder: Path, records: Sequence[Record]) -> None:
+    """Write entries for the faults of a triage; they go to the end of a matrix file."""
+    lines = tuple(expect_entries(read_faults(folder / FAULTS), records))
+    try:
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise UsageError(Problem(where=str(path), what=what, hint="choose another file")) from error
+    notify(f"expect   {path}: entries: {lines.count('[[expect]]')}")
 
 
 class Display:

@@ -17,22 +17,25 @@ class ExpectTable(SelectorTable, kw_only=True):
         Meta(description="The expected verdict, or several where a fault shows in more than one way."),
     ]
     reason: Annotated[Text, Meta(description="Why, or a link to it.")]
+    fault: Annotated[str, Meta(description="Id of the fault, if `ep-harness triage` has found it.")] = ""
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry in its normal form; any of the ``verdicts`` is expected."""
+    """An entry in its normal form: any of the ``verdicts`` is expected."""
 
     selector: Selector
     verdicts: tuple[Verdict, ...]
     reason: str
+    fault: str = ""
 
 
 def expectation_from(entry: dict[str, Any]) -> Expectation:
     """Return a checked entry in its normal form."""
     return Expectation(
-        selector=selector_from(entry, not_keys=("verdict", "reason")),
+        selector=selector_from(entry, not_keys=("verdict", "reason", "fault")),
         verdicts=tuple(map(Verdict, one_or_more(entry["verdict"]))),
         reason=entry["reason"],
+        fault=entry.get("fault", ""),
     )
 
 

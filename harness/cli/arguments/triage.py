@@ -28,6 +28,12 @@ def add_triage(commands: Commands) -> None:
         "--budget", type=duration_s, dest="budget_s", metavar="TIME", help="such as 10m; default: no limit"
     )
     triage.add_argument("--out", type=Path, metavar="DIR", help="default: the folder triage of the run")
+    triage.add_argument(
+        "--write-expect",
+        type=Path,
+        metavar="FILE",
+        help="write [[expect]] entries for unexpected cells that are explained",
+    )
     triage.add_argument("--resume", action="store_true", help="continue an interrupted triage")
     triage.add_argument(
         "--keep-weights",

@@ -1,0 +1,52 @@
+"""Entries ``[[expect]]`` for the faults of a run, one for each fault, target and point of the axes."""
+
+import glob
+import json
+from collections.abc import Collection, Iterator
+
+from harness.core.cell import AXIS_DEFAULTS
+from harness.core.fault import Fault
+from harness.core.record import Record
+from harness.core.verdict import Verdict
+
+Axes = tuple[tuple[str, str], ...]
+
+
+def expect_entries(faults: Collection[Fault], records: Collection[Record]) -> Iterator[str]:
+    """Yield the lines of the entries that make unexpected cells of explained faults expected.
+
+    Args:
+        faults: Of a triage; inconclusive ones explain nothing.
+        records: Of its run.
+    """
+    by_cell = {record.cell: record for record in records}
+    cells: dict[str, list[str]] = {}
+    first: dict[str, Fault] = {}
+    for fault in faults:
+        if not fault.inconclusive:
+            first.setdefault(fault.id, fault)
+            cells.setdefault(fault.id, []).extend(fault.cells)
+    for name, fault in first.items():
+        unexpected = [by_cell[cell] for cell in cells[name] if cell in by_cell and not by_cell[cell].expected]
+        points: dict[tuple[str, Verdict, Axes], list[str]] = {}
+        for record in unexpected:
+            point = (record.target, record.verdict, _axes(record))
+            points.setdefault(point, []).append(glob.escape(f"{record.suite}/{record.model}"))
+        for (target, verdict, axes), models in points.items():
+            yield "[[expect]]"
+            yield f"target  = {_text(glob.escape(target))}"
+            yield from (f"{_text(axis)} = {_text(glob.escape(value))}" for axis, value in axes)
+            yield f"model   = [{', '.join(map(_text, models))}]"
+            yield f"verdict = {_text(verdict)}"
+            yield f"fault   = {_text(fault.id)}"
+            yield f"reason  = {_text(fault.sentence)}"
+            yield ""
+
+
+def _axes(record: Record) -> Axes:
+    return tuple(pair for pair in sorted(record.axes.items()) if AXIS_DEFAULTS.get(pair[0]) != pair[1])
+
+
+def _text(text: str) -> str:
+    """Return a text as TOML: its basic strings escape as JSON's do, and ASCII needs no further rule."""
+    return json.dumps(text)
