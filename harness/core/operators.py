@@ -1,4 +1,4 @@
-"""What is known about operators, whoever computes them."""
+"""Sets of operators that several packages ask about."""
 
 COMPUTE_HEAVY = frozenset(
     {
@@ -19,4 +19,12 @@ COMPUTE_HEAVY = frozenset(
         "RNN",
     }
 )
-"""Operators that sum many products: where the precision of the arithmetic shows in the result."""
+"""Operators that sum many products: the precision of the arithmetic shows in their results."""
+
+RANDOM_OPERATORS = frozenset(
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+)
+"""Operators whose generator the standard leaves open, with a seed or without: their values cannot judge."""
+
+PRECISION_CASTS = frozenset({"Cast", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"})
+"""Operators that a conversion to another precision adds around those that compute."""

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.adjudicate import Named, adjudicate, apart, dwarfed, rows_apart, rule
+from harness.core import wording
+from harness.core.adjudicate import Named, adjudicate, beyond_uncertainty, reference_distances
 from harness.core.compare import compare_all
+from harness.core.dispute import check_golden
 from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Reference
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Map, Value, tensor
@@ -124,7 +126,7 @@ def test_parts_of_containers_are_told_apart() -> None:
     ]
 
 
-# --- the rule ---
+# --- the check_golden ---
 
 
 @dataclasses.dataclass
@@ -141,10 +143,10 @@ class Trial:
         compared = compare_all(one(self.golden), one(self.actual), table)
         return Reference(
             name=name,
-            golden=rows_apart(golden, "y"),
-            ep=rows_apart(ep, "y"),
+            golden=reference_distances(golden, "y"),
+            ep=reference_distances(ep, "y"),
             is_golden_again=is_golden_again,
-            dwarfed=dwarfed(golden, compared, ep) if is_golden_again else (),
+            dwarfed=beyond_uncertainty(golden, compared, ep) if is_golden_again else (),
         )
 
     def ruling(self, *references: Reference) -> tuple[str, str]:
@@ -153,8 +155,8 @@ class Trial:
         rows: Sequence[Adjudication] = ()
         if self.truth is not None:
             rows = adjudicate(one(self.truth, np.float64), one(self.golden), one(self.actual), table, BY)
-        found = rule(compared, references, rows)
-        return ": ".join(filter(None, (found.disputed, found.far))), found.note
+        found = check_golden(compared, references, rows)
+        return ": ".join(filter(None, (found.disputed, found.difference))), found.note
 
 
 def test_without_references_the_verdict_stands() -> None:
@@ -226,10 +228,10 @@ def test_outputs_that_did_not_fail_count_nothing() -> None:
     says: Named = [("a", good), ("b", bad)]
     reference = Reference(
         name="w",
-        golden=rows_apart(compare_all(says, golden, table), "ab"),
-        ep=rows_apart(compare_all(says, actual, table), "ab"),
+        golden=reference_distances(compare_all(says, golden, table), "ab"),
+        ep=reference_distances(compare_all(says, actual, table), "ab"),
     )
-    assert not rule(compare_all(golden, actual, table), [reference], ()).disputed
+    assert not check_golden(compare_all(golden, actual, table), [reference], ()).disputed
 
 
 FAULTS: dict[str, Callable[[Any], Any]] = {
@@ -271,7 +273,7 @@ def test_no_planted_fault_is_excused(name: str, noises: list[float], seed: int) 
     ],
 )
 def test_how_far_two_answers_lie_apart(says: Any, golden: Any, words: str) -> None:
-    assert apart(compare_all(one(says), one(golden), table).outputs) == words
+    assert wording.first_difference(compare_all(one(says), one(golden), table).outputs) == words
 
 
 # --- references that are not believed alone ---
@@ -291,7 +293,7 @@ def ruled(trial: Trial, *references: Reference, doubt: str = "") -> tuple[str, s
     rows: Sequence[Adjudication] = ()
     if trial.truth is not None:
         rows = adjudicate(one(trial.truth, np.float64), one(trial.golden), one(trial.actual), table, BY)
-    found = rule(compared, references, [msgspec.structs.replace(row, doubt=doubt) for row in rows])
+    found = check_golden(compared, references, [msgspec.structs.replace(row, doubt=doubt) for row in rows])
     return found.disputed, found.note
 
 

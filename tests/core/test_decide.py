@@ -24,7 +24,14 @@ from harness.core.record import (
     decode_record,
     encode_record,
 )
-from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Apart, Reference, ReferenceCheck
+from harness.core.reference import (
+    EXPECTED,
+    REFERENCE,
+    Adjudication,
+    Reference,
+    ReferenceCheck,
+    ReferenceDistance,
+)
 from harness.core.rules import RULES, WORDS
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Family, Phase, Verdict
@@ -43,7 +50,7 @@ BAD = msgspec.structs.replace(
     frontier=((0.0, 0.5), (1.0, 0.0)),
     rtol=1e-4,
     atol=1e-5,
-    details=OutputDetails(told="output 'y': 2 of 2 elements (100.0%) differ"),
+    details=OutputDetails(message="output 'y': 2 of 2 elements (100.0%) differ"),
 )
 COARSE = msgspec.structs.replace(
     BAD,
@@ -135,12 +142,12 @@ def _decides(facts: Facts, count: int) -> bool:
     return RULES[count - 1](judging_of(facts, Policy())) is not None
 
 
-def apart(error: float, **fields: Any) -> Apart:
+def apart(error: float, **fields: Any) -> ReferenceDistance:
     """How far an answer whose errors are all alike lies from a reference."""
     bad = {"mismatched": 2, "delivered_bits": -math.log2(error), "max_abs": error} if error else {}
     frontier = ((0.0, error), (1e-5, error), (10.0, 0.0)) if error else ((0.0, 0.0),)
     given: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-5, "frontier": frontier} | bad | fields
-    return Apart(name="y", dtype="float32", elements=2, **given)
+    return ReferenceDistance(name="y", dtype="float32", elements=2, **given)
 
 
 def reference(golden: float, ep: float, name: str = EXPECTED, **fields: Any) -> Reference:

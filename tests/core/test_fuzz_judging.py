@@ -11,11 +11,10 @@ from harness.core.decide import decide
 from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
 from harness.core.facts import Facts, facts_of
 from harness.core.noise import NoiseRule
-from harness.core.output_kind import OutputKind
+from harness.core.output_kind import OutputKind, Quantized
 from harness.core.policy import Policy
 from harness.core.record import SCHEMA, Placement, Record, decode_record, encode_record
 from harness.core.spread import spread_of
-from harness.core.steps import Quantized
 from harness.core.ties import Chosen
 from harness.core.tolerance import default_tolerance
 from harness.core.unordered import Unordered

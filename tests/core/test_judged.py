@@ -12,10 +12,10 @@ from hypothesis.extra import numpy as hnp
 from harness.core.compare import compare_all
 from harness.core.judged import Judged, judge_row, judge_rows, worst
 from harness.core.metrics import ATOL_GRID
+from harness.core.noise import NoiseLimits, rms_limit
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics, PrecisionError
 from harness.core.policy import Policy
 from harness.core.precise import judge_precision
-from harness.core.spread import NoiseLimits, rms_limit
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import Value, tensor
 from harness.core.verdict import Verdict

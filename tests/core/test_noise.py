@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from harness.core.compare import Comparison, compare_all
-from harness.core.noise import NoiseRule
+from harness.core.noise import NoiseLimits, NoiseRule
 from harness.core.policy import JudgeBy, Policy
-from harness.core.spread import NoiseLimits
 from harness.core.tolerance import DEFAULTS, Tolerance
 from harness.core.value import Array, tensor
 from harness.core.verdict import Verdict

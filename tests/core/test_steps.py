@@ -7,8 +7,8 @@ import pytest
 
 from harness.core.compare import Comparison, compare
 from harness.core.noise import NoiseRule
+from harness.core.output_kind import Quantized
 from harness.core.policy import Policy
-from harness.core.steps import Quantized
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import tensor
 from harness.core.verdict import Verdict

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from harness.core.judged import FAR
-from harness.core.lost import LOST
 from harness.core.missing import USUAL
+from harness.core.noise import DEFAULT_LIMITS
+from harness.core.output_metrics import LOST
 from harness.core.policy import Policy
 from harness.core.precise import LIMITS, MAX_FACTOR
 from harness.core.rules import WORDS
-from harness.core.spread import DEFAULT_LIMITS
 from harness.core.tolerance import DEFAULTS, EXACT, FLOORS, Tolerance, default_tolerance
 from harness.core.value import DTYPES
 from harness.core.verdict import Verdict
