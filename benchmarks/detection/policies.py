@@ -13,8 +13,7 @@ from harness.core.judged import SUSPICIOUS, judge_rows
 from harness.core.noise import DEFAULT_LIMITS, NoiseLimits, NoiseRule
 from harness.core.policy import Policy as CellPolicy
 from harness.core.tolerance import DEFAULTS, default_tolerance
-from harness.core.value import STRING, Floats, Tensor
-from harness.corpus.data_sets import NamedValues
+from harness.core.value import STRING, Floats, NamedValues, Tensor
 
 Spread = Mapping[str, Floats]
 """Leaf of an output -> its noise."""

@@ -21,10 +21,5 @@ COMPUTE_HEAVY = frozenset(
 )
 """Operators that sum many products: the precision of the arithmetic shows in their results."""
 
-RANDOM_OPERATORS = frozenset(
-    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-)
-"""Operators whose generator the standard leaves open, with a seed or without: their values cannot judge."""
-
 PRECISION_CASTS = frozenset({"Cast", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"})
 """Operators that a conversion to another precision adds around those that compute."""
