@@ -102,16 +102,8 @@ def compare(
     Values are not compared if the shapes differ. If the element types differ, they are compared in float64
     (complex128), to show whether they are right. NaN equals NaN, infinity equals infinity of the same sign,
     -0.0 equals +0.0. Strings are compared exactly. The items of a sequence count in their order; the entries
-    of a map are matched by key.
-
-    Args:
-        name: Name of the output; its parts are named as ``harness.core.value.leaves`` names them.
-        golden: The right answer.
-        actual: What the EP computed.
-        tolerance_for: Called once for each tensor, with the element type of the golden.
-        output_kind: Of a tensor that is more than numbers.
-        noise: The noise of the model, where that is known.
-        policy: Judges; ``tolerance_for`` alone by default.
+    of a map are matched by key. Parts are named as ``harness.core.value.leaves`` names them; arguments are as
+    for ``compare_all``.
     """
     rows = [(row,) for row in _Rows(tolerance_for, noise).of(name, golden, actual, output_kind)]
     return compared(rows, policy or tolerance_for, "parts")

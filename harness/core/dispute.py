@@ -18,7 +18,7 @@ from harness.core.output_metrics import LOST, OutputMetrics
 from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Reference
 from harness.core.verdict import Verdict
 
-MUCH_WORSE = 4.0
+_MUCH_WORSE = 4.0
 """An error of so many times that of a disputed golden is a fault of the EP.
 
 Healthy results are at most 1.8 times as far from float64 as their golden (see ``adjudicate.CLEARLY``). The
@@ -126,7 +126,7 @@ def resolve(
 ) -> Resolution | None:
     """Judge a result without its golden; None where other answers do not decide.
 
-    The EP is wrong if its error in an output that fails against the golden is more than ``MUCH_WORSE`` times
+    The EP is wrong if its error in an output that fails against the golden is more than ``_MUCH_WORSE`` times
     the golden's: its distance from the expected data, if it fails against these as well, or from float64. It
     is right if each output agrees with the expected data. If expected data and float64 contradict each other,
     they do not decide.
@@ -225,7 +225,7 @@ def _is_much_worse(ep: OutputMetrics, golden: OutputMetrics) -> bool:
         return False
     errors = [(ep.max_abs, golden.max_abs), (ep.relative_error, golden.relative_error)]
     return any(
-        of_ep is not None and of_golden is not None and of_ep > MUCH_WORSE * of_golden
+        of_ep is not None and of_golden is not None and of_ep > _MUCH_WORSE * of_golden
         for of_ep, of_golden in errors
     )
 
@@ -235,4 +235,4 @@ def _is_further(distance: Adjudication, row: OutputMetrics, excused: float) -> b
     if row.details is not None and row.details.distribution:
         return False  # random numbers are others each time
     is_special = row.is_special and distance.nearer == "golden"
-    return is_special or distance.ep > max(excused, MUCH_WORSE * distance.golden)
+    return is_special or distance.ep > max(excused, _MUCH_WORSE * distance.golden)

@@ -38,13 +38,7 @@ class Distances(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def distances(golden: Tensor, own: Tensor | None, actual: Tensor) -> Distances:
-    """Measure three tensors of one shape and floating type, block by block.
-
-    Args:
-        golden: The right answer.
-        own: Another one; None where there is none.
-        actual: A result.
-    """
+    """Measure three tensors of one shape and floating type, block by block."""
     flats = [value.array.reshape(-1) if value is not None else None for value in (golden, own, actual)]
     sums = dict.fromkeys(("golden", "own", "error", "own_error", "between"), 0.0)
     largest = {"error": 0.0, "own_error": 0.0}

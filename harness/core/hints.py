@@ -10,7 +10,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.metrics import widen
+from harness.core.metrics import is_close, widen
 from harness.core.tolerance import Tolerance
 from harness.core.value import Array, Tensor
 
@@ -25,13 +25,7 @@ _Wide = NDArray[np.float64] | NDArray[np.complex128]
 
 
 def value_hint(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> str:
-    """Explain a result of the right shape; empty where no pattern does.
-
-    Args:
-        golden: The right answer; any numeric element type.
-        actual: Another result of the same shape, wrong in at least one element.
-        tolerance: The tolerance that it failed.
-    """
+    """Explain a numeric result of the right shape that failed a tolerance; empty where no pattern does."""
     if not _FEW <= golden.array.size <= SIZE_LIMIT:
         return "the result is all zeros" if golden.array.size and not actual.array.any() else ""
     with np.errstate(all="ignore"):
@@ -55,7 +49,7 @@ def shape_hint(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> str:
 def _patterns(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Iterator[str]:
     """Yield hints, the plainest first."""
     right, found = widen(golden.array, golden.dtype), widen(actual.array, actual.dtype)
-    wrong = ~_close(found, right, tolerance)
+    wrong = ~is_close(found, right, tolerance)
     if not found.any():
         yield "the result is all zeros"
     yield from _narrowed(golden.array, actual.array)
@@ -175,18 +169,12 @@ def _along(axis: int, part: slice) -> tuple[slice, ...]:
     return (*(slice(None),) * axis, part)
 
 
-def _close(found: _Wide, right: _Wide, tolerance: Tolerance) -> NDArray[np.bool_]:
-    near = np.abs(found - right) <= tolerance.atol + tolerance.rtol * np.abs(right)
-    close: NDArray[np.bool_] = near | (found == right) | (np.isnan(found) & np.isnan(right))
-    return close
-
-
 def _alike(found: _Wide, right: _Wide, tolerance: Tolerance) -> bool:
     # The first elements already refute most patterns.
     head = slice(0, 16)
-    if not _close(found.reshape(-1)[head], right.reshape(-1)[head], tolerance).all():
+    if not is_close(found.reshape(-1)[head], right.reshape(-1)[head], tolerance).all():
         return False
-    return bool(_close(found, right, tolerance).all())
+    return bool(is_close(found, right, tolerance).all())
 
 
 def _sorted_bits(array: Array) -> Array:

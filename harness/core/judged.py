@@ -59,12 +59,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge_row(row: OutputMetrics, policy: Policy) -> Judged:
-    """Judge one output.
-
-    Args:
-        row: Its metrics. ``mismatched`` counts elements under the tolerance in ``rtol`` and ``atol``.
-        policy: The policy of its cell.
-    """
+    """Judge one output; ``mismatched`` of its row counts elements under the row's own tolerance."""
     details = row.details or _NOTHING_MORE
     if details.differs:
         return _judge_form(row, details)
@@ -89,11 +84,6 @@ def wrong_for_other_inputs(row: OutputMetrics, first: OutputMetrics | None, poli
     Neither noise nor references are known for these inputs. So the output must not only fail the tolerance:
     its error as a whole must be far above that for the first inputs, or it must be the output for those, bit
     for bit.
-
-    Args:
-        row: The output for other inputs.
-        first: The same output for the first inputs; None where there is none.
-        policy: The policy of the cell.
     """
     table = msgspec.structs.replace(policy, judge_by="table")
     if judge_row(row, table).fault is None:
@@ -133,12 +123,7 @@ def is_within_two_ulp(row: OutputMetrics) -> bool:
 
 
 def explains(error: PrecisionError, precision: str) -> bool:
-    """Return whether the precision of a converted model explains an error that a tolerance passes.
-
-    Args:
-        error: Of an output that is compared with the golden of the unconverted model.
-        precision: The computing precision: a key of ``UNIT_ROUNDOFF``.
-    """
+    """Return whether a computing precision explains an error of a converted model that a tolerance passes."""
     if error.error is None:
         return True  # a relative error is undefined: the tolerance alone decides
     cpu_error = error.cpu_error or 0.0

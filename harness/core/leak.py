@@ -82,11 +82,7 @@ class ResidentMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resident_memory(records: Iterable[Record]) -> ResidentMemory:
-    """Return the resident memory of one target's processes over their sessions.
-
-    Args:
-        records: Records of the target, about in the order in which they were written.
-    """
+    """Return the resident memory of one target's processes; records are about in the order of writing."""
     lives = _lives(records)
     known = [rss for life in lives for rss in life.values() if rss is not None]
     settled = [found for life in lives if (found := _settled(life)) is not None]

@@ -34,12 +34,7 @@ _ONNXRUNTIME_DOMAINS = ("com.microsoft", "com.ms.internal", "org.pytorch.aten")
 
 
 class Operator(msgspec.Struct, frozen=True, order=True):
-    """A kind of operator.
-
-    Attributes:
-        domain: Its operator set; empty for ONNX's main one.
-        op_type: Its name there.
-    """
+    """A kind of operator; the domain is empty for ONNX's main one."""
 
     domain: str
     op_type: str
@@ -108,13 +103,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The number of nodes of an operator.
-
-    Attributes:
-        operator: The operator.
-        in_model: Nodes in the model itself.
-        counts: Nodes after each step; null where there is no graph.
-    """
+    """The number of nodes of an operator: in the model itself, and after each step that has a graph."""
 
     operator: Operator
     in_model: int
@@ -145,13 +134,9 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TargetShares(msgspec.Struct, frozen=True, kw_only=True):
-    """The shares of one target, step by step.
+    """The shares of one target, one for each step; null if the run was interrupted before.
 
-    Attributes:
-        target: Its name.
-        provider: Its first preferred provider.
-        onnxruntime: The version of its runtime; empty where it is not known.
-        shares: One for each step; null if the run was interrupted before.
+    ``provider`` is the first preferred one, ``onnxruntime`` the version of the runtime, empty if unknown.
     """
 
     target: str

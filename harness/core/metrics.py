@@ -37,29 +37,25 @@ EXACT_FRONTIER = ((0.0, 0.0),)
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of ``measure``. Positions are indices into the flattened tensor, None where there is none.
+    """The figures of ``measure``; those of ``OutputMetrics`` have its definitions.
+
+    Positions are indices into the flattened tensor, None where there is none.
 
     Attributes:
-        mismatched: Elements outside the tolerance, ``special`` included.
-        special: Elements in which NaN, or infinity with its sign, stands on one side only.
+        special: Mismatched elements in which NaN, or infinity with its sign, stands on one side only.
         special_at: The first of these.
         signed_zeros: Elements that are zero on both sides, of different sign; they count as equal.
-        max_abs: Largest ``|out - golden|``; None without a jointly finite pair, or where it overflows.
+        max_abs: None without a jointly finite pair, or where it overflows.
         max_abs_at: Where; the first of equals.
         max_abs_allowed: ``atol + rtol * |golden|`` there.
-        max_rel: Largest ``|out - golden| / |golden|`` over elements whose golden is not zero; 0.0 when
-            exact; None where golden is all zero and the result is not, or where it overflows.
+        max_rel: 0.0 when exact; None where golden is all zero and the result is not, or where it overflows.
         max_rel_at: Where, unless it is 0.0.
-        rmse: ``norm(out - golden) / sqrt(n)``.
-        cosine: ``<golden, out> / (norm(golden) norm(out))``, in [-1, 1]; the real part for complex; 1.0
-            when exact, all zeros included; None where just one of the two is zero.
-        sqnr_db: ``20 log10(norm(golden) / norm(out - golden))``; None when exact or golden is all zero.
-        delivered_bits: ``-log2(norm(out - golden) / norm(golden))``; None as for ``sqnr_db``.
-        headroom: Largest ``|out - golden| / (atol + rtol * |golden|)``; greater than 1.0 exactly where an
-            element mismatches; None where it is infinite.
-        frontier: ``(atol, rtol)`` by rising atol, those of ``ATOL_GRID`` and of the tolerance: the
-            smallest rtol that passes, to within rounding. It ends with the first rtol of 0; an atol that no
-            rtol passes is left out, so that an empty frontier means that no tolerance of the grid passes.
+        cosine: In [-1, 1]; the real part for complex; 1.0 when exact, all zeros included; None where just one
+            of the two is zero.
+        sqnr_db: None when exact or golden is all zero; so is ``delivered_bits``.
+        headroom: Greater than 1.0 exactly where an element mismatches.
+        frontier: At the atols of ``ATOL_GRID`` and of the tolerance, to within rounding. An atol that no rtol
+            passes is left out, so that an empty frontier means that no tolerance of the grid passes.
     """
 
     mismatched: int
@@ -288,6 +284,14 @@ def _grid_with(atol: float) -> tuple[Floats, tuple[float, ...]]:
 def widen(numbers: Array, dtype: str) -> Array:
     """Return the elements as float64, or complex128 if their element type is complex."""
     return numbers.astype(np.complex128 if dtype.startswith("complex") else np.float64)
+
+
+def is_close(actual: Array, golden: Array, tolerance: Tolerance) -> NDArray[np.bool_]:
+    """Return which elements of two wide arrays are equal, both NaN, or finite and within a tolerance."""
+    size = np.abs(golden)
+    near = np.abs(actual - golden) <= tolerance.atol + tolerance.rtol * np.where(np.isfinite(size), size, 0.0)
+    close: NDArray[np.bool_] = near | (actual == golden) | (np.isnan(actual) & np.isnan(golden))
+    return close
 
 
 def _is_integer(dtype: str) -> bool:

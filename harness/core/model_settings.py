@@ -51,12 +51,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def contradicting_inputs(inputs: object, place: Place) -> Iterator[Problem]:
-    """Yield contradictions in settings of inputs whose values have the right types.
-
-    Args:
-        inputs: The parsed table ``inputs``; values of a wrong type are ignored.
-        place: The place of the table.
-    """
+    """Yield contradictions in the parsed table ``inputs``; values of a wrong type are ignored."""
     for name, table in inputs.items() if isinstance(inputs, dict) else ():
         if not isinstance(table, dict):
             continue

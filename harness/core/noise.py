@@ -63,14 +63,7 @@ def rms_limit(limits: NoiseLimits, elements: int) -> float:
 
 
 def with_noise(row: OutputMetrics, golden: Tensor, actual: Tensor, rule: NoiseRule) -> OutputMetrics:
-    """Return the row of an output that has a spread, with its error in multiples of the noise.
-
-    Args:
-        row: Of the comparison.
-        golden: The right answer.
-        actual: What an EP computed; NaN and infinity where the golden has them.
-        rule: It has a spread for the row's name.
-    """
+    """Return the row of an output that has a spread in the rule, with its error in multiples of the noise."""
     spread = rule.spreads[row.name]
     rms, largest = noise_of(golden, actual, spread)
     worst = ""

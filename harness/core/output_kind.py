@@ -47,12 +47,7 @@ def with_ties(
 ) -> tuple[OutputMetrics, str]:
     """Return the row of an output of positions, and a note on its ties where it is wrong.
 
-    Args:
-        row: Where every element that differs counts as mismatched.
-        chosen: Where the positions come from.
-        golden: Those of the CPU provider.
-        actual: Those of the EP.
-        values: Tolerance of the values that the operator chose from.
+    ``row`` counts every other position as mismatched; ``values`` is the tolerance of the values chosen from.
     """
     ties = ties_of(chosen, golden.array, actual.array)
     count = 0 if ties is None else ties.within(values)

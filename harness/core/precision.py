@@ -1,4 +1,4 @@
-"""Precisions that a model is converted to, before it goes to a provider."""
+"""Precisions: the conversions of a model before it goes to a provider, and the operators that show them."""
 
 import msgspec
 
@@ -54,6 +54,30 @@ CONVERSIONS: dict[str, Conversion] = {
 
 IN_MODEL: dict[str, str] = {name: conversion.computes for name, conversion in CONVERSIONS.items()}
 """Precision of the axis -> computing precision of a converted model."""
+
+COMPUTE_HEAVY = frozenset(
+    {
+        "Attention",
+        "Conv",
+        "ConvTranspose",
+        "DeformConv",
+        "Einsum",
+        "FusedConv",
+        "FusedGemm",
+        "FusedMatMul",
+        "GRU",
+        "Gemm",
+        "GroupQueryAttention",
+        "LSTM",
+        "MatMul",
+        "MultiHeadAttention",
+        "RNN",
+    }
+)
+"""Operators that sum many products: the precision of the arithmetic shows in their results."""
+
+PRECISION_CASTS = frozenset({"Cast", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"})
+"""Operators that a conversion to another precision adds around those that compute."""
 
 
 def made_for(precision: str) -> str:

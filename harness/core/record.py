@@ -1,6 +1,5 @@
 """The record of one cell: the public JSON contract, one line of ``records.jsonl``."""
 
-from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -308,11 +307,6 @@ def decode_record(line: bytes | str) -> Record:
         return _DECODER.decode(line)
     except (UnicodeDecodeError, RecursionError) as error:
         raise msgspec.DecodeError(str(error)) from error
-
-
-def failing_outputs(record: Record) -> Iterator[OutputMetrics]:
-    """Return the outputs in which at least one element is outside the tolerance."""
-    return (output for output in record.outputs if output.mismatched)
 
 
 _ENCODER = msgspec.json.Encoder()

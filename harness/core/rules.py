@@ -10,7 +10,7 @@ from harness.core import wording
 from harness.core.facts import Facts
 from harness.core.judged import Judged, wrong_for_other_inputs
 from harness.core.judging import Judging, by_expected_data
-from harness.core.operators import PRECISION_CASTS
+from harness.core.precision import PRECISION_CASTS
 from harness.core.record import Ended, Placement, Repeats
 from harness.core.verdict import Phase, Verdict
 

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.metrics import EXACT_FRONTIER, measure, widen
+from harness.core.metrics import EXACT_FRONTIER, is_close, measure, widen
 from harness.core.output_metrics import Frontier
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import Array, Tensor
@@ -65,7 +65,7 @@ class Ties(msgspec.Struct, frozen=True, kw_only=True):
 
     def within(self, tolerance: Tolerance) -> int:
         """Return how many positions differ whose values tie within a tolerance."""
-        return int((self.fits & self.differs & _close(self.actual, self.golden, tolerance)).sum())
+        return int((self.fits & self.differs & is_close(self.actual, self.golden, tolerance)).sum())
 
     def frontier(self) -> Frontier:
         """Return the tolerances of the values that excuse every position that differs; may be empty."""
@@ -181,10 +181,3 @@ def _in_list(data: Array, golden: Array, actual: Array) -> Ties | None:
     return Ties(
         fits=in_order, differs=np.ones(flipped.shape, np.bool_), golden=np.zeros_like(flipped), actual=flipped
     )
-
-
-def _close(one: Array, other: Array, tolerance: Tolerance) -> _Mask:
-    size = np.abs(other)
-    near = np.abs(one - other) <= tolerance.atol + tolerance.rtol * np.where(np.isfinite(size), size, 0.0)
-    close: _Mask = near | (one == other) | (np.isnan(one) & np.isnan(other))
-    return close

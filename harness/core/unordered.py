@@ -34,11 +34,6 @@ def in_order_of(
     """Return a result in the order of its golden, where that is open.
 
     Outputs of another shape stay unchanged.
-
-    Args:
-        golden: The right answer by output.
-        actual: The result likewise.
-        kinds: Of outputs that are more than numbers, by name.
     """
     ordered = dict(actual)
     for name, output_kind in kinds.items():

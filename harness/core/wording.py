@@ -122,14 +122,7 @@ def got_and_golden(golden: Tensor, actual: Tensor, at: int) -> str:
 
 
 def beyond_noise(name: str, noise: Noise, of_rms: float, of_max: float) -> str:
-    """Describe by how much an error exceeds the rounding noise of its model, and the worst element.
-
-    Args:
-        name: Of the output.
-        noise: Its error.
-        of_rms: The limit of the root mean square.
-        of_max: The limit of the largest multiple.
-    """
+    """Describe by how much an error exceeds the limits of noise, and the worst element."""
     whole = f"{output(name)}: the error is {noise.rms:.3g} x the model's rounding noise"
     worst = f"at most {noise.max:.3g} x{noise.worst}"
     return f"{whole} at {noise.precision}, {worst} (limits {of_rms:.3g} and {of_max:.3g})"
