@@ -17,7 +17,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         where: File, or file and key path, such as ``local.toml: target[2].provider``.
-        what: One sentence: what stands there and what is wrong with it.
+        what: One sentence: the value there and what is wrong with it.
         hint: What is valid, or what to do next; may be empty.
     """
 

@@ -1,4 +1,4 @@
-"""A cell under a policy, as the rules see it: each output judged, and the golden that one fails against."""
+"""A cell under a policy, the input of the rules: each output judged, and its golden if it fails."""
 
 import msgspec
 

@@ -52,7 +52,7 @@ class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         unknown: Why one of these numbers is missing; empty where all three are known.
         measured: Whether the output was compared with both answers, value by value.
         within: Whether the EP's answer is near the CPU EP's own, or its error within limits on the CPU EP's,
-            whatever a tolerance says of its distance from the golden; see ``harness.core.precise``.
+            whatever its distance from the golden; see ``harness.core.precise``.
         in_limits: The latter alone, which holds under any tolerance.
         own_frontier: As ``frontier``, of the distance from the CPU EP's own answer; empty where ``in_limits``
             is enough, or the answer is further from it than the precision explains.
@@ -176,7 +176,7 @@ class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_special(self) -> bool:
-        """Whether NaN or infinity stands on one side only, somewhere."""
+        """Whether NaN or infinity is on one side only in some element."""
         return self.details is not None and self.details.special > 0
 
 

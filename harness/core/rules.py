@@ -31,7 +31,7 @@ Rule = Callable[[Judging], Found | None]
 
 
 def harness_error(judging: Judging) -> Found | None:
-    """An exception of the harness's own says nothing about the EP, and is never a pass."""
+    """An exception of the harness's own is no result of the EP, and never a pass."""
     return _ended(judging, "harness", Verdict.HARNESS_ERROR)
 
 

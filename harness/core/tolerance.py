@@ -1,4 +1,4 @@
-"""How far a result may lie from its golden: by the precision that computes, not by the output's type."""
+"""Tolerances: they follow from the computing precision, not from the output's type."""
 
 import math
 from collections.abc import Callable, Iterable

@@ -36,7 +36,7 @@ def off(size: float) -> Any:
     return TRUTH * (1 + size * RANDOM.choice([-1.0, 1.0], TRUTH.shape))
 
 
-def held(says: Named, golden: Named, actual: Named) -> dict[str, ExpectedDataCheck]:
+def checks(says: Named, golden: Named, actual: Named) -> dict[str, ExpectedDataCheck]:
     names = [name for name, _ in golden]
     sides = [
         judge_rows(reference_distances(compare_all(says, of, table), names), Policy())
@@ -45,7 +45,7 @@ def held(says: Named, golden: Named, actual: Named) -> dict[str, ExpectedDataChe
     return {one.row.name: ExpectedDataCheck(golden=one, ep=ep) for one, ep in zip(*sides, strict=True)}
 
 
-def settled(
+def resolved(
     golden: Any, actual: Any, expected: Any = None, truth: Any = None, doubt: str = "", *, whole: bool = True
 ) -> Resolution | None:
     right, found = named(y=golden), named(y=actual)
@@ -53,13 +53,13 @@ def settled(
     if truth is not None:
         rows = adjudicate(named(np.float64, y=truth), right, found, table, BY)
         rows = [msgspec.structs.replace(row, doubt=doubt) for row in rows]
-    says = held(named(y=expected), right, found) if expected is not None else {}
+    says = checks(named(y=expected), right, found) if expected is not None else {}
     outputs = judge_rows(compare_all(right, found, table).outputs, Policy())
     return resolve(outputs, says, rows, whole=whole)
 
 
 def finding(*arguments: Any, **options: Any) -> str:
-    found = settled(*arguments, **options)
+    found = resolved(*arguments, **options)
     return "" if found is None else found.finding
 
 
@@ -69,13 +69,13 @@ def finding_by(judge: str, golden: Any, actual: Any) -> str:
 
 
 def test_with_nothing_left_it_stays_open() -> None:
-    assert settled(off(1e-3), off(1e-2)) is None
+    assert resolved(off(1e-3), off(1e-2)) is None
 
 
 @pytest.mark.parametrize("times", [7, 67])
 @pytest.mark.parametrize("judge", ["expected", "truth", "both"])
 def test_an_ep_much_further_off_than_the_disputed_golden_is_wrong(times: int, judge: str) -> None:
-    found = settled(
+    found = resolved(
         off(3e-4),
         off(times * 3e-4),
         expected=TRUTH if judge != "truth" else None,
@@ -93,7 +93,7 @@ def test_an_ep_as_far_off_as_the_golden_is_not_blamed(judge: str, size: float) -
 
 
 def test_an_ep_that_agrees_with_the_expected_data_is_right() -> None:
-    found = settled(off(0.1), off(1e-6), expected=TRUTH)
+    found = resolved(off(0.1), off(1e-6), expected=TRUTH)
     assert found == Resolution(finding="right", reason="right by the expected data")
     assert finding(off(1e-6), off(1e-6), expected=TRUTH) == "right"
 
@@ -145,7 +145,7 @@ def test_an_output_of_which_nothing_is_known_makes_nothing_right() -> None:
     golden = named(y=off(0.1), z=TRUTH * 1.5)
     actual = named(y=TRUTH, z=TRUTH * 1.5)
     outputs = judge_rows(compare_all(golden, actual, table).outputs, Policy())
-    says = held(named(y=TRUTH, z=TRUTH), golden, actual)
+    says = checks(named(y=TRUTH, z=TRUTH), golden, actual)
     only_y = {"y": says["y"]}
     assert resolve(outputs, only_y, (), whole=True) is None
     assert resolve(outputs, says, (), whole=True) is None  # golden and EP are wrong alike in z
@@ -159,7 +159,7 @@ def test_integers_have_one_right_answer(wrong: int, words: str) -> None:
     truth = named(np.int64, k=[1, 2, 3])
     outputs = judge_rows(compare_all(right, found, table).outputs, Policy())
     rows = adjudicate(truth, right, found, table, BY)
-    result = resolve(outputs, held(truth, right, found), rows, whole=True)
+    result = resolve(outputs, checks(truth, right, found), rows, whole=True)
     assert ("" if result is None else result.finding) == words
 
 

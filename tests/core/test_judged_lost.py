@@ -84,8 +84,8 @@ def test_a_model_whose_rounding_takes_all_cannot_judge(policy: Policy) -> None:
 
 
 def test_what_is_wrong_for_certain_goes_first() -> None:
-    nobody, wrong = tensor(SMALL), tensor(np.ones(3, np.float32))
-    golden = [("y", nobody), ("z", wrong)]
+    undecided, wrong = tensor(SMALL), tensor(np.ones(3, np.float32))
+    golden = [("y", undecided), ("z", wrong)]
     actual = [("y", tensor(np.zeros_like(SMALL))), ("z", tensor(np.zeros(3, np.float32)))]
     found = compare_all(golden, actual, table, noise=noise(4e-6))
     assert found.verdict is Verdict.MISMATCH

@@ -93,7 +93,7 @@ def test_a_metric_without_a_value_is_null() -> None:
     assert metrics["shape"] == [2]
 
 
-def test_a_torn_line_and_a_foreign_one_are_told_apart() -> None:
+def test_a_torn_line_and_a_foreign_one_raise_different_errors() -> None:
     with pytest.raises(msgspec.DecodeError):
         decode_record(encode_record(minimal())[:-5])
     with pytest.raises(msgspec.ValidationError, match="verdict"):

@@ -187,7 +187,7 @@ def test_where_amplified_noise_is_too_large_draws_at_amplitude_1_count(
         assert np.sqrt(np.mean(found["y"] ** 2)) == pytest.approx(measured, rel=0.2)
 
 
-def test_a_model_that_computes_something_else_without_noise_tells_nothing() -> None:
+def test_a_model_that_computes_something_else_without_noise_has_no_spread() -> None:
     golden = np.ones(100)
     samples = drawn(golden, 1e-6, (16.0,))
     samples[0] = named(golden + 1e-4)

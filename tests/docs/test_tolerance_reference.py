@@ -97,7 +97,7 @@ def test_shipped_policies_are_what_the_page_says() -> None:
             assert entry.fixed == Tolerance(rtol=rtol, atol=atol)
 
 
-def test_references_are_heard_for_every_policy_that_comes_along() -> None:
+def test_the_usual_policies_are_those_that_are_shipped() -> None:
     shipped = [
         policy_of(entry, "float32", converted=False)
         for path in (ROOT / "matrices" / "policies").glob("*.toml")
