@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from harness.core.metrics import EXACT_FRONTIER, is_close, measure, widen
 from harness.core.output_metrics import Frontier
 from harness.core.tolerance import EXACT, Tolerance
-from harness.core.value import Array, Tensor
+from harness.core.value import STRING, Array, Tensor
 
 ChoosingOp = Literal["ArgMax", "ArgMin", "TopK", "MaxPool", "NonMaxSuppression", "NonZero"]
 
@@ -90,7 +90,7 @@ def ties_of(chosen: Chosen, golden: Array, actual: Array) -> Ties | None:
     Returns:
         None where positions and values do not fit together.
     """
-    if "c" in (golden.dtype.kind, actual.dtype.kind):
+    if "c" in (golden.dtype.kind, actual.dtype.kind) or chosen.data.dtype == STRING:
         return None
     with np.errstate(all="ignore"):
         data = widen(chosen.data.array, chosen.data.dtype)
