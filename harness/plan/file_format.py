@@ -13,7 +13,6 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from harness.core.model_settings import ModelSettings
-from harness.core.noise import DEFAULT_LIMITS
 from harness.core.precision import AS_IS, CONVERSIONS
 from harness.core.structure import OPTION
 from harness.plan.expectation import ExpectTable
