@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from processes import timed
 
-from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.record import Record
 from harness.engine.engine import Engine
 from harness.engine.events import Finished

@@ -8,8 +8,7 @@ import onnxruntime
 
 from benchmarks.detection.net import Array
 from harness.agent.wire import to_wire
-from harness.core.value import Tensor, from_wire
-from harness.corpus.data_sets import NamedValues
+from harness.core.value import NamedValues, Tensor, from_wire
 from harness.golden.provenance import SESSION
 
 ort: Any = onnxruntime

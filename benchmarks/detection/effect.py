@@ -7,8 +7,7 @@ import numpy as np
 
 from benchmarks.detection.net import Array
 from harness.core.metrics import special_codes
-from harness.core.value import STRING, Tensor, leaves
-from harness.corpus.data_sets import NamedValues
+from harness.core.value import STRING, NamedValues, Tensor, leaves
 
 ROUNDOFF = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """Half the distance of 1 and the next number."""

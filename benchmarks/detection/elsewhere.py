@@ -12,8 +12,7 @@ import msgspec
 import numpy as np
 
 from benchmarks.detection.subjects import Subject
-from harness.core.value import tensor
-from harness.corpus.data_sets import NamedValues
+from harness.core.value import NamedValues, tensor
 from harness.engine.environments import build
 from harness.golden.provenance import SESSION
 from harness.plan.target import Runtime

@@ -20,10 +20,10 @@ from benchmarks.detection.policies import LIMITS, POLICIES, SWEEP, Pair, Spread
 from benchmarks.detection.reduced import reduce_precision
 from benchmarks.detection.rows import Measured, Row
 from benchmarks.detection.subjects import Subject
-from harness.core.spread import noise_of, spread_of
-from harness.core.value import Tensor, tensor
+from harness.core.noise import noise_of
+from harness.core.spread import spread_of
+from harness.core.value import NamedValues, Tensor, tensor
 from harness.corpus.case import Case
-from harness.corpus.data_sets import NamedValues
 from harness.corpus.noisy import amplitudes_of, noisy_case
 from harness.corpus.scenario import Inapplicable
 from harness.corpus.upcast import float64_case

@@ -10,12 +10,10 @@ from benchmarks.detection.effect import flat
 from benchmarks.detection.net import Array
 from harness.core.compare import compare_all
 from harness.core.judged import SUSPICIOUS, judge_rows
-from harness.core.noise import NoiseRule
+from harness.core.noise import DEFAULT_LIMITS, NoiseLimits, NoiseRule
 from harness.core.policy import Policy as CellPolicy
-from harness.core.spread import DEFAULT_LIMITS, Floats, NoiseLimits
 from harness.core.tolerance import DEFAULTS, default_tolerance
-from harness.core.value import STRING, Tensor
-from harness.corpus.data_sets import NamedValues
+from harness.core.value import STRING, Floats, NamedValues, Tensor
 
 Spread = Mapping[str, Floats]
 """Leaf of an output -> its noise."""

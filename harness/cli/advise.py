@@ -9,8 +9,7 @@ import msgspec
 
 from harness.cli.output import notify, print_json, print_lines, wrapped
 from harness.cli.targets import Request, wanted_matrix
-from harness.core.errors import Problem, UsageError, one_line
-from harness.core.exit_code import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED
+from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError, one_line
 from harness.core.record import Record
 from harness.core.text import visible
 from harness.core.verdict import Verdict

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.cli.output import notify, print_json, print_lines, wrapped
-from harness.core.errors import one_line
-from harness.core.exit_code import EXIT_OK
+from harness.core.errors import EXIT_OK, one_line
 from harness.core.text import visible
 from harness.plan.matrix import load_matrix
 from harness.run.summary import WIDTH

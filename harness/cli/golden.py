@@ -10,8 +10,15 @@ import msgspec
 from harness.cli.golden_text import recorded_lines, verified_lines
 from harness.cli.output import DAY_S, MIB, notify, print_json, print_lines
 from harness.cli.selection import Selection
-from harness.core.errors import Problem, UsageError, valid_names
-from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED
+from harness.core.errors import (
+    EXIT_INCOMPLETE,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_UNEXPECTED,
+    Problem,
+    UsageError,
+    valid_names,
+)
 from harness.corpus.derived import prune_derived
 from harness.data_files import data_root
 from harness.engine.prepare import prepare

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.cli.output import print_json, print_lines
-from harness.core.exit_code import EXIT_OK
+from harness.core.errors import EXIT_OK
 from harness.report.figures import Share, brief, plural
 from harness.report.history import History
 from harness.report.history_page import write_history_page

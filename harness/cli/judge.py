@@ -10,8 +10,7 @@ import msgspec
 
 from harness.cli.output import notify, print_lines
 from harness.core.decide import decide
-from harness.core.errors import Problem, UsageError
-from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
 from harness.core.facts import facts_of
 from harness.core.missing import Need, missing
 from harness.core.policy import Policy

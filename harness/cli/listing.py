@@ -6,8 +6,7 @@ from typing import Any
 
 from harness.cli.output import print_json, print_lines
 from harness.cli.selection import Selection
-from harness.core.errors import Problem, UsageError
-from harness.core.exit_code import EXIT_OK
+from harness.core.errors import EXIT_OK, Problem, UsageError
 from harness.corpus.suites import SUITES
 from harness.engine.prepare import prepare
 from harness.plan.plan import Plan

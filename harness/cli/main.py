@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.cli.arguments.parser import parser
-from harness.core.errors import HarnessError
-from harness.core.exit_code import EXIT_INTERRUPTED, EXIT_USAGE
+from harness.core.errors import EXIT_INTERRUPTED, EXIT_USAGE, HarnessError
 from harness.core.text import visible
 
 

@@ -5,8 +5,15 @@ from pathlib import Path
 
 from harness.cli.output import notify, print_json, print_lines
 from harness.cli.targets import Request, pairs_of, wanted_matrix
-from harness.core.errors import Problem, UsageError, one_line, valid_names
-from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
+from harness.core.errors import (
+    EXIT_INCOMPLETE,
+    EXIT_OK,
+    EXIT_UNEXPECTED,
+    Problem,
+    UsageError,
+    one_line,
+    valid_names,
+)
 from harness.core.text import visible
 from harness.plan.matrix import load_matrix
 from harness.plan.target import Target

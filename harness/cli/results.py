@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.cli.gate_policy import GatePolicy, flake_reasons, load_gate_policy
 from harness.cli.output import print_json, print_lines
-from harness.core.exit_code import EXIT_OK, EXIT_UNEXPECTED
+from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED
 from harness.report.diff import Diff, compare, read_side
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown
 from harness.report.gate import judge

@@ -8,8 +8,7 @@ from typing import Any
 
 from harness.cli.progress import Progress, progress
 from harness.cli.selection import Selection
-from harness.core.errors import HarnessError
-from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_INTERRUPTED
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError
 from harness.core.own_error import own_error
 from harness.core.record import Record
 from harness.core.verdict import Verdict

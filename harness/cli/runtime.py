@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.cli.output import DAY_S, MIB, print_json, print_lines
-from harness.core.exit_code import EXIT_OK, EXIT_USAGE
+from harness.core.errors import EXIT_OK, EXIT_USAGE
 from harness.engine.environments import Kept, build, is_built, kept, prune
 from harness.engine.uv import InstallError
 from harness.plan.matrix import load_matrix

@@ -11,8 +11,7 @@ from rich.markup import escape
 
 from harness.cli.judge import matrix_of
 from harness.cli.output import notify, wrapped
-from harness.core.errors import Problem, UsageError
-from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, Problem, UsageError
 from harness.core.fault import Fault
 from harness.core.record import Record
 from harness.core.text import visible

@@ -13,11 +13,11 @@ AXIS_DEFAULTS: dict[str, str] = {
     "execution_mode": "sequential",
     "scenario": "plain",
 }
-"""The axes that every cell has, with the value that stays out of its id."""
+"""The axes that every cell has -> the value that its id leaves out."""
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """One model on one target at one point of the axes. ``dict`` lets the id be spelled only once.
+    """One model on one target at one point of the axes; ``dict`` is for the cached id.
 
     Attributes:
         suite: Name of the suite, or a folder's base name.
@@ -37,32 +37,32 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return f"{escape(self.suite)}/{escape(self.model, '/')}[{_where(self.target, self.axes)}]"
 
     def axis(self, name: str) -> str:
-        """The value of one axis; its default, or an empty string, where the cell does not set it."""
-        for axis, value in self.axes:  # few; and this is asked many times for each cell
+        """Return the value of one axis; its default, or an empty string, if the cell does not set it."""
+        for axis, value in self.axes:  # few, and called many times for each cell
             if axis == name:
                 return value
         return AXIS_DEFAULTS.get(name, "")
 
 
 def escape(text: str, also_safe: Literal["", "/"] = "") -> str:
-    """Percent-encode what has a meaning in an id or lies outside its alphabet (UTF-8, uppercase hex)."""
+    """Percent-encode characters with a meaning in an id or outside its alphabet (UTF-8, uppercase hex)."""
     if _PLAIN[also_safe].fullmatch(text):
         return text
     safe = "._+-" + also_safe
-    # quote() leaves "~" alone, which is outside the alphabet of ids. A file name that is no UTF-8 reaches
-    # Python with lone surrogates.
+    # quote() keeps "~", which is outside the alphabet of ids. File names that are not UTF-8 have lone
+    # surrogates.
     return quote(text, safe=safe, errors="surrogatepass").replace("~", "%7E")
 
 
 @lru_cache(maxsize=4096)
 def _where(target: str, axes: tuple[tuple[str, str], ...]) -> str:
-    """What stands in an id's brackets: the same for all models, of which there are many more."""
+    """Return the text in an id's brackets, which is the same for many models."""
     shown = (f",{escape(axis)}={escape(value)}" for axis, value in axes if AXIS_DEFAULTS.get(axis) != value)
     return escape(target) + "".join(shown)
 
 
 _PLAIN = {"": re.compile(r"[A-Za-z0-9._+-]*"), "/": re.compile(r"[A-Za-z0-9._+/-]*")}
-"""Text that needs no escaping, as nearly all does; asked first, because ids are made by the 100,000."""
+"""Text that needs no escaping: the frequent case, tried first because a plan may have 100,000 ids."""
 
 
 def parse_cell_id(cell_id: str) -> tuple[str, str, str, dict[str, str]]:
@@ -76,13 +76,9 @@ def parse_cell_id(cell_id: str) -> tuple[str, str, str, dict[str, str]]:
     if not (bracket and slash and rest.endswith("]") and suite and model):
         raise ValueError(f"not a cell id: {cell_id!r}; it reads suite/model[target,axis=value]")
     target, *axes = rest[:-1].split(",")
-    pairs = dict(axis.split("=", 1) for axis in axes)
-    return (
-        _unescape(suite),
-        _unescape(model),
-        _unescape(target),
-        {_unescape(axis): _unescape(value) for axis, value in pairs.items()},
-    )
+    pairs = (axis.split("=", 1) for axis in axes)
+    decoded = {_unescape(axis): _unescape(value) for axis, value in pairs}
+    return _unescape(suite), _unescape(model), _unescape(target), decoded
 
 
 def _unescape(text: str) -> str:

@@ -1,21 +1,22 @@
-"""The verdict of a cell, from its facts and a policy: the only place where verdicts are made.
+"""Decide the verdict of a cell, from its facts and a policy: the only place where verdicts are made.
 
-Pure. A run decides so, and so does judging a finished run again: the facts are what a record publishes.
+Pure, and the same for a run and for judging a finished run again: a record publishes the facts.
 """
 
 import msgspec
 
-from harness.core.adjudicate import of_failed
+from harness.core.adjudicate import failed_only
 from harness.core.errors import one_line
 from harness.core.facts import Facts
 from harness.core.judging import WRONG_VALUES, judging_of
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
+from harness.core.record import OptionEffect
 from harness.core.reference import Adjudication
 from harness.core.rules import RULES
 from harness.core.verdict import Verdict
 
-REASON_CHARS = 300
+_REASON_CHARS = 300
 """Length of a reason with its notes."""
 
 
@@ -40,34 +41,26 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide(facts: Facts, policy: Policy) -> Decision:
-    """Decide one cell.
-
-    Args:
-        facts: All that is known of it.
-        policy: What it is judged by.
-    """
+    """Decide one cell."""
     judging = judging_of(facts, policy)
     verdict, reason = next(found for each in RULES if (found := each(judging)) is not None)
     wrong = verdict in WRONG_VALUES or verdict is Verdict.REFERENCE_DISPUTED
-    heard = facts.reference_check.adjudication if facts.reference_check is not None and wrong else ()
+    adjudication = facts.reference_check.adjudication if facts.reference_check is not None and wrong else ()
     rows = tuple(one.row for one in judging.outputs)
     return Decision(
         verdict=verdict,
-        reason=_with_effect(one_line("; ".join(filter(None, (reason, facts.teardown)))), facts),
+        reason=_with_effect(one_line("; ".join(filter(None, (reason, facts.teardown)))), facts.effect),
         outputs=rows,
         again=tuple(one.row for one in judging.again),
-        adjudication=of_failed(heard, rows),
-        suspicious="; ".join(one.suspicious for one in judging.outputs if one.suspicious)
-        if not wrong
-        else "",
+        adjudication=failed_only(adjudication, rows),
+        suspicious="" if wrong else "; ".join(one.suspicious for one in judging.outputs if one.suspicious),
     )
 
 
-def _with_effect(reason: str, facts: Facts) -> str:
-    effect = facts.effect
+def _with_effect(reason: str, effect: OptionEffect | None) -> str:
     if effect is None or effect.seen:
         return reason
     options = one_line(", ".join(effect.options), 100)
     note = f"no effect seen: the outputs are bit-identical without {options}"
-    room = REASON_CHARS - len(note) - len("; ")  # a long reason must not push the note out
+    room = _REASON_CHARS - len(note) - len("; ")  # a long reason must not push the note out
     return "; ".join(filter(None, (one_line(reason, room), note)))

@@ -1,4 +1,4 @@
-"""How far three answers to one question are apart, as norms over one tensor."""
+"""Distances between three answers, as norms over one tensor."""
 
 import math
 
@@ -13,11 +13,11 @@ class Distances(msgspec.Struct, frozen=True, kw_only=True):
     """Norms, each the root of a sum of squares over the elements that are finite on both sides.
 
     Attributes:
-        golden: Of the golden.
-        own: Of the CPU EP's own answer; 0 without one.
-        error: Of the difference between result and golden.
-        own_error: Of that between own answer and golden.
-        between: Of that between result and own answer.
+        golden: Norm of the golden.
+        own: Norm of the CPU EP's own answer; 0 without one.
+        error: Distance between result and golden.
+        own_error: Distance between own answer and golden.
+        between: Distance between result and own answer.
         max_error: The largest element of the difference between result and golden.
         max_own_error: The same of own answer and golden.
         special: Whether result and golden differ in NaN or infinity anywhere.
@@ -38,13 +38,7 @@ class Distances(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def distances(golden: Tensor, own: Tensor | None, actual: Tensor) -> Distances:
-    """Measure three tensors of one shape and floating type, block by block.
-
-    Args:
-        golden: The right answer.
-        own: Another one; None where there is none.
-        actual: A result.
-    """
+    """Measure three tensors of one shape and floating type, block by block."""
     flats = [value.array.reshape(-1) if value is not None else None for value in (golden, own, actual)]
     sums = dict.fromkeys(("golden", "own", "error", "own_error", "between"), 0.0)
     largest = {"error": 0.0, "own_error": 0.0}

@@ -1,8 +1,8 @@
-"""Outputs that are drawn by lot: judged by range and distribution, never by value.
+"""Random numbers: judged by range and distribution, never by value.
 
-ONNX leaves the generator open, with a seed or without, so no two runtimes draw the same numbers. What a
-right one can be held to is what any sample of the distribution shows. The probability that a test here fails
-a right generator has a bound, for any number of elements, and not an approximation for many.
+ONNX leaves the generator open, with a seed or without, so no two runtimes draw the same numbers. A right
+generator passes the tests that any sample of the distribution passes. The probability that a test here fails
+it has a bound that holds for any number of elements, not an approximation for many.
 """
 
 import math
@@ -10,22 +10,19 @@ from collections.abc import Iterator
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.core.metrics import widen
 from harness.core.tolerance import UNIT_ROUNDOFF
-from harness.core.value import Array, Tensor
+from harness.core.value import Array, Floats, Tensor
 
-FALSE_ALARM = 1e-7
+_FALSE_ALARM = 1e-7
 """Probability that one test fails a right generator. No output meets ten of them, so all stay below 1e-6."""
 
-FEW = 4
-"""Numbers from which on it is no accident that all are the same: each has a probability below 2^-7."""
+_FEW = 4
+"""Numbers from which on equality of all is no accident: each has a probability below 2^-7."""
 
-ENOUGH = 1 << 16
-"""Numbers that a normal distribution is judged by; of more every second, third and so on is taken."""
-
-Floats = NDArray[np.float64]
+_ENOUGH = 1 << 16
+"""Numbers that a normal distribution is judged by; of more every second, third and so on is used."""
 
 
 class Uniform(msgspec.Struct, frozen=True, kw_only=True, tag="uniform"):
@@ -43,7 +40,7 @@ class Normal(msgspec.Struct, frozen=True, kw_only=True, tag="normal"):
 
 
 class Bernoulli(msgspec.Struct, frozen=True, kw_only=True, tag="Bernoulli"):
-    """Bernoulli: 1 with a probability of its own for each element, else 0."""
+    """Bernoulli: each element is 1 with its own probability, else 0."""
 
     probabilities: Array
 
@@ -58,9 +55,9 @@ class Dropped(msgspec.Struct, frozen=True, kw_only=True, tag="dropout"):
     """Dropout in training: an element of ``data`` is zero with probability ``ratio``, else scaled up.
 
     Attributes:
-        data: What goes in.
+        data: The input.
         ratio: From 0 to less than 1.
-        mask: Whether the output is the mask of what was kept.
+        mask: Whether the output is the mask of the kept elements.
     """
 
     data: Array
@@ -72,12 +69,12 @@ Draw = Uniform | Normal | Bernoulli | Multinomial | Dropped
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sample shows.
+    """The result of testing a sample.
 
     Attributes:
-        misfit: Why it is none of the distribution; empty where nothing speaks against it.
+        misfit: Why it is not a sample of the distribution; empty where it may be.
         unseen: Departure of its cumulative distribution, or of its share of ones, below which a wrong one
-            would pass, from 0 to 1: how little so few numbers tell.
+            would pass, from 0 to 1; large for few numbers.
     """
 
     misfit: str
@@ -85,15 +82,15 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sampled(draw: Draw, actual: Tensor) -> Sample:
-    """Hold a sample against its distribution; its shape and element type are right."""
+    """Test a sample against its distribution; its shape and element type are right."""
     numbers = widen(actual.array, actual.dtype).astype(np.float64).reshape(-1)
-    with np.errstate(all="ignore"):  # inputs of a model may be no probabilities at all
-        misfit = next(_misfits(draw, numbers, _roundoff(actual.dtype)), "")
+    with np.errstate(all="ignore"):  # a model's inputs may be anything, not only probabilities
+        misfit = next(_misfits(draw, numbers, UNIT_ROUNDOFF.get(actual.dtype, 0.0)), "")
     return Sample(misfit=misfit, unseen=min(1.0, _departure(max(1, numbers.size))))
 
 
 def name_of(draw: Draw) -> str:
-    """The distribution in a word."""
+    """Return the distribution in a word."""
     return str(type(draw).__struct_config__.tag)
 
 
@@ -131,22 +128,22 @@ def _misfits_uniform(draw: Uniform, numbers: Floats, roundoff: float) -> Iterato
 def _misfits_normal(draw: Normal, numbers: Floats, roundoff: float) -> Iterator[str]:
     if draw.scale <= 0:
         return
-    numbers = numbers[:: -(-numbers.size // ENOUGH)]
+    numbers = numbers[:: -(-numbers.size // _ENOUGH)]
     z = np.sort(numbers - draw.mean) / draw.scale
     count = z.size
     coarse = roundoff * (abs(draw.mean) / draw.scale + 6)
-    far = math.sqrt(2 * math.log(2 * count / FALSE_ALARM)) + coarse
+    far = math.sqrt(2 * math.log(2 * count / _FALSE_ALARM)) + coarse
     if np.abs(z).max() > far:
         yield f"a number lies {np.abs(z).max():.3g} standard deviations from the mean"
     mean = abs(float(z.mean()))
-    if mean > math.sqrt(2 * math.log(2 / FALSE_ALARM) / count) + coarse:
+    if mean > math.sqrt(2 * math.log(2 / _FALSE_ALARM) / count) + coarse:
         yield f"its mean lies {mean:.3g} standard deviations off"
     # Laurent and Massart (2000), lemma 1: tails of the chi-squared distribution.
-    spread, x = float(np.dot(z, z)), math.log(2 / FALSE_ALARM)
+    spread, x = float(np.dot(z, z)), math.log(2 / _FALSE_ALARM)
     margin = 2 * math.sqrt(count * x)
     if not count - margin <= spread * (1 + 8 * coarse) or spread / (1 + 8 * coarse) > count + margin + 2 * x:
         yield f"its variance is {spread / count:.3g} times what it should be"
-    # An element moves by a rounding of itself, and with it the distribution by at most its density there.
+    # Rounding moves an element, and the distribution by at most its density there.
     slack = roundoff * (0.4 * abs(draw.mean) / draw.scale + 0.25)
     yield from _misfits_continuous(
         numbers, np.array([0.5 * math.erfc(-one / math.sqrt(2)) for one in z]), slack
@@ -154,17 +151,17 @@ def _misfits_normal(draw: Normal, numbers: Floats, roundoff: float) -> Iterator[
 
 
 def _misfits_continuous(numbers: Floats, cumulated: Floats, slack: float) -> Iterator[str]:
-    """What speaks against numbers of which no two should be equal; ``cumulated`` is sorted."""
+    """Yield why numbers of which no two should be equal do not fit; ``cumulated`` is sorted."""
     count = numbers.size
     some = numbers[:4096]
     values = len(np.unique(some))
-    # A type so coarse that right numbers repeat themselves is told by nothing but a single value.
+    # In a coarse type right numbers repeat, so that only a single value is wrong for certain.
     few = values < some.size / 2 if some.size * slack < 1 / 16 else values == 1
-    if count >= FEW and few:
+    if count >= _FEW and few:
         yield f"it holds {values} different numbers among {some.size}"
-    # The chance that n numbers all lie above, or below, where a share of them belongs.
+    # The chance that all of n numbers miss a range in which a share of them belongs.
     for what, missed in (("small", cumulated[0]), ("large", 1 - cumulated[-1])):
-        if count * math.log1p(-min(max(float(missed) - slack, 0.0), 1 - 1e-16)) < math.log(FALSE_ALARM):
+        if count * math.log1p(-min(max(float(missed) - slack, 0.0), 1 - 1e-16)) < math.log(_FALSE_ALARM):
             yield f"no number is among the {missed:.0%} that are this {what}"
     ranks = np.arange(1, count + 1) / count
     gap = float(np.maximum(ranks - cumulated, cumulated - ranks + 1 / count).max())
@@ -174,7 +171,7 @@ def _misfits_continuous(numbers: Floats, cumulated: Floats, slack: float) -> Ite
 
 
 def _misfits_shares(numbers: Floats, probabilities: Floats) -> Iterator[str]:
-    """Ones and zeros with a probability for each."""
+    """Yield why ones and zeros do not fit the probability of each."""
     if probabilities.shape != numbers.shape or not ((probabilities >= 0) & (probabilities <= 1)).all():
         return
     ones = numbers == 1
@@ -187,12 +184,12 @@ def _misfits_shares(numbers: Floats, probabilities: Floats) -> Iterator[str]:
         yield f"{impossible} numbers have the probability 0"
     with np.errstate(divide="ignore"):
         for what, logs in (("ones", np.log(probabilities)), ("zeros", np.log1p(-probabilities))):
-            if (ones == (what == "ones")).all() and float(logs.sum()) < math.log(FALSE_ALARM):
+            if (ones == (what == "ones")).all() and float(logs.sum()) < math.log(_FALSE_ALARM):
                 yield f"it is all {what}"
     # Hoeffding (1963), theorem 2: the number of ones, and whether they follow their probabilities.
     for what, weights in (("", np.ones_like(probabilities)), (", weighted", 2 * probabilities - 1)):
         error = float(np.dot(weights, ones - probabilities))
-        limit = math.sqrt(float(np.dot(weights, weights)) * math.log(2 / FALSE_ALARM) / 2)
+        limit = math.sqrt(float(np.dot(weights, weights)) * math.log(2 / _FALSE_ALARM) / 2)
         if abs(error) > limit:
             which = "many" if error > 0 else "few"
             yield f"there are {abs(error):.3g} ones too {which}{what}, where {limit:.3g} would be chance"
@@ -212,8 +209,8 @@ def _misfits_classes(numbers: Floats, logits: Floats) -> Iterator[str]:
     if not np.isfinite(probabilities).all():
         return
     count = rows.shape[1]
-    # The bound holds for any distribution; here for every row at once.
-    limit = _departure(count, FALSE_ALARM / len(rows))
+    # The bound holds for any distribution, and for all rows together.
+    limit = _departure(count, _FALSE_ALARM / len(rows))
     for row, right in zip(rows, probabilities, strict=True):
         if right[row].min(initial=1.0) == 0:
             yield "it holds a class of probability 0"
@@ -221,11 +218,8 @@ def _misfits_classes(numbers: Floats, logits: Floats) -> Iterator[str]:
         gap = float(np.abs(np.cumsum(shares) - np.cumsum(right)).max())
         if gap > limit:
             yield f"the classes of a row are {gap:.3g} off, where {limit:.3g} would be chance"
-        if (
-            count >= FEW
-            and len(set(row.tolist())) == 1
-            and count * math.log(right.max()) < math.log(FALSE_ALARM)
-        ):
+        is_one_class = count >= _FEW and len(set(row.tolist())) == 1
+        if is_one_class and count * math.log(right.max()) < math.log(_FALSE_ALARM):
             yield f"a row holds class {row[0]} only"
 
 
@@ -240,14 +234,10 @@ def _misfits_dropped(draw: Dropped, numbers: Floats, roundoff: float) -> Iterato
         if wrong:
             yield f"{wrong} numbers are neither 0 nor the input divided by {1 - draw.ratio:g}"
             return
-        kept = kept[data != 0]  # what was zero before tells nothing
+        kept = kept[data != 0]  # an input of zero shows nothing
     yield from _misfits_shares(kept.astype(np.float64), np.full(kept.shape, 1 - draw.ratio))
 
 
-def _departure(count: int, alarm: float = FALSE_ALARM) -> float:
-    """How far the distribution of a sample strays: ``P(D > d) <= 2 exp(-2 n d^2)``, Massart (1990)."""
+def _departure(count: int, alarm: float = _FALSE_ALARM) -> float:
+    """Return the largest departure of a sample: ``P(D > d) <= 2 exp(-2 n d^2)``, Massart (1990)."""
     return math.sqrt(math.log(2 / alarm) / (2 * count))
-
-
-def _roundoff(dtype: str) -> float:
-    return UNIT_ROUNDOFF.get(dtype, 0.0)

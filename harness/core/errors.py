@@ -1,17 +1,23 @@
-"""The errors that a person sees: what, where, got, valid, next step."""
+"""Errors of use: what, where, got, valid, next step; and the exit codes of commands."""
 
 import difflib
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
+EXIT_OK = 0
+EXIT_UNEXPECTED = 1
+EXIT_USAGE = 2
+EXIT_INCOMPLETE = 3
+EXIT_INTERRUPTED = 130
+
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is wrong with what a person wrote.
+    """One fault in a file or in the arguments of a command.
 
     Attributes:
         where: File, or file and key path, such as ``local.toml: target[2].provider``.
-        what: One sentence: what was found there and what is wrong with it.
+        what: One sentence: the value there and what is wrong with it.
         hint: What is valid, or what to do next; may be empty.
     """
 
@@ -24,11 +30,11 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HarnessError(Exception):
-    """Base of every error that is the user's to mend; shown without a traceback."""
+    """Base of every error that the user can correct; shown without a traceback."""
 
 
 class UsageError(HarnessError):
-    """A wrong argument, path or file. Carries every problem found, not only the first.
+    """A wrong argument, path or file, with every problem found, not only the first.
 
     Attributes:
         problems: At least one problem, in the order in which they were found.
@@ -43,13 +49,13 @@ class UsageError(HarnessError):
 
 
 def one_line(text: object, limit: int = 300) -> str:
-    """Fold any text into one line of at most ``limit`` characters, marking what was cut."""
+    """Fold any text into one line of at most ``limit`` characters; ``…`` marks a cut."""
     line = " ".join(str(text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def valid_names(got: str, valid: Iterable[str], limit: int = 8) -> str:
-    """Say what would have been valid, with the nearest name first: ``did you mean ...? valid: ...``."""
+    """Return what is valid, with the nearest name first: ``did you mean ...? valid: ...``."""
     names = list(valid)
     near = difflib.get_close_matches(got, names, n=1, cutoff=0.6)
     listed = ", ".join(names[:limit]) + (f", … ({len(names)} in all)" if len(names) > limit else "")

@@ -1,4 +1,4 @@
-"""What is known about one cell before anybody judges it; a record publishes all of it."""
+"""The facts of one cell, before it is judged; a record publishes all of them."""
 
 from typing import Any
 
@@ -8,20 +8,17 @@ from harness.core.latency import Latency
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import Ended, OptionEffect, OwnCpu, Placement, Record, Repeats
 from harness.core.reference import ReferenceCheck
-from harness.core.scenario import Facts as ScenarioFacts
+from harness.core.scenario import Observations
 from harness.core.verdict import Phase
 
 CPU_PROVIDER = "CPUExecutionProvider"
 
 UNREPEATABLE = "the CPU EP itself gives another result each time"
-"""Why a golden is disputed that lies apart from what another run of the CPU EP gives."""
+"""Why a golden is disputed that differs from another run of the CPU EP."""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known about one cell; fields as in ``harness.core.record.Record``.
-
-    ``provider`` tells whether the CPU EP itself is under test.
-    """
+    """The facts of one cell; fields as in ``harness.core.record.Record``."""
 
     provider: str = ""
     phase: Phase | None = None
@@ -43,7 +40,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     teardown: str = ""
     timings_ms: dict[str, float] = {}
     latency: Latency | None = None
-    scenario: ScenarioFacts = {}
+    scenario: Observations = {}
     repeats: Repeats | None = None
     no_spread: str = ""
     reference_check: ReferenceCheck | None = None
@@ -58,6 +55,6 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def facts_of(record: Record) -> Facts:
-    """The facts that a record publishes."""
+    """Return the facts that a record publishes."""
     fields: dict[str, Any] = {name: getattr(record, name) for name in Facts.__struct_fields__}
     return Facts(**fields)

@@ -1,7 +1,7 @@
-"""What a wrong result looks like as a whole: a hint where one plain pattern explains every wrong element.
+"""Hints: one plain pattern that explains every wrong element of a result.
 
-A hint never changes a verdict. It is given only where the pattern, applied to the golden, gives the result
-within the very tolerance that the result itself failed, so it says what happened and not what might have.
+A hint never changes a verdict. The pattern, applied to the golden, must give the result within the tolerance
+that the result itself failed.
 """
 
 from collections.abc import Iterator
@@ -10,28 +10,22 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.metrics import widen
+from harness.core.metrics import is_close, widen
 from harness.core.tolerance import Tolerance
 from harness.core.value import Array, Tensor
 
 SIZE_LIMIT = 1 << 20
-"""Elements up to which patterns are looked for: some tenths of a second."""
-RANK_LIMIT = 5
+"""Elements up to which patterns are tried: some tenths of a second."""
+_RANK_LIMIT = 5
 """Axes up to which their permutations are tried, 119 of them."""
 _FEW = 4
 """Elements below which anything looks like a pattern."""
 
-Wide = NDArray[np.float64] | NDArray[np.complex128]
+_Wide = NDArray[np.float64] | NDArray[np.complex128]
 
 
 def value_hint(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> str:
-    """What explains a result of the right shape; empty where nothing plain does.
-
-    Args:
-        golden: The right answer; any numeric element type.
-        actual: Another result of the same shape, wrong in at least one element.
-        tolerance: What judged it.
-    """
+    """Explain a numeric result of the right shape that failed a tolerance; empty where no pattern does."""
     if not _FEW <= golden.array.size <= SIZE_LIMIT:
         return "the result is all zeros" if golden.array.size and not actual.array.any() else ""
     with np.errstate(all="ignore"):
@@ -39,7 +33,7 @@ def value_hint(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> str:
 
 
 def shape_hint(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> str:
-    """What explains a result of another shape but as many elements; empty where nothing plain does."""
+    """Explain a result of another shape with as many elements; empty where no pattern does."""
     if not _FEW <= golden.array.size == actual.array.size <= SIZE_LIMIT:
         return ""
     right, found = widen(golden.array, golden.dtype), widen(actual.array, actual.dtype)
@@ -53,9 +47,9 @@ def shape_hint(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> str:
 
 
 def _patterns(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Iterator[str]:
-    """Hints, the plainest first."""
+    """Yield hints, the plainest first."""
     right, found = widen(golden.array, golden.dtype), widen(actual.array, actual.dtype)
-    wrong = ~_close(found, right, tolerance)
+    wrong = ~is_close(found, right, tolerance)
     if not found.any():
         yield "the result is all zeros"
     yield from _narrowed(golden.array, actual.array)
@@ -69,7 +63,7 @@ def _patterns(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Iterator[
 
 
 def _narrowed(right: Array, found: Array) -> Iterator[str]:
-    """Integers that went through a type that does not hold them."""
+    """Yield a hint for integers that went through a type that is too narrow."""
     kind = right.dtype.kind
     if kind not in "iu" or found.dtype != right.dtype:
         return
@@ -88,7 +82,7 @@ def _narrowed(right: Array, found: Array) -> Iterator[str]:
             yield f"it is the golden rounded to {np.dtype(rounding).name}"
 
 
-def _moved(right: Wide, found: Wide, tolerance: Tolerance) -> Iterator[str]:
+def _moved(right: _Wide, found: _Wide, tolerance: Tolerance) -> Iterator[str]:
     for axes in _axis_orders(right):
         turned = right.transpose(axes)
         if turned.shape == right.shape and _alike(found, turned, tolerance):
@@ -100,7 +94,7 @@ def _moved(right: Wide, found: Wide, tolerance: Tolerance) -> Iterator[str]:
             continue
         later, earlier = _along(axis, slice(1, None)), _along(axis, slice(None, -1))
         for step, to, origin in ((1, later, earlier), (-1, earlier, later)):
-            # Where the golden itself repeats along the axis, a shift explains nothing.
+            # If the golden itself repeats along the axis, a shift explains nothing.
             moves = not _alike(right[to], right[origin], tolerance)
             if moves and _alike(found[to], right[origin], tolerance):
                 yield f"it is the golden shifted by {step} along axis {axis}"
@@ -108,7 +102,7 @@ def _moved(right: Wide, found: Wide, tolerance: Tolerance) -> Iterator[str]:
             yield f"it is the golden backwards along axis {axis}"
 
 
-def _scaled(right: Wide, found: Wide, tolerance: Tolerance) -> Iterator[str]:
+def _scaled(right: _Wide, found: _Wide, tolerance: Tolerance) -> Iterator[str]:
     if not (np.isfinite(right).all() and np.isfinite(found).all()):
         return
     if _alike(found, -right, tolerance):
@@ -116,7 +110,7 @@ def _scaled(right: Wide, found: Wide, tolerance: Tolerance) -> Iterator[str]:
         return
     power = float(np.vdot(right, right).real)
     factor = float(np.vdot(right, found).real) / power if power else 0.0
-    # Scaled back it has to lie within the tolerance, which a factor near 0 would grant to anything.
+    # Scaled back it has to lie within the tolerance; a factor near 0 would pass anything.
     if factor and abs(factor) > tolerance.rtol and _alike(found / factor, right, tolerance):
         yield f"it is {factor:.6g} times the golden"
     offset = (found - right).mean()
@@ -124,7 +118,7 @@ def _scaled(right: Wide, found: Wide, tolerance: Tolerance) -> Iterator[str]:
         yield f"it is the golden plus {offset:.6g}"
 
 
-def _cut_off(right: Wide, found: Wide, wrong: NDArray[np.bool_]) -> Iterator[str]:
+def _cut_off(right: _Wide, found: _Wide, wrong: NDArray[np.bool_]) -> Iterator[str]:
     if np.iscomplexobj(found):
         return
     cut = found[wrong]
@@ -136,7 +130,7 @@ def _cut_off(right: Wide, found: Wide, wrong: NDArray[np.bool_]) -> Iterator[str
             yield f"it is cut off at {' and '.join(limits)}"
 
 
-def _zeros(right: Wide, found: Wide, wrong: NDArray[np.bool_]) -> Iterator[str]:
+def _zeros(right: _Wide, found: _Wide, wrong: NDArray[np.bool_]) -> Iterator[str]:
     zero = wrong & (found == 0) & (right != 0)
     if int(zero.sum()) < _FEW or (wrong & ~zero).any():
         return
@@ -161,9 +155,9 @@ def _in_one_place(wrong: NDArray[np.bool_]) -> Iterator[str]:
             yield f"all of them from index {first} of axis {axis} on, which has {extent}"
 
 
-def _axis_orders(right: Wide) -> Iterator[tuple[int, ...]]:
-    """Every other order of the axes; an axis of one element may stand anywhere, and makes no difference."""
-    if sum(extent > 1 for extent in right.shape) < 2 or right.ndim > RANK_LIMIT:  # noqa: PLR2004 - two can swap
+def _axis_orders(right: _Wide) -> Iterator[tuple[int, ...]]:
+    """Yield every other order of the axes, regardless of axes of one element."""
+    if sum(extent > 1 for extent in right.shape) < 2 or right.ndim > _RANK_LIMIT:  # noqa: PLR2004 - two can swap
         return
     for axes in permutations(range(right.ndim)):
         long = [axis for axis in axes if right.shape[axis] > 1]
@@ -175,25 +169,16 @@ def _along(axis: int, part: slice) -> tuple[slice, ...]:
     return (*(slice(None),) * axis, part)
 
 
-def _close(found: Wide, right: Wide, tolerance: Tolerance) -> NDArray[np.bool_]:
-    near = np.abs(found - right) <= tolerance.atol + tolerance.rtol * np.abs(right)
-    close: NDArray[np.bool_] = near | (found == right) | (np.isnan(found) & np.isnan(right))
-    return close
-
-
-def _alike(found: Wide, right: Wide, tolerance: Tolerance) -> bool:
-    # The first elements answer for most patterns that do not hold.
+def _alike(found: _Wide, right: _Wide, tolerance: Tolerance) -> bool:
+    # The first elements already refute most patterns.
     head = slice(0, 16)
-    if not _close(found.reshape(-1)[head], right.reshape(-1)[head], tolerance).all():
+    if not is_close(found.reshape(-1)[head], right.reshape(-1)[head], tolerance).all():
         return False
-    return bool(_close(found, right, tolerance).all())
+    return bool(is_close(found, right, tolerance).all())
 
 
 def _sorted_bits(array: Array) -> Array:
-    """The elements as bit patterns, sorted: the same for every permutation, whatever the element type."""
+    """Return the elements as bit patterns, sorted: the same for every permutation of any element type."""
     flat = np.ascontiguousarray(array).reshape(-1)
     # numpy has no integer as wide as a complex128, but sorts opaque bytes too.
-    return np.sort(flat.view("V16" if flat.itemsize == _COMPLEX128 else f"u{flat.itemsize}"))
-
-
-_COMPLEX128 = 16
+    return np.sort(flat.view("V16" if flat.dtype == np.complex128 else f"u{flat.itemsize}"))

@@ -1,7 +1,7 @@
-"""One output under a policy: is it right, and if not, what is wrong with it?
+"""Judge one output under a policy: whether it is right, and if not, its fault.
 
-The only place that turns the metrics of an output into a fault. A comparison, a run, and a record that is
-judged again all call it, so they agree.
+This is the only place that turns the metrics of an output into a fault, for comparisons, runs and records
+that are judged again.
 """
 
 import math
@@ -10,36 +10,32 @@ from collections.abc import Iterable
 import msgspec
 
 from harness.core import wording
-from harness.core.lost import LOST, is_lost, is_noise, relative_error
-from harness.core.output_metrics import (
-    Frontier,
-    Noise,
-    OutputDetails,
-    OutputMetrics,
-    PrecisionError,
-)
+from harness.core.noise import DEFAULT_LIMITS, PRECISIONS, rms_limit
+from harness.core.output_metrics import LOST, Frontier, Noise, OutputDetails, OutputMetrics, PrecisionError
 from harness.core.policy import Policy
-from harness.core.spread import PRECISIONS, rms_limit
 from harness.core.tolerance import EXACT, UNIT_ROUNDOFF, default_tolerance
 from harness.core.verdict import Verdict
 
 SUSPICIOUS = 16.0
-"""An output passes its tolerance, yet its error is so many times the model's noise: the cell is marked.
+"""Multiple of the model's noise above which an output that passes its tolerance is suspicious.
 
 Healthy results reach 10; planted faults start at 50.
 """
 
 FAR = 16.0
-"""What the error of a converted model may be where the tolerance passes: in multiples of the CPU EP's error,
-or of the unit roundoff."""
+"""Limit of the error of a converted model where the tolerance passes: in multiples of the CPU EP's error, or
+of the unit roundoff."""
 
-TWO_ULP = 4.0
+_TWO_ULP = 4.0
 """Relative error, in unit roundoffs, of two units in the last place, which limits of noise always allow.
 
 A model whose operators are all exact has next to no noise, and one bit would exceed its limit."""
 
-STEP_SLOP = 1e-3
+_STEP_SLOP = 1e-3
 """Part of a step by which a dequantized value may exceed whole steps; records round to this."""
+
+_NOTHING_MORE = OutputDetails()
+_RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,10 +44,10 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         row: Its metrics. ``mismatched``, ``headroom``, ``rtol``, ``atol`` and the limits of its noise are
             those of the policy.
-        fault: ``shape_mismatch``, ``dtype_mismatch``, ``nan_mismatch`` or ``mismatch``; ``no_golden`` where
-            the output cannot tell right from wrong; None where it is right.
+        fault: ``shape_mismatch``, ``dtype_mismatch``, ``nan_mismatch`` or ``mismatch``; ``no_golden`` if the
+            output cannot tell right from wrong; None if it is right.
         why: One line for people; empty where it is right.
-        suspicious: Why the output is suspicious although it is right; else empty.
+        suspicious: Why a right output is suspicious; else empty.
         delivered: The coarser precision that explains the error of a right output; else empty.
     """
 
@@ -63,22 +59,17 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge_row(row: OutputMetrics, policy: Policy) -> Judged:
-    """Judge one output.
-
-    Args:
-        row: Its metrics. ``mismatched`` counts elements under the tolerance in ``rtol`` and ``atol``.
-        policy: What it is judged by.
-    """
+    """Judge one output; ``mismatched`` of its row counts elements under the row's own tolerance."""
     details = row.details or _NOTHING_MORE
     if details.differs:
         return _judge_form(row, details)
     if details.distribution:
         fault = Verdict.NAN_MISMATCH if details.special else Verdict.MISMATCH
-        return _right(row) if row.frontier else _wrong(row, fault, details.told)
+        return _right(row) if row.frontier else _wrong(row, fault, details.message)
     if policy.converted and (row.precision_error is not None or details.own):
         return _judge_converted(row, details, policy)
     if details.special:
-        return _wrong(row, Verdict.NAN_MISMATCH, details.told)
+        return _wrong(row, Verdict.NAN_MISMATCH, details.message)
     return _judge_ties(row, details, policy) if details.ties else _judge_values(row, details, policy)
 
 
@@ -88,15 +79,11 @@ def judge_rows(rows: Iterable[OutputMetrics], policy: Policy) -> tuple[Judged, .
 
 
 def wrong_for_other_inputs(row: OutputMetrics, first: OutputMetrics | None, policy: Policy) -> bool:
-    """Whether an output for other inputs is wrong beyond doubt.
+    """Return whether an output for other inputs is wrong beyond doubt.
 
-    Neither noise nor references are known for these inputs. So it has to fail by far besides the tolerance:
-    by its error as a whole, held against that of the output for the first inputs; or it is that one itself.
-
-    Args:
-        row: Of the output for other inputs.
-        first: Of the same output for the first inputs; None where there is none.
-        policy: What the cell is judged by.
+    Neither noise nor references are known for these inputs. So the output must not only fail the tolerance:
+    its error as a whole must be far above that for the first inputs, or it must be the output for those, bit
+    for bit.
     """
     table = msgspec.structs.replace(policy, judge_by="table")
     if judge_row(row, table).fault is None:
@@ -104,16 +91,15 @@ def wrong_for_other_inputs(row: OutputMetrics, first: OutputMetrics | None, poli
     details = row.details or _NOTHING_MORE
     if details.stale or details.differs:
         return details.stale
-    if first is None or row.delivered_bits is None or not is_rounded(row):
+    if first is None or not is_rounded(row):
         return False
-    usual = 0.0 if first.delivered_bits is None else relative_error(first.delivered_bits)
-    return relative_error(row.delivered_bits) > max(FAR * usual, LOST)
+    return (row.relative_error or 0.0) > max(FAR * (first.relative_error or 0.0), LOST)
 
 
 def worst(judged: Iterable[Judged], noun: str = "outputs") -> tuple[Verdict, str] | None:
-    """The fault that decides among several outputs; None where all are right.
+    """Return the fault that decides among several outputs; None where all are right.
 
-    The first in the table of verdicts decides. An output that cannot tell right from wrong comes last.
+    The first in the table of verdicts decides; ``no_golden`` comes last.
     """
     rows = tuple(judged)
     bad = [(one.fault, one.why) for one in rows if one.fault is not None]
@@ -124,70 +110,41 @@ def worst(judged: Iterable[Judged], noun: str = "outputs") -> tuple[Verdict, str
     return fault, why + more
 
 
-def needed_rtol(row: OutputMetrics, atol: float) -> float:
-    """The smallest rtol with which an output passes at an ``atol`` of its frontier; infinite if none does."""
-    return least_rtol(row.frontier, atol)
-
-
-def least_rtol(frontier: Frontier, atol: float) -> float:
-    """The smallest rtol that a frontier has for an ``atol``; infinite where none passes."""
-    for grid_atol, rtol in frontier:
-        # The frontier ends with its first rtol of 0, which holds for every greater atol, too.
-        if grid_atol == atol or (rtol == 0.0 and grid_atol < atol):
-            return rtol
-    return math.inf
-
-
 def is_rounded(row: OutputMetrics) -> bool:
-    """Whether a tolerance is about this output; other types have one right answer."""
+    """Return whether a tolerance applies to this output; other types have one right answer."""
     return default_tolerance(row.dtype, "float32") != EXACT
 
 
 def is_within_two_ulp(row: OutputMetrics) -> bool:
-    """Whether no element is off by more than two units in the last place of its type."""
+    """Return whether no element is off by more than two units in the last place of its type."""
     roundoff = UNIT_ROUNDOFF.get(row.dtype)
-    # Not by ``max_rel``, which says nothing of elements whose golden is zero.
-    return roundoff is not None and needed_rtol(row, 0.0) <= TWO_ULP * roundoff
-
-
-def noise_explains(noise: Noise | None, elements: int, policy: Policy) -> bool:
-    """Whether the rounding noise of the model explains an error; no where that noise is not known."""
-    if noise is None or noise.precision != policy.noise_at:
-        return False
-    return noise.rms <= rms_limit(policy.limits, elements) and noise.max <= policy.limits.max
+    # Not by ``max_rel``, which leaves out elements whose golden is zero.
+    return roundoff is not None and _least_rtol(row.frontier, 0.0) <= _TWO_ULP * roundoff
 
 
 def explains(error: PrecisionError, precision: str) -> bool:
-    """Whether the precision of a converted model explains an error that a tolerance passes.
-
-    Args:
-        error: Of an output that is compared with the golden of the model as it came.
-        precision: What computes: a key of ``UNIT_ROUNDOFF``.
-    """
+    """Return whether a computing precision explains an error of a converted model that a tolerance passes."""
     if error.error is None:
-        return True  # there is nothing to be relative to: the tolerance alone decides
+        return True  # a relative error is undefined: the tolerance alone decides
     cpu_error = error.cpu_error or 0.0
     explained = FAR * max(UNIT_ROUNDOFF[precision], 0.0 if cpu_error > LOST else cpu_error)
     return error.error <= min(LOST, explained)
 
 
 def _judge_form(row: OutputMetrics, details: OutputDetails) -> Judged:
-    """An output of another shape or element type; no value is compared."""
+    """Judge an output of another shape or element type; no value is compared."""
     if details.own == "lost":
-        return _wrong(row, Verdict.NO_GOLDEN, details.told)
+        return _wrong(row, Verdict.NO_GOLDEN, details.message)
     fault = Verdict.SHAPE_MISMATCH if details.differs == "shape" else Verdict.DTYPE_MISMATCH
-    return _wrong(row, fault, details.told)
+    return _wrong(row, fault, details.message)
 
 
 def _judge_values(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:
-    """Numbers: by a tolerance, by noise, or by steps of their quantization."""
-    tolerance = policy.tolerance_for(row.dtype)
-    if row.rtol != tolerance.rtol or row.atol != tolerance.atol:
-        row = _at_other_tolerance(row, tolerance.rtol, tolerance.atol)
-    fits = needed_rtol(row, tolerance.atol) <= tolerance.rtol
+    """Judge numbers: by a tolerance, by noise, or by steps of their quantization."""
+    row, fits = _at_tolerance(row, policy)
     if fits:
         row = msgspec.structs.replace(row, mismatched=0)
-    if details.steps and details.steps <= policy.steps + STEP_SLOP:
+    if details.steps and details.steps <= policy.steps + _STEP_SLOP:
         return _right(row if fits else _with_granted(row, details, policy))
     if not is_rounded(row):
         return _right(row) if fits else _wrong(row, Verdict.MISMATCH, _excess(row, details, policy))
@@ -199,7 +156,7 @@ def _judge_values(row: OutputMetrics, details: OutputDetails, policy: Policy) ->
 
 
 def _with_granted(row: OutputMetrics, details: OutputDetails, policy: Policy) -> OutputMetrics:
-    """A row that is right for the steps that it is granted, and says so."""
+    """Return a row that is right only because of the steps that the policy grants, with these steps."""
     details = msgspec.structs.replace(details, granted=policy.steps)
     return msgspec.structs.replace(row, headroom=(details.steps or 0.0) / policy.steps, details=details)
 
@@ -219,9 +176,10 @@ def _judge_noise(row: OutputMetrics, details: OutputDetails, policy: Policy) -> 
 
 
 def _judge_lost(row: OutputMetrics, policy: Policy) -> Judged:
-    """An output that a tolerance passes, and of which more than half may be lost all the same."""
-    if is_lost(row):
-        if is_noise(row):
+    """Judge an output that a tolerance passes, but of which more than half may be lost."""
+    if row.is_lost:
+        # Rounding alone does as much, whatever the limits of the policy.
+        if row.noise is not None and row.noise.rms <= rms_limit(DEFAULT_LIMITS, row.elements):
             return _wrong(row, Verdict.NO_GOLDEN, wording.only_noise(row))
         row = msgspec.structs.replace(row, mismatched=max(1, row.elements))
         return _wrong(row, Verdict.MISMATCH, wording.lost(row))
@@ -232,72 +190,90 @@ def _suspicion(row: OutputMetrics, policy: Policy) -> str:
     noise = row.noise
     if policy.judge_by != "both" or noise is None or noise.precision != policy.noise_at:
         return ""
-    if max(noise.rms, noise.max) <= SUSPICIOUS or noise_explains(noise, row.elements, policy):
+    if max(noise.rms, noise.max) <= SUSPICIOUS or _noise_explains(noise, row.elements, policy):
         return ""
     return f"{wording.output(row.name)}: {noise.max:.3g} x the model's rounding noise at {noise.precision}"
 
 
 def _delivered(row: OutputMetrics, policy: Policy) -> str:
-    """The coarser precision that explains an error, of those that the EP computes in by its own default."""
+    """Return the coarser precision that explains an error, of those that the EP computes in by default."""
     noise = row.noise
     if noise is None or noise.precision not in PRECISIONS:
         return ""
     for precision in policy.delivers:
         finer = PRECISIONS[noise.precision] / PRECISIONS[precision]
-        at_precision = msgspec.structs.replace(
-            noise, precision=policy.noise_at, rms=noise.rms * finer, max=noise.max * finer
-        )
-        if finer < 1 and noise_explains(at_precision, row.elements, policy):
+        scaled = msgspec.structs.replace(noise, rms=noise.rms * finer, max=noise.max * finer)
+        if finer < 1 and _noise_explains(scaled, row.elements, policy):
             return precision
     return ""
 
 
+def _noise_explains(noise: Noise, elements: int, policy: Policy) -> bool:
+    """Return whether an error is within the limits of noise."""
+    return noise.rms <= rms_limit(policy.limits, elements) and noise.max <= policy.limits.max
+
+
 def _judge_ties(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:
-    """Positions that differ, and whose values may tie."""
+    """Judge positions that differ, and whose values may tie."""
     if details.ties_of:
         values = policy.tolerance_for(details.ties_of)
-        if least_rtol(details.tie_frontier, values.atol) <= values.rtol:
+        if _least_rtol(details.tie_frontier, values.atol) <= values.rtol:
             return _right(msgspec.structs.replace(row, headroom=0.0))
     return _wrong(row, Verdict.MISMATCH, _excess(row, details, policy))
 
 
 def _judge_converted(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:
-    """An output of a model that was converted to another precision; see ``harness.core.precise``."""
+    """Judge an output of a converted model; see ``harness.core.precise``."""
     error = row.precision_error
     if details.own == "equal":
         return _right(row)
     if details.own == "lost":
-        return _wrong(row, Verdict.NO_GOLDEN, details.told)
+        return _wrong(row, Verdict.NO_GOLDEN, details.message)
     if error is None or not error.measured:
         return _judge_values(row, details, msgspec.structs.replace(policy, converted=False, judge_by="table"))
     tolerance = policy.tolerance_for(row.dtype)
-    fits = not details.special and needed_rtol(row, tolerance.atol) <= tolerance.rtol
-    within = error.in_limits or least_rtol(error.own_frontier, tolerance.atol) <= tolerance.rtol
-    if (row.rtol, row.atol) != (tolerance.rtol, tolerance.atol):
-        row = _at_other_tolerance(row, tolerance.rtol, tolerance.atol)
+    within = error.in_limits or _least_rtol(error.own_frontier, tolerance.atol) <= tolerance.rtol
+    row, fits = _at_tolerance(row, policy)
     row = msgspec.structs.replace(row, precision_error=msgspec.structs.replace(error, within=within))
-    if within or (fits and explains(error, policy.precision)):
+    if within or (fits and not details.special and explains(error, policy.precision)):
         return _right(row)
     if error.lost:
         return _wrong(row, Verdict.NO_GOLDEN, details.hint)
-    why = (
-        details.told
-        or f"{wording.output(row.name)}: {wording.relative(error)}; the tolerance is wider than the values"
+    too_wide = (
+        f"{wording.output(row.name)}: {wording.relative(error)}; the tolerance is wider than the values"
     )
-    return _wrong(row, Verdict.NAN_MISMATCH if details.special else Verdict.MISMATCH, why)
+    fault = Verdict.NAN_MISMATCH if details.special else Verdict.MISMATCH
+    return _wrong(row, fault, details.message or too_wide)
 
 
-def _at_other_tolerance(row: OutputMetrics, rtol: float, atol: float) -> OutputMetrics:
-    """A row whose elements were counted under another tolerance; how many fail now is not known."""
-    details = row.details and msgspec.structs.replace(row.details, told="")
-    return msgspec.structs.replace(
+def _at_tolerance(row: OutputMetrics, policy: Policy) -> tuple[OutputMetrics, bool]:
+    """Return a row at the policy's tolerance, and whether it passes.
+
+    How many elements fail is not known if they were counted under another tolerance.
+    """
+    tolerance = policy.tolerance_for(row.dtype)
+    fits = _least_rtol(row.frontier, tolerance.atol) <= tolerance.rtol
+    if (row.rtol, row.atol) == (tolerance.rtol, tolerance.atol):
+        return row, fits
+    details = row.details and msgspec.structs.replace(row.details, message="")
+    row = msgspec.structs.replace(
         row,
-        rtol=rtol,
-        atol=atol,
+        rtol=tolerance.rtol,
+        atol=tolerance.atol,
         mismatched=1,
         headroom=None,
         details=None if details == _NOTHING_MORE else details,
     )
+    return row, fits
+
+
+def _least_rtol(frontier: Frontier, atol: float) -> float:
+    """Return the smallest rtol that a frontier has for an ``atol``; infinite where none passes."""
+    for grid_atol, rtol in frontier:
+        # The frontier ends with its first rtol of 0, which holds for every greater atol, too.
+        if grid_atol == atol or (rtol == 0.0 and grid_atol < atol):
+            return rtol
+    return math.inf
 
 
 def _right(row: OutputMetrics) -> Judged:
@@ -311,32 +287,27 @@ def _wrong(row: OutputMetrics, fault: Verdict, why: str) -> Judged:
 
 
 def _excess(row: OutputMetrics, details: OutputDetails, policy: Policy) -> str:
-    """By how much an output exceeds what is allowed, and what may explain that."""
+    """Describe by how much an output exceeds what is allowed, and what may explain that."""
     steps = ""
     if details.steps is not None:
         granted = f", {policy.steps:g} granted" if policy.steps else ""
         steps = f"up to {details.steps:.3g} steps of its quantization{granted}"
-    told, noise = details.told or _needs(row), ""
+    excess, noise = details.message or _needs(row), ""
     if row.noise is not None and row.noise.precision == policy.noise_at and is_rounded(row):
         if policy.judge_by == "noise":
-            told = wording.beyond_noise(row, rms_limit(policy.limits, row.elements), policy.limits.max)
+            of_rms = rms_limit(policy.limits, row.elements)
+            excess = wording.beyond_noise(row.name, row.noise, of_rms, policy.limits.max)
         elif policy.judge_by == "both":
             noise = wording.times_noise(row.noise)
-    return "; ".join(filter(None, (told, steps, details.hint, noise)))
+    return "; ".join(filter(None, (excess, steps, details.hint, noise)))
 
 
 def _needs(row: OutputMetrics) -> str:
     name = wording.output(row.name)
     if not is_rounded(row):
         return f"{name}: wrong values, where only equality is right"
-    if row.delivered_bits is not None and is_lost(row):
-        return (
-            f"{name}: relative error {relative_error(row.delivered_bits):.2g}, more than any tolerance allows"
-        )
-    needed = needed_rtol(row, row.atol)
+    if row.is_lost:
+        return f"{name}: relative error {row.relative_error:.2g}, more than any tolerance allows"
+    needed = _least_rtol(row.frontier, row.atol)
     what = f"needs rtol {needed:.3g}" if math.isfinite(needed) else "passes with no rtol"
     return f"{name}: {what} at atol {row.atol:g}, and has {row.rtol:g}"
-
-
-_NOTHING_MORE = OutputDetails()
-_RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}

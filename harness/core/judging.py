@@ -1,15 +1,14 @@
-"""A cell under a policy, as the rules see it: each output judged, and the golden that one fails against."""
+"""A cell under a policy, the input of the rules: each output judged, and its golden if it fails."""
 
 import msgspec
 
-from harness.core.adjudicate import Ruling, rule
 from harness.core.compare import Comparison
-from harness.core.dispute import Held, Settlement, settle
+from harness.core.dispute import ExpectedDataCheck, GoldenCheck, Resolution, check_golden, resolve
 from harness.core.facts import UNREPEATABLE, Facts
 from harness.core.judged import Judged, judge_row, judge_rows, worst
-from harness.core.lost import LOST
+from harness.core.output_metrics import LOST
 from harness.core.policy import Policy
-from harness.core.reference import EXPECTED, Apart
+from harness.core.reference import EXPECTED, ReferenceDistance
 from harness.core.verdict import Verdict
 
 WRONG_VALUES = frozenset(
@@ -19,14 +18,14 @@ WRONG_VALUES = frozenset(
 
 
 class Judging(msgspec.Struct, frozen=True, kw_only=True):
-    """What the rules see: the facts, the policy, and each output under the policy.
+    """The input of a rule: the facts, the policy, and each output under the policy.
 
     Attributes:
         fault: The fault that decides among the outputs; None where all are right.
         fault_again: The same of the second run.
-        ruling: Whether the references dispute the golden that an output fails against.
-        settled: What expected data or float64 find where the golden is disputed; None where they leave it
-            open. If they find the EP right, ``fault`` is None.
+        golden_check: Whether references dispute the golden that an output fails against.
+        resolution: What expected data or float64 find where the golden is disputed; None where they do not
+            decide. If they find the EP right, ``fault`` is None.
     """
 
     facts: Facts
@@ -35,8 +34,8 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
     again: tuple[Judged, ...] = ()
     fault: tuple[Verdict, str] | None = None
     fault_again: tuple[Verdict, str] | None = None
-    ruling: Ruling = Ruling()
-    settled: Settlement | None = None
+    golden_check: GoldenCheck = GoldenCheck()
+    resolution: Resolution | None = None
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -45,8 +44,9 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def dispute(self) -> str:
-        """Why the golden judges no values; empty where it does."""
-        return self.facts.dispute or ": ".join(filter(None, (self.ruling.disputed, self.ruling.far)))
+        """Why the golden cannot judge values; empty where it can."""
+        check = self.golden_check
+        return self.facts.dispute or ": ".join(filter(None, (check.disputed, check.difference)))
 
 
 def judging_of(facts: Facts, policy: Policy) -> Judging:
@@ -63,56 +63,53 @@ def judging_of(facts: Facts, policy: Policy) -> Judging:
         fault=worst(outputs),
         fault_again=worst(again),
     )
-    judging = msgspec.structs.replace(judging, ruling=_ruling(judging))
-    settled = _settled(judging)
-    is_right = settled is not None and settled.finding == "right"
-    return msgspec.structs.replace(judging, settled=settled, fault=None if is_right else judging.fault)
+    judging = msgspec.structs.replace(judging, golden_check=_golden_check(judging))
+    resolution = _resolution(judging)
+    is_right = resolution is not None and resolution.finding == "right"
+    return msgspec.structs.replace(judging, resolution=resolution, fault=None if is_right else judging.fault)
 
 
-def by_expected_data(judging: Judging) -> dict[str, Held]:
-    """How golden and EP compare with the expected data, under the policy; by output."""
-    reference_check = judging.facts.reference_check
+def by_expected_data(judging: Judging) -> dict[str, ExpectedDataCheck]:
+    """Compare golden and EP with the expected data, under the policy; by output."""
+    check = judging.facts.reference_check
     policy = msgspec.structs.replace(judging.policy, converted=False)
     return {
-        row.name: Held(golden=judge_row(golden[row.name], policy), ep=judge_row(row, policy))
-        for one in (reference_check.references if reference_check is not None else ())
-        if one.name == EXPECTED and (golden := {row.name: row for row in one.golden})
-        for row in one.ep
+        row.name: ExpectedDataCheck(golden=judge_row(golden[row.name], policy), ep=judge_row(row, policy))
+        for reference in (check.references if check is not None else ())
+        if reference.name == EXPECTED and (golden := {row.name: row for row in reference.golden})
+        for row in reference.ep
         if row.name in golden
     }
 
 
-def _ruling(judging: Judging) -> Ruling:
-    """What the references say of the outputs that fail under the policy."""
+def _golden_check(judging: Judging) -> GoldenCheck:
+    """Check the golden against the references for the outputs that fail under the policy."""
     check, fault = judging.facts.reference_check, judging.fault
     if fault is None or fault[0] not in WRONG_VALUES or check is None or judging.facts.golden != "cpu":
-        return Ruling()
+        return GoldenCheck()
     policy = msgspec.structs.replace(judging.policy, converted=False)
     references = tuple(
         msgspec.structs.replace(
             reference,
-            golden=tuple(_apart(row, policy) for row in reference.golden),
-            ep=tuple(_apart(row, policy) for row in reference.ep),
+            golden=tuple(_under(policy, row) for row in reference.golden),
+            ep=tuple(_under(policy, row) for row in reference.ep),
         )
         for reference in check.references
     )
     failed = Comparison(verdict=fault[0], message="", outputs=tuple(one.row for one in judging.outputs))
-    return rule(failed, references, check.adjudication)
+    return check_golden(failed, references, check.adjudication)
 
 
-def _settled(judging: Judging) -> Settlement | None:
-    """What expected data and float64 find where the golden is disputed.
-
-    They say nothing of a converted model, whose error is its precision's.
-    """
+def _resolution(judging: Judging) -> Resolution | None:
+    """Resolve a dispute by expected data and float64, which do not apply to a converted model."""
     facts, fault = judging.facts, judging.fault
     if not judging.dispute or facts.reference_check is None or facts.golden != "cpu" or facts.converted:
         return None
     if fault is not None and fault[0] not in WRONG_VALUES:
         return None
-    # One of several answers of the CPU EP is no measure of what it gives, unless the EP's answer is lost.
+    # One of several answers of the CPU EP is no measure of an error, unless the EP's answer is lost.
     excused = LOST if facts.dispute == UNREPEATABLE else 0.0
-    found = settle(
+    found = resolve(
         judging.outputs,
         by_expected_data(judging),
         facts.reference_check.adjudication,
@@ -123,7 +120,7 @@ def _settled(judging: Judging) -> Settlement | None:
     return None if found is not None and found.finding == "right" and facts.again else found
 
 
-def _apart(row: Apart, policy: Policy) -> Apart:
-    """A row under the policy, as far as it says whether two answers agree."""
+def _under(policy: Policy, row: ReferenceDistance) -> ReferenceDistance:
+    """Return a row whose ``mismatched`` is 0 if the two answers agree under the policy."""
     judged = judge_row(row, policy)
     return msgspec.structs.replace(row, mismatched=judged.row.mismatched if judged.fault else 0)

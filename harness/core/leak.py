@@ -1,8 +1,8 @@
-"""Whether a target's processes leak: how their resident memory grows from session to session.
+"""Find leaks: how the resident memory of a target's processes grows from session to session.
 
 A leak has to show twice: over the whole life of a process, where noise averages out and a cache that fills
-and empties comes to nothing, and in a typical stretch of that life, where a few big steps of an allocator do
-not count. The growth is the smaller of the two.
+and empties adds nothing, and in a typical stretch of that life, where a few big steps of an allocator do not
+count. The growth is the smaller of the two.
 """
 
 import math
@@ -10,46 +10,44 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.core.record import Record
+from harness.core.value import Floats
 
 WARM_UP = 100
-"""Sessions of a process that tell nothing: code, arenas and caches are touched for the first time.
+"""First sessions of a process, which do not count: they touch code, arenas and caches for the first time.
 
 Over ONNX's operator tests the first 100 sessions of the CPU EP add some 40 KiB each and the later ones 2 or
-3, those of OpenVINO's CPU device 210 KiB and 25. Of a process that lives shorter than twice as long, the
+3, those of OpenVINO's CPU device 210 KiB and 25. Of a process with less than twice as many sessions, the
 first half is left out instead.
 """
 
 LEAST_SESSIONS = 40
-"""Sessions after the warm-up without which a process has too little to say; nor is its scatter known."""
+"""Sessions after the warm-up that a process needs, so that its scatter is known."""
 
 LEAK_KIB = 64.0
 """Growth per session beyond which there is a leak: most models of operator tests need less than 1 MiB in all,
-and a page here and there is no more than what an allocator loses to fragments."""
+and an allocator loses a page now and then to fragments."""
 
 LEAK_SESSIONS = 200
-"""Sessions, of all processes together, that it takes to speak of a leak."""
+"""Least number of sessions, of all processes together, for a leak."""
 
 LEAK_MIB = 32.0
-"""What a process has to gain in that way in its life, so that the end of a slow warm-up is no leak."""
+"""Least growth of a process over its life for a leak, so that the end of a slow warm-up is none."""
 
 _STRETCH = 50
-"""Sessions of a stretch; more in a long life, which has ``_STRETCHES`` of them at most."""
+"""Sessions of a stretch; more in a long life, which has ``_STRETCHES`` at most."""
 
 _STRETCHES = 20
 
 _POINTS = 100
-"""Sessions looked at in a life or in a stretch, evenly spread: the work goes with their square."""
+"""Sessions of a life or a stretch that are used, evenly spread: the work grows with their square."""
 
 _NORMAL = 1.4826
-"""From the median absolute deviation to the standard deviation of a normal distribution."""
+"""Standard deviation of a normal distribution over its median absolute deviation."""
 
 _ERRORS = 4.0
 """Standard errors that a slope has to exceed; a run with many targets then still gives no false alarm."""
-
-Floats = NDArray[np.float64]
 
 
 class ResidentMemory(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,11 +55,11 @@ class ResidentMemory(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         processes: Processes that outlived at least one of their cells.
-        sessions: Sessions after which they were looked at.
-        peak_mib: The most that any of them held after a session, in MiB; None where no system told.
-        growth_kib: Growth per session in KiB after the warm-up; 0.0 where it is lost in the ups and downs,
-            negative where memory is given back, None where too few sessions tell.
-        measured: Sessions that the growth is taken from.
+        sessions: Sessions after which memory was measured.
+        peak_mib: Peak of any process after a session, in MiB; None if no system reported it.
+        growth_kib: Growth per session in KiB after the warm-up; 0.0 if it is lost in the scatter, negative if
+            memory is released, None if there are too few sessions.
+        measured: Sessions that the growth is computed from.
         longest: The most of these in one process, counted from its first to its last.
     """
 
@@ -74,7 +72,7 @@ class ResidentMemory(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def leaks(self) -> bool:
-        """Whether the growth is fast, has lasted, and has come to something."""
+        """Whether the growth is fast, lasting and large."""
         return (
             self.growth_kib is not None
             and self.growth_kib > LEAK_KIB
@@ -84,20 +82,16 @@ class ResidentMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resident_memory(records: Iterable[Record]) -> ResidentMemory:
-    """Follow the processes of one target through their sessions.
-
-    Args:
-        records: Records of the target, about in the order in which they were written.
-    """
+    """Return the resident memory of one target's processes; records are about in the order of writing."""
     lives = _lives(records)
-    told = [rss for life in lives for rss in life.values() if rss is not None]
+    known = [rss for life in lives for rss in life.values() if rss is not None]
     settled = [found for life in lives if (found := _settled(life)) is not None]
     weights = [sessions.size for sessions, _ in settled]
     growths = [_growth(sessions, mib) for sessions, mib in settled]
     return ResidentMemory(
         processes=len(lives),
         sessions=sum(map(len, lives)),
-        peak_mib=max(told, default=None),
+        peak_mib=max(known, default=None),
         growth_kib=round(1024 * _weighted_median(growths, weights), 1) if growths else None,
         measured=sum(weights),
         longest=max((int(sessions[-1] - sessions[0]) + 1 for sessions, _ in settled), default=0),
@@ -105,7 +99,7 @@ def resident_memory(records: Iterable[Record]) -> ResidentMemory:
 
 
 def _lives(records: Iterable[Record]) -> list[dict[int, float | None]]:
-    """Session -> resident memory in MiB, of each process."""
+    """Return for each process: session -> resident memory in MiB."""
     lives: list[dict[int, float | None]] = []
     latest: dict[int, dict[int, float | None]] = {}
     for record in records:
@@ -113,8 +107,8 @@ def _lives(records: Iterable[Record]) -> list[dict[int, float | None]]:
         if state is None:
             continue
         life = latest.get(state.pid)
-        # Systems give an id out again, and so do other machines of a sharded run: a session that comes again
-        # is another process's, unless two cells in a row had one session in common.
+        # Systems reuse ids, and machines of a sharded run may have the same: a session that occurs again is
+        # another process's, unless two cells in a row shared one session.
         if life is None or (state.session in life and state.session != next(reversed(life))):
             life = latest[state.pid] = {}
             lives.append(life)
@@ -123,7 +117,7 @@ def _lives(records: Iterable[Record]) -> list[dict[int, float | None]]:
 
 
 def _settled(life: dict[int, float | None]) -> tuple[Floats, Floats] | None:
-    """Sessions after the warm-up and their memory in MiB, both shape (N,); None where they are too few."""
+    """Return sessions after the warm-up and their memory in MiB, both shape (N,); None if too few."""
     pairs = sorted((session, rss) for session, rss in life.items() if rss is not None)
     warm = min(WARM_UP, pairs[-1][0] // 2) if pairs else 0
     later = [pair for pair in pairs if pair[0] > warm]
@@ -134,7 +128,7 @@ def _settled(life: dict[int, float | None]) -> tuple[Floats, Floats] | None:
 
 
 def _growth(sessions: Floats, mib: Floats) -> float:
-    """Growth of one process in MiB per session."""
+    """Return the growth of one process in MiB per session."""
     count = min(_STRETCHES, sessions.size // _STRETCH)
     whole = _slope(sessions, mib)
     if count < 2:  # noqa: PLR2004 - a life of one stretch
@@ -145,7 +139,7 @@ def _growth(sessions: Floats, mib: Floats) -> float:
 
 
 def _slope(sessions: Floats, mib: Floats) -> float:
-    """Theil and Sen's slope, the median over all pairs; 0.0 where the scatter about it may have made it."""
+    """Return Theil and Sen's slope, the median over all pairs; 0.0 if the scatter about it explains it."""
     if sessions.size > _POINTS:
         chosen = np.linspace(0, sessions.size - 1, _POINTS).round().astype(np.intp)
         sessions, mib = sessions[chosen], mib[chosen]

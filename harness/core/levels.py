@@ -1,4 +1,4 @@
-"""What graph optimization makes of one model, level by level: the values that the page and the table show."""
+"""Graph optimization of one model, level by level: the values that the page and the table show."""
 
 from typing import Literal
 
@@ -14,60 +14,55 @@ KINDS: dict[Kind, str] = {
     "replaced": "other nodes stand in their place",
     "folded": "their result is a constant now",
     "merged": "they computed what another node computes",
-    "removed": "nothing is left of them, for nothing needs what they do",
-    "added": "nothing stood there before",
+    "removed": "they are gone, because nothing uses their result",
+    "added": "they are new",
 }
-"""What each kind of change means."""
+"""Kind of change -> meaning."""
 
 ORIGINS: dict[Origin, str] = {
     "standard": "ONNX's own operators",
     "onnxruntime": "onnxruntime's own operators",
     "custom": "operators of others",
 }
-"""Who defines an operator."""
+"""Origin of an operator -> meaning."""
 
-STANDARD_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"})
+_STANDARD_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"})
 """Domains of the ONNX standard (``onnx/defs/schema.h``)."""
 
-ONNXRUNTIME_DOMAINS = ("com.microsoft", "com.ms.internal", "org.pytorch.aten")
-"""What the domains of onnxruntime's own operators begin with (``onnxruntime/core/graph/constants.h``)."""
+_ONNXRUNTIME_DOMAINS = ("com.microsoft", "com.ms.internal", "org.pytorch.aten")
+"""Beginnings of the domains of onnxruntime's own operators (``onnxruntime/core/graph/constants.h``)."""
 
 
 class Operator(msgspec.Struct, frozen=True, order=True):
-    """A kind of operator.
-
-    Attributes:
-        domain: Its operator set; empty for ONNX's main one.
-        op_type: Its name there.
-    """
+    """A kind of operator; the domain is empty for ONNX's main one."""
 
     domain: str
     op_type: str
 
     @property
     def label(self) -> str:
-        """``Conv``, or ``com.microsoft.FusedConv`` where it is of another domain."""
+        """``Conv``, or ``com.microsoft.FusedConv`` for another domain."""
         return f"{self.domain}.{self.op_type}" if self.domain else self.op_type
 
     @property
     def origin(self) -> Origin:
-        """Who defines it: the standard, onnxruntime for itself, or somebody else."""
-        if self.domain in STANDARD_DOMAINS:
+        """The origin of its definition."""
+        if self.domain in _STANDARD_DOMAINS:
             return "standard"
-        return "onnxruntime" if self.domain.startswith(ONNXRUNTIME_DOMAINS) else "custom"
+        return "onnxruntime" if self.domain.startswith(_ONNXRUNTIME_DOMAINS) else "custom"
 
 
 OperatorCounts = tuple[tuple[Operator, int], ...]
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """The same change to a graph, as often as it was made.
+    """A change to a graph, with how often it was made.
 
     Attributes:
         kind: One of ``KINDS``.
-        before: Operators of the nodes that are gone, each with how many, in the order of the graph.
+        before: Operators of the nodes that are gone, with their counts, in the order of the graph.
         after: Operators of the nodes in their place.
-        times: How often.
+        times: How often it was made.
     """
 
     kind: Kind
@@ -83,15 +78,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """What the CPU provider makes of the model at one level.
+    """The model's graph on the CPU provider at one level.
 
     Attributes:
         level: The level of graph optimization.
         form: ``onnx``, or ``ort`` where the model was converted to ORT format at that level.
         nodes: Nodes of the graph, those of subgraphs included; null where there is no graph.
         problem: Why there is none, in one line.
-        against: What the changes are relative to: ``model`` or the name of another step.
-        changes: How the main graph differs from that; empty where it does not.
+        against: The base of the changes: ``model`` or the name of another step.
+        changes: How the main graph differs from that.
     """
 
     level: str
@@ -108,13 +103,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
-    """How many nodes of an operator there are.
-
-    Attributes:
-        operator: The operator.
-        in_model: Nodes in the model as it is.
-        counts: Nodes after each step; null where there is no graph.
-    """
+    """The number of nodes of an operator: in the model itself, and after each step that has a graph."""
 
     operator: Operator
     in_model: int
@@ -122,18 +111,18 @@ class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """What a target takes of the model at one step.
+    """The nodes that a target takes at one step.
 
     Attributes:
-        verdict: On that cell.
+        verdict: Of that cell.
         reason: One line for people.
         nodes: Nodes that the provider takes; null where that is not known.
-        of: Nodes of which it could take its share: those of its own session, so that what the provider adds
-            for itself (such as Transpose for another layout) is in both.
-        partitions: Subgraphs that it takes; one for each node where it has a kernel for each. Null where
-            nothing ran.
-        inferred: Whether ``nodes`` is the graph's number less what was seen to run on the CPU: onnxruntime
-            does not tell who takes which node of a model in ORT format.
+        of: All nodes of its own session, so that nodes that the provider adds (such as Transpose for another
+            layout) count in both.
+        partitions: Subgraphs that it takes; one for each node if it has a kernel for each. Null if nothing
+            ran.
+        inferred: Whether ``nodes`` is the graph's number less the nodes that ran on the CPU: onnxruntime does
+            not report the assignment of nodes for a model in ORT format.
     """
 
     verdict: Verdict
@@ -145,13 +134,9 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TargetShares(msgspec.Struct, frozen=True, kw_only=True):
-    """What one target takes, step by step.
+    """The shares of one target, one for each step; null if the run was interrupted before.
 
-    Attributes:
-        target: Its name.
-        provider: Its first preferred provider.
-        onnxruntime: The version of its runtime; empty where it is not known.
-        shares: One for each step; null where the run was broken off before.
+    ``provider`` is the first preferred one, ``onnxruntime`` the version of the runtime, empty if unknown.
     """
 
     target: str
@@ -161,18 +146,18 @@ class TargetShares(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Levels(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything about one model.
+    """All levels of one model.
 
     Attributes:
-        model: As it was asked for.
+        model: Its name or path.
         opsets: Domain -> version that the model imports.
-        nodes: Nodes of the model as it is, those of subgraphs included.
+        nodes: Nodes of the model itself, those of subgraphs included.
         nested: How many of them are in subgraphs, whose changes are counted and not explained.
         onnxruntime: Version of the runtime whose CPU provider made the graphs; empty where none could.
-        steps: In their order.
+        steps: In order.
         operators: Standard ones first, then by domain and name.
-        targets: Those that are more than the CPU provider.
-        complete: False where the run was broken off.
+        targets: Those with another provider than the CPU provider.
+        complete: False if the run was interrupted.
     """
 
     model: str
@@ -186,7 +171,7 @@ class Levels(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool = True
 
     def problems(self) -> tuple[tuple[str, str], ...]:
-        """Why there are graphs missing: for each reason the steps, and the reason."""
+        """Return why graphs are missing: for each reason the steps, and the reason."""
         steps: dict[str, list[str]] = {}
         for step in self.steps:
             if step.problem:
@@ -194,7 +179,7 @@ class Levels(msgspec.Struct, frozen=True, kw_only=True):
         return tuple((", ".join(names), problem) for problem, names in steps.items())
 
     def remarks(self) -> tuple[tuple[str, str], ...]:
-        """What was said about shares: for each remark the targets with their steps, and its text."""
+        """Return remarks on shares: for each the targets with their steps, and its text."""
         about: dict[str, dict[str, list[str]]] = {}
         for target in self.targets:
             for step, share in zip(self.steps, target.shares, strict=True):

@@ -1,7 +1,7 @@
-"""Numbers that say how far one tensor lies from its golden, in one pass over blocks of elements.
+"""Measure how far one tensor lies from its golden, in one pass over blocks of elements.
 
 Blocks bound the memory (a tensor of any size needs some megabytes beside itself), keep the work in the
-cache, and give the same sums whatever number of threads the machine's BLAS would take for a long vector.
+cache, and give the same sums whatever number of threads BLAS would use for a long vector.
 """
 
 import math
@@ -12,53 +12,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.core.tolerance import DEFAULTS, Tolerance
-from harness.core.value import Array, Tensor
-
-Floats = NDArray[np.float64]
+from harness.core.value import Array, Floats, Tensor
 
 BLOCK = 8192
 """Elements at a time. OpenBLAS starts threads for dot products beyond 10,000."""
 
-BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 20
 """Bytes of a tensor up to which it is copied to be compared bit by bit."""
+
+LARGEST = float(np.finfo(np.float64).max)
+_SMALLEST = 5e-324  # the least positive float64
 
 ATOL_GRID: tuple[float, ...] = tuple(
     sorted({0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, *(t.atol for t in DEFAULTS.values())})
 )
 """The absolute tolerances of a frontier.
 
-0 answers purely relative policies; 1e-7 (the least that the suites of ONNX, PyTorch, Polygraphy and
-onnxruntime use) to 1 (a quantization step of an integer) by decades keeps a record short; the absolute
-tolerances of ``DEFAULTS`` are on the grid, so that judging again at any of them is exact.
+0 is for purely relative policies. Decades from 1e-7 (the least that the suites of ONNX, PyTorch, Polygraphy
+and onnxruntime use) to 1 (a quantization step of an integer) keep a record short. The absolute tolerances of
+``DEFAULTS`` are on the grid, so that judging again at any of them is exact.
 """
 
 EXACT_FRONTIER = ((0.0, 0.0),)
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``measure`` found. Positions are indices into the flattened tensor, None where there is none.
+    """The figures of ``measure``; those of ``OutputMetrics`` have its definitions.
+
+    Positions are indices into the flattened tensor, None where there is none.
 
     Attributes:
-        mismatched: Elements outside the tolerance, ``special`` included.
-        special: Elements in which NaN, or infinity with its sign, stands on one side only.
+        special: Mismatched elements in which NaN, or infinity with its sign, stands on one side only.
         special_at: The first of these.
-        signed_zeros: Elements that are zero on both sides, of different sign; they are equal nevertheless.
-        max_abs: Largest ``|out - golden|``; None without a jointly finite pair, or where it overflows.
+        signed_zeros: Elements that are zero on both sides, of different sign; they count as equal.
+        max_abs: None without a jointly finite pair, or where it overflows.
         max_abs_at: Where; the first of equals.
         max_abs_allowed: ``atol + rtol * |golden|`` there.
-        max_rel: Largest ``|out - golden| / |golden|`` over elements whose golden is not zero; 0.0 when
-            exact; None where golden is all zero and the result is not, or where it overflows.
+        max_rel: 0.0 when exact; None where golden is all zero and the result is not, or where it overflows.
         max_rel_at: Where, unless it is 0.0.
-        rmse: ``norm(out - golden) / sqrt(n)``.
-        cosine: ``<golden, out> / (norm(golden) norm(out))``, in [-1, 1]; the real part for complex; 1.0
-            when exact, all zeros included; None where just one of the two is zero.
-        sqnr_db: ``20 log10(norm(golden) / norm(out - golden))``; None when exact or golden is all zero.
-        delivered_bits: ``-log2(norm(out - golden) / norm(golden))``; None as for ``sqnr_db``.
-        headroom: Largest ``|out - golden| / (atol + rtol * |golden|)``; greater than 1.0 exactly where an
-            element mismatches; None where it is infinite.
-        frontier: ``(atol, rtol)`` by rising atol, those of ``ATOL_GRID`` and of the tolerance: the
-            smallest rtol that passes, to within rounding. It ends with the first rtol of 0; an atol that no
-            rtol passes is left out, so that an empty frontier means that no tolerance of the grid passes.
+        cosine: In [-1, 1]; the real part for complex; 1.0 when exact, all zeros included; None where just one
+            of the two is zero.
+        sqnr_db: None when exact or golden is all zero; so is ``delivered_bits``.
+        headroom: Greater than 1.0 exactly where an element mismatches.
+        frontier: At the atols of ``ATOL_GRID`` and of the tolerance, to within rounding. An atol that no rtol
+            passes is left out, so that an empty frontier means that no tolerance of the grid passes.
     """
 
     mismatched: int
@@ -81,10 +78,9 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 def measure(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Measured:
     """Compare two numeric tensors of equal shape; their element types may differ.
 
-    Differences between integers of one type are exact (nothing wraps; rounded to float64 once, afterwards);
-    everything else is taken in float64 or complex128. -0.0 equals +0.0. A complex element counts as
-    not finite when one of its parts is not. Nothing is NaN or infinite in the result, and no warning is
-    raised.
+    Differences between integers of one type are exact (without overflow; rounded to float64 once, at the
+    end). All others are computed in float64 or complex128. -0.0 equals +0.0. A complex element counts as not
+    finite if one of its parts is not. No figure of the result is NaN or infinite, and no warning is raised.
 
     Args:
         golden: The right answer, any shape, empty and 0-d included.
@@ -93,7 +89,7 @@ def measure(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Measured:
     """
     flat_golden, flat_actual = golden.array.reshape(-1), actual.array.reshape(-1)
     exact_integers = _is_integer(golden.dtype) and _is_integer(actual.dtype)
-    # As one type: where one side is complex, the other one is a complex number without an imaginary part.
+    # As one type: if one side is complex, the other gets an imaginary part of 0.
     wide = max(golden.dtype, actual.dtype, key=lambda dtype: dtype.startswith("complex"))
     sums = _Sums(tolerance)
     with np.errstate(all="ignore"):
@@ -109,28 +105,28 @@ def measure(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Measured:
 
 
 def same_bits(one: Array, other: Array) -> bool:
-    """Whether two arrays of one shape and element type are equal bit by bit.
+    """Return whether two arrays of one shape and element type are equal bit by bit.
 
-    Large ones are compared by blocks: a copy of each would take as much memory as the two have.
+    Large ones are compared by blocks: copies would double the memory.
     """
-    if one.nbytes <= BLOCK_BYTES:
+    if one.nbytes <= _BLOCK_BYTES:
         return one.tobytes() == other.tobytes()
     left, right = (np.ascontiguousarray(side).reshape(-1).view(np.uint8) for side in (one, other))
     return all(
-        np.array_equal(left[at : at + BLOCK_BYTES], right[at : at + BLOCK_BYTES])
-        for at in range(0, left.size, BLOCK_BYTES)
+        np.array_equal(left[at : at + _BLOCK_BYTES], right[at : at + _BLOCK_BYTES])
+        for at in range(0, left.size, _BLOCK_BYTES)
     )
 
 
 def any_finite(value: Tensor) -> bool:
-    """Whether a numeric tensor holds an element that is neither NaN nor infinite; False where it is empty."""
+    """Return whether a numeric tensor holds a finite element; no if it is empty."""
     if _is_integer(value.dtype) or not value.array.size:
         return value.array.size > 0
-    # Nearly always the first element answers. ``item``, since numpy's ``flat`` ends at 32 dimensions.
+    # The first element nearly always decides. ``item``, because numpy's ``flat`` allows 32 dimensions only.
     return _some_finite(value.array.item(0)) or _some_finite(value.array)
 
 
-# A signalling NaN makes casts and predicates of some types warn; it is a NaN like any other here.
+# A signalling NaN makes casts and predicates of some types warn.
 @np.errstate(invalid="ignore")
 def _some_finite(numbers: Any) -> bool:
     return bool(np.isfinite(numbers).any())
@@ -138,7 +134,7 @@ def _some_finite(numbers: Any) -> bool:
 
 @np.errstate(invalid="ignore")
 def special_codes(numbers: Array) -> NDArray[np.uint8]:
-    """One code per element: 0 finite, 1 NaN, 2 infinity, 3 minus infinity; parts apart for complex.
+    """Return a code per element: 0 finite, 1 NaN, 2 infinity, 3 minus infinity; for complex one of each part.
 
     Args:
         numbers: float64 or complex128, any shape.
@@ -168,9 +164,7 @@ class _Sums:
         self.needed_rtol = np.zeros(len(self.grid))
 
     def add_floats(self, start: int, golden: Array, actual: Array) -> None:
-        """Take a block of float64 or complex128 elements, of which ``start`` is the first."""
-        if golden.dtype != actual.dtype:  # one of them is complex
-            golden, actual = golden.astype(np.complex128), actual.astype(np.complex128)
+        """Add a block of float64 or complex128 elements, of which ``start`` is the first."""
         finite = np.isfinite(golden) & np.isfinite(actual)
         places = None
         if not finite.all():
@@ -187,7 +181,7 @@ class _Sums:
     def add(
         self, start: int, error: Floats, golden: Array, actual: Array, places: NDArray[np.intp] | None = None
     ) -> None:
-        """Take finite elements; ``places`` says where in the block they stand, None that all do."""
+        """Add finite elements; ``places`` are their places in the block, None for all of it."""
         if not error.size:
             return
         self.pairs += error.size
@@ -195,7 +189,7 @@ class _Sums:
         self.actual_sq += _norm_sq(actual)
         self.inner += float(np.vdot(golden, actual).real)
         # The modulus of a finite complex number may overflow; infinity would make everything allowed.
-        magnitude = np.minimum(np.abs(golden), _LARGEST)
+        magnitude = np.minimum(np.abs(golden), LARGEST)
         worst = int(error.argmax())
         largest = float(error[worst])
         if largest > self.max_abs:
@@ -223,7 +217,7 @@ class _Sums:
     def _judge(self, error: Floats, magnitude: Floats) -> None:
         allowed = self.tolerance.atol + self.tolerance.rtol * magnitude
         self.mismatched += int(np.count_nonzero(error > allowed))
-        # fmax passes over 0/0: no error where none is allowed.
+        # fmax ignores 0/0: no error where none is allowed.
         self.headroom = max(self.headroom, float(np.fmax.reduce(error / allowed, initial=0.0)))
 
     def _relative(
@@ -239,7 +233,7 @@ class _Sums:
         exact = self.max_abs == 0.0
         max_rel = 0.0 if exact else self.max_rel
         error, golden = math.sqrt(self.error_sq), math.sqrt(self.golden_sq)
-        # An error whose square underflows has no ratio to speak of.
+        # 0 stands for no ratio, also where the square of the error underflows.
         ratio = golden / error if error > 0 and math.isfinite(error) else 0.0
         return Measured(
             mismatched=self.mismatched,
@@ -279,21 +273,25 @@ _GRID = np.array(ATOL_GRID)
 
 
 def _grid_with(atol: float) -> tuple[Floats, tuple[float, ...]]:
-    """The grid of a frontier, and the cell's own ``atol``: a verdict reads the frontier alone."""
+    """Return the grid of a frontier with the cell's own ``atol``: a verdict reads the frontier alone."""
     if atol in ATOL_GRID:
         return _GRID, ATOL_GRID
     atols = tuple(sorted((*ATOL_GRID, atol)))
     return np.array(atols), atols
 
 
-_LARGEST = float(np.finfo(np.float64).max)
-_SMALLEST = 5e-324  # the least positive float64
-
-
 @np.errstate(invalid="ignore")
 def widen(numbers: Array, dtype: str) -> Array:
-    """The elements as float64, or complex128 where their element type is complex."""
+    """Return the elements as float64, or complex128 if their element type is complex."""
     return numbers.astype(np.complex128 if dtype.startswith("complex") else np.float64)
+
+
+def is_close(actual: Array, golden: Array, tolerance: Tolerance) -> NDArray[np.bool_]:
+    """Return which elements of two wide arrays are equal, both NaN, or finite and within a tolerance."""
+    size = np.abs(golden)
+    near = np.abs(actual - golden) <= tolerance.atol + tolerance.rtol * np.where(np.isfinite(size), size, 0.0)
+    close: NDArray[np.bool_] = near | (actual == golden) | (np.isnan(actual) & np.isnan(golden))
+    return close
 
 
 def _is_integer(dtype: str) -> bool:
@@ -301,12 +299,12 @@ def _is_integer(dtype: str) -> bool:
 
 
 def _integer_error(golden: Array, actual: Array) -> Floats:
-    """``|actual - golden|``; nothing wraps as long as the two types are the same."""
+    """Return ``|actual - golden|``; without overflow if the two types are the same."""
     if golden.dtype != actual.dtype:
         return np.abs(actual.astype(np.float64) - golden.astype(np.float64))
     wide: type[Any] = np.uint64 if golden.dtype == np.uint64 else np.int64
     left, right = golden.astype(wide), actual.astype(wide)
-    # The bits of larger - smaller, taken as unsigned, are the true difference modulo 2**64: all of it.
+    # The bits of larger - smaller, read as unsigned, are the exact difference.
     distance: Array = (np.maximum(left, right) - np.minimum(left, right)).view(np.uint64)
     return distance.astype(np.float64)
 

@@ -1,6 +1,6 @@
-"""What a person says about one model that its file does not: sizes of dimensions, and what inputs are like.
+"""Settings of one model that its file does not have: sizes of dimensions, and the values of inputs.
 
-The same two tables stand in the matrix (``[[model]]``) and in a file beside the model (``<model>.toml``).
+The same two tables are valid in the matrix (``[[model]]``) and in a file beside the model (``<model>.toml``).
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ Scalar = Number | bool | str
 
 
 class InputSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a generated input is like; where nothing is said, its type and name decide."""
+    """The values and shape of a generated input; by default its type and name decide."""
 
     low: Annotated[Number | UnsetType, Meta(description="The least value that is drawn; 0 by default.")] = (
         UNSET
@@ -36,7 +36,7 @@ class InputSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said about one model."""
+    """The settings of one model."""
 
     dimensions: Annotated[
         dict[Name, Size], Meta(description="Symbolic dimension -> its length, in generated inputs.")
@@ -44,19 +44,14 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     inputs: Annotated[dict[Name, InputSettings], Meta(description="Input -> what is generated for it.")] = {}
 
     def over(self, others: "ModelSettings") -> "ModelSettings":
-        """These settings, with those of others for each dimension and each input that these leave out."""
+        """Return these settings, with those of others for each dimension and input that these leave out."""
         return ModelSettings(
             dimensions=others.dimensions | self.dimensions, inputs=others.inputs | self.inputs
         )
 
 
 def contradicting_inputs(inputs: object, place: Place) -> Iterator[Problem]:
-    """What settings of inputs may not say although every value has the right type.
-
-    Args:
-        inputs: The parsed table ``inputs``; values of a wrong type are passed over.
-        place: Where it stands.
-    """
+    """Yield contradictions in the parsed table ``inputs``; values of a wrong type are ignored."""
     for name, table in inputs.items() if isinstance(inputs, dict) else ():
         if not isinstance(table, dict):
             continue
@@ -64,7 +59,7 @@ def contradicting_inputs(inputs: object, place: Place) -> Iterator[Problem]:
         low, high = table.get("low", 0), table.get("high")
         if not table:
             hint = "give it high, value or shape, or leave it out"
-            yield Problem(where=str(here), what="says nothing about this input", hint=hint)
+            yield Problem(where=str(here), what="the table is empty", hint=hint)
         if "value" in table and ("low" in table or "high" in table):
             hint = "keep value, or low and high"
             yield Problem(where=str(here), what="both a value and a range", hint=hint)

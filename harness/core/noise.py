@@ -1,23 +1,51 @@
-"""The error of an output as a multiple of its model's rounding noise."""
+"""An error as a multiple of the rounding noise of its model; see ``harness.core.spread`` for that noise."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from harness.core import wording
+from harness.core.metrics import BLOCK, LARGEST, widen
 from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.spread import Floats, behaves_like, beyond, noise_of
-from harness.core.value import Tensor
+from harness.core.tolerance import UNIT_ROUNDOFF
+from harness.core.value import Floats, Tensor
 
-TOLD = 3.0
+_NAMED = 3.0
 """Multiple of the noise from which on a record names the worst element: any usual limit lies above."""
+
+PRECISIONS = {name: UNIT_ROUNDOFF[name] for name in ("float32", "float16", "bfloat16")}
+"""Precision whose noise can be drawn, and that an error may behave like -> unit roundoff.
+
+TF32 rounds like float16, and int8 like bfloat16.
+"""
+
+_BEYOND = 16.0
+"""An error of so many times the noise of the coarsest precision is like none of them."""
+
+
+class NoiseLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Multiples of the noise up to which a result passes.
+
+    Attributes:
+        rms: Of the root mean square of the error over that of the spread.
+        max: Of the largest error of an element over the spread of that element.
+    """
+
+    rms: float = 3.0
+    max: float = 32.0
+
+
+DEFAULT_LIMITS = NoiseLimits()
 
 
 class NoiseRule(msgspec.Struct, frozen=True, kw_only=True):
     """The noise of a model, for the comparison of its results.
 
     Attributes:
-        precision: Whose rounding makes the noise.
+        precision: The precision whose rounding makes the noise.
         spreads: Leaf, named as ``harness.core.value.leaves`` names it -> spread, of the leaf's shape.
     """
 
@@ -25,21 +53,93 @@ class NoiseRule(msgspec.Struct, frozen=True, kw_only=True):
     spreads: Mapping[str, Floats]
 
 
-def with_noise(row: OutputMetrics, golden: Tensor, actual: Tensor, rule: NoiseRule) -> OutputMetrics:
-    """The row of an output that has a spread, with its error in multiples of the noise.
+def rms_limit(limits: NoiseLimits, elements: int) -> float:
+    """Return ``limits.rms`` for an output of so many elements.
 
-    Args:
-        row: Of the comparison.
-        golden: The right answer.
-        actual: What an EP computed; NaN and infinity where the golden has them.
-        rule: It has a spread for the row's name.
+    A root mean square over few elements is uncertain, that of the error as well as that of the spread: the
+    limit for n elements is ``1 + 1 / sqrt(n)`` times the one for many.
     """
+    return limits.rms * (1 + 1 / math.sqrt(max(1, elements)))
+
+
+def with_noise(row: OutputMetrics, golden: Tensor, actual: Tensor, rule: NoiseRule) -> OutputMetrics:
+    """Return the row of an output that has a spread in the rule, with its error in multiples of the noise."""
     spread = rule.spreads[row.name]
     rms, largest = noise_of(golden, actual, spread)
     worst = ""
-    if largest > TOLD:
-        worst = wording.got_and_golden(golden, actual, beyond(golden, actual, spread, largest)[1])
+    if largest > _NAMED:
+        worst = wording.got_and_golden(golden, actual, _worst_at(golden, actual, spread))
     noise = Noise(
         precision=rule.precision, rms=rms, max=largest, like=behaves_like(rms, rule.precision), worst=worst
     )
     return msgspec.structs.replace(row, noise=noise)
+
+
+def noise_of(golden: Tensor, actual: Tensor, spread: Floats) -> tuple[float, float]:
+    """Measure an error in multiples of the noise.
+
+    Only elements that are finite on both sides count; the result is (0, 0) where there are none.
+
+    Args:
+        golden: The right answer, of floats.
+        actual: What an EP computed, of the same shape.
+        spread: Of the same shape, positive.
+
+    Returns:
+        Root mean square of the error over that of the spread, and the largest error over spread.
+    """
+    error_sq = spread_sq = worst = 0.0
+    scale = float(spread.max(initial=0.0))  # keeps the squares of the spread within float64
+    with np.errstate(all="ignore"):
+        for _, error, noise in _errors(golden, actual, spread):
+            error_sq += float(np.sum(np.square(error / scale)))
+            spread_sq += float(np.sum(np.square(noise / scale)))
+            worst = max(worst, float((error / noise).max()))
+    return min(math.sqrt(error_sq / spread_sq) if spread_sq else 0.0, LARGEST), min(worst, LARGEST)
+
+
+def behaves_like(rms: float, precision: str) -> str:
+    """Return the precision whose noise is nearest, on a logarithmic scale.
+
+    Noise grows in proportion to the unit roundoff as long as a model's response is linear.
+
+    Args:
+        rms: Root mean square of the error over that of the spread.
+        precision: Of the spread.
+
+    Returns:
+        A key of ``PRECISIONS``; ``exact`` where there is no error, ``none`` where it is far beyond the noise
+        of the coarsest.
+    """
+    if rms == 0.0:
+        return "exact"
+    if rms * PRECISIONS[precision] > _BEYOND * max(PRECISIONS.values()):
+        return "none"
+    error = math.log2(rms) + math.log2(PRECISIONS[precision])
+    return min(PRECISIONS, key=lambda name: abs(error - math.log2(PRECISIONS[name])))
+
+
+def _worst_at(golden: Tensor, actual: Tensor, spread: Floats) -> int:
+    """Return the place of the element with the largest multiple in the flattened tensor."""
+    worst, at = -1.0, 0
+    for places, error, noise in _errors(golden, actual, spread):
+        with np.errstate(all="ignore"):
+            ratio = error / noise
+        largest = int(ratio.argmax())
+        if ratio[largest] > worst:
+            worst, at = float(ratio[largest]), int(places[largest])
+    return at
+
+
+def _errors(
+    golden: Tensor, actual: Tensor, spread: Floats
+) -> Iterator[tuple[NDArray[np.intp], Floats, Floats]]:
+    """Yield places, errors and spreads of the elements that are finite on both sides, block by block."""
+    left, right, noise = golden.array.reshape(-1), actual.array.reshape(-1), spread.reshape(-1)
+    for start in range(0, left.size, BLOCK):
+        block = slice(start, start + BLOCK)
+        with np.errstate(all="ignore"):
+            error = np.abs(widen(right[block], actual.dtype) - widen(left[block], golden.dtype))
+        places = np.flatnonzero(np.isfinite(error))
+        if places.size:
+            yield places + start, error[places], noise[block][places]

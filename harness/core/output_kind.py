@@ -1,45 +1,61 @@
-"""What an output is besides a tensor of numbers: positions, quantized values, draws by lot."""
+"""What an output is besides a tensor of numbers: positions, quantized values, random numbers."""
 
 import msgspec
+import numpy as np
 
 from harness.core.draws import Draw, name_of, sampled
-from harness.core.metrics import EXACT_FRONTIER
-from harness.core.output_metrics import Frontier, OutputDetails, OutputMetrics
-from harness.core.steps import Quantized, largest_step
+from harness.core.metrics import widen
+from harness.core.output_metrics import OutputMetrics
+from harness.core.rows import unmeasured_row, with_details
 from harness.core.ties import Chosen, excusing, ties_of
 from harness.core.tolerance import Tolerance
 from harness.core.unordered import Unordered
-from harness.core.value import Tensor
+from harness.core.value import Array, Tensor
+
+
+class Quantized(msgspec.Struct, frozen=True, kw_only=True):
+    """An output whose values lie on a grid: differences count in steps of its scale.
+
+    Attributes:
+        scale: Distance of two neighbouring values, positive, broadcast against the output; 1 for integers.
+    """
+
+    scale: Array
+
 
 OutputKind = Chosen | Unordered | Quantized | Draw
-"""Decides how an output is judged, where its type and a tolerance do not tell all."""
+"""Decides how an output is judged, where its type and a tolerance are not enough."""
 
 
 def with_steps(row: OutputMetrics, quantized: Quantized, golden: Tensor, actual: Tensor) -> OutputMetrics:
-    """The row of a quantized output, with the largest difference in steps of its scale."""
-    largest = largest_step(quantized, golden, actual)
-    return row if largest is None else with_details(row, steps=round(largest, 3))
+    """Return the row of a quantized output, with the largest difference in steps of its scale.
+
+    Only elements that are finite on both sides count. A scale that does not fit the shape adds nothing.
+    """
+    right, found = widen(golden.array, golden.dtype), widen(actual.array, actual.dtype)
+    try:
+        scale = np.broadcast_to(np.abs(quantized.scale), right.shape)
+    except ValueError:
+        return row
+    with np.errstate(all="ignore"):
+        steps = np.abs(found - right) / scale
+    return with_details(row, steps=round(float(steps[np.isfinite(steps) & (scale > 0)].max(initial=0.0)), 3))
 
 
 def with_ties(
     row: OutputMetrics, chosen: Chosen, golden: Tensor, actual: Tensor, values: Tolerance
 ) -> tuple[OutputMetrics, str]:
-    """The row of an output of positions, and what to say of its ties where it is wrong.
+    """Return the row of an output of positions, and a note on its ties where it is wrong.
 
-    Args:
-        row: Where every element that differs counts as mismatched.
-        chosen: Where the positions come from.
-        golden: Those of the CPU provider.
-        actual: Those of the EP.
-        values: Tolerance of what was chosen from.
+    ``row`` counts every other position as mismatched; ``values`` is the tolerance of the values chosen from.
     """
     ties = ties_of(chosen, golden.array, actual.array)
     count = 0 if ties is None else ties.within(values)
     if ties is None or not count:
         return row, ""
     if not chosen.excuses:
-        told = f"{count} of them choose another one of equal values than ONNX says"
-        return with_details(row, ties=count), told
+        note = f"{count} of them choose another one of equal values than ONNX says"
+        return with_details(row, ties=count), note
     row = with_details(row, ties=count, ties_of=chosen.data.dtype, tie_frontier=excusing(ties, chosen))
     left = 0 if chosen.op == "NonZero" else row.mismatched - count
     row = msgspec.structs.replace(row, mismatched=left)
@@ -47,22 +63,7 @@ def with_ties(
 
 
 def drawn_row(name: str, actual: Tensor, draw: Draw) -> tuple[OutputMetrics, str]:
-    """The row of an output that is drawn by lot, and why it is no sample of its distribution, or nothing."""
+    """Return the row of random numbers, and why they are not a sample of their distribution, if so."""
     sample = sampled(draw, actual)
-    elements = actual.array.size
-    row = OutputMetrics(
-        name=name,
-        dtype=actual.dtype,
-        shape=actual.array.shape,
-        elements=elements,
-        mismatched=max(1, elements) if sample.misfit else 0,
-        headroom=None if sample.misfit else 0.0,
-        frontier=() if sample.misfit else EXACT_FRONTIER,
-    )
+    row = unmeasured_row(name, actual, max(1, actual.array.size) if sample.misfit else 0)
     return with_details(row, distribution=name_of(draw), unseen=round(sample.unseen, 4)), sample.misfit
-
-
-def with_details(row: OutputMetrics, **known: float | str | Frontier) -> OutputMetrics:
-    """The row with more details."""
-    details = msgspec.structs.replace(row.details or OutputDetails(), **known)
-    return msgspec.structs.replace(row, details=details)

@@ -1,22 +1,31 @@
 """How one output of a cell compares with its golden: a part of its record."""
 
+import math
+import sys
 from typing import Literal
 
 import msgspec
+
+LOST = 0.5
+"""Relative error of an output from which on it is lost: no tolerance makes it right.
+
+A wide ``atol`` passes any small values, zeros included. So the error as a whole must stay below half of the
+golden.
+"""
 
 Frontier = tuple[tuple[float, float], ...]
 """``(atol, rtol)`` pairs by rising ``atol``; see ``OutputMetrics.frontier``."""
 
 
 class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The error of an output as a multiple of the rounding noise of its model; see ``harness.core.spread``.
+    """The error of an output as a multiple of the rounding noise of its model; see ``harness.core.noise``.
 
     Attributes:
-        precision: Whose rounding makes the noise, such as ``float32``.
+        precision: The precision whose rounding makes the noise, such as ``float32``.
         rms: Root mean square of the error over that of the noise.
         max: Largest error of an element over the noise of that element.
-        rms_limit: What ``rms`` may be; null where another tolerance judged.
-        max_limit: What ``max`` may be, likewise.
+        rms_limit: The limit of ``rms``; null where another tolerance judged.
+        max_limit: The limit of ``max``, likewise.
         like: The precision whose noise is nearest to the error; ``exact`` where there is no error.
         worst: The element with the largest multiple, in words; empty where that is small.
     """
@@ -31,7 +40,7 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a model of reduced precision loses: on the EP, and on the CPU EP.
+    """The error of a model of reduced precision: on the EP, and on the CPU EP.
 
     Errors are ``norm(out - golden) / norm(golden)`` against the golden of the float32 model; 0 where nothing
     differs, whatever the norm of the golden.
@@ -40,14 +49,14 @@ class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         error: Of the EP.
         cpu_error: Of the CPU EP with the same model.
         ratio: ``norm(out - golden) / norm(cpu_out - golden)``; 1 where both are 0.
-        unknown: Why one of these numbers is missing; empty where all three are there.
+        unknown: Why one of these numbers is missing; empty where all three are known.
         measured: Whether the output was compared with both answers, value by value.
-        within: Whether the EP's answer is near the CPU EP's own, or its error within limits on the CPU EP's:
-            whatever a tolerance says of its distance from the golden; see ``harness.core.precise``.
+        within: Whether the EP's answer is near the CPU EP's own, or its error within limits on the CPU EP's,
+            whatever its distance from the golden; see ``harness.core.precise``.
         in_limits: The latter alone, which holds under any tolerance.
         own_frontier: As ``frontier``, of the distance from the CPU EP's own answer; empty where ``in_limits``
-            says enough, or the answer is further from it than the precision explains.
-        lost: Whether the precision takes so much on the CPU EP that an output that fails judges nobody.
+            is enough, or the answer is further from it than the precision explains.
+        lost: Whether the CPU EP's own answer is lost at this precision, so that the output cannot fail an EP.
     """
 
     error: float | None = None
@@ -62,24 +71,25 @@ class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of an output beyond the distance of its values.
+    """What is known of an output besides the distance of its values.
 
     Attributes:
-        differs: ``shape`` where it has another shape or structure than the golden, or one of the two lacks
-            it; ``dtype`` where it has another element type; empty where values were compared.
+        differs: ``shape`` where it has another shape or structure than the golden, or one side lacks it;
+            ``dtype`` where it has another element type; empty where values were compared.
         special: Elements in which NaN or infinity stands on one side only.
-        own: Of a converted model's output with one right answer, against the CPU EP's own: ``equal`` where
+        own: For a converted model's output with one right answer, against the CPU EP's own: ``equal`` where
             each element is that of one of the two; ``lost`` where the CPU EP's differs from the golden, too.
-        steps: Of a quantized output: largest difference in steps of its scale.
+        steps: For a quantized output: largest difference in steps of its scale.
         granted: Steps that were granted where the output is right for that reason alone.
-        ties: Of an output of positions: elements at another place whose values may tie with the golden's.
+        ties: For an output of positions: elements at another place whose values may tie with the golden's.
         ties_of: Element type of these values; empty where no tie excuses another position.
         tie_frontier: As ``frontier``, of the differences between these values.
-        told: What differs, in words, with the tolerance of the run; empty where that passes.
+        message: The difference in words, with the tolerance of the run; empty where that passes. ``told`` in
+            a record.
         hint: What may explain the difference; empty where nothing does.
-        distribution: Of one that is drawn by lot: what it was judged by in place of its values.
-        unseen: Of the same: departure of the cumulative distribution, from 0 to 1, below which a wrong one
-            would pass for want of numbers.
+        distribution: For random numbers: the distribution that they were judged by.
+        unseen: For random numbers: departure of the cumulative distribution, from 0 to 1, below which a wrong
+            one would pass for want of numbers.
         stale: Whether the output for other inputs is, bit for bit, that for the first ones.
         signed_zeros: Zeros whose sign is not the golden's; they count as equal.
     """
@@ -92,7 +102,7 @@ class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     ties: int = 0
     ties_of: str = ""
     tie_frontier: Frontier = ()
-    told: str = ""
+    message: str = msgspec.field(default="", name="told")
     hint: str = ""
     distribution: str = ""
     unseen: float | None = None
@@ -103,8 +113,8 @@ class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
     """How one output (or one leaf of a sequence or map) compares with its golden.
 
-    Metrics are taken over the elements where both sides are finite; they are null where they are
-    undefined (strings, other shapes, no finite pair) or not finite themselves.
+    Metrics cover the elements that are finite on both sides. They are null where they are undefined (strings,
+    other shapes, no finite pair) or not finite themselves.
 
     Attributes:
         name: Output name; ``name[2]`` for an item of a sequence, ``name.keys`` and ``name.values`` for a map.
@@ -126,8 +136,8 @@ class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
         frontier: ``(atol, rtol)`` pairs: for each atol of a fixed grid the smallest rtol that passes, up to
             the first rtol of 0; empty where no tolerance of the grid passes.
         noise: The error in units of the model's rounding noise; null where that is not known, or exact.
-        precision_error: What the precision costs, where the model was made for another than its own.
-        details: What its values are besides numbers; null where they are just that.
+        precision_error: The error of a converted model.
+        details: What is known besides; null where there is nothing.
     """
 
     name: str
@@ -148,3 +158,28 @@ class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
     noise: Noise | None = None
     precision_error: PrecisionError | None = None
     details: OutputDetails | None = None
+
+    @property
+    def relative_error(self) -> float | None:
+        """``norm(out - golden) / norm(golden)``; None as ``delivered_bits``."""
+        return None if self.delivered_bits is None else relative_error(self.delivered_bits)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the error exceeds half of the golden; no where the golden is all 0."""
+        return (self.relative_error or 0.0) > LOST
+
+    @property
+    def differs(self) -> bool:
+        """Whether it has another shape, structure or element type than the golden."""
+        return self.details is not None and bool(self.details.differs)
+
+    @property
+    def is_special(self) -> bool:
+        """Whether NaN or infinity is on one side only in some element."""
+        return self.details is not None and self.details.special > 0
+
+
+def relative_error(delivered_bits: float) -> float:
+    """Return ``norm(out - golden) / norm(golden)``; infinite where it overflows float64."""
+    return math.inf if delivered_bits <= -sys.float_info.max_exp else float(2.0**-delivered_bits)

@@ -1,4 +1,4 @@
-"""Exceptions of the harness's own: each costs one cell its verdict, and never the run."""
+"""Exceptions of the harness's own: each costs one cell its verdict, never the run."""
 
 import traceback
 from pathlib import Path
@@ -13,15 +13,15 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 class UncontainedError(BaseException):
-    """An exception while another one was being contained: nobody knows what is left of the state."""
+    """An exception while another one was being handled: the state is undefined."""
 
 
 class OwnError(NamedTuple):
-    """An exception that nobody foresaw.
+    """An unexpected exception.
 
     Attributes:
         reason: What, where, and that it should be reported; one line of at most 300 characters.
-        traceback: The whole of it.
+        traceback: The complete traceback.
     """
 
     reason: str
@@ -29,22 +29,22 @@ class OwnError(NamedTuple):
 
 
 def own_error(error: BaseException) -> OwnError:
-    """What there is to say about an exception, whatever its text."""
-    told = traceback.TracebackException.from_exception(error)
-    where = next((place for frame in reversed(told.stack) if (place := _place(frame))), "")
+    """Describe an exception, even one that cannot be converted to text."""
+    found = traceback.TracebackException.from_exception(error)
+    where = next((place for frame in reversed(found.stack) if (place := _place(frame))), "")
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001 - its own text is part of what nobody foresaw
+    except Exception:  # noqa: BLE001 - any error may come from its __str__
         text = ""
     what = ": ".join(filter(None, (type(error).__name__, one_line(text, 100))))
     reason = f"an exception of the harness itself{where}: {what}; please report it"
-    return OwnError(reason, "".join(told.format()))
+    return OwnError(reason, "".join(found.format()))
 
 
 def lost_record(cell: Cell, provider: str, started: str, error: OwnError) -> Record:
-    """The record of a cell that an exception has cost its verdict.
+    """Return the record of a cell that an exception has cost its verdict.
 
-    Made of next to nothing: what makes records otherwise may be what has failed.
+    It calls little code, because any code may be what has failed.
     """
     verdict = Verdict.HARNESS_ERROR
     reason = f"{error.reason}, with traceback.txt from this cell's artifacts"
@@ -67,13 +67,13 @@ def lost_record(cell: Cell, provider: str, started: str, error: OwnError) -> Rec
 
 
 def without_verdict(record: Record, error: OwnError) -> Record:
-    """A record that could not be kept as it was."""
+    """Return the record of a cell whose own record could not be written."""
     cell = Cell(suite=record.suite, model=record.model, target=record.target, axes=tuple(record.axes.items()))
     return lost_record(cell, record.provider, record.started, error)
 
 
 def _place(frame: traceback.FrameSummary) -> str:
-    """Where in the harness a frame is, to stand behind a noun; empty where it is elsewhere."""
+    """Return `` in FILE:LINE`` for a frame of the harness; empty for another."""
     path = Path(frame.filename)
     if not path.is_relative_to(_PACKAGE):
         return ""

@@ -1,16 +1,16 @@
-"""What a cell is judged by: tolerances, limits of noise, steps of a quantization."""
+"""The policy that judges a cell: tolerances, limits of noise, steps of a quantization."""
 
 from typing import Literal
 
 import msgspec
 
-from harness.core.spread import DEFAULT_LIMITS, NoiseLimits
+from harness.core.noise import DEFAULT_LIMITS, NoiseLimits
 from harness.core.tolerance import EXACT, Tolerance, default_tolerance
 
 DEFAULT_STEPS = 1.0
-"""Steps of its quantization that an output may be off by default.
+"""Steps of its quantization by which an output may differ by default.
 
-QNN accepts one: two correct computations round a value that lies between two steps to either of them.
+QNN accepts one: correct computations round a value between two steps to either of them.
 """
 
 JudgeBy = Literal["both", "noise", "table"]
@@ -18,17 +18,17 @@ JudgeBy = Literal["both", "noise", "table"]
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """What one cell is judged by.
+    """The policy of one cell.
 
     Attributes:
-        precision: What the cell computes in: a key of ``harness.core.tolerance.DEFAULTS``.
-        fixed: ``rtol`` and ``atol`` that replace the built-in table; None where the table holds.
+        precision: The computing precision: a key of ``harness.core.tolerance.DEFAULTS``.
+        fixed: ``rtol`` and ``atol`` that replace the built-in table; None for the table.
         judge_by: Whether the tolerance, the limits of noise, or both must fail before an output does.
         limits: Limits in multiples of the model's rounding noise.
-        noise_precision: Whose rounding makes the noise; empty for ``precision``.
-        steps: Quantization steps that an output of quantized values may be off.
-        delivers: Coarser precisions that the EP may compute in by its own default. Empty where the matrix
-            asks for a precision.
+        noise_precision: The precision whose rounding makes the noise; empty for ``precision``.
+        steps: Quantization steps by which an output of quantized values may differ.
+        delivers: Coarser precisions that the EP may compute in by default. Empty if the matrix asks for a
+            precision.
         converted: Whether the model was converted to another precision.
     """
 
@@ -43,13 +43,13 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def noise_at(self) -> str:
-        """Whose rounding makes the noise."""
+        """The precision whose rounding makes the noise."""
         return self.noise_precision or self.precision
 
     def tolerance_for(self, dtype: str) -> Tolerance:
-        """The tolerance of an output by its element type.
+        """Return the tolerance of an output by its element type.
 
-        A matrix entry is about rounding. It changes nothing for types that have one right answer.
+        A matrix entry is about rounding and does not apply to types that have one right answer.
         """
         default = default_tolerance(dtype, self.noise_at)
         return default if self.fixed is None or default == EXACT else self.fixed

@@ -1,47 +1,44 @@
-"""The result of a model that was converted to another precision, against two answers.
+"""Compare the result of a model that was converted to another precision with two answers.
 
-The *golden* is what the CPU EP makes of the model as it came, in float32; the CPU EP's *own* answer is what
-it makes of the converted model. Three distances follow, each a root of a sum of squares over one output: the
-EP's error (EP to golden), the CPU EP's error (own to golden), and the distance of the two (EP to own). The
-CPU EP's error is what the precision costs this model, and so the measure of the EP's.
+The *golden* is the CPU EP's answer for the unconverted model, in float32; the CPU EP's *own* answer is that
+for the converted model. Three distances follow, each a root of a sum of squares over one output: the EP's
+error (EP to golden), the CPU EP's error (own to golden), and the distance of the two (EP to own). The CPU
+EP's error is what the precision costs this model, and so the measure of the EP's.
 
-An output agrees where one of three things holds:
+An output agrees if one of these holds:
 
 * its elements are within the tolerance of the golden, and its error is no more than ``FAR`` times what the
-  precision costs: a tolerance that is wide beside small values must not let anything pass;
+  precision costs: a tolerance that is wide beside small values would pass anything;
 * the same of the CPU EP's own answer;
 * its error, and its distance from the CPU EP's own answer, are at most ``LIMITS`` times the CPU EP's error,
   and no element is further off than twice that times the CPU EP's worst.
 
-Where the CPU EP's own error exceeds ``LOST``, the precision leaves nothing of the answer that could tell a
-right result from a wrong one: such an output cannot fail an EP (``no_golden``), unless the EP is right.
-This module measures; ``harness.core.judged`` decides.
+If the CPU EP's own error exceeds ``LOST``, the answer cannot tell a right result from a wrong one: such an
+output cannot fail an EP (``no_golden``), unless the EP is right. This module measures;
+``harness.core.judged`` decides.
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from collections.abc import Sequence as Seq
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 import numpy as np
 
 from harness.core import wording
-from harness.core.compare import Comparison, ToleranceFor, compare, compare_all, compared
+from harness.core.compare import ONLY_NUMBERS, Comparison, compare, compare_all, compared
 from harness.core.distances import Distances, distances
 from harness.core.draws import Draw
 from harness.core.judged import FAR
-from harness.core.lost import LOST
-from harness.core.output_kind import OutputKind, with_details
-from harness.core.output_metrics import OutputMetrics, PrecisionError
+from harness.core.output_kind import OutputKind
+from harness.core.output_metrics import LOST, Frontier, OutputMetrics, PrecisionError
 from harness.core.policy import Policy
-from harness.core.tolerance import EXACT, UNIT_ROUNDOFF, default_tolerance
+from harness.core.rows import with_details
+from harness.core.tolerance import EXACT, UNIT_ROUNDOFF, ToleranceFor, default_tolerance
 from harness.core.unordered import in_order_of
 from harness.core.value import Tensor, Value, leaves
 
-NO_NATURES: Mapping[str, OutputKind] = {}
-
 LIMITS: dict[str, float] = {"float32": 2.0, "float16": 4.0, "bfloat16": 2.0, "float8": 2.0}
-"""Computing precision -> what an EP's error may be, in multiples of the CPU EP's.
+"""Computing precision -> limit of an EP's error, in multiples of the CPU EP's.
 
 Healthy ones were at most 1.4 on quantized models of the zoo and 1.6 in float16 where the EP sums in float32;
 QNN's HTP simulator, which sums float16 in float16, at most 2.5. Integer kernels that saturate: 2.6 to 9.
@@ -49,46 +46,46 @@ bfloat16 is summed in float32 everywhere.
 """
 
 MAX_FACTOR = 2.0
-"""What the error of an element may be, in multiples of the CPU EP's worst, as a multiple of the limit."""
+"""Limit of the error of an element, in multiples of the CPU EP's worst, as a multiple of ``LIMITS``."""
 
-FLOATING = ("float", "bfloat", "complex")
-"""How the names of element types begin that have the three numbers."""
+_FLOATING = ("float", "bfloat", "complex")
+"""Beginnings of the names of element types that have the three numbers."""
 
 
 def judge_precision(
-    golden: Seq[tuple[str, Value]],
-    own: Seq[tuple[str, Value]] | None,
-    actual: Seq[tuple[str, Value]],
+    golden: Iterable[tuple[str, Value]],
+    own: Iterable[tuple[str, Value]] | None,
+    actual: Iterable[tuple[str, Value]],
     tolerance_for: ToleranceFor,
     precision: str,
-    kinds: Mapping[str, OutputKind] = NO_NATURES,
+    kinds: Mapping[str, OutputKind] = ONLY_NUMBERS,
 ) -> Comparison:
     """Compare the outputs of a converted model.
 
     Args:
-        golden: What the CPU EP makes of the model as it came.
-        own: What it makes of the converted one; None where it has no kernels for that.
-        actual: What the EP made of the converted one.
+        golden: The CPU EP's answer for the unconverted model.
+        own: Its answer for the converted one; None if it has no kernels for that.
+        actual: The EP's result for the converted one.
         tolerance_for: Element type of an output -> tolerance at the precision.
-        precision: What computes: a key of ``UNIT_ROUNDOFF``, usually from ``computing_precision``.
-        kinds: Of outputs that are more than numbers, by name; what is drawn at random is judged as such.
+        precision: The computing precision: a key of ``UNIT_ROUNDOFF``, usually from ``computing_precision``.
+        kinds: Of outputs that are more than numbers, by name; random numbers are judged by their
+            distribution.
 
     Returns:
-        As ``compare_all`` gives it, with ``precision_error`` in the rows of all floating outputs; the verdict
-        may be ``no_golden`` as well. A row shows the distance from the golden, also where another answer
-        decides.
+        As from ``compare_all``, with ``precision_error`` in the rows of all floating outputs; the verdict may
+        be ``no_golden`` as well. A row shows the distance from the golden, even if another answer decides.
     """
     answers, results = dict(golden), dict(actual)
     policy = Policy(precision=precision, fixed=tolerance_for("float32"), judge_by="table", converted=True)
     if answers.keys() != results.keys():
-        direct = compare_all(golden, actual, tolerance_for)
+        direct = compare_all(answers.items(), results.items(), tolerance_for)
         return compared(
             [(_unmeasured(row, "it has other outputs than asked for"),) for row in direct.outputs], policy
         )
     results, owns = (in_order_of(answers, of, kinds) for of in (results, dict(own or ())))
     measure = _Measure(tolerance_for, precision)
     rows: list[tuple[OutputMetrics, ...]] = []
-    for name, answer in golden:
+    for name, answer in answers.items():
         output_kind = kinds.get(name)
         if isinstance(output_kind, Draw):
             drawn = compare(name, answer, results[name], tolerance_for, output_kind)
@@ -99,7 +96,7 @@ def judge_precision(
 
 
 class _Measure:
-    """What all outputs of a model are measured with."""
+    """Measures the outputs of a model at one precision."""
 
     def __init__(self, tolerance_for: ToleranceFor, precision: str) -> None:
         self.tolerance_for = tolerance_for
@@ -107,7 +104,7 @@ class _Measure:
         self.limit = LIMITS[precision]
 
     def output(self, name: str, golden: Value, own: Value, actual: Value) -> Iterator[OutputMetrics]:
-        """The leaves of one output; the output as a whole where its form is not that of the golden."""
+        """Yield the leaves of one output; the output as a whole if its form is not that of the golden."""
         parts, results, owns = (dict(leaves(name, value)) for value in (golden, actual, own))
         same_form = _form(owns) == _form(parts)
         if _form(parts) != _form(results):
@@ -124,26 +121,26 @@ class _Measure:
                 yield self.floats(leaf, tensor, other, result)
 
     def direct(self, name: str, golden: Value, actual: Value) -> OutputMetrics:
-        """The row of one leaf against its golden."""
+        """Return the row of one leaf against its golden."""
         return compare(name, golden, actual, self.tolerance_for).outputs[0]
 
     def other_form(
         self, name: str, golden: Value, own: Value, actual: Value, *, own_differs: bool
     ) -> tuple[OutputMetrics, ...]:
-        """How many elements there are may hang on values, as with NonZero: the CPU EP's answer tells."""
+        """Compare an output of another shape; as with NonZero, it may depend on values."""
         direct = compare(name, golden, actual, self.tolerance_for)
         if own is None or not own_differs:
             return direct.outputs
-        consent = compare(name, own, actual, self.tolerance_for)
-        if consent.verdict is None:
-            return consent.outputs
-        told = _cannot_judge(name, "its shape changes on the CPU EP, too")
-        return tuple(with_details(row, own="lost", told=told) for row in direct.outputs)
+        by_own = compare(name, own, actual, self.tolerance_for)
+        if by_own.verdict is None:
+            return by_own.outputs
+        message = _cannot_judge(name, "its shape changes on the CPU EP, too")
+        return tuple(with_details(row, own="lost", message=message) for row in direct.outputs)
 
     def exact(self, name: str, golden: Tensor, own: Tensor | None, actual: Tensor) -> OutputMetrics:
-        """What has one right answer: each element is that of the golden or of the CPU EP's own answer."""
+        """Compare elements with one right answer: the golden's or that of the CPU EP's own answer."""
         direct = self.direct(name, golden, actual)
-        if golden.dtype.startswith(FLOATING):
+        if golden.dtype.startswith(_FLOATING):
             error = _precision_error(distances(golden, own, actual))
             direct = msgspec.structs.replace(direct, precision_error=error)
         if not direct.mismatched or own is None:
@@ -152,30 +149,28 @@ class _Measure:
             return with_details(direct, own="equal")
         if np.array_equal(golden.array, own.array):
             return direct
-        return with_details(direct, own="lost", told=_cannot_judge(name, "it changes on the CPU EP, too"))
+        return with_details(direct, own="lost", message=_cannot_judge(name, "it changes on the CPU EP, too"))
 
     def floats(self, name: str, golden: Tensor, own: Tensor | None, actual: Tensor) -> OutputMetrics:
-        """Rounded numbers; see the module's docstring."""
-        direct = self.direct(name, golden, actual)
+        """Compare rounded numbers; see the module's docstring."""
         apart = distances(golden, own, actual)
         lost = apart.own_special or apart.own_error > LOST * apart.golden
         in_limits = not lost and self._in_limits(apart)
-        frontier: tuple[tuple[float, float], ...] = ()
-        if not in_limits and own is not None and self._is_near_own(apart, lost):
-            consent = self.direct(name, own, actual)
-            frontier = consent.frontier
+        frontier: Frontier = ()
+        if not in_limits and own is not None and self._is_near_own(apart, lost=lost):
+            frontier = self.direct(name, own, actual).frontier
         error = msgspec.structs.replace(
             _precision_error(apart), measured=True, in_limits=in_limits, own_frontier=frontier, lost=lost
         )
-        row = msgspec.structs.replace(direct, precision_error=error)
+        row = msgspec.structs.replace(self.direct(name, golden, actual), precision_error=error)
         if lost:
             row = with_details(row, hint=_cannot_judge(name, _what_is_lost(apart)))
-        if row.details is not None and row.details.told:
-            row = with_details(row, told=f"{row.details.told}; {_told(apart, own is not None)}")
+        if row.details is not None and row.details.message:
+            row = with_details(row, message=f"{row.details.message}; {_errors(apart)}")
         return row
 
     def _in_limits(self, apart: Distances) -> bool:
-        """Whether the EP is about as far off as the CPU EP, and on its side."""
+        """Return whether the EP is about as far off as the CPU EP, and in the same direction."""
         return (
             apart.has_own
             and not apart.special
@@ -184,10 +179,10 @@ class _Measure:
             and apart.max_error <= MAX_FACTOR * self.limit * apart.max_own_error
         )
 
-    def _is_near_own(self, apart: Distances, lost: bool) -> bool:  # noqa: FBT001 - private
-        """Whether the precision explains the distance from the CPU EP's own answer.
+    def _is_near_own(self, apart: Distances, *, lost: bool) -> bool:
+        """Return whether the precision explains the distance from the CPU EP's own answer.
 
-        Of an answer that is lost, only what is all but equal.
+        If that is lost, only all but equality is near.
         """
         if apart.own == 0.0:
             return not lost and apart.between == 0.0
@@ -202,7 +197,7 @@ def _form(parts: Mapping[str, Tensor | None]) -> dict[str, object]:
 
 
 def _precision_error(apart: Distances) -> PrecisionError:
-    """The three numbers, or why one of them is missing."""
+    """Return the three numbers, or why one of them is missing."""
     error = None if apart.special else _quotient(apart.error, apart.golden)
     cpu_error = ratio = None
     if apart.has_own and not apart.own_special:
@@ -224,7 +219,7 @@ def _precision_error(apart: Distances) -> PrecisionError:
 
 
 def _quotient(distance: float, unit: float) -> float | None:
-    """A distance in a unit; None where it has no finite value. Nothing is 0 in every unit."""
+    """Return a distance in a unit; None where that is not finite. A distance of 0 is 0 in any unit."""
     if distance == 0.0:
         return 0.0
     quotient = distance / unit if unit else math.inf
@@ -232,15 +227,15 @@ def _quotient(distance: float, unit: float) -> float | None:
 
 
 def _unmeasured(row: OutputMetrics, why: str) -> OutputMetrics:
-    """A floating output that says why it has none of the three numbers."""
-    if not row.dtype.startswith(FLOATING):
+    """Return a floating output with the reason why it has none of the three numbers."""
+    if not row.dtype.startswith(_FLOATING):
         return row
     return msgspec.structs.replace(row, precision_error=PrecisionError(unknown=why))
 
 
 def _cannot_judge(name: str, why: str) -> str:
-    """The precision takes so much of an output that it cannot fail an EP."""
-    return f"{wording.output(name)} judges nobody at this precision: {why}"
+    """Describe why an output cannot fail an EP at this precision."""
+    return f"{wording.output(name)} cannot be judged at this precision: {why}"
 
 
 def _what_is_lost(apart: Distances) -> str:
@@ -251,8 +246,8 @@ def _what_is_lost(apart: Distances) -> str:
     return f"the CPU EP itself is off by {apart.own_error / apart.golden:.0%}"
 
 
-def _told(apart: Distances, has_own: bool) -> str:  # noqa: FBT001 - private
+def _errors(apart: Distances) -> str:
     if apart.golden == 0.0:
         return "the golden is all 0"
-    told = f"relative error {apart.error / apart.golden:.2g}"
-    return told + (f", the CPU EP's own {apart.own_error / apart.golden:.2g}" if has_own else "")
+    error = f"relative error {apart.error / apart.golden:.2g}"
+    return error + (f", the CPU EP's own {apart.own_error / apart.golden:.2g}" if apart.has_own else "")

@@ -1,6 +1,5 @@
 """The record of one cell: the public JSON contract, one line of ``records.jsonl``."""
 
-from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -8,7 +7,7 @@ import msgspec
 from harness.core.latency import Latency
 from harness.core.output_metrics import OutputMetrics
 from harness.core.reference import Adjudication, ReferenceCheck
-from harness.core.scenario import Facts
+from harness.core.scenario import Observations
 from harness.core.verdict import Family, Phase, Verdict
 
 SCHEMA = 1
@@ -23,7 +22,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         ep_ops: Operator type -> count, on the EP.
         cpu_ops: Operator type -> count, left to the CPU EP.
         partitions: Subgraphs that the EP took (a kernel-based EP has one for each node).
-        source: ``assignment`` (onnxruntime's own record at partitioning) or ``profile`` (what ran).
+        source: ``assignment`` (onnxruntime's own record at partitioning) or ``profile`` (the nodes that ran).
         providers: Provider -> nodes, in the order of the chain, the CPU EP last; empty where the chain has
             no second provider besides the CPU EP.
         chain_ops: Provider -> operator type -> count, of those providers but the CPU EP.
@@ -42,15 +41,16 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
-    """The process that a cell ran in, as it was after the cell; over many cells it shows a leak.
+    """The process of a cell, after the cell; over many cells it shows a leak.
 
     Attributes:
         pid: Its id, on the machine that runs the harness.
-        session: Which of the process's sessions this was, from 1.
-        took_ms: What the cell took there all told, whatever came of it: its sessions and runs, the first ones
-            and those that tell whether it repeats itself, reading and writing of tensors.
-        processor_ms: What all threads of the process took of processors meanwhile.
-        rss_mib: Its resident memory in MiB, once the session was gone; null where the system does not tell.
+        session: Number of the session in the process, from 1.
+        took_ms: Time of the whole cell there, whatever its result: sessions and all runs, reading and writing
+            of tensors.
+        processor_ms: Processor time of all threads of the process meanwhile.
+        rss_mib: Its resident memory in MiB, after the session was released; null if the system does not
+            report it.
     """
 
     pid: int
@@ -61,11 +61,11 @@ class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OptionEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether options that should change what is computed did so in one cell.
+    """Whether options that should change the computation did so in one cell.
 
     Attributes:
         options: Keys of such options, and the precision mode as ``ep:<name>``; all were left out together.
-        seen: False where the outputs are bit-identical without them.
+        seen: False if the outputs are bit-identical without them.
     """
 
     options: tuple[str, ...]
@@ -79,9 +79,9 @@ class GeneratedInputs(msgspec.Struct, frozen=True, kw_only=True):
         dimensions: Symbolic dimension -> its size; ``axis N`` where it has no name.
         sizes: How the sizes were chosen: ``distinct``, ``single`` (the same with a batch of 1), or the one
             size of all.
-        values: Which values the inputs hold that nothing restricts: ``plain``, or ``positive``, ``wide`` or
-            ``small`` where the model does not run with these or its golden is weak.
-        seed: Another seed, other inputs.
+        values: The values of unrestricted inputs: ``plain``, or ``positive``, ``wide`` or ``small`` where the
+            model does not run with these or its golden is weak.
+        seed: Seed of the values.
     """
 
     dimensions: dict[str, int] = {}
@@ -91,13 +91,13 @@ class GeneratedInputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a model is made of, as far as it tells which operators a cell says something about.
+    """The operators and inputs of a model.
 
     Attributes:
         opsets: Domain -> version that the model imports; ONNX's own domain is ``ai.onnx``.
         ops: Operator type -> nodes before any optimization, those in subgraphs and local functions included.
         types: Element types of the inputs that are fed, sorted.
-        generated: How its inputs were made; null where it has test data.
+        generated: How its inputs were made; null if it has test data.
     """
 
     opsets: dict[str, int]
@@ -107,11 +107,11 @@ class ModelContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Repeats(msgspec.Struct, frozen=True, kw_only=True):
-    """What repeated runs of a cell came to.
+    """The results of repeated runs of a cell.
 
     Attributes:
-        runs: In each session, the first one included.
-        sessions: Opened one after the other.
+        runs: Runs in each session, the first one included.
+        sessions: Sessions, one after the other.
         distinct: Different results, bit for bit, over all of them.
         max_abs: Largest ``|out - first|`` of any element of any run; null where it cannot be measured.
         bit_equal: Whether the matrix demands equal bits.
@@ -147,13 +147,13 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         how: ``unavailable``: the target cannot be used; ``declared``: nothing was tried; ``rejected``: the EP
             refuses an option; ``broken_model``: the model cannot be read; ``no_input``: no generated input
             runs; ``unfeedable``: the target's Python API cannot take or give a value; ``unsupported``: the EP
-            has no such scenario; ``raised``, ``died``, ``hung``: what came of trying; ``harness``: an
-            exception of the harness's own.
+            has no such scenario; ``raised``: an error; ``died``, ``hung``: the end of the process;
+            ``harness``: an exception of the harness's own.
         message: One line.
-        kind: Of ``raised``: the error's type.
-        out_of_memory: Whether what was raised or printed says that memory ran out.
-        refused: Whether what was raised says that something is not supported.
-        note: What is to be known besides; may be empty.
+        kind: The type of the error, for ``raised``.
+        out_of_memory: Whether the error or the printed text reports that memory ran out.
+        refused: Whether the error reports that something is not supported.
+        note: A remark; may be empty.
     """
 
     how: How
@@ -165,12 +165,12 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class OwnCpu(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the CPU EP of the target's own runtime does with the model.
+    """The result of the CPU EP of the target's own runtime with the model.
 
     Attributes:
         status: ``ok``: it runs; ``refused``: it raises an error; ``died``: its process crashes or hangs, too;
             ``lost``: there is no answer for another reason.
-        message: One line; empty where it runs.
+        message: One line; empty if it runs.
     """
 
     status: Literal["ok", "refused", "died", "lost"]
@@ -178,53 +178,54 @@ class OwnCpu(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known about one cell once it ended.
+    """The record of one cell.
 
     Attributes:
         cell: The cell's id.
         provider: The first preferred provider of the target.
         axes: Every axis of the cell with its value.
-        expected: True where the verdict is what the matrix expects (an ``expect`` entry, or else no failure).
-        phase: Where the cell ended.
+        expected: Whether the matrix expects the verdict (an ``expect`` entry, or else no failure).
+        phase: The phase in which the cell ended.
         cause: For ``unavailable`` a ``Cause``; for ``crash`` the signal or exit code, such as ``SIGSEGV``.
         reason: One line for people.
         other: As ``outputs``, of a run with other inputs between two of the first data set.
         again: As ``outputs``, of a second run of the first data set, or of the one furthest from the first of
-            several; empty where all gave the same bits.
-        golden: What judged the values: ``cpu`` or, where the CPU EP has no kernel, ``expected`` (the
+            several; empty if all gave the same bits.
+        golden: The source of the golden: ``cpu`` or, where the CPU EP has no kernel, ``expected`` (the
             suite's data).
         timings_ms: ``create``, ``first_run``, ``teardown`` in milliseconds, measured inside the agent.
         started: UTC time in ISO 8601.
-        attempt: 1, or 2 where a process killed from outside made a second attempt necessary.
-        retries: Verdicts of further tries of a failed cell, in their order; they never change its verdict.
-        effect: Whether options that should change what is computed did; null where none should, or where the
-            cell cannot tell, because its outputs are exact.
-        latency: How long its runs took, where the matrix asks for it and the verdict is a pass.
-        scenario: What was seen in the cell's scenario, by name; the axes tell its name.
-        process: What it ran in; null where nothing ran, or the process did not outlive the cell.
+        attempt: 1, or 2 if a process killed from outside made a second attempt necessary.
+        retries: Verdicts of further tries of a failed cell, in order; they never change its verdict.
+        effect: Whether options that should change the computation did; null if none should, or if the outputs
+            are exact and so cannot show it.
+        latency: The latency of its runs, if the matrix asks for it and the verdict is a pass.
+        scenario: Observations in the cell's scenario, by name; the axes have its name.
+        process: Its process; null if nothing ran, or the process did not outlive the cell.
         artifacts: Folder of a failing cell below the run folder, relative, with forward slashes.
-        content: What the model is made of; null where it cannot be read, or nothing was tried.
-        model_digest: SHA-256 over the model as it came, its external data and its test data; empty where it
+        content: The content of the model; null if it cannot be read, or nothing was tried.
+        model_digest: SHA-256 over the unconverted model, its external data and its test data; empty if it
             cannot be read, or nothing was tried.
-        no_spread: Why the noise of the model is not known although it was to judge; empty otherwise.
+        no_spread: Why the noise of the model is not known although it was needed; empty otherwise.
         adjudication: Whether golden or EP is nearer to a more precise answer, where they disagree.
-        reference_check: What references say, if the result fails its golden or would fail a usual tolerance.
-        repeats: What further runs and sessions gave, where the matrix asks for them.
-        weak_golden: Why the golden cannot tell a right answer from a wrong one; empty where it can.
-        ended: How the cell ended; null where it ran to its end.
-        own_cpu: What the CPU EP of the target's own runtime does with the model; null where it was not asked.
-        precision: What the cell computes in as far as its default tolerance goes, such as ``float32``.
-        delivers: Coarser precisions that the EP may compute in by its own default; empty where the matrix
-            asks for a precision.
+        reference_check: Comparison with references, if the result fails its golden or would fail a usual
+            tolerance.
+        repeats: Results of further runs and sessions, if the matrix asks for them.
+        weak_golden: Why the golden cannot tell a right answer from a wrong one; empty if it can.
+        ended: How the cell ended; null if it ran to its end.
+        own_cpu: The result of the CPU EP of the target's own runtime; null if it was not asked.
+        precision: The computing precision that decides the default tolerance, such as ``float32``.
+        delivers: Coarser precisions that the EP may compute in by its own default; empty if the matrix asks
+            for a precision.
         converted: Whether the model was converted to that precision.
-        no_golden: Why there is no answer to compare with; empty where there is one.
-        dispute: Why the golden is in doubt whatever the EP gives; empty where it is not.
+        no_golden: Why there is no answer to compare with; empty if there is one.
+        dispute: Why the golden is in doubt whatever the EP gives; empty if it is not.
         undefined: Output -> why ONNX leaves its values undefined for this input.
-        providers_changed: The session's providers before and after the run where they differ.
-        teardown: How the process died or hung in teardown, after the result; empty where it did not.
-        answered: What was asked before the verdict was given: see ``harness.core.missing.Need``.
+        providers_changed: The session's providers before and after the run if they differ.
+        teardown: How the process died or hung in teardown, after the result; empty if it did not.
+        answered: The questions that were asked before the verdict: see ``harness.core.missing.Need``.
         suspicious: Which output passes its tolerance with an error far above the model's noise, and how far;
-            empty where none does.
+            empty if none does.
     """
 
     schema: int
@@ -251,7 +252,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retries: tuple[Verdict, ...] = ()
     effect: OptionEffect | None = None
     latency: Latency | None = None
-    scenario: Facts = {}
+    scenario: Observations = {}
     process: ProcessState | None = None
     artifacts: str = ""
     content: ModelContent | None = None
@@ -276,7 +277,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def rests_on_weak_golden(self) -> bool:
-        """Whether the EP's answer is right as far as its golden tells, which is not far."""
+        """Whether the EP's answer passes by a golden that is weak."""
         return bool(self.weak_golden) and self.verdict.family is Family.PASSED
 
     @property
@@ -286,12 +287,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def took_ms(self) -> float:
-        """For how long its process was at it, failed or not; its phases where that is not known."""
+        """The time that its process spent on it, failed or not; the sum of its phases if unknown."""
         return (self.process.took_ms if self.process else 0.0) or sum(self.timings_ms.values())
 
 
 def encode_record(record: Record) -> bytes:
-    """One JSON line without its newline."""
+    """Return one JSON line without its newline."""
     return _ENCODER.encode(record)
 
 
@@ -306,11 +307,6 @@ def decode_record(line: bytes | str) -> Record:
         return _DECODER.decode(line)
     except (UnicodeDecodeError, RecursionError) as error:
         raise msgspec.DecodeError(str(error)) from error
-
-
-def failing_outputs(record: Record) -> Iterator[OutputMetrics]:
-    """The outputs in which at least one element is outside the tolerance."""
-    return (output for output in record.outputs if output.mismatched)
 
 
 _ENCODER = msgspec.json.Encoder()

@@ -1,4 +1,4 @@
-"""Who is right where a result differs from its golden: a part of the record of a cell."""
+"""References: other answers for a model whose result differs from its golden; part of a cell's record."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ import msgspec
 from harness.core.output_metrics import OutputMetrics
 
 EXPECTED = "the expected data"
-"""``Reference.name`` of what the makers of a model expect."""
+"""``Reference.name`` of the suite's own data."""
 
 REFERENCE = "onnx.reference"
 """``Reference.name`` of ONNX's own implementation."""
@@ -18,10 +18,10 @@ class Adjudication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     Attributes:
         output: Its name.
-        by: What gave that answer, such as ``float64 on the CPU EP``.
+        by: The source of that answer, such as ``float64 on the CPU EP``.
         golden: ``norm(golden - answer) / norm(answer)``.
         ep: The same of the EP's output.
-        nearer: The nearer one; ``equal`` where neither is clearly.
+        nearer: The nearer one; ``equal`` where neither clearly is.
         doubt: Why that answer is not believed; empty where it is.
     """
 
@@ -33,42 +33,42 @@ class Adjudication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     doubt: str = ""
 
 
-class Apart(OutputMetrics, frozen=True, kw_only=True, omit_defaults=True):
-    """How far two answers lie apart in one output, as far as it takes to judge that again.
+class ReferenceDistance(OutputMetrics, frozen=True, kw_only=True, omit_defaults=True):
+    """The distance of one output from a reference, as far as judging it again takes.
 
     Only ``name``, ``dtype``, ``elements``, ``max_abs``, ``delivered_bits``, ``mismatched``, the tolerance,
-    ``headroom``, ``frontier``, ``noise`` and ``details`` are told; a field with nothing to say is left out.
+    ``headroom``, ``frontier``, ``noise`` and ``details`` are kept; empty fields are left out.
     """
 
     shape: tuple[int, ...] = ()
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What somebody else makes of the model; golden and EP are held against it as EP and golden were.
+    """Another answer for the model; golden and EP are compared with it as the EP was with the golden.
 
     Attributes:
-        name: Who, for people.
-        golden: How far the golden lies from it, of every output in which EP and golden differ at all.
+        name: Its source, in words.
+        golden: Distance of the golden, for every output in which EP and golden differ at all.
         ep: The same of the EP's result.
-        is_golden_again: Whether it is the golden's own implementation, made to compute in another way: no
-            second opinion, but it shows how certain the golden is.
-        dwarfed: Of such a one, outputs in which the EP is off by far more than the golden is uncertain.
+        is_golden_again: Whether it is the golden's own implementation, computing in another way: not a second
+            opinion, but a measure of how certain the golden is.
+        dwarfed: In that case, outputs in which the EP's error is far beyond the golden's uncertainty.
         doubt: Why it is not believed alone, such as an operator that it computes wrongly; empty where it is.
     """
 
     name: str
-    golden: tuple[Apart, ...] = ()
-    ep: tuple[Apart, ...] = ()
+    golden: tuple[ReferenceDistance, ...] = ()
+    ep: tuple[ReferenceDistance, ...] = ()
     is_golden_again: bool = False
     dwarfed: tuple[str, ...] = ()
     doubt: str = ""
 
 
 class ReferenceCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was said of a golden and a result that differs from it: enough to decide again who is right.
+    """What references show for a golden and a result that differs from it: enough to decide again.
 
     Attributes:
-        references: By their rank, the most trustworthy first; those who have no answer are left out.
+        references: By rank, the most trustworthy first; those without an answer are left out.
         adjudication: As the record's, of every output that can be adjudicated.
     """
 

@@ -1,15 +1,18 @@
-"""Rows of a record: what is told of one output, from what was found."""
+"""Rows of a record: how one output compares, from what was measured."""
 
 import msgspec
 
 from harness.core.metrics import EXACT_FRONTIER, Measured, any_finite
-from harness.core.output_metrics import OutputDetails, OutputMetrics
+from harness.core.output_metrics import Frontier, OutputDetails, OutputMetrics
 from harness.core.tolerance import Tolerance
 from harness.core.value import Map, Sequence, Tensor, Value
 
+_MEASURED = tuple(set(Measured.__struct_fields__) & set(OutputMetrics.__struct_fields__))
+"""Figures that a row takes over as they were measured."""
+
 
 def whole_row(name: str, value: Value) -> OutputMetrics:
-    """The row of a value that is wrong as a whole, and that nothing was compared with."""
+    """Return the row of a value that is wrong as a whole, so that nothing was compared."""
     shape: tuple[int, ...]
     mismatched = 1
     if isinstance(value, Tensor):
@@ -25,47 +28,53 @@ def whole_row(name: str, value: Value) -> OutputMetrics:
 
 
 def empty_row(name: str, value: Value) -> OutputMetrics:
-    """The row of an empty container on both sides: right, with nothing inside to compare."""
+    """Return the row of a container that is empty on both sides: right, with nothing to compare."""
     row = whole_row(name, value)
     return msgspec.structs.replace(row, mismatched=0, headroom=0.0, frontier=EXACT_FRONTIER)
 
 
-def equal_row(name: str, value: Tensor, tolerance: Tolerance) -> OutputMetrics:
-    """What ``measure`` would find for two tensors that are equal bit by bit."""
-    zero = 0.0 if any_finite(value) else None
+def unmeasured_row(name: str, value: Tensor, wrong: int) -> OutputMetrics:
+    """Return the row of a tensor whose elements are right or wrong, without a distance."""
     return OutputMetrics(
         name=name,
         dtype=value.dtype,
         shape=value.array.shape,
+        elements=value.array.size,
+        mismatched=wrong,
+        headroom=None if wrong else 0.0,
+        frontier=() if wrong else EXACT_FRONTIER,
+    )
+
+
+def equal_row(name: str, value: Tensor, tolerance: Tolerance) -> OutputMetrics:
+    """Return what ``measure`` would find for two tensors that are equal bit by bit."""
+    zero = 0.0 if any_finite(value) else None
+    return msgspec.structs.replace(
+        unmeasured_row(name, value, 0),
         max_abs=zero,
         max_rel=zero,
         rmse=zero,
         cosine=None if zero is None else 1.0,
-        elements=value.array.size,
         rtol=tolerance.rtol,
         atol=tolerance.atol,
-        headroom=0.0,
-        frontier=EXACT_FRONTIER,
     )
 
 
 def measured_row(name: str, actual: Tensor, tolerance: Tolerance, measured: Measured) -> OutputMetrics:
-    """What ``measure`` has found."""
+    """Return the row of what ``measure`` has found."""
     return OutputMetrics(
         name=name,
         dtype=actual.dtype,
         shape=actual.array.shape,
-        max_abs=measured.max_abs,
-        max_rel=measured.max_rel,
-        rmse=measured.rmse,
-        cosine=measured.cosine,
-        sqnr_db=measured.sqnr_db,
-        delivered_bits=measured.delivered_bits,
-        mismatched=measured.mismatched,
         elements=actual.array.size,
         rtol=tolerance.rtol,
         atol=tolerance.atol,
-        headroom=measured.headroom,
-        frontier=measured.frontier,
         details=OutputDetails(signed_zeros=measured.signed_zeros) if measured.signed_zeros else None,
+        **{figure: getattr(measured, figure) for figure in _MEASURED},
     )
+
+
+def with_details(row: OutputMetrics, **known: float | str | Frontier) -> OutputMetrics:
+    """Return the row with more details."""
+    details = msgspec.structs.replace(row.details or OutputDetails(), **known)
+    return msgspec.structs.replace(row, details=details)

@@ -1,4 +1,4 @@
-"""The rules that give a cell its verdict: one function each, and the first that applies decides.
+"""The rules that give a cell its verdict: one function each; the first that applies decides.
 
 ``docs/reference/tolerances.md`` lists them in the same order.
 """
@@ -10,13 +10,11 @@ from harness.core import wording
 from harness.core.facts import Facts
 from harness.core.judged import Judged, wrong_for_other_inputs
 from harness.core.judging import Judging, by_expected_data
-from harness.core.lost import relative_error
-from harness.core.placed import placed
-from harness.core.record import Ended
-from harness.core.repeats import several_results
+from harness.core.precision import PRECISION_CASTS
+from harness.core.record import Ended, Placement, Repeats
 from harness.core.verdict import Phase, Verdict
 
-FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
+_FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
 
 
 class Found(NamedTuple):
@@ -29,11 +27,11 @@ class Found(NamedTuple):
 Rule = Callable[[Judging], Found | None]
 
 
-# --- what never ran to its end ---
+# --- cells that did not run to their end ---
 
 
 def harness_error(judging: Judging) -> Found | None:
-    """An exception of the harness's own says nothing about the EP, and is never a pass."""
+    """An exception of the harness's own is no result of the EP, and never a pass."""
     return _ended(judging, "harness", Verdict.HARNESS_ERROR)
 
 
@@ -47,7 +45,7 @@ def not_tried(judging: Judging) -> Found | None:
 def invalid_model(judging: Judging) -> Found | None:
     """The model cannot be read, or the CPU EP of the target's own runtime refuses it with an error, too.
 
-    A converted model may lack kernels on the CPU EP; nothing else is left to doubt.
+    This does not apply to a converted model for which the CPU EP only lacks kernels.
     """
     facts = judging.facts
     if found := _ended(judging, "broken_model", Verdict.INVALID_MODEL):
@@ -64,24 +62,22 @@ def no_input(judging: Judging) -> Found | None:
 
 
 def cpu_dies_too(judging: Judging) -> Found | None:
-    """The CPU EP of the same runtime dies of the model, too, so that the EP is not to blame.
+    """The CPU EP of the same runtime dies of the model, too, so the EP is not to blame.
 
     An EP that refuses the model cleanly, or runs out of memory, is judged as such.
     """
     ended, own = judging.facts.ended, judging.facts.own_cpu
     if ended is None or own is None or own.status not in {"died", "lost"}:
         return None
-    if ended.how == "raised" and (ended.out_of_memory or _is_refusal(judging.facts, ended)):
-        return None
-    if ended.how in {"died", "hung"} and own.status == "lost":
-        return None
-    if ended.how not in {"raised", "died", "hung"}:
-        return None
-    return Found(Verdict.NO_GOLDEN, f"{own.message}; and here: {ended.message}")
+    if ended.how == "raised":
+        applies = not (ended.out_of_memory or _is_refusal(judging.facts, ended))
+    else:
+        applies = ended.how in {"died", "hung"} and own.status == "died"
+    return Found(Verdict.NO_GOLDEN, f"{own.message}; and here: {ended.message}") if applies else None
 
 
 def out_of_memory(judging: Judging) -> Found | None:
-    """Memory ran out, by what was raised or printed."""
+    """Memory ran out, according to what was raised or printed."""
     ended = judging.facts.ended
     if ended is None or not ended.out_of_memory or ended.how not in {"raised", "died"}:
         return None
@@ -94,7 +90,7 @@ def crash_or_hang(judging: Judging) -> Found | None:
 
 
 def option_rejected(judging: Judging) -> Found | None:
-    """A session can be made without an option, and not with it."""
+    """A session can be made without an option, but not with it."""
     return _ended(judging, "rejected", Verdict.OPTION_REJECTED)
 
 
@@ -116,7 +112,7 @@ def unfeedable(judging: Judging) -> Found | None:
     return _ended(judging, "unfeedable", Verdict.NO_GOLDEN)
 
 
-# --- what ran ---
+# --- cells that ran ---
 
 
 def no_golden(judging: Judging) -> Found | None:
@@ -127,14 +123,14 @@ def no_golden(judging: Judging) -> Found | None:
 def disputed_golden(judging: Judging) -> Found | None:
     """The golden is in doubt whatever the EP gives, and neither expected data nor float64 can judge instead.
 
-    It judges no values. It does judge shapes and types, unless the suite's data have those of the EP.
+    Such a golden still judges shapes and types, unless the suite's data have those of the EP.
     """
     facts = judging.facts
-    if not facts.dispute or judging.settled is not None:
+    if not facts.dispute or judging.resolution is not None:
         return None
-    if judging.fault is not None and judging.fault[0] in FORM:
+    if judging.fault is not None and judging.fault[0] in _FORM:
         expected = by_expected_data(judging)
-        if not expected or any(held.ep.fault in FORM for held in expected.values()):
+        if not expected or any(check.ep.fault in _FORM for check in expected.values()):
             return None
     return Found(Verdict.REFERENCE_DISPUTED, facts.dispute)
 
@@ -148,7 +144,7 @@ def fallback_at_run(judging: Judging) -> Found | None:
 def undefined_input(judging: Judging) -> Found | None:
     """ONNX leaves the values of every failing output undefined for this input."""
     undefined = judging.facts.undefined
-    if judging.fault is None or judging.fault[0] in FORM or not undefined:
+    if judging.fault is None or judging.fault[0] in _FORM or not undefined:
         return None
     if not all(name in undefined for name in judging.failed):
         return None
@@ -156,7 +152,7 @@ def undefined_input(judging: Judging) -> Found | None:
 
 
 def not_by_the_ep(judging: Judging) -> Found | None:
-    """Without a node on the EP, a wrong or unsteady answer is that of the runtime's own CPU EP."""
+    """Without a node on the EP, a wrong or varying answer is that of the runtime's own CPU EP."""
     facts = judging.facts
     fault = judging.fault or judging.fault_again
     if facts.placement is None or facts.placement.ep_nodes or facts.is_cpu or fault is None:
@@ -169,61 +165,56 @@ def wrong_values(judging: Judging) -> Found | None:
     if judging.fault is None:
         return None
     verdict, why = judging.fault
-    if judging.settled is not None:
-        return Found(verdict, f"{judging.settled.reason}; the golden is disputed: {judging.dispute}")
-    if judging.ruling.disputed:
+    if judging.resolution is not None:
+        return Found(verdict, f"{judging.resolution.reason}; the golden is disputed: {judging.dispute}")
+    if judging.golden_check.disputed:
         return Found(Verdict.REFERENCE_DISPUTED, judging.dispute)
-    return Found(verdict, "; ".join(filter(None, (why, judging.ruling.note))))
+    return Found(verdict, "; ".join(filter(None, (why, judging.golden_check.note))))
 
 
 def nondeterministic(judging: Judging) -> Found | None:
-    """A further run differs by more than the policy allows, or at all where equal bits are asked for."""
+    """A further run differs by more than the policy allows, or at all if the matrix asks for equal bits."""
     repeats = judging.facts.repeats
     if judging.fault_again is not None:
         verdict, why = judging.fault_again
-        if _only_drawn(judging.again):
+        if _only_random(judging.again):
             return Found(verdict, f"in another run {why}")
-        which = "a second run of the same session differs" if repeats is None else several_results(repeats)
+        which = "a second run of the same session differs" if repeats is None else _results(repeats)
         return Found(Verdict.NONDETERMINISTIC, f"{which}: {why}")
     if repeats is not None and repeats.bit_equal and repeats.distinct > 1:
-        return Found(
-            Verdict.NONDETERMINISTIC, f"{several_results(repeats)}, and the matrix asks for equal bits"
-        )
+        return Found(Verdict.NONDETERMINISTIC, f"{_results(repeats)}, and the matrix asks for equal bits")
     return None
 
 
 def other_inputs(judging: Judging) -> Found | None:
-    """For other inputs the session gives what it gave for the first ones, or is off by more than half."""
-    placement = judging.facts.placement
-    if placement is None or not (placement.ep_nodes or judging.facts.is_cpu):
+    """For other inputs the session gives the output for the first ones, or is off by more than half."""
+    facts = judging.facts
+    if facts.placement is None or not (facts.placement.ep_nodes or facts.is_cpu):
         return None
-    first = {row.name: row for row in judging.facts.outputs}
-    wrong = [
-        row for row in judging.facts.other if wrong_for_other_inputs(row, first.get(row.name), judging.policy)
-    ]
-    if not wrong:
-        return None
-    row = wrong[0]
-    details = row.details
-    stale = details is not None and details.stale
-    error = relative_error(row.delivered_bits or 0.0)
-    what = "is what the inputs before gave, bit for bit" if stale else f"has a relative error of {error:.2g}"
-    return Found(Verdict.MISMATCH, f"for other inputs in the same session {wording.output(row.name)} {what}")
+    first = {row.name: row for row in facts.outputs}
+    for row in facts.other:
+        if wrong_for_other_inputs(row, first.get(row.name), judging.policy):
+            stale = row.details is not None and row.details.stale
+            error = f"has a relative error of {row.relative_error or 1.0:.2g}"
+            what = "is the output for the inputs before, bit for bit" if stale else error
+            where = f"for other inputs in the same session {wording.output(row.name)}"
+            return Found(Verdict.MISMATCH, f"{where} {what}")
+    return None
 
 
 def right(judging: Judging) -> Found | None:
     """The answer is right; the verdict is about where the nodes ran."""
     placement = judging.facts.placement
     if placement is None:
-        return Found(Verdict.HARNESS_ERROR, "the record tells neither how the cell ended nor where it ran")
-    verdict, reason = placed(placement, converted=judging.facts.converted)
-    settled = "" if judging.settled is None else judging.settled.reason
-    if settled and judging.dispute:
-        settled += f"; the golden is disputed: {judging.dispute}"
+        return Found(Verdict.HARNESS_ERROR, "the record has neither how the cell ended nor where it ran")
+    verdict, reason = _by_placement(placement, converted=judging.facts.converted)
+    resolved = "" if judging.resolution is None else judging.resolution.reason
+    if resolved and judging.dispute:
+        resolved += f"; the golden is disputed: {judging.dispute}"
     remarks = [wording.remark(one.row) for one in judging.outputs if one.fault is None]
     delivered = sorted({one.delivered for one in judging.outputs if one.delivered})
-    told = [f"the EP delivers {precision} by its own default" for precision in delivered]
-    return Found(verdict, "; ".join(filter(None, (reason, settled, *told, *remarks))))
+    defaults = [f"the EP delivers {precision} by its own default" for precision in delivered]
+    return Found(verdict, "; ".join(filter(None, (reason, resolved, *defaults, *remarks))))
 
 
 RULES: tuple[Rule, ...] = (
@@ -268,10 +259,47 @@ def _is_refusal(facts: Facts, ended: Ended) -> bool:
     return facts.phase is Phase.CREATE and (_lacks_kernels(facts) or refuses)
 
 
-def _only_drawn(again: tuple[Judged, ...]) -> bool:
-    """Whether all that is wrong are numbers drawn at random: others each time, and no less wrong."""
+def _only_random(again: tuple[Judged, ...]) -> bool:
+    """Return whether only random numbers are wrong; that they vary is right."""
     return all(one.row.details and one.row.details.distribution for one in again if one.fault is not None)
 
 
+def _results(repeats: Repeats) -> str:
+    """Return ``3 different results in 2 sessions of 10 runs each, up to 1.2e-07 from the first``."""
+    sessions = "session" if repeats.sessions == 1 else "sessions"
+    runs = "run" if repeats.runs == 1 else "runs each"
+    far = "" if repeats.max_abs is None else f", up to {repeats.max_abs:.3g} from the first"
+    return (
+        f"{repeats.distinct} different results in {repeats.sessions} {sessions} of {repeats.runs} {runs}{far}"
+    )
+
+
+def _by_placement(placement: Placement, *, converted: bool) -> Found:
+    """Return the verdict on a right answer, and in words what ran elsewhere.
+
+    Operators that only work on shapes stay on the CPU by design of onnxruntime
+    (``fallback_cpu_capability.cc``) and do not demote a pass. An EP that takes only the casts that a
+    conversion added has computed nothing of the model.
+    """
+    if not placement.ep_nodes and not placement.cpu_nodes:
+        return Found(Verdict.FOLDED, "no node was left to run")
+    if not placement.ep_nodes:
+        return Found(Verdict.FALLBACK, f"no node ran on the EP; on the CPU: {_counts(placement.cpu_ops)}")
+    compute = {op: count for op, count in placement.cpu_ops.items() if op not in placement.shape_ops}
+    if converted and placement.ep_ops.keys() <= PRECISION_CASTS and not compute.keys() <= PRECISION_CASTS:
+        left = {op: count for op, count in compute.items() if op not in PRECISION_CASTS}
+        return Found(Verdict.FALLBACK, f"only conversions ran on the EP; on the CPU: {_counts(left)}")
+    # Along a chain, a node that the first provider does not take falls to the next one before the CPU.
+    later = list(placement.chain_ops.items())[1:]
+    left_to = [f"left to {provider}: {_counts(ops)}" for provider, ops in later if ops]
+    if compute:
+        left_to.append(f"left to the CPU: {_counts(compute)}")
+    return Found(Verdict.PASS_PARTIAL if compute else Verdict.PASS, "; ".join(left_to))
+
+
+def _counts(ops: dict[str, int]) -> str:
+    return ", ".join(f"{op} x{count}" if count > 1 else op for op, count in sorted(ops.items()))
+
+
 WORDS: Mapping[str, str] = {each.__name__: (each.__doc__ or "").partition("\n")[0] for each in RULES}
-"""Name of a rule -> what it says, for the documentation."""
+"""Name of a rule -> the first line of its docstring, for the documentation."""

@@ -1,10 +1,10 @@
-"""What is known of a run as a whole: the public JSON contract, ``run.json``."""
+"""A run as a whole: the public JSON contract, ``run.json``."""
 
 import msgspec
 
 
 class ShardInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Which share of a plan a run is; it tells what is missing where another share does not come back.
+    """The share of a plan that a run is; it shows what is missing if another share is lost.
 
     Attributes:
         index: From 1.
@@ -20,15 +20,15 @@ class ShardInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``run.json``: what was planned, by which matrix, in which environments.
+    """``run.json``: plan, matrix and environments of a run.
 
     Attributes:
         plan: Digest over the sorted ids of the planned cells.
-        cells: How many cells were planned.
-        matrix: The matrix as it was read, defaults filled in.
-        targets: Target name -> environment fingerprint, as the agent reported it.
-        complete: True once every planned cell has its record.
-        shard: Where the plan is a share of a larger one.
+        cells: Planned cells.
+        matrix: The matrix with its defaults.
+        targets: Target name -> environment fingerprint from the agent.
+        complete: Whether every planned cell has its record.
+        shard: Set if the plan is a share of a larger one.
     """
 
     schema: int

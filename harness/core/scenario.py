@@ -1,4 +1,4 @@
-"""Scenarios: what applications do with a session besides making it once and running it.
+"""Scenarios: uses of a session besides making it once and running it.
 
 This table is the only one. A new scenario takes one entry here, and a module of its name with a function
 ``play`` in ``harness.agent.scenarios``.
@@ -13,15 +13,15 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """A value of the axis ``scenario``.
 
     Attributes:
-        meaning: What is done, in one line.
-        other_data: Whether the model gets data of its own, for which the CPU provider is asked anew.
-        other_files: Whether the scenario is nothing but other files with the same model in them.
+        meaning: The scenario in one line.
+        other_data: Whether it has its own data, which need their own golden.
+        other_files: Whether it only stores the same model in other files.
         tries_shapes: Whether the CPU provider may refuse some of the shapes, which are then left out.
         swaps_inputs: Whether the session runs the given data as a plain one does, so that it can run other
             inputs between two such runs.
         measurable: Whether it has single runs of one session, one after the other, whose latency counts.
         repeatable: Whether its runs can be repeated; some scenarios repeat in their own way.
-        module: Which module of ``harness.agent.scenarios`` plays it, if not that of its name; empty if the
+        module: The module of ``harness.agent.scenarios`` that plays it, if not that of its name; empty if the
             agent runs it plainly.
     """
 
@@ -98,6 +98,6 @@ def agent_module(scenario: str) -> str:
 
 
 Scalar = bool | int | float | str
-Fact = Scalar | tuple[Scalar, ...]
-Facts = dict[str, Fact]
-"""What was seen in a scenario, by name: sizes, counts, times (``_ms``), where a value lay."""
+Observation = Scalar | tuple[Scalar, ...]
+Observations = dict[str, Observation]
+"""Observations in a scenario, by name: sizes, counts, times (``_ms``), places of values."""

@@ -1,118 +1,79 @@
-"""The rounding noise of a model, and an error as a multiple of it.
+"""The rounding noise of a model, drawn from runs with noise.
 
 A *spread* has, for each element of an output, the root mean square of what rounding at some precision does to
 it in this very model. An error that is a small multiple of the spread is what any correct computation at that
-precision shows; a fault lies far above.
+precision shows; the error of a fault is far larger. ``harness.core.noise`` compares the two.
 """
 
-import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from harness.core.metrics import BLOCK, widen
+from harness.core.metrics import widen
+from harness.core.noise import DEFAULT_LIMITS, noise_of, rms_limit
 from harness.core.tolerance import UNIT_ROUNDOFF
-from harness.core.value import Array, Tensor, Value, leaves
+from harness.core.value import Array, Floats, NamedValues, Tensor, leaves
 
-Floats = NDArray[np.float64]
-NamedValues = tuple[tuple[str, Value], ...]
 Draws = list[tuple[float, Array]]
-"""Amplitude and result of each."""
+"""Amplitude and result of each draw."""
 
-
-class NoiseLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Up to what multiple of the noise a result passes.
-
-    Attributes:
-        rms: Of the root mean square of the error over that of the spread.
-        max: Of the largest error of an element over the spread of that element.
-    """
-
-    rms: float = 3.0
-    max: float = 32.0
-
-
-DEFAULT_LIMITS = NoiseLimits()
-
-
-def rms_limit(limits: NoiseLimits, elements: int) -> float:
-    """What ``limits.rms`` comes to for an output of so many elements.
-
-    A root mean square over few elements is uncertain, that of the error as well as that of the spread: the
-    limit for n elements is ``1 + 1 / sqrt(n)`` times the one for many.
-    """
-    return limits.rms * (1 + 1 / math.sqrt(max(1, elements)))
-
-
-FLOOR = 0.5
+_FLOOR = 0.5
 """Least spread of an element as a part of the root mean square over its tensor.
 
 Few samples leave some elements with next to none, and an error passes from element to element.
 """
 
-RESOLUTION = 1 / 8
+_RESOLUTION = 1 / 8
 """Least spread of an element in unit roundoffs of its type.
 
-Where every operator is exact, this is all that there is: the default limits pass an element that is off by
+Where every operator is exact, nothing else is left. The default limits then pass an element that is off by
 two units in the last place, and none that is off by four.
 """
 
-SMALLEST = {"float64": 2.0**-126, "float32": 2.0**-126, "float16": 2.0**-14, "bfloat16": 2.0**-126}
+_SMALLEST = {"float64": 2.0**-126, "float32": 2.0**-126, "float16": 2.0**-14, "bfloat16": 2.0**-126}
 """Element type that has a spread -> least spread of any element.
 
 Smaller numbers are subnormal, and processors may flush them to zero. Accelerators without double units
 compute float64 in single precision.
 """
 
-JUMP = 8.0
-"""An element that moves so many times more than its spread foretells has jumped, and may jump again.
+_JUMP = 8.0
+"""An element that moves by so many times the expected spread has jumped, and may jump again.
 
-One that jumps by less needs no such rule: 16 draws at amplitude 8, of which one jumps, give it a spread of a
+A smaller jump needs no such rule: 16 draws at amplitude 8, of which one jumps, give the element a spread of a
 32nd of the jump, which the limit for single elements passes.
 """
 
-UNLIKE = 8.0
-"""So many times the median spread is no noise of a model with jumps, but a jump.
+_UNLIKE = 8.0
+"""So many times the median spread is a jump, not the noise of a model with jumps.
 
 An element that has jumped may differ by as much as it did; the floor of the others comes from them alone.
 """
 
 PROBES = 2
-"""Draws at amplitude 1 beside amplified ones in a model without jumps: those that count where they bend."""
+"""Draws at amplitude 1 beside amplified ones, in a model without jumps: for where the response bends."""
 
-LINEAR = 1 / 4
+_LINEAR = 1 / 4
 """Part of an output's size up to which it moves in proportion to noise.
 
 Beyond, the response bends: the sine of a large angle moves by 1 at most, whatever the noise, and a 16th of
 that is no measure of noise at amplitude 1.
 """
 
-ENOUGH = 1 / 2
+_ENOUGH = 1 / 2
 """Part of an output's finite elements that noise has to leave finite, over all draws."""
-
-_LARGEST = float(np.finfo(np.float64).max)
-
-PRECISIONS = {name: UNIT_ROUNDOFF[name] for name in ("float32", "float16", "bfloat16")}
-"""Precision whose noise can be drawn, and that an error may behave like -> unit roundoff.
-
-TF32 rounds like float16, and int8 like bfloat16.
-"""
-
-BEYOND = 16.0
-"""An error so many times the noise of the coarsest precision is like none of them."""
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
     """The noise of a model's outputs.
 
     Attributes:
-        precision: Whose rounding makes it.
+        precision: The precision whose rounding makes the noise.
         outputs: For each data set: leaf, named as ``harness.core.value.leaves`` names it -> spread, an array
             of float64 of the leaf's shape, in the unit of the output. Leaves without one are not floats,
-            change their shape under noise, are lost in it, or come out otherwise without it.
+            change their shape under noise, are lost in it, or differ from the golden even without noise.
     """
 
     precision: str
@@ -130,101 +91,23 @@ def spread_of(
     amplitudes: Sequence[float],
     precision: str,
 ) -> Spread:
-    """The spread from runs of a model with noise.
+    """Return the spread from runs of a model with noise.
 
     Args:
         golden: For each data set the outputs of the model itself.
         samples: The same with noise: as many for each data set, the one with amplitude 0 among them.
-        amplitudes: By what the noise of each sample was multiplied.
-        precision: Whose rounding the noise is.
+        amplitudes: The factor of the noise in each sample.
+        precision: The precision whose rounding the noise is.
     """
     each = len(samples) // len(golden)
+    slices = [slice(index * each, (index + 1) * each) for index in range(len(golden))]
     return Spread(
         precision=precision,
         outputs=tuple(
-            _of_data_set(
-                outputs,
-                samples[index * each : (index + 1) * each],
-                amplitudes[index * each : (index + 1) * each],
-            )
-            for index, outputs in enumerate(golden)
+            _of_data_set(outputs, samples[part], amplitudes[part])
+            for outputs, part in zip(golden, slices, strict=True)
         ),
     )
-
-
-def noise_of(golden: Tensor, actual: Tensor, spread: Floats) -> tuple[float, float]:
-    """An error as a multiple of the noise.
-
-    Only elements that are finite on both sides count; the result is (0, 0) where there are none.
-
-    Args:
-        golden: The right answer, of floats.
-        actual: What an EP computed, of the same shape.
-        spread: Of the same shape, positive.
-
-    Returns:
-        Root mean square of the error over that of the spread, and the largest error over spread.
-    """
-    error_sq = spread_sq = worst = 0.0
-    scale = float(spread.max(initial=0.0))  # keeps the squares of the spread within float64
-    with np.errstate(all="ignore"):
-        for _, error, noise in _errors(golden, actual, spread):
-            error_sq += float(np.sum(np.square(error / scale)))
-            spread_sq += float(np.sum(np.square(noise / scale)))
-            worst = max(worst, float((error / noise).max()))
-    return min(math.sqrt(error_sq / spread_sq) if spread_sq else 0.0, _LARGEST), min(worst, _LARGEST)
-
-
-def beyond(golden: Tensor, actual: Tensor, spread: Floats, limit: float) -> tuple[int, int]:
-    """Elements whose error is more than so many times their spread.
-
-    Returns:
-        How many there are, and the place of the worst of all elements in the flattened tensor.
-    """
-    count, worst, at = 0, -1.0, 0
-    for places, error, noise in _errors(golden, actual, spread):
-        with np.errstate(all="ignore"):
-            ratio = error / noise
-        count += int(np.count_nonzero(ratio > limit))
-        largest = int(ratio.argmax())
-        if ratio[largest] > worst:
-            worst, at = float(ratio[largest]), int(places[largest])
-    return count, at
-
-
-def behaves_like(rms: float, precision: str) -> str:
-    """The precision whose noise is nearest, on a logarithmic scale.
-
-    Noise grows in proportion to the unit roundoff as long as a model's response is linear.
-
-    Args:
-        rms: Root mean square of the error over that of the spread.
-        precision: Whose spread.
-
-    Returns:
-        A key of ``PRECISIONS``; ``exact`` where there is no error, ``none`` where it is far beyond the noise
-        of the coarsest.
-    """
-    if rms == 0.0:
-        return "exact"
-    if rms * PRECISIONS[precision] > BEYOND * max(PRECISIONS.values()):
-        return "none"
-    error = math.log2(rms) + math.log2(PRECISIONS[precision])
-    return min(PRECISIONS, key=lambda name: abs(error - math.log2(PRECISIONS[name])))
-
-
-def _errors(
-    golden: Tensor, actual: Tensor, spread: Floats
-) -> Iterator[tuple[NDArray[np.intp], Floats, Floats]]:
-    """Places, errors and spreads of the elements that are finite on both sides, block by block."""
-    left, right, noise = golden.array.reshape(-1), actual.array.reshape(-1), spread.reshape(-1)
-    for start in range(0, left.size, BLOCK):
-        block = slice(start, start + BLOCK)
-        with np.errstate(all="ignore"):
-            error = np.abs(widen(right[block], actual.dtype) - widen(left[block], golden.dtype))
-        places = np.flatnonzero(np.isfinite(error))
-        if places.size:
-            yield places + start, error[places], noise[block][places]
 
 
 def _of_data_set(
@@ -234,7 +117,7 @@ def _of_data_set(
     drawn = [dict(_leaves(sample)) for sample in samples]
     quiet = next(values for values, amplitude in zip(drawn, amplitudes, strict=True) if not amplitude)
     for name, right in _leaves(golden):
-        if right.dtype not in SMALLEST:
+        if right.dtype not in _SMALLEST:
             continue
         values = [(amplitude, one.get(name)) for amplitude, one in zip(amplitudes, drawn, strict=True)]
         alike = [
@@ -248,20 +131,21 @@ def _of_data_set(
         noisy = _measurable(
             silent, [(amplitude, widen(one.array, one.dtype)) for amplitude, one in alike if amplitude]
         )
-        if noisy is None:
-            continue
-        spread = _of_leaf(right, silent, noisy)
-        if _is_same(right, quiet[name], spread):
-            found[name] = spread
+        if noisy is not None:
+            spread = _of_leaf(right, silent, noisy)
+            if _is_same(right, quiet[name], spread):
+                found[name] = spread
     return found
 
 
 def _keeps_shape(drawn: Sequence[float], alike: Sequence[float]) -> bool:
-    """Whether noise leaves an output its shape: in all draws as it is, and in half of those where amplified.
+    """Return whether noise keeps an output's shape.
+
+    It does so in all draws at amplitude 0 and at the least one, and in half of the draws at each other one.
 
     Args:
         drawn: The amplitude of each draw.
-        alike: Those of the draws that have the golden's shape.
+        alike: The amplitudes of the draws that have the golden's shape.
     """
     total, kept = Counter(drawn), Counter(alike)
     plain = {0.0, min((amplitude for amplitude in drawn if amplitude), default=0.0)}
@@ -271,34 +155,34 @@ def _keeps_shape(drawn: Sequence[float], alike: Sequence[float]) -> bool:
 
 
 def _measurable(quiet: Array, noisy: Draws) -> Draws | None:
-    """The draws that tell the noise of an output; None where it is as good as lost in noise.
+    """Return the draws that show the noise of an output; None where the output is all but lost in noise.
 
-    What is NaN or infinite without noise tells nothing. Where noise makes most of the rest so, too, the draws
-    tell nothing either.
+    Elements that are NaN or infinite without noise show nothing. If noise makes most of the others so, no
+    draw shows anything.
     """
     finite = np.isfinite(quiet)
     kept = sum(np.count_nonzero(np.isfinite(one) & finite) for _, one in noisy)
-    if kept < ENOUGH * len(noisy) * np.count_nonzero(finite):
+    if kept < _ENOUGH * len(noisy) * np.count_nonzero(finite):
         return None
     probes = [one for one in noisy if one[0] == 1]
     if not probes or len(probes) > PROBES:
         return noisy
     amplified = [one for one in noisy if one[0] != 1]
-    if amplified and _is_within(LINEAR, quiet, amplified):
+    if amplified and _is_within(_LINEAR, quiet, amplified):
         return amplified
     return probes if _is_within(1.0, quiet, probes) else None
 
 
 @np.errstate(all="ignore")
 def _is_within(part: float, quiet: Array, noisy: Draws) -> bool:
-    """Whether no draw moves an output by more than some part of its size."""
+    """Return whether no draw moves an output by more than some part of its size."""
     size = _root_mean_square(np.abs(np.where(np.isfinite(quiet), quiet, 0.0)))
     moved = [_root_mean_square(_deviation(one.reshape(-1), quiet.reshape(-1))) for _, one in noisy]
     return max(moved) <= part * size or not any(moved)
 
 
 def _is_same(golden: Tensor, quiet: Tensor, spread: Floats) -> bool:
-    """Whether the model with noise, that being off, computes what the model itself does."""
+    """Return whether the model with noise, at amplitude 0, computes what the model itself does."""
     rms, largest = noise_of(golden, quiet, spread)
     return rms <= rms_limit(DEFAULT_LIMITS, golden.array.size) and largest <= DEFAULT_LIMITS.max
 
@@ -310,21 +194,21 @@ def _of_leaf(golden: Tensor, quiet: Array, noisy: Draws) -> Floats:
     for amplitude, one in noisy:
         moved.setdefault(amplitude, []).append(_deviation(one.reshape(-1), quiet.reshape(-1)))
     size = np.abs(np.nan_to_num(right, posinf=0.0, neginf=0.0))
-    least = np.maximum(RESOLUTION * UNIT_ROUNDOFF[golden.dtype] * size, SMALLEST[golden.dtype])
+    least = np.maximum(_RESOLUTION * UNIT_ROUNDOFF[golden.dtype] * size, _SMALLEST[golden.dtype])
     if not moved or not right.size:  # every operator is exact
         return _shaped(least, golden)
     levels = {level: np.sqrt(np.mean(np.square(each), axis=0)) / level for level, each in moved.items()}
     spread: Floats = np.max([*levels.values()], axis=0)
     if len(levels) == 1:
-        floored = np.maximum(spread, FLOOR * _root_mean_square(spread))
+        floored = np.maximum(spread, _FLOOR * _root_mean_square(spread))
         return _shaped(np.maximum(floored, least), golden)
     plain = levels[min(levels)]
-    jumped = plain > UNLIKE * np.median(plain)
-    foretold = np.maximum(plain, FLOOR * _root_mean_square(plain[~jumped]))
+    jumped = plain > _UNLIKE * np.median(plain)
+    foretold = np.maximum(plain, _FLOOR * _root_mean_square(plain[~jumped]))
     for level, each in moved.items():
-        jumped |= np.max(each, axis=0) > JUMP * level * foretold
+        jumped |= np.max(each, axis=0) > _JUMP * level * foretold
     largest = np.max([np.max(each, axis=0) for each in moved.values()], axis=0)
-    calm = np.maximum(spread, FLOOR * _root_mean_square(spread[~jumped]))
+    calm = np.maximum(spread, _FLOOR * _root_mean_square(spread[~jumped]))
     return _shaped(np.maximum(np.where(jumped, largest, calm), least), golden)
 
 
@@ -333,7 +217,7 @@ def _shaped(numbers: Array, golden: Tensor) -> Floats:
 
 
 def _deviation(noisy: Array, quiet: Array) -> Floats:
-    """What noise has moved; nothing where it made NaN or infinity, for that excuses no other number."""
+    """Return how far noise moved each element; 0 where it made NaN or infinity: those excuse no number."""
     moved: Floats = np.abs(noisy - quiet)
     moved[~np.isfinite(moved)] = 0.0
     return np.minimum(moved, 2.0**500)

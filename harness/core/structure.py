@@ -1,6 +1,6 @@
 """Check parsed TOML against declared types: every deviation with its place, not only the first.
 
-msgspec converts and validates, but stops at the first error; people mend a file faster with the whole list.
+msgspec converts and validates, but stops at the first error.
 """
 
 import json
@@ -15,15 +15,15 @@ from msgspec import inspect
 from harness.core.errors import Problem, one_line, valid_names
 
 OPTION = "option."
-"""What a key begins with that tables with an ``option_type`` take besides their fields."""
+"""Beginning of the keys that tables with an ``option_type`` take besides their fields."""
 
-A_TABLE = "a table"
-LARGEST = 1 << 63
-"""TOML promises integers of 64 bits; Python would read thousands of digits."""
+_A_TABLE = "a table"
+_LARGEST = 1 << 63
+"""TOML has integers of 64 bits; Python would read thousands of digits."""
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where in a file something stands: ``local.toml: target[2].provider``; items are counted from 0."""
+    """A place in a file: ``local.toml: target[2].provider``; items are counted from 0."""
 
     file: str
     path: str = ""
@@ -32,24 +32,24 @@ class Place(msgspec.Struct, frozen=True):
         return f"{self.file}: {self.path}" if self.path else self.file
 
     def key(self, name: str) -> "Place":
-        """The place of one key of the table that stands here."""
+        """Return the place of one key of the table here."""
         bare = re.fullmatch(r"[A-Za-z0-9_-]+", name)
         spelled = name if bare else shown(name)
         return Place(self.file, f"{self.path}.{spelled}" if self.path else spelled)
 
     def item(self, index: int) -> "Place":
-        """The place of one item of the list that stands here."""
+        """Return the place of one item of the list here."""
         return Place(self.file, f"{self.path}[{index}]")
 
 
 def deviations(value: object, kind: inspect.Type, place: Place) -> Iterator[Problem]:
-    """Everything in a parsed value that its type does not allow.
+    """Yield every deviation of a parsed value from its type.
 
     Args:
-        value: What ``tomllib`` made.
-        kind: ``msgspec.inspect.type_info`` of the type. A struct's class may carry ``option_type``, the type
+        value: From ``tomllib``.
+        kind: ``msgspec.inspect.type_info`` of the type. A struct's class may have ``option_type``, the type
             of its keys that begin with ``option.``. Numbers must be finite.
-        place: Where the value stands.
+        place: The place of the value.
 
     Yields:
         Problems in the order of the file.
@@ -63,7 +63,7 @@ def deviations(value: object, kind: inspect.Type, place: Place) -> Iterator[Prob
         case inspect.ListType(), list():
             yield from _in_list(value, kind, place)
         case inspect.UnionType(types=(*_, inspect.ListType() as a_list)), list():
-            # Judged as the union's list, so that its bad items are named; anything else as a whole.
+            # Checked as the union's list, so that messages name its bad items.
             yield from _in_list(value, a_list, place)
         case inspect.UnionType(types=(inspect.EnumType() as choice, *_)), str():
             yield from _in_choice(value, choice, place)
@@ -71,16 +71,16 @@ def deviations(value: object, kind: inspect.Type, place: Place) -> Iterator[Prob
             yield from _in_choice(value, kind, place)
         case _ if not _fits(value, kind):
             hint = ""
-            if isinstance(kind, inspect.ListType) and expected(kind.item_type) == A_TABLE:
+            if isinstance(kind, inspect.ListType) and expected(kind.item_type) == _A_TABLE:
                 hint = f"begin each with [[{place.path}]], in two brackets"
             what = f"expected {expected(declared)}, got {shown(value)}"
             yield Problem(where=str(place), what=what, hint=hint)
 
 
 def expected(kind: inspect.Type) -> str:
-    """A type in the words of a message: ``an integer of at least 1``."""
+    """Return a type in the words of a message: ``an integer of at least 1``."""
     if isinstance(kind, inspect.Metadata) and isinstance(kind.type, inspect.StrType) and kind.type.pattern:
-        # A regular expression is no help to a reader; such a type describes itself.
+        # Its description is easier to read than a regular expression.
         return str((kind.extra_json_schema or {})["description"])
     match _bare(kind):
         case inspect.StrType(min_length=shortest):
@@ -93,7 +93,7 @@ def expected(kind: inspect.Type) -> str:
             words = "true or false"
         case inspect.ListType(item_type=item, min_length=shortest):
             one = expected(item)
-            items = {A_TABLE: "tables", "text": "texts", "non-empty text": "texts"}.get(one, one)
+            items = {_A_TABLE: "tables", "text": "texts", "non-empty text": "texts"}.get(one, one)
             items = items.replace("an integer", "integers", 1)
             words = f"a non-empty list of {items}" if shortest else f"a list of {items}"
         case inspect.UnionType(types=options):
@@ -101,12 +101,12 @@ def expected(kind: inspect.Type) -> str:
         case (inspect.LiteralType() | inspect.EnumType()) as choice:
             words = " or ".join(map(str, _choices(choice)))
         case _:
-            words = A_TABLE
+            words = _A_TABLE
     return words
 
 
 def shown(value: object) -> str:
-    """A parsed value in the words of a message, in TOML's spelling, cut short where it is long."""
+    """Return a parsed value in the words of a message, in TOML's spelling, cut short if it is long."""
     match value:
         case bool():
             return str(value).lower()
@@ -114,7 +114,7 @@ def shown(value: object) -> str:
             # JSON's escapes are TOML's too, and show control characters.
             return json.dumps(one_line(value, 60), ensure_ascii=False)
         case dict():
-            return "a table"
+            return _A_TABLE
         case list():
             return "a list"
     return one_line(value, 60)
@@ -139,18 +139,18 @@ def _choices(kind: inspect.LiteralType | inspect.EnumType) -> tuple[Any, ...]:
 
 
 def _fits(value: object, kind: inspect.Type) -> bool:
-    """Whether a plain value is of a plain type, within its bounds."""
+    """Return whether a plain value is of a plain type, within its bounds."""
     if isinstance(value, bool):  # an int in Python, but not in TOML
         return any(isinstance(option, inspect.BoolType) for option in _options(kind))
     for option in _options(kind):
         match option, value:
             case inspect.StrType(min_length=shortest, pattern=pattern), str():
-                # No path, variable or option can hold a NUL.
+                # Paths, variables and options cannot hold a NUL.
                 long_enough = len(value) >= (shortest or 0) and "\0" not in value
                 if long_enough and (pattern is None or re.search(pattern, value)):
                     return True
             case (inspect.IntType() | inspect.FloatType()) as number, int():
-                if abs(value) < LARGEST and _within(value, number):
+                if abs(value) < _LARGEST and _within(value, number):
                     return True
             case inspect.FloatType() as number, float():
                 if math.isfinite(value) and _within(value, number):

@@ -1,7 +1,7 @@
-r"""Text from models and providers, made harmless and visible.
+r"""Make text from models and providers harmless and visible.
 
-Escaping for HTML is the template engine's work; here what HTML lets through is dealt with: terminal
-colours, control characters, and invisible characters that reorder or hide text.
+The template engine escapes HTML; this module replaces what HTML lets through: terminal colours, control
+characters, and invisible characters that reorder or hide text.
 """
 
 import re
@@ -10,7 +10,7 @@ _ANSI = re.compile(
     r"""\x1b(?:
         \[[0-?]*[ -/]*[@-~]                # CSI: colours, cursor movements
       | [\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?  # OSC, DCS, SOS, PM, APC: titles, links
-      | [ -/]*[0-~]                        # everything else that is two or three characters long
+      | [ -/]*[0-~]                        # other sequences of two or three characters
     )""",
     re.VERBOSE,
 )
@@ -27,7 +27,7 @@ _INVISIBLE = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Drop terminal escape sequences and spell out what cannot be seen, such as ``\x07`` or ``\u202e``.
+    r"""Drop terminal escape sequences and spell out invisible characters, such as ``\x07`` or ``\u202e``.
 
     Tabs and newlines stay.
     """

@@ -1,8 +1,8 @@
 """Outputs that are positions: another one is right where the values at both tie.
 
-ArgMax, ArgMin and TopK choose by values. Where two of these differ by less than their own tolerance, the
-rounding decides which is the larger one, and either choice is right. Where the values are the inputs
-themselves nothing is rounded, and ONNX says which of two equal ones is to be taken.
+ArgMax, ArgMin and TopK choose by values. If two values differ by less than their own tolerance, rounding
+decides which is the larger one, and either choice is right. If the values are the model's inputs, nothing is
+rounded, and ONNX defines which of two equal ones to choose.
 """
 
 import math
@@ -12,27 +12,27 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.metrics import EXACT_FRONTIER, measure, widen
+from harness.core.metrics import EXACT_FRONTIER, is_close, measure, widen
 from harness.core.output_metrics import Frontier
 from harness.core.tolerance import EXACT, Tolerance
-from harness.core.value import Array, Tensor
+from harness.core.value import STRING, Array, Tensor
 
 ChoosingOp = Literal["ArgMax", "ArgMin", "TopK", "MaxPool", "NonMaxSuppression", "NonZero"]
 
-DEFINED = frozenset({"ArgMax", "ArgMin", "TopK"})
-"""Of equal values ONNX has these take the first index, or the last where ``select_last_index`` is set."""
+_DEFINED = frozenset({"ArgMax", "ArgMin", "TopK"})
+"""Of equal values ONNX makes these choose the first index, or the last with ``select_last_index``."""
 
-Mask = NDArray[np.bool_]
+_Mask = NDArray[np.bool_]
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """An output of positions, and the values that they were chosen by.
 
     Attributes:
-        op: Operator that chose.
-        data: What it chose from, as the CPU provider has it: scores for NonMaxSuppression.
-        axis: Along which ArgMax, ArgMin and TopK choose.
-        exact: Whether the values are as the provider got them, so that no rounding excuses another choice.
+        op: The operator.
+        data: The values that it chose from, as the CPU provider has them: scores for NonMaxSuppression.
+        axis: The axis along which ArgMax, ArgMin and TopK choose.
+        exact: Whether the values are inputs of the model, so that no rounding excuses another choice.
         unordered: Whether a TopK may give them in any order.
     """
 
@@ -45,30 +45,30 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def excuses(self) -> bool:
         """Whether another position is right where the values tie."""
-        return not self.exact or self.op not in DEFINED
+        return not self.exact or self.op not in _DEFINED
 
 
 class Ties(msgspec.Struct, frozen=True, kw_only=True):
     """Positions that differ from the golden's, and the values at both.
 
     Attributes:
-        fits: Of the shape of the golden: true where the other position may stand there at all.
+        fits: Of the shape of the golden: true where the other position is a possible one.
         differs: Likewise: true where the position is another one.
         golden: Values at the golden's positions, float64, of the shape of ``fits``, or broadcast to it.
         actual: Values at the other positions.
     """
 
-    fits: Mask
-    differs: Mask
+    fits: _Mask
+    differs: _Mask
     golden: Array
     actual: Array
 
     def within(self, tolerance: Tolerance) -> int:
-        """How many positions differ whose values tie within a tolerance."""
-        return int((self.fits & self.differs & _close(self.actual, self.golden, tolerance)).sum())
+        """Return how many positions differ whose values tie within a tolerance."""
+        return int((self.fits & self.differs & is_close(self.actual, self.golden, tolerance)).sum())
 
     def frontier(self) -> Frontier:
-        """Which tolerances of the values excuse every position that differs; empty where none does."""
+        """Return the tolerances of the values that excuse every position that differs; may be empty."""
         if not self.fits[self.differs].all():
             return ()
         golden, actual = (
@@ -88,9 +88,9 @@ def ties_of(chosen: Chosen, golden: Array, actual: Array) -> Ties | None:
         actual: Positions of the EP, of the same shape but for NonZero.
 
     Returns:
-        None where positions and values do not fit together, so that nothing can be told.
+        None where positions and values do not fit together.
     """
-    if "c" in (golden.dtype.kind, actual.dtype.kind):
+    if "c" in (golden.dtype.kind, actual.dtype.kind) or chosen.data.dtype == STRING:
         return None
     with np.errstate(all="ignore"):
         data = widen(chosen.data.array, chosen.data.dtype)
@@ -107,7 +107,7 @@ def ties_of(chosen: Chosen, golden: Array, actual: Array) -> Ties | None:
 
 
 def excusing(ties: Ties, chosen: Chosen) -> Frontier:
-    """Which tolerances of the values make other positions right; empty where none does."""
+    """Return the tolerances of the values that make other positions right; may be empty."""
     if not chosen.excuses:
         return ()
     frontier = ties.frontier()
@@ -122,8 +122,8 @@ def _along(data: Array, golden: Array, actual: Array, chosen: Chosen) -> Ties | 
     count = golden.size // others if others else 0
     if not count or count * others != golden.size or (chosen.op != "TopK" and count != 1):
         return None
-    # Whether ArgMax keeps the axis or not, and whatever reshapes its result, the order of elements stays.
-    # In three dimensions, for numpy sorts and picks along axes of 32 dimensions only.
+    # The order of elements is the same whether ArgMax keeps the axis, and whatever reshapes its result.
+    # In three dimensions, because numpy's sort and take_along_axis allow 32 only.
     before, after = math.prod(data.shape[:axis]), math.prod(data.shape[axis + 1 :])
     data, axis = data.reshape(before, data.shape[axis], after), 1
     right, found = golden.reshape(before, count, after), actual.reshape(before, count, after)
@@ -133,7 +133,7 @@ def _along(data: Array, golden: Array, actual: Array, chosen: Chosen) -> Ties | 
     fits = (found >= 0) & (found < length)
     theirs = np.take_along_axis(data, np.where(fits, found, right), axis)
     ours = np.take_along_axis(data, right, axis)
-    if count > 1:  # an index that is given twice ties with itself, and stands in the place of another
+    if count > 1:  # an index that is given twice ties with itself, and replaces another
         ordered = np.sort(found, axis)
         fits = fits & ~(np.diff(ordered, axis=axis) == 0).any(axis, keepdims=True)
     sides = [side.reshape(golden.shape) for side in (fits, found != right, ours, theirs)]
@@ -141,7 +141,7 @@ def _along(data: Array, golden: Array, actual: Array, chosen: Chosen) -> Ties | 
 
 
 def _in_planes(data: Array, golden: Array, actual: Array) -> Ties | None:
-    """MaxPool numbers the elements of the whole tensor; no window leaves its plane of batch and channel."""
+    """Compare MaxPool's positions in the whole tensor; each window lies in one plane of batch and channel."""
     flat = data.reshape(-1)
     plane = int(np.prod(data.shape[2:]))
     if data.ndim < 3 or not ((golden >= 0) & (golden < flat.size)).all():  # noqa: PLR2004 - batch, channel, more
@@ -152,7 +152,7 @@ def _in_planes(data: Array, golden: Array, actual: Array) -> Ties | None:
 
 
 def _of_boxes(scores: Array, golden: Array, actual: Array) -> Ties | None:
-    """Rows are batch, class and box, by falling score; two boxes of one score stand in any order."""
+    """Compare rows of batch, class and box, by falling score; boxes of one score have no order."""
     if golden.ndim != 2 or golden.shape[1] != 3 or scores.ndim != 3:  # noqa: PLR2004 - as ONNX has them
         return None
     limits = np.array(scores.shape)
@@ -167,13 +167,13 @@ def _of_boxes(scores: Array, golden: Array, actual: Array) -> Ties | None:
 
 
 def _in_list(data: Array, golden: Array, actual: Array) -> Ties | None:
-    """Positions of what is not zero, in order; what lies next to zero may be among them or not."""
+    """Compare the positions of what is not zero, in order; values next to zero may be among them or not."""
     if golden.ndim != 2 or actual.ndim != 2 or not len(golden) == len(actual) == data.ndim > 0:  # noqa: PLR2004
         return None
     limits = np.array(data.shape)[:, None]
     if not all(((places >= 0) & (places < limits)).all() for places in (golden, actual)):
         return None
-    # What ravel_multi_index does, which takes fewer dimensions than an array has.
+    # As ravel_multi_index, which takes fewer dimensions than an array may have.
     steps = np.array([math.prod(data.shape[axis + 1 :]) for axis in range(data.ndim)], np.int64)
     right, found = steps @ golden, steps @ actual
     flipped = data.reshape(-1)[np.setxor1d(right, found)]
@@ -181,10 +181,3 @@ def _in_list(data: Array, golden: Array, actual: Array) -> Ties | None:
     return Ties(
         fits=in_order, differs=np.ones(flipped.shape, np.bool_), golden=np.zeros_like(flipped), actual=flipped
     )
-
-
-def _close(one: Array, other: Array, tolerance: Tolerance) -> Mask:
-    size = np.abs(other)
-    near = np.abs(one - other) <= tolerance.atol + tolerance.rtol * np.where(np.isfinite(size), size, 0.0)
-    close: Mask = near | (one == other) | (np.isnan(one) & np.isnan(other))
-    return close

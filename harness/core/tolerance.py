@@ -1,7 +1,7 @@
-"""How far a result may lie from its golden: by the precision that computes, not by the output's type."""
+"""Tolerances: they follow from the computing precision, not from the output's type."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -22,6 +22,9 @@ class Tolerance(msgspec.Struct, frozen=True):
             raise ValueError(f"rtol and atol must be finite and at least 0: {self.rtol}, {self.atol}")
 
 
+ToleranceFor = Callable[[str], Tolerance]
+"""Element type of the golden -> tolerance."""
+
 EXACT = Tolerance(rtol=0.0, atol=0.0)
 
 DEFAULTS: dict[str, Tolerance] = {
@@ -34,11 +37,11 @@ DEFAULTS: dict[str, Tolerance] = {
 """Computing precision -> tolerance, finest first.
 
 The first four are the defaults of onnxruntime's own C++ operator tests (``DefaultTolerance`` in
-``onnxruntime/test/providers/checkers.cc``, builds without training), so that an EP is held to what its
-own maintainers hold it to. float64 stands there with float32's absolute and a tenth of its relative
-tolerance: loose for double arithmetic, but the kernels behind it often take transcendental functions
-in single precision. ``delivered_bits`` shows what was really computed. float8 has bfloat16's figures times
-16, the ratio of the unit roundoffs (2^-4 for E4M3, 2^-8): nobody publishes any.
+``onnxruntime/test/providers/checkers.cc``, builds without training): EPs are judged by the limits of their
+own maintainers. float64 has float32's absolute and a tenth of its relative tolerance there. This is loose
+for double arithmetic, but its kernels often compute transcendental functions in single precision;
+``delivered_bits`` shows what was really computed. float8 has bfloat16's figures times 16, the ratio of the
+unit roundoffs (2^-4 for E4M3, 2^-8), because there are no published ones.
 """
 
 UNIT_ROUNDOFF: dict[str, float] = {
@@ -50,7 +53,7 @@ UNIT_ROUNDOFF: dict[str, float] = {
 }
 """Computing precision -> largest relative error of one rounding to nearest.
 
-That is half of the distance from 1 to the next number. float8 is E4M3, the finer of its two common types.
+Half of the distance from 1 to the next number. float8 is E4M3, the finer of its two common types.
 """
 
 FLOORS: dict[str, str] = {
@@ -67,9 +70,9 @@ FLOORS: dict[str, str] = {
 }
 """What a precision mode computes in -> the finest precision that it may be judged at.
 
-TF32 has the significand of float16. An integer type stands with the float whose rounding is as coarse as
-half a step of its scale, as a part of the largest value: 2^-8 for int8, 2^-4 for int4; int16 is finer than
-float16, which is the next one here. ``mixed`` leaves the choice to the provider, which may take bfloat16.
+TF32 has the significand of float16. An integer type is judged as the float whose rounding is as coarse as
+half a step of its scale, relative to the largest value: 2^-8 for int8, 2^-4 for int4. int16 is finer than
+float16, the next one here. ``mixed`` leaves the choice to the provider, which may use bfloat16.
 """
 
 _TOLERANT = {*DEFAULTS, "complex64", "complex128"}
@@ -77,21 +80,21 @@ _COARSENESS = {precision: rank for rank, precision in enumerate(DEFAULTS)}
 
 
 def default_tolerance(dtype: str, precision: str) -> Tolerance:
-    """The tolerance of an output that no matrix entry speaks about.
+    """Return the tolerance of an output that no matrix entry selects.
 
     Args:
         dtype: Element type of the output, as in ``harness.core.value.DTYPES``, or ``string``.
         precision: What computes: a key of ``DEFAULTS``, usually from ``computing_precision``.
 
     Returns:
-        The tolerance of the precision for floating and complex outputs. (0, 0) for everything else:
-        integers, booleans and strings have one right answer, quantized integers included (onnxruntime
-        compares them exactly too; a matrix may grant a step). So have float8 and float4, which are
-        storage types: the standard defines their rounding, neighbouring values are 6 % to 100 % apart,
-        and a tolerance below that step could not tell more than equality does.
+        The tolerance of the precision for floating and complex outputs, (0, 0) for everything else. Integers,
+        booleans and strings have one right answer, quantized integers included (onnxruntime compares them
+        exactly too; a matrix may grant a step). So have float8 and float4, which are storage types: the
+        standard defines their rounding, and neighbouring values are 6 % to 100 % apart, so a tolerance below
+        that step would mean equality.
 
     Raises:
-        ValueError: The precision is not one that computes.
+        ValueError: The precision is not a key of ``DEFAULTS``.
     """
     if precision not in DEFAULTS:
         raise ValueError(f"no computing precision: {precision!r}; valid: {', '.join(DEFAULTS)}")
@@ -99,20 +102,20 @@ def default_tolerance(dtype: str, precision: str) -> Tolerance:
 
 
 def computing_precision(float_types: Iterable[str], computes: str) -> str:
-    """The coarsest precision that a correct EP may compute a model in.
+    """Return the coarsest precision that a correct EP may compute a model in.
 
     Args:
-        float_types: Element types that occur in the model; all but float64, float32, float16 and bfloat16
-            are passed over (float8 and float4 are stored; only a precision mode computes in them).
-        computes: What the cell's precision mode computes in, a key of ``FLOORS``; ``float32`` without
-            one. A model that holds nothing coarser is judged at its floor: float32 for a float64
-            model too, since accelerators without double units compute such models in single precision.
+        float_types: Element types that occur in the model; only float64, float32, float16 and bfloat16 count
+            (float8 and float4 are stored; only a precision mode computes in them).
+        computes: What the cell's precision mode computes in, a key of ``FLOORS``; ``float32`` without one. A
+            model without a coarser type is judged at its floor. This is float32 for a float64 model too,
+            because accelerators without double units compute such models in single precision.
 
     Returns:
         A key of ``DEFAULTS``, never ``float64``.
 
     Raises:
-        ValueError: Nothing is known about ``computes``.
+        ValueError: ``computes`` is not a key of ``FLOORS``.
     """
     floor = FLOORS.get(computes)
     if floor is None:

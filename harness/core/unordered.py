@@ -1,7 +1,7 @@
-"""Outputs whose order ONNX leaves open: a result is brought into the order of its golden, then compared.
+"""Outputs whose order ONNX leaves open: bring a result into the order of its golden before they are compared.
 
-TopK that need not sort gives a set of values with their positions, NonMaxSuppression a set of boxes. What
-both sides have stands in one place then; what one of them has alone fills the places left, by its value.
+An unsorted TopK gives a set of values with their positions, NonMaxSuppression a set of boxes. Elements of
+both sides get the same place. Elements of one side alone fill the places left, sorted by value.
 """
 
 import math
@@ -15,15 +15,13 @@ from harness.core.metrics import widen
 from harness.core.ties import Chosen
 from harness.core.value import STRING, Array, Tensor, Value
 
-Places = NDArray[np.intp]
-
 
 class Unordered(msgspec.Struct, frozen=True, kw_only=True):
-    """The values of a TopK that need not sort.
+    """The values of an unsorted TopK.
 
     Attributes:
-        axis: Along which it chooses.
-        positions: Name of the output with their positions; empty where that is none.
+        axis: The axis along which it chooses.
+        positions: Name of the output with their positions; empty where there is none.
     """
 
     axis: int = -1
@@ -33,12 +31,9 @@ class Unordered(msgspec.Struct, frozen=True, kw_only=True):
 def in_order_of(
     golden: Mapping[str, Value], actual: Mapping[str, Value], kinds: Mapping[str, object]
 ) -> dict[str, Value]:
-    """A result in the order of its golden, where that is open; outputs of another shape stay as they are.
+    """Return a result in the order of its golden, where that is open.
 
-    Args:
-        golden: The right answer by output.
-        actual: The result likewise.
-        kinds: Of outputs that are more than numbers, by name.
+    Outputs of another shape stay unchanged.
     """
     ordered = dict(actual)
     for name, output_kind in kinds.items():
@@ -48,7 +43,7 @@ def in_order_of(
         if isinstance(output_kind, Chosen) and output_kind.op == "NonMaxSuppression":
             _sort_boxes(golden, ordered, name)
         elif isinstance(output_kind, Chosen) and output_kind.unordered:
-            # What has moved with its values already is left as it stands.
+            # Positions that were sorted with their values keep their places.
             _sort_along(golden, ordered, "", name, output_kind.axis)
     return ordered
 
@@ -84,7 +79,7 @@ def _sort_boxes(golden: Mapping[str, Value], ordered: dict[str, Value], name: st
         return
     if STRING in (right.dtype, found.dtype) or not right.array.size:
         return
-    # Widened, for not every two element types have one that holds both, such as bfloat16 and int64.
+    # Widened, because some pairs of types, such as bfloat16 and int64, have no common one.
     both = np.concatenate([widen(right.array, right.dtype), widen(found.array, found.dtype)])
     codes = np.unique(both, axis=0, return_inverse=True)[1].reshape(2, 1, -1)
     places = _places(codes[0], codes[1], None, None)
@@ -92,7 +87,7 @@ def _sort_boxes(golden: Mapping[str, Value], ordered: dict[str, Value], name: st
 
 
 def _numbers(value: Value | None, axis: int) -> Array | None:
-    """A tensor's numbers as rows along the axis; None for what has no such axis."""
+    """Return a tensor's numbers as rows along the axis; None for a value without such an axis."""
     if not isinstance(value, Tensor) or value.dtype == STRING:
         return None
     if not -value.array.ndim <= axis < value.array.ndim:
@@ -101,21 +96,21 @@ def _numbers(value: Value | None, axis: int) -> Array | None:
 
 
 def _rows(array: Array) -> Array:
-    """An array as ``(rows, length of the last axis)``: numpy sorts arrays of 32 dimensions at most."""
+    """Return an array as ``(rows, length of the last axis)``: numpy sorts 32 dimensions at most."""
     return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 
 def _places(
     right: Array | None, found: Array | None, right_values: Array | None, found_values: Array | None
-) -> Places:
-    """For each place of the golden, along its row, where its partner stands in the result.
+) -> NDArray[np.intp]:
+    """Return for each place of the golden, along its row, the place of its partner in the result.
 
     All arrays are ``(rows, places)``, not empty.
 
     Args:
-        right: What tells the golden's elements apart, such as positions; None where only values do.
+        right: Identifies the golden's elements, such as positions; None where only values do.
         found: The same of the result.
-        right_values: By which those are matched that one side has alone; None for the order they stand in.
+        right_values: Sorts the elements of one side alone; None for their present order.
         found_values: The same of the result.
     """
     one = right if right is not None else right_values

@@ -1,7 +1,7 @@
 """ONNX values in memory, and their form on the wire between the harness and an agent.
 
-The wire form is made of plain dicts, lists, strings, integers and bytes, so that any Python can read it
-without this package (and without pickle):
+The wire form consists of plain dicts, lists, strings, integers and bytes. Any Python can read it without
+this package, and without pickle:
 
 * tensor: ``{"dtype": "float32", "shape": [2, 3], "data": b"..."}``, little-endian and C order; elements
   narrower than a byte are packed as ONNX packs them (first element in the low bits); for ``string`` the
@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+Floats = NDArray[np.float64]
 Bytes = bytes | bytearray | memoryview | mmap.mmap
-"""What holds the elements of a tensor on the wire: large ones are files that are mapped."""
+"""The elements of a tensor on the wire; those of a large one are a mapped file."""
 
 
 class Tensor(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +33,7 @@ class Tensor(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         dtype: ONNX element type in lower case; a key of ``DTYPES`` or ``string``.
-        array: The elements, one each (int4 and its like are not packed here); dtype object for strings.
+        array: The elements, not packed (an int4 takes a byte); dtype object for strings.
     """
 
     dtype: str
@@ -53,6 +54,8 @@ class Map(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Value = Tensor | Sequence | Map | None
+NamedValues = tuple[tuple[str, Value], ...]
+"""Inputs or outputs of a model, by name."""
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "float32": np.dtype(np.float32),
@@ -85,16 +88,16 @@ DTYPES: dict[str, np.dtype[Any]] = {
 
 STRING = "string"
 BITS: dict[str, int] = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4e2m1": 4}
-"""Element types that are packed, with their width in bits."""
+"""Packed element types -> width in bits."""
 
-MOST_DIMENSIONS = 64
+_MOST_DIMENSIONS = 64
 """Dimensions of a tensor at most: ``NPY_MAXDIMS`` of numpy 2. ONNX has no limit of its own."""
 
-MOST_EXTENT = sys.maxsize // 64
-"""Product of the extents that are not 0: two such arrays of complex128 can still be put into one."""
+_MOST_ELEMENTS = sys.maxsize // 64
+"""Product of the extents that are not 0, at most: two such arrays of complex128 can still be concatenated."""
 
-MOST_NESTED = 16
-"""Sequences within one another at most; ONNX's operators make sequences of tensors and of maps only."""
+_MOST_NESTED = 16
+"""Levels of nested sequences at most; ONNX's operators make sequences of tensors and of maps only."""
 
 KEY_TYPES = frozenset(
     {STRING, *("int8", "int16", "int32", "int64"), *("uint8", "uint16", "uint32", "uint64")}
@@ -105,13 +108,13 @@ _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def tensor(array: Array) -> Tensor:
-    """Wrap an array whose numpy dtype says which ONNX element type it is; object and str become strings.
+    """Wrap an array; its numpy dtype decides the ONNX element type, and object and str become strings.
 
     Raises:
         TypeError: No ONNX element type corresponds to the array's dtype.
     """
     if array.dtype.kind in "OUS":
-        # Not ``array.flat``: that ends at 32 dimensions, and numpy's arrays at 64.
+        # Not ``array.flat``, which allows 32 dimensions only.
         texts = [_text(item) for item in array.reshape(-1).tolist()]
         return Tensor(dtype=STRING, array=_strings(texts, array.shape))
     name = _NAMES.get(array.dtype)
@@ -121,8 +124,8 @@ def tensor(array: Array) -> Tensor:
 
 
 def to_wire(value: Value) -> Any:
-    """The wire form of a value; see the module's docstring."""
-    if isinstance(value, Tensor):  # nearly all of them are, and this is done several times for each cell
+    """Return the wire form of a value; see the module's docstring."""
+    if isinstance(value, Tensor):  # the frequent case, several times for each cell
         data = list(map(str, value.array.reshape(-1).tolist())) if value.dtype == STRING else pack(value)
         return {"dtype": value.dtype, "shape": list(value.array.shape), "data": data}
     if isinstance(value, Sequence):
@@ -133,12 +136,12 @@ def to_wire(value: Value) -> Any:
 
 
 def from_wire(wire: Any) -> Value:
-    """Rebuild a value from its wire form, which a broken process may have made of anything.
+    """Rebuild a value from its wire form; a broken process may send anything.
 
     Raises:
         ValueError: The form is none of the four, or the data does not fill the shape.
     """
-    return _from_wire(wire, MOST_NESTED)
+    return _from_wire(wire, _MOST_NESTED)
 
 
 def _from_wire(wire: Any, depth: int) -> Value:
@@ -164,7 +167,7 @@ def _from_wire(wire: Any, depth: int) -> Value:
 
 
 def pack(value: Tensor) -> bytes:
-    """The elements as ONNX's ``raw_data``: little-endian, C order, narrow types packed low bits first."""
+    """Return the elements as ONNX's ``raw_data``: little-endian, C order, low bits first if packed."""
     bits = BITS.get(value.dtype)
     if bits is None:
         # ml_dtypes arrays have no byte order to swap; numpy's own are little-endian on every supported CPU.
@@ -179,7 +182,7 @@ def pack(value: Tensor) -> bytes:
 
 
 def unpack(dtype: str, shape: tuple[int, ...], data: Bytes) -> Tensor:
-    """The inverse of ``pack``.
+    """Rebuild a tensor from what ``pack`` returned.
 
     Raises:
         ValueError: Unknown element type, or the data does not fill the shape.
@@ -204,7 +207,7 @@ def unpack(dtype: str, shape: tuple[int, ...], data: Bytes) -> Tensor:
 
 
 def leaves(name: str, value: Value) -> Iterator[tuple[str, Tensor | None]]:
-    """The tensors inside a value, named ``y``, ``y[0]``, ``y.keys``; None for an empty optional."""
+    """Yield the tensors inside a value, named ``y``, ``y[0]``, ``y.keys``; None for an empty optional."""
     if isinstance(value, Sequence):
         for index, item in enumerate(value.items):
             yield from leaves(f"{name}[{index}]", item)
@@ -216,9 +219,7 @@ def leaves(name: str, value: Value) -> Iterator[tuple[str, Tensor | None]]:
 
 
 def value_bytes(value: Value) -> int:
-    """Bytes of memory that the elements of a value take; of strings, about that."""
-    if isinstance(value, Tensor) and value.dtype != STRING:  # nearly all of them
-        return value.array.nbytes
+    """Return the bytes of memory that the elements of a value take; an estimate for strings."""
     total = 0
     for _, part in leaves("", value):
         if part is not None:
@@ -240,30 +241,30 @@ def _tensor_from_wire(wire: Any) -> Tensor:
             raise ValueError(f"{type(data).__name__} does not fill a tensor")
         return unpack(dtype, shape, data)
     if not isinstance(data, list) or len(data) != _elements(shape):
-        raise ValueError(f"these are no strings that fill string{list(shape)}")
+        raise ValueError(f"the data are not strings that fill string{list(shape)}")
     if not all(type(item) is str for item in data):
-        raise ValueError("an element of a string tensor is no string")
+        raise ValueError("an element of a string tensor is not a string")
     return Tensor(dtype=STRING, array=_strings(data, shape))
 
 
 def _elements(shape: tuple[int, ...]) -> int:
-    """How many elements a shape has.
+    """Return how many elements a shape has.
 
     Raises:
-        ValueError: It is no shape of an array.
+        ValueError: No array can have this shape.
     """
-    if len(shape) > MOST_DIMENSIONS:
-        raise ValueError(f"a shape of {len(shape)} dimensions, and numpy has at most {MOST_DIMENSIONS}")
+    if len(shape) > _MOST_DIMENSIONS:
+        raise ValueError(f"a shape of {len(shape)} dimensions; numpy allows {_MOST_DIMENSIONS}")
     if any(type(extent) is not int or not 0 <= extent <= sys.maxsize for extent in shape):
         raise ValueError(f"{list(shape)} is not a shape")
-    # numpy refuses extents whose product it cannot count in bytes, also where one of them is 0.
-    if math.prod(max(1, extent) for extent in shape) > MOST_EXTENT:
+    # numpy refuses extents whose product it cannot count in bytes, even if one of them is 0.
+    if math.prod(max(1, extent) for extent in shape) > _MOST_ELEMENTS:
         raise ValueError(f"{list(shape)} is too large for a shape")
     return math.prod(shape)
 
 
 def _strings(items: list[str], shape: tuple[int, ...]) -> Array:
-    # Filled, not converted: numpy would take strings apart or make room for the longest.
+    # Filled, not converted: numpy would split strings into characters, or reserve room for the longest.
     array = np.empty(len(items), dtype=object)
     array[:] = items
     return array.reshape(shape)

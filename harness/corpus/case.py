@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.core.model_settings import ModelSettings
-from harness.core.value import from_wire, to_wire, value_bytes
+from harness.core.value import NamedValues, from_wire, to_wire, value_bytes
 from harness.corpus.attempts import FIRST, Attempt
-from harness.corpus.data_sets import (
-    DataSet,
-    NamedValues,
-    Signature,
-    check_names,
-    hash_data_set,
-    read_data_sets,
-)
+from harness.corpus.data_sets import DataSet, Signature, check_names, hash_data_set, read_data_sets
 from harness.corpus.domain_walk import domains_of
 from harness.corpus.errors import SettingsError, blame
 from harness.corpus.external import external_files

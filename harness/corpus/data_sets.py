@@ -8,7 +8,7 @@ import msgspec
 
 from harness.core.errors import valid_names
 from harness.core.model_settings import ModelSettings
-from harness.core.value import STRING, Tensor, Value, leaves, pack
+from harness.core.value import STRING, NamedValues, Tensor, Value, leaves, pack
 from harness.corpus.data_files import DataFile, SavedSet, find_data_sets
 from harness.corpus.errors import ModelError, SettingsError, blame
 from harness.corpus.numpy_files import as_tensor, read_npy, read_npz
@@ -18,8 +18,6 @@ from harness.corpus.symbols import free_symbols
 
 GENERATED = "generated"
 """Name of the data set that was made here because the model has none."""
-
-NamedValues = tuple[tuple[str, Value], ...]
 
 
 class DataSet(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from harness.catalog.option import Option, PrecisionMode
 from harness.catalog.provider import Provider
 from harness.core.cell import Cell
 from harness.core.facts import Facts
-from harness.core.operators import COMPUTE_HEAVY
+from harness.core.precision import COMPUTE_HEAVY
 from harness.core.record import OptionEffect
 from harness.core.value import Map, Sequence, Tensor, Value, to_wire
 from harness.core.verdict import Family, Verdict

@@ -7,9 +7,10 @@ import msgspec
 from harness.core.cell import Cell
 from harness.core.facts import CPU_PROVIDER, Facts
 from harness.core.missing import Need, missing
+from harness.core.noise import PRECISIONS
 from harness.core.precision import AS_IS
 from harness.core.scenario import PLAIN, SCENARIOS
-from harness.core.spread import PRECISIONS, Spread
+from harness.core.spread import Spread
 from harness.core.value import STRING, Tensor, Value
 from harness.corpus.case import Case
 from harness.corpus.revealed import hidden, read_by_partials

@@ -6,9 +6,9 @@ They show a provider that gives what it computed before, whatever it is fed.
 from collections.abc import Callable, Mapping, Sequence
 
 from harness.core.metrics import same_bits
-from harness.core.output_kind import OutputKind, with_details
+from harness.core.output_kind import OutputKind, Quantized
 from harness.core.output_metrics import OutputMetrics
-from harness.core.steps import Quantized
+from harness.core.rows import with_details
 from harness.core.tolerance import Tolerance
 from harness.core.value import STRING, Tensor, Value, to_wire
 from harness.core.weak_golden import holds_special

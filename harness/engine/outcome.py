@@ -10,7 +10,7 @@ import msgspec
 from harness.core.errors import one_line
 from harness.core.latency import Latency, latency_of
 from harness.core.record import Placement, ProcessState, Repeats
-from harness.core.scenario import PLAIN, SCENARIOS, Fact, Facts, Scalar
+from harness.core.scenario import PLAIN, SCENARIOS, Observation, Observations, Scalar
 from harness.core.value import Tensor, Value, value_bytes
 from harness.core.verdict import Phase
 from harness.engine.messages import Completed, Failed, NotFed, ProtocolError, Refused, Result
@@ -19,7 +19,7 @@ from harness.engine.tensor_files import Tensors
 NamedValues = tuple[tuple[str, Value], ...]
 
 FACTS_LIMIT = 64
-"""Facts of a scenario that are kept, and items of each: an agent in a damaged process may send millions."""
+"""Observations of a scenario that are kept, and items of each: a damaged process may send millions."""
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     teardown: str = ""
     process: ProcessState | None = None
     latency: Latency | None = None
-    scenario: Facts = {}
+    scenario: Observations = {}
     graph: bytes = b""
     repeats: Repeats | None = None
 
@@ -80,7 +80,7 @@ class Raised(msgspec.Struct, frozen=True, kw_only=True):
     printed: str = ""
     sick: str = ""
     process: ProcessState | None = None
-    scenario: Facts = {}
+    scenario: Observations = {}
 
 
 class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     printed: str = ""
     process: ProcessState | None = None
-    scenario: Facts = {}
+    scenario: Observations = {}
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
@@ -219,7 +219,7 @@ def from_making(result: Result, tensors: Tensors) -> Ending:
     return Made(content=content, rounded=rounded)
 
 
-def _ran(result: Completed, tensors: Tensors, facts: Facts, asked: Asked | None) -> Ran:
+def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked | None) -> Ran:
     names, outputs, placement = result.names, result.outputs, result.placement
     before, after = result.providers, result.providers_after
     if names is None or outputs is None or placement is None or before is None or after is None:
@@ -278,12 +278,12 @@ def _model(value: Value) -> Tensor:
     return value
 
 
-def _facts(told: Mapping[str, Scalar | list[Scalar]]) -> Facts:
+def _facts(told: Mapping[str, Scalar | list[Scalar]]) -> Observations:
     """What an agent tells about a scenario, within bounds; numbers that JSON lacks as text."""
     return {one_line(name, 60): _bounded(fact) for name, fact in itertools.islice(told.items(), FACTS_LIMIT)}
 
 
-def _bounded(fact: Scalar | list[Scalar]) -> Fact:
+def _bounded(fact: Scalar | list[Scalar]) -> Observation:
     return tuple(map(_short, fact[:FACTS_LIMIT])) if isinstance(fact, list) else _short(fact)
 
 

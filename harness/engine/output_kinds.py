@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from harness.core.draws import Bernoulli, Draw, Dropped, Multinomial, Normal, Uniform
-from harness.core.output_kind import OutputKind
-from harness.core.steps import Quantized
+from harness.core.output_kind import OutputKind, Quantized
 from harness.core.ties import Chosen
 from harness.core.unordered import Unordered
 from harness.core.value import Array, Tensor, Value

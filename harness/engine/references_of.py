@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from harness.core.adjudicate import adjudicate, dwarfed, rows_apart
+from harness.core.adjudicate import adjudicate, beyond_uncertainty, reference_distances
 from harness.core.compare import Comparison
 from harness.core.metrics import EXACT_FRONTIER
 from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Reference, ReferenceCheck
@@ -91,10 +91,10 @@ def _references(
             is_golden_again = kind is Kind.UNOPTIMIZED
             yield Reference(
                 name=name,
-                golden=rows_apart(compare(outputs, golden), differ),
-                ep=rows_apart(compare(outputs, results), differ),
+                golden=reference_distances(compare(outputs, golden), differ),
+                ep=reference_distances(compare(outputs, results), differ),
                 is_golden_again=is_golden_again,
-                dwarfed=dwarfed(
+                dwarfed=beyond_uncertainty(
                     in_units(outputs, golden), in_units(golden, results), in_units(outputs, results)
                 )
                 if is_golden_again

@@ -4,9 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from harness.core.value import Value, value_bytes
-
-NamedValues = tuple[tuple[str, Value], ...]
+from harness.core.value import NamedValues, value_bytes
 
 
 class Golden(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,8 +8,8 @@ from harness.core.compare import compare_all
 from harness.core.metrics import EXACT_FRONTIER
 from harness.core.output_metrics import OutputMetrics
 from harness.core.tolerance import computing_precision, default_tolerance
+from harness.core.value import NamedValues
 from harness.corpus.case import Case
-from harness.golden.golden import NamedValues
 
 
 class Movement(msgspec.Struct, frozen=True, kw_only=True):

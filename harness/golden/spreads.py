@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from harness.core.spread import Floats, Spread
+from harness.core.spread import Spread
+from harness.core.value import Floats
 from harness.corpus import noisy
 from harness.golden.store import keep_beside, read_intact
 

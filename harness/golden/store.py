@@ -21,14 +21,14 @@ import msgspec
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from harness.core.errors import one_line
-from harness.core.value import from_wire, to_wire
+from harness.core.value import NamedValues, from_wire, to_wire
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.case import Case
 from harness.corpus.file_state import cached_state
 from harness.corpus.protos import TooLargeError
 from harness.corpus.row_cache import LARGEST, open_row_cache
 from harness.corpus.value_file import read_value, write_value
-from harness.golden.golden import Golden, NamedValues
+from harness.golden.golden import Golden
 
 FORMAT = 5
 """Changes when the meaning of entries changes, but nothing that is part of their key."""

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from harness.core.errors import Problem
+from harness.core.noise import DEFAULT_LIMITS, NoiseLimits
 from harness.core.policy import DEFAULT_STEPS, Policy
-from harness.core.spread import DEFAULT_LIMITS, NoiseLimits
 from harness.core.structure import Place
 from harness.core.tolerance import Tolerance
 from harness.plan.selector import Selector, SelectorTable, selector_from

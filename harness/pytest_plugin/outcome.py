@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.record import Placement, Record, failing_outputs
+from harness.core.record import Placement, Record
 from harness.core.text import visible
 from harness.core.verdict import Family, Verdict
 from harness.plan.plan import Plan
@@ -66,7 +66,7 @@ def _failure(record: Record, headline: str) -> str:
         lines.append(f"  phase:      {record.phase}")
     if record.placement is not None:
         lines.append(f"  placement:  {_placed(record.placement)}")
-    failing = list(failing_outputs(record))
+    failing = [output for output in record.outputs if output.mismatched]
     for output in failing[:_OUTPUTS_SHOWN]:
         headroom = "" if output.headroom is None else f", error {output.headroom:.3g} times the tolerance"
         lines.append(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from harness.core.spread import DEFAULT_LIMITS
+from harness.core.noise import DEFAULT_LIMITS
 from harness.report.figures import alike, brief, multiple, plural, ratio
 from harness.report.groups import Groups
 from harness.report.markdown_text import code, table

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from harness.core.operators import COMPUTE_HEAVY
+from harness.core.precision import COMPUTE_HEAVY
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.figures import Spread, spread

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from harness.core.errors import one_line
 from harness.core.record import Record
-from harness.core.scenario import Fact, Scalar
+from harness.core.scenario import Observation, Scalar
 from harness.report.figures import brief
 
 _CHARS = 600
@@ -18,7 +18,7 @@ def scenario_facts(record: Record) -> Iterator[tuple[str, str]]:
         yield "Scenario", one_line(f"{record.axes.get('scenario', '')}: {told}", _CHARS)
 
 
-def _fact(name: str, fact: Fact) -> str:
+def _fact(name: str, fact: Observation) -> str:
     stem, _, last = name.rpartition("_")
     unit = _UNITS.get(last, "") if stem else ""
     label = (stem if unit else name).replace("_", " ")

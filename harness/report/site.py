@@ -8,7 +8,7 @@ import msgspec
 
 from harness.core.errors import Problem, UsageError
 from harness.core.leak import LEAK_KIB, LEAK_MIB, LEAK_SESSIONS
-from harness.core.spread import DEFAULT_LIMITS
+from harness.core.noise import DEFAULT_LIMITS
 from harness.report.archive import packed
 from harness.report.headroom import BANDS
 from harness.report.noise import on_log_scale

@@ -4,7 +4,7 @@ from collections import Counter
 
 import msgspec
 
-from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.plan.plan import Plan

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from harness.core.adjudicate import apart
+from harness.core import wording
 from harness.core.errors import one_line
 from harness.core.reference import EXPECTED
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
@@ -92,5 +92,6 @@ def _compared_with(
     finite = [headroom for headroom in headrooms if headroom is not None]
     worst = max(finite, default=0.0) if len(finite) == len(headrooms) else None
     if compared.verdict:
-        return CrossCheck(by=by, result="differs", headroom=worst, message=one_line(apart(compared.outputs)))
+        message = one_line(wording.first_difference(compared.outputs))
+        return CrossCheck(by=by, result="differs", headroom=worst, message=message)
     return CrossCheck(by=by, result="agrees" if worst else "same", headroom=worst)

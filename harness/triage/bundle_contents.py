@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from harness.core.fault import Fault
-from harness.corpus.data_sets import DataSet, NamedValues
+from harness.core.value import NamedValues
+from harness.corpus.data_sets import DataSet
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry
 from harness.triage.bundle_model import ModelSource

@@ -5,8 +5,8 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from harness.core.value import Map, Sequence, Tensor, Value
-from harness.corpus.data_sets import DataSet, NamedValues
+from harness.core.value import Map, NamedValues, Sequence, Tensor, Value
+from harness.corpus.data_sets import DataSet
 from harness.corpus.port import ValueType
 from harness.corpus.value_file import write_value
 from harness.triage.bundle_model import WrittenModel

@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.fault import Fault
+from harness.core.noise import DEFAULT_LIMITS
 from harness.core.output_metrics import OutputMetrics
-from harness.core.spread import DEFAULT_LIMITS
-from harness.core.value import Tensor, leaves
+from harness.core.value import NamedValues, Tensor, leaves
 from harness.plan.selector import Selector
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry
 from harness.triage.bundle import BundleContents, ModelSource, PrecedingModel, write_bundle
 from harness.triage.distance import distance
 from harness.triage.failure import Failure
-from harness.triage.lab import NamedValues
 from harness.triage.signature import FIRST_RUN
 from harness.triage.study import Reproduced
 

@@ -16,9 +16,9 @@ import msgspec
 
 from harness.core.cell import Cell
 from harness.core.missing import Need
+from harness.core.noise import DEFAULT_LIMITS
 from harness.core.record import Record, decode_record, encode_record
-from harness.core.spread import DEFAULT_LIMITS
-from harness.core.value import Value
+from harness.core.value import NamedValues, Value
 from harness.corpus.port import ValueType, value_type
 from harness.corpus.protos import encode
 from harness.corpus.suites import Suite
@@ -45,7 +45,6 @@ References say which of golden and EP is right. The run has asked them about the
 about the reduced model again."""
 
 Axes = tuple[tuple[str, str], ...]
-NamedValues = tuple[tuple[str, Value], ...]
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,10 +12,10 @@ import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.errors import Problem, UsageError, valid_names
+from harness.core.noise import NoiseLimits
 from harness.core.precision import made_for
 from harness.core.record import Record
 from harness.core.scenario import SCENARIOS
-from harness.core.spread import NoiseLimits
 from harness.core.verdict import Family, Verdict
 from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError

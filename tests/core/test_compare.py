@@ -83,7 +83,7 @@ def test_equal_bits_agree_with_every_figure_filled() -> None:
         hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3),
     )
 )
-def test_equal_bits_are_told_as_measuring_would(array: Any) -> None:
+def test_equal_bits_have_the_row_of_a_measurement(array: Any) -> None:
     value = tensor(array)
     quick = judge(value, tensor(array.copy()))
     # A payload in the NaN, or the sign of a zero, makes the bits differ and the values not.
@@ -156,7 +156,7 @@ def test_nan_of_narrow_types_is_seen(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8e4m3fnuz", "float8e5m2", "float8e8m0"])
-def test_every_bit_pattern_can_be_compared_and_told(dtype: str) -> None:
+def test_every_bit_pattern_can_be_compared_and_described(dtype: str) -> None:
     bits = 8 * DTYPES[dtype].itemsize
     patterns: Any = np.arange(1 << bits).astype(f"u{bits // 8}")
     value = Tensor(dtype=dtype, array=patterns.view(DTYPES[dtype]))
@@ -268,7 +268,7 @@ def test_map_entries_are_matched_by_key() -> None:
     assert judge(entries([1], [1]), entries(["1"], [1])).verdict is Verdict.DTYPE_MISMATCH
 
 
-def test_outputs_are_compared_by_name_and_the_worst_is_told() -> None:
+def test_outputs_are_compared_by_name_and_the_worst_is_named() -> None:
     good, wrong, retyped = tensor(GOLDEN), changed(_0=5.0), tensor(GOLDEN.astype(np.float64))
     golden = [("a", good), ("b", good), ("c", good)]
     assert compare_all(golden, [("c", good), ("b", good), ("a", good)], tolerance_for).verdict is None

@@ -24,7 +24,14 @@ from harness.core.record import (
     decode_record,
     encode_record,
 )
-from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Apart, Reference, ReferenceCheck
+from harness.core.reference import (
+    EXPECTED,
+    REFERENCE,
+    Adjudication,
+    Reference,
+    ReferenceCheck,
+    ReferenceDistance,
+)
 from harness.core.rules import RULES, WORDS
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Family, Phase, Verdict
@@ -43,7 +50,7 @@ BAD = msgspec.structs.replace(
     frontier=((0.0, 0.5), (1.0, 0.0)),
     rtol=1e-4,
     atol=1e-5,
-    details=OutputDetails(told="output 'y': 2 of 2 elements (100.0%) differ"),
+    details=OutputDetails(message="output 'y': 2 of 2 elements (100.0%) differ"),
 )
 COARSE = msgspec.structs.replace(
     BAD,
@@ -135,12 +142,12 @@ def _decides(facts: Facts, count: int) -> bool:
     return RULES[count - 1](judging_of(facts, Policy())) is not None
 
 
-def apart(error: float, **fields: Any) -> Apart:
+def apart(error: float, **fields: Any) -> ReferenceDistance:
     """How far an answer whose errors are all alike lies from a reference."""
     bad = {"mismatched": 2, "delivered_bits": -math.log2(error), "max_abs": error} if error else {}
     frontier = ((0.0, error), (1e-5, error), (10.0, 0.0)) if error else ((0.0, 0.0),)
     given: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-5, "frontier": frontier} | bad | fields
-    return Apart(name="y", dtype="float32", elements=2, **given)
+    return ReferenceDistance(name="y", dtype="float32", elements=2, **given)
 
 
 def reference(golden: float, ep: float, name: str = EXPECTED, **fields: Any) -> Reference:
@@ -154,7 +161,7 @@ def float64(golden: float, ep: float, doubt: str = "") -> Adjudication:
     return Adjudication(output="y", by="float64", golden=golden, ep=ep, nearer=nearer, doubt=doubt)
 
 
-def heard(*references: Reference, by: Adjudication | None = None) -> ReferenceCheck:
+def checked(*references: Reference, by: Adjudication | None = None) -> ReferenceCheck:
     return ReferenceCheck(references=references, adjudication=(by,) if by is not None else ())
 
 
@@ -163,32 +170,32 @@ LEVELS = reference(0.0, 0.5, "the CPU EP without optimizations", is_golden_again
 OPTIMIZED = reference(0.5, 0.0, "the CPU EP without optimizations", is_golden_again=True)
 
 HEARINGS: list[tuple[str, ReferenceCheck, Verdict]] = [
-    # The golden stands until somebody disputes it.
-    ("", heard(), Verdict.MISMATCH),
-    ("", heard(SIDES), Verdict.REFERENCE_DISPUTED),
-    ("", heard(SIDES, OPTIMIZED), Verdict.REFERENCE_DISPUTED),
-    ("", heard(SIDES, LEVELS), Verdict.MISMATCH),
-    ("", heard(reference(0.5, 0.0, REFERENCE, doubt="wrong for LRN-13")), Verdict.MISMATCH),
-    ("", heard(by=float64(0.5, 0.1)), Verdict.REFERENCE_DISPUTED),
-    ("", heard(by=float64(0.5, 0.1, doubt="wrong for LRN-13")), Verdict.MISMATCH),
-    ("", heard(reference(0.5, 0.0)), Verdict.PASS),
+    # The golden holds until a reference disputes it.
+    ("", checked(), Verdict.MISMATCH),
+    ("", checked(SIDES), Verdict.REFERENCE_DISPUTED),
+    ("", checked(SIDES, OPTIMIZED), Verdict.REFERENCE_DISPUTED),
+    ("", checked(SIDES, LEVELS), Verdict.MISMATCH),
+    ("", checked(reference(0.5, 0.0, REFERENCE, doubt="wrong for LRN-13")), Verdict.MISMATCH),
+    ("", checked(by=float64(0.5, 0.1)), Verdict.REFERENCE_DISPUTED),
+    ("", checked(by=float64(0.5, 0.1, doubt="wrong for LRN-13")), Verdict.MISMATCH),
+    ("", checked(reference(0.5, 0.0)), Verdict.PASS),
     # A disputed golden: expected data and float64 judge where they can.
-    ("unsure", heard(), Verdict.REFERENCE_DISPUTED),
-    ("unsure", heard(SIDES), Verdict.REFERENCE_DISPUTED),
-    ("unsure", heard(reference(0.01, 0.5)), Verdict.MISMATCH),
-    ("unsure", heard(reference(0.0, 0.5)), Verdict.MISMATCH),
-    ("unsure", heard(reference(0.3, 0.5)), Verdict.REFERENCE_DISPUTED),
-    ("unsure", heard(reference(0.5, 0.0)), Verdict.PASS),
-    ("unsure", heard(by=float64(0.01, 0.5)), Verdict.MISMATCH),
-    ("unsure", heard(by=float64(0.3, 0.5)), Verdict.REFERENCE_DISPUTED),
-    ("unsure", heard(by=float64(0.5, 0.0)), Verdict.REFERENCE_DISPUTED),
-    ("unsure", heard(by=float64(0.01, 0.5, doubt="wrong for LRN-13")), Verdict.REFERENCE_DISPUTED),
-    ("unsure", heard(reference(0.01, 0.5), by=float64(0.5, 0.0)), Verdict.REFERENCE_DISPUTED),
-    # Of a golden that is another one each time nobody knows how far off it may be.
-    (UNREPEATABLE, heard(reference(0.0, 0.4), by=float64(0.0, 0.4)), Verdict.REFERENCE_DISPUTED),
-    (UNREPEATABLE, heard(reference(0.0, 0.6)), Verdict.MISMATCH),
-    (UNREPEATABLE, heard(by=float64(0.1, 0.6)), Verdict.MISMATCH),
-    (UNREPEATABLE, heard(reference(0.5, 0.0)), Verdict.PASS),
+    ("unsure", checked(), Verdict.REFERENCE_DISPUTED),
+    ("unsure", checked(SIDES), Verdict.REFERENCE_DISPUTED),
+    ("unsure", checked(reference(0.01, 0.5)), Verdict.MISMATCH),
+    ("unsure", checked(reference(0.0, 0.5)), Verdict.MISMATCH),
+    ("unsure", checked(reference(0.3, 0.5)), Verdict.REFERENCE_DISPUTED),
+    ("unsure", checked(reference(0.5, 0.0)), Verdict.PASS),
+    ("unsure", checked(by=float64(0.01, 0.5)), Verdict.MISMATCH),
+    ("unsure", checked(by=float64(0.3, 0.5)), Verdict.REFERENCE_DISPUTED),
+    ("unsure", checked(by=float64(0.5, 0.0)), Verdict.REFERENCE_DISPUTED),
+    ("unsure", checked(by=float64(0.01, 0.5, doubt="wrong for LRN-13")), Verdict.REFERENCE_DISPUTED),
+    ("unsure", checked(reference(0.01, 0.5), by=float64(0.5, 0.0)), Verdict.REFERENCE_DISPUTED),
+    # The error of a golden that varies is unknown.
+    (UNREPEATABLE, checked(reference(0.0, 0.4), by=float64(0.0, 0.4)), Verdict.REFERENCE_DISPUTED),
+    (UNREPEATABLE, checked(reference(0.0, 0.6)), Verdict.MISMATCH),
+    (UNREPEATABLE, checked(by=float64(0.1, 0.6)), Verdict.MISMATCH),
+    (UNREPEATABLE, checked(reference(0.5, 0.0)), Verdict.PASS),
 ]
 
 
@@ -206,20 +213,20 @@ def test_what_the_references_make_of_a_failing_output(
 
 
 def test_expected_data_judge_under_the_policy_that_is_asked_for() -> None:
-    facts = ran(outputs=(BAD,), dispute="unsure", reference_check=heard(reference(0.5, 1e-3)))
+    facts = ran(outputs=(BAD,), dispute="unsure", reference_check=checked(reference(0.5, 1e-3)))
     assert decide(facts, Policy()).verdict is Verdict.REFERENCE_DISPUTED
     loose = Policy(fixed=Tolerance(rtol=1e-2, atol=1e-5), judge_by="table")
     assert decide(facts, loose).verdict is Verdict.PASS
 
 
 def test_what_comes_before_wrong_values_comes_before_a_dispute_that_is_settled() -> None:
-    wrong = heard(reference(0.01, 0.5))
+    wrong = checked(reference(0.01, 0.5))
     facts = ran(outputs=(BAD,), dispute="unsure", reference_check=wrong)
     change = msgspec.structs.replace
     assert decide(change(facts, undefined={"y": "why"}), Policy()).verdict is Verdict.UNDEFINED_INPUT
     assert decide(change(facts, placement=ON_CPU), Policy()).verdict is Verdict.REFERENCE_DISPUTED
     assert decide(change(facts, converted=True), Policy()).verdict is Verdict.REFERENCE_DISPUTED
-    right = change(facts, reference_check=heard(reference(0.5, 0.0)))
+    right = change(facts, reference_check=checked(reference(0.5, 0.0)))
     assert decide(change(right, placement=ON_CPU), Policy()).verdict is Verdict.FALLBACK
     assert decide(change(right, providers_changed="gone"), Policy()).verdict is Verdict.FALLBACK_AT_RUN
     assert decide(change(right, again=(BAD,)), Policy()).verdict is Verdict.REFERENCE_DISPUTED

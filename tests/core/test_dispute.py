@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.adjudicate import Named, adjudicate, rows_apart
+from harness.core.adjudicate import Named, adjudicate, reference_distances
 from harness.core.compare import compare_all
-from harness.core.dispute import Held, Settlement, settle
+from harness.core.dispute import ExpectedDataCheck, Resolution, resolve
 from harness.core.judged import judge_rows
 from harness.core.policy import Policy
 from harness.core.reference import Adjudication
@@ -36,27 +36,30 @@ def off(size: float) -> Any:
     return TRUTH * (1 + size * RANDOM.choice([-1.0, 1.0], TRUTH.shape))
 
 
-def held(says: Named, golden: Named, actual: Named) -> dict[str, Held]:
+def checks(says: Named, golden: Named, actual: Named) -> dict[str, ExpectedDataCheck]:
     names = [name for name, _ in golden]
-    sides = [judge_rows(rows_apart(compare_all(says, of, table), names), Policy()) for of in (golden, actual)]
-    return {one.row.name: Held(golden=one, ep=ep) for one, ep in zip(*sides, strict=True)}
+    sides = [
+        judge_rows(reference_distances(compare_all(says, of, table), names), Policy())
+        for of in (golden, actual)
+    ]
+    return {one.row.name: ExpectedDataCheck(golden=one, ep=ep) for one, ep in zip(*sides, strict=True)}
 
 
-def settled(
+def resolved(
     golden: Any, actual: Any, expected: Any = None, truth: Any = None, doubt: str = "", *, whole: bool = True
-) -> Settlement | None:
+) -> Resolution | None:
     right, found = named(y=golden), named(y=actual)
     rows: Sequence[Adjudication] = ()
     if truth is not None:
         rows = adjudicate(named(np.float64, y=truth), right, found, table, BY)
         rows = [msgspec.structs.replace(row, doubt=doubt) for row in rows]
-    says = held(named(y=expected), right, found) if expected is not None else {}
+    says = checks(named(y=expected), right, found) if expected is not None else {}
     outputs = judge_rows(compare_all(right, found, table).outputs, Policy())
-    return settle(outputs, says, rows, whole=whole)
+    return resolve(outputs, says, rows, whole=whole)
 
 
 def finding(*arguments: Any, **options: Any) -> str:
-    found = settled(*arguments, **options)
+    found = resolved(*arguments, **options)
     return "" if found is None else found.finding
 
 
@@ -66,13 +69,13 @@ def finding_by(judge: str, golden: Any, actual: Any) -> str:
 
 
 def test_with_nothing_left_it_stays_open() -> None:
-    assert settled(off(1e-3), off(1e-2)) is None
+    assert resolved(off(1e-3), off(1e-2)) is None
 
 
 @pytest.mark.parametrize("times", [7, 67])
 @pytest.mark.parametrize("judge", ["expected", "truth", "both"])
 def test_an_ep_much_further_off_than_the_disputed_golden_is_wrong(times: int, judge: str) -> None:
-    found = settled(
+    found = resolved(
         off(3e-4),
         off(times * 3e-4),
         expected=TRUTH if judge != "truth" else None,
@@ -90,8 +93,8 @@ def test_an_ep_as_far_off_as_the_golden_is_not_blamed(judge: str, size: float) -
 
 
 def test_an_ep_that_agrees_with_the_expected_data_is_right() -> None:
-    found = settled(off(0.1), off(1e-6), expected=TRUTH)
-    assert found == Settlement(finding="right", reason="right by the expected data")
+    found = resolved(off(0.1), off(1e-6), expected=TRUTH)
+    assert found == Resolution(finding="right", reason="right by the expected data")
     assert finding(off(1e-6), off(1e-6), expected=TRUTH) == "right"
 
 
@@ -142,12 +145,12 @@ def test_an_output_of_which_nothing_is_known_makes_nothing_right() -> None:
     golden = named(y=off(0.1), z=TRUTH * 1.5)
     actual = named(y=TRUTH, z=TRUTH * 1.5)
     outputs = judge_rows(compare_all(golden, actual, table).outputs, Policy())
-    says = held(named(y=TRUTH, z=TRUTH), golden, actual)
+    says = checks(named(y=TRUTH, z=TRUTH), golden, actual)
     only_y = {"y": says["y"]}
-    assert settle(outputs, only_y, (), whole=True) is None
-    assert settle(outputs, says, (), whole=True) is None  # golden and EP are wrong alike in z
+    assert resolve(outputs, only_y, (), whole=True) is None
+    assert resolve(outputs, says, (), whole=True) is None  # golden and EP are wrong alike in z
     # Where the dispute is about the outputs that fail, the golden judges the others.
-    assert settle(outputs, only_y, (), whole=False) is not None
+    assert resolve(outputs, only_y, (), whole=False) is not None
 
 
 @pytest.mark.parametrize(("wrong", "words"), [(0, "right"), (1, "")])
@@ -156,7 +159,7 @@ def test_integers_have_one_right_answer(wrong: int, words: str) -> None:
     truth = named(np.int64, k=[1, 2, 3])
     outputs = judge_rows(compare_all(right, found, table).outputs, Policy())
     rows = adjudicate(truth, right, found, table, BY)
-    result = settle(outputs, held(truth, right, found), rows, whole=True)
+    result = resolve(outputs, checks(truth, right, found), rows, whole=True)
     assert ("" if result is None else result.finding) == words
 
 

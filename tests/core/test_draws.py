@@ -1,4 +1,4 @@
-"""Outputs drawn by lot: what is a sample of a distribution, and what is none."""
+"""Random numbers: samples of a distribution, and others."""
 
 from typing import Any
 

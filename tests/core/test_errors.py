@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from harness.core.errors import HarnessError, Problem, UsageError, one_line, valid_names
 
 
-def test_a_usage_error_tells_every_problem() -> None:
+def test_a_usage_error_lists_every_problem() -> None:
     error = UsageError(
         Problem(where="m.toml: target[0].name", what="is missing"),
         Problem(where="m.toml: axes", what="'precison' is unknown", hint="did you mean 'precision'?"),

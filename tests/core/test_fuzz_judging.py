@@ -1,7 +1,5 @@
 """Whatever a golden and a result are made of: there is a verdict, and the same one from the record."""
 
-from typing import Any
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,11 +9,10 @@ from harness.core.decide import decide
 from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
 from harness.core.facts import Facts, facts_of
 from harness.core.noise import NoiseRule
-from harness.core.output_kind import OutputKind
+from harness.core.output_kind import OutputKind, Quantized
 from harness.core.policy import Policy
 from harness.core.record import SCHEMA, Placement, Record, decode_record, encode_record
 from harness.core.spread import spread_of
-from harness.core.steps import Quantized
 from harness.core.ties import Chosen
 from harness.core.tolerance import default_tolerance
 from harness.core.unordered import Unordered
@@ -111,27 +108,27 @@ def pairs(draw: st.DrawFn) -> tuple[Value, Value]:
 @st.composite
 def kinds(draw: st.DrawFn) -> OutputKind | None:
     """What an output may be besides numbers; it need not suit the output at all."""
-    axis = draw(st.integers(-4, 4))
+    axes = st.integers(-4, 4)
     number = st.floats(allow_nan=True, width=32)
-    array: Any = draw(tensors("float32"))
-    found: list[OutputKind | None] = [
-        None,
-        Unordered(axis=axis, positions=draw(st.sampled_from(["", "y", "z"]))),
-        Quantized(scale=np.abs(array.array)),
-        Uniform(low=draw(number), high=draw(number)),
-        Normal(mean=draw(number), scale=draw(number)),
-        Bernoulli(probabilities=array.array),
-        Multinomial(logits=array.array),
-        Dropped(data=array.array, ratio=draw(st.floats(0, 0.9)), mask=draw(st.booleans())),
-        Chosen(
-            op=draw(st.sampled_from(["ArgMax", "ArgMin", "TopK", "NonMaxSuppression", "NonZero"])),
-            data=draw(tensors()),
-            axis=axis,
-            exact=draw(st.booleans()),
-            unordered=draw(st.booleans()),
-        ),
-    ]
-    return draw(st.sampled_from(found))
+    arrays = tensors("float32").map(lambda value: value.array)
+    return draw(
+        st.none()
+        | st.builds(Unordered, axis=axes, positions=st.sampled_from(["", "y", "z"]))
+        | st.builds(Quantized, scale=arrays.map(np.abs))
+        | st.builds(Uniform, low=number, high=number)
+        | st.builds(Normal, mean=number, scale=number)
+        | st.builds(Bernoulli, probabilities=arrays)
+        | st.builds(Multinomial, logits=arrays)
+        | st.builds(Dropped, data=arrays, ratio=st.floats(0, 0.9), mask=st.booleans())
+        | st.builds(
+            Chosen,
+            op=st.sampled_from(["ArgMax", "ArgMin", "TopK", "NonMaxSuppression", "NonZero"]),
+            data=tensors(),
+            axis=axes,
+            exact=st.booleans(),
+            unordered=st.booleans(),
+        )
+    )
 
 
 EXAMPLES = settings(max_examples=400, derandomize=True)

@@ -13,11 +13,10 @@ from harness.core.compare import Comparison, compare_all
 from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
 from harness.core.judged import judge_row
 from harness.core.noise import NoiseRule
-from harness.core.output_kind import OutputKind
+from harness.core.output_kind import OutputKind, Quantized
 from harness.core.policy import Policy
 from harness.core.precise import judge_precision
 from harness.core.spread import spread_of
-from harness.core.steps import Quantized
 from harness.core.ties import Chosen
 from harness.core.tolerance import default_tolerance
 from harness.core.unordered import Unordered

@@ -12,10 +12,10 @@ from hypothesis.extra import numpy as hnp
 from harness.core.compare import compare_all
 from harness.core.judged import Judged, judge_row, judge_rows, worst
 from harness.core.metrics import ATOL_GRID
+from harness.core.noise import NoiseLimits, rms_limit
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics, PrecisionError
 from harness.core.policy import Policy
 from harness.core.precise import judge_precision
-from harness.core.spread import NoiseLimits, rms_limit
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import Value, tensor
 from harness.core.verdict import Verdict
@@ -70,7 +70,7 @@ def test_limits_of_noise_judge_what_a_tolerance_has(
     assert judge_row(found.row, LOOSE).fault is None
 
 
-def test_what_exceeds_the_noise_is_told_with_the_worst_element() -> None:
+def test_an_error_beyond_noise_names_the_worst_element() -> None:
     assert judge_row(noisy(5.25, 80.0), BY_NOISE).why == (
         "output 'y': the error is 5.25 x the model's rounding noise at float32, at most 80 x at (0,) "
         "(limits 4 and 32); it is 1.01 times the golden"
@@ -99,11 +99,11 @@ def test_what_the_table_passes_far_above_the_noise_is_suspicious(rms: float, sus
         assert judge_row(row, other).suspicious == ""
 
 
-def test_an_ep_may_deliver_what_its_own_default_says_unless_the_matrix_asks_for_more() -> None:
+def test_an_ep_may_deliver_its_own_default_precision_unless_the_matrix_asks_for_more() -> None:
     float16_error = Noise(precision="float32", rms=8192.0, max=5 * 8192.0, like="float16")
     row = msgspec.structs.replace(off_by(1e-3), noise=float16_error)
-    told = judge_row(row, Policy(delivers=("float16",)))
-    assert (told.fault, told.delivered) == (None, "float16")
+    judged_again = judge_row(row, Policy(delivers=("float16",)))
+    assert (judged_again.fault, judged_again.delivered) == (None, "float16")
     assert judge_row(row, Policy()).fault is Verdict.MISMATCH
     worse = msgspec.structs.replace(row, noise=msgspec.structs.replace(float16_error, rms=9e4, max=9e5))
     assert judge_row(worse, Policy(delivers=("float16",))).fault is Verdict.MISMATCH
@@ -183,8 +183,8 @@ def test_the_worst_fault_decides_and_what_cannot_tell_comes_last() -> None:
     assert fault is not None
     assert fault[0] is Verdict.SHAPE_MISMATCH
     assert fault[1].endswith("(2 of 3 outputs are wrong)")
-    nobody = Judged(row=rows[2], fault=Verdict.NO_GOLDEN, why="nothing is left")
-    assert worst([nobody, judged[0]]) == (Verdict.MISMATCH, f"{judged[0].why} (2 of 2 outputs are wrong)")
+    undecided = Judged(row=rows[2], fault=Verdict.NO_GOLDEN, why="nothing is left")
+    assert worst([undecided, judged[0]]) == (Verdict.MISMATCH, f"{judged[0].why} (2 of 2 outputs are wrong)")
     assert worst([judged[2]]) is None
 
 

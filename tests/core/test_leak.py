@@ -38,7 +38,7 @@ def records(states: Iterable[ProcessState | None]) -> list[Record]:
 
 
 def life(mib: Sequence[float] | NDArray[np.floating[Any]], pid: int = 7) -> list[Record]:
-    """One process, whose memory the agent tells to a hundredth of a MiB."""
+    """One process, whose memory is known to a hundredth of a MiB."""
     return records(
         ProcessState(pid=pid, session=session, rss_mib=round(float(rss), 2))
         for session, rss in enumerate(mib, start=1)
@@ -62,7 +62,7 @@ def growth(found: ResidentMemory) -> float:
     return found.growth_kib
 
 
-def test_nothing_is_said_of_what_nobody_looked_at() -> None:
+def test_without_measurements_there_are_no_figures() -> None:
     nothing = ResidentMemory(processes=0, sessions=0, peak_mib=None, growth_kib=None, measured=0, longest=0)
     assert resident_memory([]) == nothing
     assert resident_memory(records([None] * 500)) == nothing
@@ -75,7 +75,7 @@ def test_a_system_that_does_not_tell_has_processes_all_the_same() -> None:
     assert not found.leaks
 
 
-def test_a_short_life_tells_its_peak_only() -> None:
+def test_a_short_life_has_a_peak_only() -> None:
     found = resident_memory(life([80.0, 400.5, 90.0]))
     assert (found.processes, found.sessions, found.peak_mib) == (1, 3, 400.5)
     assert (found.growth_kib, found.measured, found.longest) == (None, 0, 0)

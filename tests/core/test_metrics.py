@@ -159,7 +159,7 @@ def test_a_frontier_entry_that_underflows_still_fails_at_zero() -> None:
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64])
 @given(data=st.data())
-def test_integers_differ_by_what_python_says(dtype: type[np.integer[Any]], data: st.DataObject) -> None:
+def test_integers_differ_as_in_python(dtype: type[np.integer[Any]], data: st.DataObject) -> None:
     info = np.iinfo(dtype)
     numbers = st.integers(int(info.min), int(info.max)) | st.sampled_from([int(info.min), int(info.max)])
     left, right = (data.draw(st.lists(numbers, min_size=3, max_size=3)) for _ in range(2))

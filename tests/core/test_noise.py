@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from harness.core.compare import Comparison, compare_all
-from harness.core.noise import NoiseRule
+from harness.core.noise import NoiseLimits, NoiseRule
 from harness.core.policy import JudgeBy, Policy
-from harness.core.spread import NoiseLimits
 from harness.core.tolerance import DEFAULTS, Tolerance
 from harness.core.value import Array, tensor
 from harness.core.verdict import Verdict
@@ -25,7 +24,7 @@ def compared(
     return compare_all(golden, (("y", tensor(actual)),), policy.tolerance_for, noise=rule, policy=policy)
 
 
-def test_noise_is_told_where_a_tolerance_judges() -> None:
+def test_noise_is_recorded_where_a_tolerance_judges() -> None:
     found = compared(GOLDEN + np.float32(1e-3), judge_by="table")
     assert found.verdict is Verdict.MISMATCH
     (row,) = found.outputs

@@ -73,7 +73,7 @@ def test_a_better_answer_than_the_cpus_is_right() -> None:
     assert (found.verdict, error_of(found).error, error_of(found).ratio) == (None, 0.0, 0.0)
 
 
-def test_who_loses_nothing_is_as_good_as_a_cpu_ep_that_loses_nothing() -> None:
+def test_no_error_equals_that_of_a_cpu_ep_without_error() -> None:
     error = error_of(judged(GOLDEN, GOLDEN, GOLDEN))
     assert (error.error, error.cpu_error, error.ratio, error.unknown) == (0.0, 0.0, 1.0, "")
     error = error_of(judged(GOLDEN, GOLDEN, rounded(GOLDEN)))
@@ -128,7 +128,7 @@ def test_what_is_lost_on_the_cpu_is_right_where_the_result_is() -> None:
     for actual in (GOLDEN, own, own * np.float32(1.001)):
         assert judged(GOLDEN, own, actual, "bfloat16").verdict is None
     assert judged(GOLDEN, own, own * np.float32(1.1), "bfloat16").verdict is Verdict.NO_GOLDEN
-    # The CPU EP's zeros confirm nobody's.
+    # The CPU EP's zeros confirm nothing.
     assert judged(GOLDEN, GOLDEN * 0, GOLDEN * 0, "bfloat16").verdict is Verdict.NO_GOLDEN
 
 
@@ -186,7 +186,7 @@ def test_numbers_beside_other_infinities_tell_nothing() -> None:
 
 
 @pytest.mark.parametrize("actual", [GOLDEN[:5], GOLDEN.astype(np.float64), GOLDEN[:, None]])
-def test_what_is_not_compared_says_why_it_has_no_numbers(actual: NDArray[np.generic]) -> None:
+def test_what_is_not_compared_has_a_reason(actual: NDArray[np.generic]) -> None:
     for own in (None, GOLDEN):
         error = error_of(judged(GOLDEN, own, actual))
         assert error == PrecisionError(unknown="it has another shape or type than the golden")
@@ -234,7 +234,7 @@ def test_parts_of_a_sequence_and_empty_tensors() -> None:
     assert judged(right, None, of(GOLDEN)).verdict is Verdict.SHAPE_MISMATCH
 
 
-def test_what_is_wrong_goes_before_what_judges_nobody() -> None:
+def test_a_wrong_output_goes_before_one_that_cannot_judge() -> None:
     good, lost = tensor(GOLDEN), tensor(noisy(0.9))
     found = judge_precision(
         [("a", good), ("b", good)],

@@ -5,18 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.spread import (
-    DEFAULT_LIMITS,
-    PROBES,
-    Floats,
-    NamedValues,
-    behaves_like,
-    beyond,
-    noise_of,
-    rms_limit,
-    spread_of,
-)
-from harness.core.value import Array, Sequence, Tensor, tensor
+from harness.core.noise import DEFAULT_LIMITS, NoiseRule, behaves_like, noise_of, rms_limit, with_noise
+from harness.core.output_metrics import OutputMetrics
+from harness.core.spread import PROBES, spread_of
+from harness.core.value import Array, Floats, NamedValues, Sequence, Tensor, tensor
 
 SAMPLES = 8
 
@@ -59,7 +51,11 @@ def test_healthy_noise_is_near_one_and_a_fault_far_off() -> None:
     rms, largest = noise_of(tensor(golden), tensor(faulty), found)
     assert rms < DEFAULT_LIMITS.rms
     assert largest > DEFAULT_LIMITS.max
-    assert beyond(tensor(golden), tensor(faulty), found, DEFAULT_LIMITS.max) == (1, 17)
+    rule = NoiseRule(precision="float32", spreads={"y": found})
+    row = OutputMetrics(name="y", dtype="float64", shape=golden.shape)
+    noise = with_noise(row, tensor(golden), tensor(faulty), rule).noise
+    assert noise is not None
+    assert noise.worst.startswith(" at (17,): got ")
 
 
 def test_each_data_set_has_its_own_spread() -> None:
@@ -191,7 +187,7 @@ def test_where_amplified_noise_is_too_large_draws_at_amplitude_1_count(
         assert np.sqrt(np.mean(found["y"] ** 2)) == pytest.approx(measured, rel=0.2)
 
 
-def test_a_model_that_computes_something_else_without_noise_tells_nothing() -> None:
+def test_a_model_that_computes_something_else_without_noise_has_no_spread() -> None:
     golden = np.ones(100)
     samples = drawn(golden, 1e-6, (16.0,))
     samples[0] = named(golden + 1e-4)

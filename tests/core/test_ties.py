@@ -57,7 +57,7 @@ def test_inputs_have_no_rounding_so_that_what_is_nearly_equal_is_wrong() -> None
     ("op", "golden", "actual"),
     [("ArgMax", [[1]], [[3]]), ("ArgMin", [[1]], [[3]]), ("TopK", [[1, 3]], [[3, 1]])],
 )
-def test_onnx_says_which_of_equal_inputs_is_taken(op: str, golden: Any, actual: Any) -> None:
+def test_onnx_defines_which_of_equal_inputs_is_chosen(op: str, golden: Any, actual: Any) -> None:
     found = judge(golden, actual, op, EQUAL, axis=1, exact=True)
     assert found.verdict is Verdict.MISMATCH
     assert "choose another one of equal values than ONNX says" in found.message

@@ -140,7 +140,7 @@ def test_where_nothing_was_chosen_nothing_is_ordered(shape: tuple[int, ...]) -> 
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float8e8m0", "uint64", "complex64", "string"])
-def test_boxes_of_another_type_are_told_as_that(dtype: str) -> None:
+def test_boxes_of_another_type_are_a_dtype_mismatch(dtype: str) -> None:
     boxes = np.array([[0, 0, 2], [0, 0, 1]])
     golden: dict[str, Value] = {"b": tensor(boxes)}
     other = tensor(boxes.astype(str)) if dtype == "string" else tensor(boxes.astype(DTYPES[dtype]))

@@ -18,7 +18,7 @@ def why(*outputs: Value, data_sets: int = 1) -> str:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "reason"),
     [
         (floats(), "empty"),
         (floats(3), "a single element"),
@@ -34,9 +34,9 @@ def why(*outputs: Value, data_sets: int = 1) -> str:
         (Sequence(items=(floats(1, 1), floats(2, 2))), "constant"),
     ],
 )
-def test_outputs_that_most_wrong_answers_look_like(value: Value, told: str) -> None:
-    assert why(value).endswith(told)
-    assert why(value, data_sets=2).endswith(told)
+def test_outputs_that_most_wrong_answers_look_like(value: Value, reason: str) -> None:
+    assert why(value).endswith(reason)
+    assert why(value, data_sets=2).endswith(reason)
     assert why(value, floats(1, 2)) == ""
 
 

@@ -9,8 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.core.spread import PROBES, NamedValues, Spread, noise_of, spread_of
-from harness.core.value import Array, Tensor, tensor
+from harness.core.noise import noise_of
+from harness.core.spread import PROBES, Spread, spread_of
+from harness.core.value import Array, NamedValues, Tensor, tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.noise.drawing import AMPLITUDE
 from harness.corpus.noisy import JUMPING, MODEL, SAMPLES, SMOOTH, amplitudes_of, noisy_case, noisy_entry

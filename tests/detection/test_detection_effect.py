@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.detection.effect import ROUNDOFF, effect, equal, noise
-from harness.core.value import Array, tensor
-from harness.corpus.data_sets import NamedValues
+from harness.core.value import Array, NamedValues, tensor
 
 ONES = np.ones(4, np.float32)
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from harness.core.judged import FAR
-from harness.core.lost import LOST
 from harness.core.missing import USUAL
+from harness.core.noise import DEFAULT_LIMITS
+from harness.core.output_metrics import LOST
 from harness.core.policy import Policy
 from harness.core.precise import LIMITS, MAX_FACTOR
 from harness.core.rules import WORDS
-from harness.core.spread import DEFAULT_LIMITS
 from harness.core.tolerance import DEFAULTS, EXACT, FLOORS, Tolerance, default_tolerance
 from harness.core.value import DTYPES
 from harness.core.verdict import Verdict
@@ -97,7 +97,7 @@ def test_shipped_policies_are_what_the_page_says() -> None:
             assert entry.fixed == Tolerance(rtol=rtol, atol=atol)
 
 
-def test_references_are_heard_for_every_policy_that_comes_along() -> None:
+def test_the_usual_policies_are_those_that_are_shipped() -> None:
     shipped = [
         policy_of(entry, "float32", converted=False)
         for path in (ROOT / "matrices" / "policies").glob("*.toml")

@@ -92,7 +92,7 @@ FAULTS = {
     "zeros": Want(Verdict.MISMATCH, COMPARE, "", "all zeros"),
     "jitter": Want(Verdict.NONDETERMINISTIC, COMPARE, "", "a second run"),
     "small_jitter": Want(PASS),
-    "keeps": Want(Verdict.MISMATCH, COMPARE, "", "is what the inputs before gave, bit for bit"),
+    "keeps": Want(Verdict.MISMATCH, COMPARE, "", "is the output for the inputs before, bit for bit"),
     "providers_change": Want(Verdict.FALLBACK_AT_RUN, COMPARE, "", "CUDAExecutionProvider"),
     "placed_nowhere": Want(Verdict.FALLBACK, COMPARE, "", "Cast, Neg, Relu"),
     "folded": Want(Verdict.FOLDED, COMPARE, "", "no node was left"),

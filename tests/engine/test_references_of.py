@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from harness.core.adjudicate import Ruling, rule
+from harness.core.dispute import GoldenCheck, check_golden
 from harness.core.reference import Adjudication
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Value, tensor
@@ -58,7 +58,7 @@ def case(expected: Outputs = ((), ())) -> Case:
 class Heard(NamedTuple):
     """What the references come to."""
 
-    ruling: Ruling
+    ruling: GoldenCheck
     adjudication: tuple[Adjudication, ...]
 
 
@@ -73,7 +73,7 @@ def heard(
     assert compared.verdict
     known = functools.partial(compare_sets, tolerance_for=table, only_known=True)
     check = references_of(case(expected), right, found, compared, references, known, "float32", doubts)
-    return Heard(rule(compared, check.references, check.adjudication), check.adjudication)
+    return Heard(check_golden(compared, check.references, check.adjudication), check.adjudication)
 
 
 GOLDEN, FOUND = outputs(1, 2), outputs(1, 3)
@@ -93,7 +93,7 @@ def test_nobody_has_anything_to_say() -> None:
 def test_whoever_agrees_with_the_ep_disputes_the_golden(who: Kind) -> None:
     check = heard(GOLDEN, FOUND, {who: golden(1, 3)})
     assert check.ruling.disputed.startswith("the EP agrees with ")
-    assert "of '1/y', by 1 at most" in check.ruling.far
+    assert "of '1/y', by 1 at most" in check.ruling.difference
 
 
 def test_expected_data_go_before_all_others() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.core.spread import Floats, Spread
-from harness.core.value import tensor
+from harness.core.spread import Spread
+from harness.core.value import Floats, tensor
 from harness.corpus.case import Case
 from harness.golden.golden import Golden
 from harness.golden.kept import prune_goldens

@@ -75,7 +75,7 @@ def test_an_entry_that_matches_no_model_is_an_error_with_the_nearest() -> None:
         ("inputs = { x = { low = 2, high = 2 } }", "inputs.x", "no value is at least 2 and less than 2"),
         ("inputs = { x = { high = -1.5 } }", "inputs.x", "no value is at least 0 and less than -1.5"),
         ("inputs = { x = { value = 1, high = 2 } }", "inputs.x", "both a value and a range"),
-        ("inputs = { x = {} }", "inputs.x", "says nothing about this input"),
+        ("inputs = { x = {} }", "inputs.x", "the table is empty"),
         ("inputs = { x = { shape = 3 } }", "inputs.x.shape", "expected a list of integers of at least 0"),
         ("dimension = { b = 1 }", "dimension", "did you mean 'dimensions'?"),
         ("", "", "this entry sets neither dimensions nor inputs"),

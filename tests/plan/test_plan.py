@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
-from harness.core.spread import DEFAULT_LIMITS, NoiseLimits
+from harness.core.noise import DEFAULT_LIMITS, NoiseLimits
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Verdict
 from harness.plan.expand import expand

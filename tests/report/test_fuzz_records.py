@@ -51,7 +51,7 @@ def records(module_record: MakeRecord) -> list[dict[str, Any]]:
         noise=Noise(precision="float32", rms=5.0, max=40.0, worst=" at (1, 2)"),
         precision_error=PrecisionError(error=0.1, cpu_error=0.1, ratio=1.0, measured=True),
         details=OutputDetails(
-            steps=1.0, ties=2, ties_of="float32", tie_frontier=((0.0, 0.1),), told="it differs"
+            steps=1.0, ties=2, ties_of="float32", tie_frontier=((0.0, 0.1),), message="it differs"
         ),
         frontier=((0.0, 0.5), (1e-5, 0.0)),
         cosine=0.5,

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from harness.cli.progress import Progress
 from harness.core.cell import Cell
-from harness.core.exit_code import EXIT_UNEXPECTED
+from harness.core.errors import EXIT_UNEXPECTED
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Family, Verdict

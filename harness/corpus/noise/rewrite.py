@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.core.spread import PRECISIONS
+from harness.core.noise import PRECISIONS
 from harness.corpus.noise.drawing import (
     BOUND,
     BOUNDS,

@@ -7,8 +7,8 @@ import pytest
 
 from harness.core.compare import Comparison, compare
 from harness.core.noise import NoiseRule
+from harness.core.output_kind import Quantized
 from harness.core.policy import Policy
-from harness.core.steps import Quantized
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import tensor
 from harness.core.verdict import Verdict
@@ -63,7 +63,7 @@ def test_no_step_excuses_nan() -> None:
     assert found.outputs[0].mismatched == 1
 
 
-def test_a_scale_that_does_not_fit_tells_nothing() -> None:
+def test_a_scale_that_does_not_fit_is_ignored() -> None:
     found = judge(np.zeros(3, np.float32), np.ones(3, np.float32), [1.0, 2.0], 1)
     assert found.verdict is Verdict.MISMATCH
     assert found.outputs[0].details is not None

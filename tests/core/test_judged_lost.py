@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from harness.core.compare import Comparison, compare, compare_all
-from harness.core.lost import relative_error
-from harness.core.noise import NoiseRule
-from harness.core.output_kind import OutputKind
+from harness.core.noise import NoiseLimits, NoiseRule
+from harness.core.output_kind import OutputKind, Quantized
+from harness.core.output_metrics import relative_error
 from harness.core.policy import Policy
-from harness.core.spread import NoiseLimits
-from harness.core.steps import Quantized
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import tensor
 from harness.core.verdict import Verdict
@@ -76,18 +74,18 @@ WIDE = NoiseLimits(rms=1e9, max=1e9)
     "policy",
     [Policy(), Policy(judge_by="table"), Policy(judge_by="noise"), Policy(judge_by="noise", limits=WIDE)],
 )
-def test_a_model_whose_rounding_takes_all_judges_nobody(policy: Policy) -> None:
+def test_a_model_whose_rounding_takes_all_cannot_judge(policy: Policy) -> None:
     found = judged(np.zeros_like(SMALL), noise=noise(4e-6), policy=policy)
     assert found.verdict is Verdict.NO_GOLDEN
-    assert "judges nobody: relative error 1" in found.message
+    assert "cannot be judged: relative error 1" in found.message
     assert "the model's own rounding noise" in found.message
     wide = Policy(judge_by="noise", limits=WIDE)
     assert judged(np.zeros_like(SMALL), noise=noise(1e-9), policy=wide).verdict is Verdict.MISMATCH
 
 
 def test_what_is_wrong_for_certain_goes_first() -> None:
-    nobody, wrong = tensor(SMALL), tensor(np.ones(3, np.float32))
-    golden = [("y", nobody), ("z", wrong)]
+    undecided, wrong = tensor(SMALL), tensor(np.ones(3, np.float32))
+    golden = [("y", undecided), ("z", wrong)]
     actual = [("y", tensor(np.zeros_like(SMALL))), ("z", tensor(np.zeros(3, np.float32)))]
     found = compare_all(golden, actual, table, noise=noise(4e-6))
     assert found.verdict is Verdict.MISMATCH
