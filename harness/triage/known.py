@@ -63,6 +63,17 @@ class Known:
             self._fetch(missing)
         return {name: self._values[name] for name in wanted if name in self._values}
 
+    def signature(self, name: str) -> tuple[int | str, ...] | None:
+        """Return the element type and the sizes of a dense tensor; None if one of them is not known."""
+        declared = self.types.get(name)
+        shape = shape_of(declared)
+        if declared is None or shape is None or None in shape:
+            value = self.values([name]).get(name)
+            if not isinstance(value, Tensor):
+                return None
+            return (NUMBERS[value.dtype], *value.array.shape)
+        return (int(declared.tensor_type.elem_type), *(size for size in shape if size is not None))
+
     def declaration(self, name: str, value: Value) -> Any:
         """Return how a graph input or output is declared that takes this value; None if that is not known."""
         import onnx

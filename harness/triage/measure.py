@@ -1,13 +1,16 @@
 """How large a net is. A candidate that is no smaller is not tried, so every reduction ends."""
 
 import math
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from harness.core.value import Value, leaves
 from harness.corpus.schema_types import domain_of
+from harness.triage.anonymous import tellings
 from harness.triage.net import Net
-from harness.triage.node import all_nodes
+from harness.triage.node import Weight, all_nodes
+from harness.triage.plain_values import GIVEN, speciality
 
 Operator = tuple[str, str]
 
@@ -64,8 +67,36 @@ def _details(net: Net) -> int:
 
 def _rest(net: Net) -> int:
     protos: list[Any] = [*net.annotations.values(), *net.functions]
-    size = len(net.header) + len(net.labels) + sum(proto.ByteSize() for proto in protos)
-    return int(size) + len(net.infos)
+    size = sum(int(proto.ByteSize()) for proto in protos)
+    return size + len(net.header) + len(net.labels) + len(net.infos)
 
 
-_PARTS: tuple[Callable[[Net], int], ...] = (node_count, _tensors, _elements, _details, _rest)
+def _speciality(net: Net) -> int:
+    total = sum(map(_of_weight, net.weights.values()))
+    for value in net.fed.values():
+        parts = [part for _, part in leaves("", value) if part is not None]
+        total += sum(map(speciality, parts))
+    return total
+
+
+def _of_weight(weight: Weight) -> int:
+    level = _LEVELS.get(weight)
+    if level is None:
+        level = _LEVELS[weight] = (
+            GIVEN if weight.external or not weight.dtype else speciality(weight.value(None))
+        )
+    return level
+
+
+_LEVELS: weakref.WeakKeyDictionary[Weight, int] = weakref.WeakKeyDictionary()
+"""Of initializers that were looked at: they are shared by many nets."""
+
+_PARTS: tuple[Callable[[Net], int], ...] = (
+    node_count,
+    _tensors,
+    _elements,
+    _details,
+    _rest,
+    _speciality,
+    tellings,
+)

@@ -30,7 +30,7 @@ class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
         reads: Every tensor of the main graph that it or one of its bodies reads.
         names: Its name and those of the nodes in its bodies.
         operators: Domain and type of its operator and of those in its bodies, one for each node.
-        details: Number of attributes and inputs, those in bodies included.
+        details: Number of attributes, inputs, outputs and remarks, those in bodies included.
         wire: The serialized node.
     """
 
@@ -111,10 +111,7 @@ def node_of(proto: "onnx.NodeProto") -> Node:
     Raises:
         ValueError: A name is not UTF-8.
     """
-    every = list(all_nodes([proto]))
-    for one in every:
-        if not one.name:
-            one.name = node_name(one)
+    every = name_nodes([proto])
     inputs = tuple(model_text(name) for name in proto.input)
     domain = domain_of(proto)
     return Node(
@@ -125,14 +122,28 @@ def node_of(proto: "onnx.NodeProto") -> Node:
         reads=frozenset(name for name in inputs if name).union(*(free_names(body) for body in bodies(proto))),
         names=frozenset(model_text(one.name) for one in every),
         operators=tuple((domain_of(one), one.op_type) for one in every),
-        details=sum(len(one.attribute) + sum(map(bool, one.input)) for one in every),
+        details=sum(map(_details, every)),
         wire=proto.SerializeToString(),
     )
+
+
+def _details(proto: "onnx.NodeProto") -> int:
+    remarks = bool(proto.doc_string) + len(proto.metadata_props)
+    return len(proto.attribute) + sum(map(bool, (*proto.input, *proto.output))) + remarks
 
 
 def node_name(proto: "onnx.NodeProto") -> str:
     """Return the name of a node; of its first output if it has none, and else of its operator."""
     return model_text(proto.name or next(filter(None, proto.output), "") or proto.op_type)
+
+
+def name_nodes(nodes: "Iterable[onnx.NodeProto]") -> "list[onnx.NodeProto]":
+    """Give nodes and those of their bodies a name if they have none; all of them."""
+    every = list(all_nodes(nodes))
+    for one in every:
+        if not one.name:
+            one.name = node_name(one)
+    return every
 
 
 def weight_of(proto: "onnx.TensorProto") -> Weight:

@@ -22,8 +22,25 @@ from harness.triage.outline import inferred, problem
 from harness.triage.search import Candidate, Search
 from harness.triage.settings import Progress, Settings
 from harness.triage.subject import Subject
-from harness.triage.transform.nodes import fewer_nodes, fewer_nodes_frozen
+from harness.triage.transform.arguments import fewer_arguments
+from harness.triage.transform.attributes import default_attributes
+from harness.triage.transform.bodies import fewer_body_nodes
+from harness.triage.transform.bypass import bypassed_nodes
+from harness.triage.transform.constants import constants
+from harness.triage.transform.control_flow import inlined_bodies
+from harness.triage.transform.frozen import frozen_branches
+from harness.triage.transform.function_nodes import fewer_function_nodes
+from harness.triage.transform.functions import inlined_functions
+from harness.triage.transform.integer_inputs import integer_inputs
+from harness.triage.transform.names import anonymous_names
+from harness.triage.transform.nodes import fewer_nodes
 from harness.triage.transform.outputs import fewer_outputs
+from harness.triage.transform.random_inputs import random_inputs
+from harness.triage.transform.random_weights import random_weights
+from harness.triage.transform.shrink import smaller_dimensions
+from harness.triage.transform.single_inputs import single_inputs
+from harness.triage.transform.single_weights import single_weights
+from harness.triage.transform.unused import unused_parts
 
 if TYPE_CHECKING:
     import onnx
@@ -38,10 +55,26 @@ Steps = Trials[Subject]
 Transformation = Callable[[Net, Context], Search]
 
 TRANSFORMATIONS: tuple[Transformation, ...] = (
+    unused_parts,
     fewer_outputs,
+    constants,
     fewer_nodes,
-    fewer_nodes_frozen,
+    frozen_branches,
+    inlined_functions,
+    inlined_bodies,
+    bypassed_nodes,
+    fewer_body_nodes,
+    fewer_function_nodes,
     fewer_outputs,
+    fewer_arguments,
+    default_attributes,
+    smaller_dimensions,
+    random_weights,
+    single_weights,
+    random_inputs,
+    integer_inputs,
+    single_inputs,
+    anonymous_names,
 )
 """In the order in which they have their turn: big steps first."""
 
@@ -140,7 +173,7 @@ class _Run:
         complete = False
         for _ in range(self.settings.most_rounds):
             before = self.best
-            # From its bytes, as a second reduction would begin: what changed nothing will change nothing then.
+            # From its bytes, as a second reduction would begin: what fails now will fail then.
             self.net = load(self.best)
             for transformation in TRANSFORMATIONS:
                 yield from self.turn(transformation)

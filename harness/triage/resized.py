@@ -1,0 +1,158 @@
+"""A net of which some dimensions have other sizes."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from harness.core.value import Tensor
+from harness.triage.known import shape_of
+from harness.triage.net import Net
+from harness.triage.node import Weight, new_weight, node_of
+from harness.triage.outline import inferred
+
+LARGEST_INLINE = 64 << 20
+"""Bytes up to which a part of external data is put into the model."""
+
+
+class Axis(msgspec.Struct, frozen=True):
+    """An axis of a graph input or an initializer."""
+
+    tensor: str
+    axis: int
+
+
+class Element(msgspec.Struct, frozen=True):
+    """An element of a small integer initializer, which may be a size."""
+
+    tensor: str
+    index: int
+
+
+class Attribute(msgspec.Struct, frozen=True):
+    """An integer attribute of a node, which may be a size."""
+
+    node: int
+    name: str
+
+
+Spot = Axis | Element | Attribute
+
+
+def resized(net: Net, sizes: Mapping[Spot, int]) -> Net | None:
+    """Return a net with other sizes, what is beyond them cut off.
+
+    Returns:
+        None if the shapes contradict each other then, or an initializer is too large for the model.
+    """
+    fed, weights, inputs = dict(net.fed), dict(net.weights), dict(net.inputs)
+    for name in dict.fromkeys(spot.tensor for spot in sizes if not isinstance(spot, Attribute)):
+        spots = [spot for spot in sizes if not isinstance(spot, Attribute) and spot.tensor == name]
+        if name in fed:
+            value = fed[name]
+            if not isinstance(value, Tensor):
+                return None
+            fed[name] = _cut(value, spots, sizes)
+        if name in weights:
+            weight = _resized_weight(net, weights[name], spots, sizes)
+            if weight is None:
+                return None
+            weights[name] = weight
+        if name in inputs:
+            inputs[name] = _declared(inputs[name], spots, sizes)
+    outputs = {name: _unsized(info) for name, info in net.outputs.items()}
+    made = net.changed(
+        nodes=_with_attributes(net, sizes), inputs=inputs, outputs=outputs, infos={}, fed=fed, weights=weights
+    )
+    return with_inferred_shapes(made, net.infos)
+
+
+def with_inferred_shapes(net: Net, infos: Iterable[str]) -> Net | None:
+    """Return a net with the shapes that onnx infers for outputs and some inner tensors.
+
+    Returns:
+        None if shapes contradict each other with the sizes of what the net is fed.
+    """
+    if inferred(net.replace(inputs={name: _sized(net, info) for name, info in net.inputs.items()})) is None:
+        return None
+    model = inferred(net)
+    if model is None:
+        return None
+    found = {info.name: info for info in (*model.graph.value_info, *model.graph.output)}
+    outputs = {
+        name: found[name] if shape_of(found[name].type) is not None else info
+        for name, info in net.outputs.items()
+    }
+    return net.replace(outputs=outputs, infos={name: found[name] for name in infos if name in found})
+
+
+def _cut(value: Tensor, spots: "list[Axis | Element]", sizes: Mapping[Spot, int]) -> Tensor:
+    array = value.array
+    for spot in spots:
+        if isinstance(spot, Axis):
+            array = array[(slice(None),) * spot.axis + (slice(sizes[spot]),)]
+    # Copied only here: of external data, only what is left is read.
+    array = np.array(array, order="C")
+    for spot in spots:
+        if isinstance(spot, Element):
+            array.reshape(-1)[spot.index] = sizes[spot]
+    return Tensor(dtype=value.dtype, array=array)
+
+
+def _resized_weight(
+    net: Net, weight: Weight, spots: "list[Axis | Element]", sizes: Mapping[Spot, int]
+) -> Weight | None:
+    shape = list(weight.shape)
+    for spot in spots:
+        if isinstance(spot, Axis):
+            shape[spot.axis] = sizes[spot]
+    left = weight.nbytes * int(np.prod(shape, dtype=object)) // max(1, weight.elements)
+    if weight.external and left > LARGEST_INLINE:
+        return None
+    return new_weight(weight.name, _cut(weight.value(net.folder), spots, sizes))
+
+
+def _declared(info: Any, spots: "list[Axis | Element]", sizes: Mapping[Spot, int]) -> Any:
+    copy = type(info)()
+    copy.CopyFrom(info)
+    dims = copy.type.tensor_type.shape.dim
+    for spot in spots:
+        if isinstance(spot, Axis) and spot.axis < len(dims) and dims[spot.axis].HasField("dim_value"):
+            dims[spot.axis].dim_value = sizes[spot]
+    return copy
+
+
+def _sized(net: Net, info: Any) -> Any:
+    """A declaration with the sizes of what is fed in place of symbols."""
+    value = net.fed.get(info.name)
+    dims = info.type.tensor_type.shape.dim
+    if not isinstance(value, Tensor) or len(dims) != value.array.ndim:
+        return info
+    copy = type(info)()
+    copy.CopyFrom(info)
+    for dim, size in zip(copy.type.tensor_type.shape.dim, value.array.shape, strict=True):
+        dim.dim_value = size
+    return copy
+
+
+def _unsized(info: Any) -> Any:
+    """A declaration that keeps its rank and no size."""
+    copy = type(info)()
+    copy.CopyFrom(info)
+    if copy.type.HasField("tensor_type"):
+        for dim in copy.type.tensor_type.shape.dim:
+            dim.Clear()
+    return copy
+
+
+def _with_attributes(net: Net, sizes: Mapping[Spot, int]) -> tuple[Any, ...]:
+    nodes = list(net.nodes)
+    for spot, size in sizes.items():
+        if isinstance(spot, Attribute):
+            proto = nodes[spot.node].proto()
+            for attribute in proto.attribute:
+                if attribute.name == spot.name:
+                    attribute.i = size
+            nodes[spot.node] = node_of(proto)
+    return tuple(nodes)
