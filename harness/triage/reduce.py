@@ -19,6 +19,7 @@ from harness.triage.context import Context
 from harness.triage.measure import is_smaller, node_count
 from harness.triage.net import Net, load
 from harness.triage.outline import inferred, problem
+from harness.triage.redeclare import redeclared
 from harness.triage.search import Candidate, Search
 from harness.triage.settings import Progress, Settings
 from harness.triage.subject import Subject
@@ -214,17 +215,22 @@ class _Run:
 
     def worth_trying(self, alternatives: Iterator[Candidate]) -> Iterator[tuple[int, Net, Subject]]:
         """Candidates that are smaller, whole and valid, and were not tried before."""
-        for index, net in enumerate(alternatives):
-            if net is None or not net.nodes or not is_smaller(net, self.net):
+        for index, made in enumerate(alternatives):
+            if made is None or not made.nodes or not is_smaller(made, self.net):
                 continue
-            if not self.context.is_complete(net):
-                continue
-            if (self.is_valid and problem(net)) or (self.is_consistent and inferred(net) is None):
+            net = self.consistent(made) if self.context.is_complete(made) else None
+            if net is None or (self.is_valid and problem(net)):
                 continue
             subject = net.subject()
             if subject.digest not in self.seen:
                 self.seen.add(subject.digest)
                 yield index, net, subject
+
+    def consistent(self, net: Net) -> Candidate:
+        """The net, with other shapes of outputs if need be; None if its types contradict each other."""
+        if not self.is_consistent or inferred(net) is not None:
+            return net
+        return redeclared(net)
 
     def tell(self, name: str, *, complete: bool = False) -> None:
         self.report(

@@ -1,16 +1,15 @@
 """A net of which some dimensions have other sizes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from harness.core.value import Tensor
-from harness.triage.known import shape_of
 from harness.triage.net import Net
 from harness.triage.node import Weight, new_weight, node_of
-from harness.triage.outline import inferred
+from harness.triage.redeclare import redeclared
 
 LARGEST_INLINE = 64 << 20
 """Bytes up to which a part of external data is put into the model."""
@@ -24,7 +23,7 @@ class Axis(msgspec.Struct, frozen=True):
 
 
 class Element(msgspec.Struct, frozen=True):
-    """An element of a small integer initializer, which may be a size."""
+    """An element of a small integer input or initializer, which may be a size."""
 
     tensor: str
     index: int
@@ -61,30 +60,9 @@ def resized(net: Net, sizes: Mapping[Spot, int]) -> Net | None:
             weights[name] = weight
         if name in inputs:
             inputs[name] = _declared(inputs[name], spots, sizes)
-    outputs = {name: _unsized(info) for name, info in net.outputs.items()}
-    made = net.changed(
-        nodes=_with_attributes(net, sizes), inputs=inputs, outputs=outputs, infos={}, fed=fed, weights=weights
+    return redeclared(
+        net.changed(nodes=_with_attributes(net, sizes), inputs=inputs, fed=fed, weights=weights)
     )
-    return with_inferred_shapes(made, net.infos)
-
-
-def with_inferred_shapes(net: Net, infos: Iterable[str]) -> Net | None:
-    """Return a net with the shapes that onnx infers for outputs and some inner tensors.
-
-    Returns:
-        None if shapes contradict each other with the sizes of what the net is fed.
-    """
-    if inferred(net.replace(inputs={name: _sized(net, info) for name, info in net.inputs.items()})) is None:
-        return None
-    model = inferred(net)
-    if model is None:
-        return None
-    found = {info.name: info for info in (*model.graph.value_info, *model.graph.output)}
-    outputs = {
-        name: found[name] if shape_of(found[name].type) is not None else info
-        for name, info in net.outputs.items()
-    }
-    return net.replace(outputs=outputs, infos={name: found[name] for name in infos if name in found})
 
 
 def _cut(value: Tensor, spots: "list[Axis | Element]", sizes: Mapping[Spot, int]) -> Tensor:
@@ -120,29 +98,6 @@ def _declared(info: Any, spots: "list[Axis | Element]", sizes: Mapping[Spot, int
     for spot in spots:
         if isinstance(spot, Axis) and spot.axis < len(dims) and dims[spot.axis].HasField("dim_value"):
             dims[spot.axis].dim_value = sizes[spot]
-    return copy
-
-
-def _sized(net: Net, info: Any) -> Any:
-    """A declaration with the sizes of what is fed in place of symbols."""
-    value = net.fed.get(info.name)
-    dims = info.type.tensor_type.shape.dim
-    if not isinstance(value, Tensor) or len(dims) != value.array.ndim:
-        return info
-    copy = type(info)()
-    copy.CopyFrom(info)
-    for dim, size in zip(copy.type.tensor_type.shape.dim, value.array.shape, strict=True):
-        dim.dim_value = size
-    return copy
-
-
-def _unsized(info: Any) -> Any:
-    """A declaration that keeps its rank and no size."""
-    copy = type(info)()
-    copy.CopyFrom(info)
-    if copy.type.HasField("tensor_type"):
-        for dim in copy.type.tensor_type.shape.dim:
-            dim.Clear()
     return copy
 
 

@@ -3,8 +3,6 @@
 import itertools
 from collections.abc import Hashable, Iterator
 
-import numpy as np
-
 from harness.core.value import Tensor
 from harness.triage.context import Context
 from harness.triage.net import Net
@@ -77,17 +75,20 @@ def _spots(net: Net) -> Sizes:
     for name, value in net.fed.items():
         if isinstance(value, Tensor):
             found |= {Axis(name, axis): size for axis, size in enumerate(value.array.shape)}
+            found |= _elements(name, value)
     for weight in net.weights.values():
-        if not weight.dtype:
-            continue
-        if weight.dtype in {"int32", "int64"} and weight.elements <= STRUCTURE:
-            numbers = np.asarray(weight.value(net.folder).array).reshape(-1).tolist()
-            found |= {
-                Element(weight.name, index): number for index, number in enumerate(numbers) if number > 1
-            }
-        found |= {Axis(weight.name, axis): size for axis, size in enumerate(weight.shape)}
+        found |= {Axis(weight.name, axis): size for axis, size in enumerate(weight.shape) if weight.dtype}
+        if weight.dtype and weight.elements <= STRUCTURE:
+            found |= _elements(weight.name, weight.value(net.folder))
     for index, node in enumerate(net.nodes):
         for attribute in node.proto().attribute:
             if attribute.type == attribute.INT and attribute.i > 1:
                 found[Attribute(index, attribute.name)] = attribute.i
     return found
+
+
+def _elements(name: str, value: Tensor) -> Sizes:
+    if value.dtype not in {"int32", "int64"} or value.array.size > STRUCTURE:
+        return {}
+    numbers = value.array.reshape(-1).tolist()
+    return {Element(name, index): number for index, number in enumerate(numbers) if number > 1}
