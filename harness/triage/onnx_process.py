@@ -26,7 +26,7 @@ class OnnxProcess:
         return answer[1].decode(errors="replace") if answer[0] == b"n" else ""
 
     def inferred(self, model: bytes) -> bytes | None:
-        """Return a serialized model with inferred types; None if they contradict each other or onnx crashed."""
+        """Return a serialized model with inferred types; None at a contradiction or a crash."""
         answer = self._ask(b"i", model)
         return answer[1] if answer is not None and answer[0] == b"y" else None
 

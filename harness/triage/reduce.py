@@ -167,6 +167,7 @@ class _Run:
         self.is_valid = not problem(self.net)
         self.is_consistent = inferred(self.net) is not None
         self.trials = 0
+        self.cut_short = False
         self.seen = {subject.digest}
 
     def rounds(self) -> Trials[None]:
@@ -175,11 +176,11 @@ class _Run:
         for _ in range(self.settings.most_rounds):
             before = self.best
             # From its bytes, as a second reduction would begin: what fails now will fail then.
-            self.net = load(self.best)
+            self.net, self.cut_short = load(self.best), False
             for transformation in TRANSFORMATIONS:
                 yield from self.turn(transformation)
             if self.best is before:
-                complete = True
+                complete = not self.cut_short
                 break
         self.tell("", complete=complete)
 
@@ -191,6 +192,7 @@ class _Run:
         while alternatives is not None:
             taken = yield from self.first(iter(alternatives), transformation.__name__, limit)
             if self.trials >= limit:
+                self.cut_short = True
                 search.close()
                 return
             try:

@@ -67,14 +67,16 @@ def resized(net: Net, sizes: Mapping[Spot, int]) -> Net | None:
 
 def _cut(value: Tensor, spots: "list[Axis | Element]", sizes: Mapping[Spot, int]) -> Tensor:
     array = value.array
-    for spot in spots:
-        if isinstance(spot, Axis):
-            array = array[(slice(None),) * spot.axis + (slice(sizes[spot]),)]
+    elements = [spot for spot in spots if isinstance(spot, Element)]
+    if elements:
+        array = np.array(array, order="C")
+        for spot in elements:
+            array.reshape(-1)[spot.index] = sizes[spot]
+    for axis in spots:
+        if isinstance(axis, Axis):
+            array = array[(slice(None),) * axis.axis + (slice(sizes[axis]),)]
     # Copied only here: of external data, only what is left is read.
     array = np.array(array, order="C")
-    for spot in spots:
-        if isinstance(spot, Element):
-            array.reshape(-1)[spot.index] = sizes[spot]
     return Tensor(dtype=value.dtype, array=array)
 
 

@@ -10,8 +10,8 @@ from harness.triage.net import Net, renamed_nodes
 from harness.triage.search import Candidate, Search, minimise
 from harness.triage.units import quantized_units
 
-Way = tuple[tuple[int, ...], str, str]
-"""Nodes that go, the tensor that they made, and the one that takes its place."""
+Way = tuple[tuple[int, ...], tuple[str, ...], str]
+"""Nodes that go, the tensors that they made for others, and the one that takes their place."""
 
 
 def bypassed_nodes(net: Net, context: Context) -> Search:
@@ -24,37 +24,31 @@ def bypassed_nodes(net: Net, context: Context) -> Search:
     ]
 
     def build(kept: tuple[Way, ...]) -> Candidate:
-        staying = {unit for unit, _, _ in kept}
-        gone = [way for way in reversed(ways) if way not in kept]
         # Two ways around one node exclude each other: the first that is not kept counts.
-        chosen = {unit: (made, source) for unit, made, source in gone}
-        return _without(net, chosen, context) if chosen or staying else None
+        gone = [way for way in reversed(ways) if way not in kept]
+        return _without(net, {unit: (made, source) for unit, made, source in gone}, context)
 
     yield from minimise(ways, build)
 
 
 def _ways(net: Net, unit: tuple[int, ...], known: Known) -> Iterator[Way]:
     makers, first = set(unit), net.nodes[unit[0]]
-    read = net.read_names() | net.outputs.keys()
-    used = [
-        name
-        for index in unit
-        for name in net.nodes[index].made
-        if name in net.outputs
-        or any(name in node.reads for other, node in enumerate(net.nodes) if other not in makers)
-    ]
-    if len(used) != 1 or used[0] not in read:
+    others = set().union(*(node.reads for index, node in enumerate(net.nodes) if index not in makers))
+    others |= net.outputs.keys()
+    used = tuple(name for index in unit for name in net.nodes[index].made if name in others)
+    signatures = {known.signature(name) for name in used}
+    if len(signatures) != 1 or None in signatures:
         return
-    wanted = known.signature(used[0])
-    if wanted is not None:
-        for source in dict.fromkeys(filter(None, first.inputs)):
-            if known.signature(source) == wanted:
-                yield unit, used[0], source
+    for source in dict.fromkeys(filter(None, first.inputs)):
+        if known.signature(source) in signatures:
+            yield unit, used, source
 
 
-def _without(net: Net, chosen: Mapping[tuple[int, ...], tuple[str, str]], context: Context) -> Candidate:
+def _without(
+    net: Net, chosen: Mapping[tuple[int, ...], tuple[tuple[str, ...], str]], context: Context
+) -> Candidate:
     gone = {index for unit in chosen for index in unit}
-    direct = dict(chosen.values())
+    direct = {name: source for used, source in chosen.values() for name in used}
     names = {made: _end(made, direct) for made in direct}
     nodes = renamed_nodes((node for index, node in enumerate(net.nodes) if index not in gone), names)
     made = {name for node in nodes for name in node.made}

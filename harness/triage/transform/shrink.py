@@ -29,13 +29,13 @@ def smaller_dimensions(net: Net, context: Context) -> Search:  # noqa: ARG001 - 
 def _alternatives(net: Net) -> Iterator[tuple[Hashable, Candidate]]:
     present = _spots(net)
     sizes = sorted(
-        {size for spot, size in present.items() if isinstance(spot, Axis) and size > 1}, reverse=True
+        {size for spot, size in present.items() if not isinstance(spot, Attribute) and size > 1}, reverse=True
     )
     for size in sizes:
         for group in _groups(present, size):
-            if not any(
-                _scaled(net, group, size, probe) for probe in {1 << (size - 1).bit_length() - 1, size - 1}
-            ):
+            # Most groups contradict the shapes at any size: one that does at these few is not looked at further.
+            probes = {1, 2, 1 << (size - 1).bit_length() - 1, size - 1}
+            if all(_scaled(net, group, size, probe) is None for probe in probes if probe < size):
                 continue
             for target in _targets(size):
                 yield (frozenset(group), target), _scaled(net, group, size, target)
@@ -77,9 +77,13 @@ def _spots(net: Net) -> Sizes:
             found |= {Axis(name, axis): size for axis, size in enumerate(value.array.shape)}
             found |= _elements(name, value)
     for weight in net.weights.values():
-        found |= {Axis(weight.name, axis): size for axis, size in enumerate(weight.shape) if weight.dtype}
-        if weight.dtype and weight.elements <= STRUCTURE:
-            found |= _elements(weight.name, weight.value(net.folder))
+        if not weight.dtype:
+            continue
+        held = _elements(weight.name, weight.value(net.folder)) if weight.elements <= STRUCTURE else {}
+        # The length of a shape or of axes is a rank, no size.
+        if not held or len(weight.shape) > 1:
+            found |= {Axis(weight.name, axis): size for axis, size in enumerate(weight.shape)}
+        found |= held
     for index, node in enumerate(net.nodes):
         for attribute in node.proto().attribute:
             if attribute.type == attribute.INT and attribute.i > 1:
