@@ -16,8 +16,8 @@ SMALL = 1024
 
 def outline(net: Net) -> bytes:
     """Serialize a net with a graph input in place of each large weight."""
-    small = [weight for weight in net.weights.values() if not _large(weight)]
-    moved = [_declared(weight) for weight in net.weights.values() if _large(weight)]
+    small = [weight for weight in net.weights.values() if not is_large(weight)]
+    moved = [_declared(weight) for weight in net.weights.values() if is_large(weight)]
     return net.model_bytes(weights=small, inputs=[one for one in moved if one.name not in net.inputs])
 
 
@@ -38,7 +38,8 @@ def inferred(net: Net) -> "onnx.ModelProto | None":
     return model
 
 
-def _large(weight: Weight) -> bool:
+def is_large(weight: Weight) -> bool:
+    """Whether a weight stays out of the outline."""
     return weight.external or len(weight.wire) > SMALL
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from harness.core.value import Tensor
 from harness.triage.net import Net
 from harness.triage.node import Weight, new_weight, node_of
+from harness.triage.outline import is_large
 from harness.triage.redeclare import redeclared
 
 LARGEST_INLINE = 64 << 20
-"""Bytes up to which a part of external data is put into the model."""
+"""Bytes of external data up to which a part of it is put into the model."""
 
 
 class Axis(msgspec.Struct, frozen=True):
@@ -43,29 +44,50 @@ def resized(net: Net, sizes: Mapping[Spot, int]) -> Net | None:
     """Return a net with other sizes, what is beyond them cut off.
 
     Returns:
-        None if the shapes contradict each other then, or an initializer is too large for the model.
+        None if the shapes contradict each other then, or if a part of external data is too large for the
+        model or too far spread in its file.
+    """
+    shaped = declared(net, sizes)
+    if shaped is None:
+        return None
+    weights = dict(net.weights)
+    for name, spots in _by_tensor(sizes).items():
+        if name in weights:
+            weight = weights[name]
+            if weight.external and _span(weight, spots, sizes) > LARGEST_INLINE:
+                return None
+            weights[name] = new_weight(name, _cut(weight.value(net.folder), spots, sizes))
+    return msgspec.structs.replace(shaped, weights=weights, home=None)
+
+
+def declared(net: Net, sizes: Mapping[Spot, int]) -> Net | None:
+    """Return a net with other sizes that has no elements in its larger initializers; see ``resized``.
+
+    It costs little, and shows whether the shapes contradict each other.
     """
     fed, weights, inputs = dict(net.fed), dict(net.weights), dict(net.inputs)
-    for name in dict.fromkeys(spot.tensor for spot in sizes if not isinstance(spot, Attribute)):
-        spots = [spot for spot in sizes if not isinstance(spot, Attribute) and spot.tensor == name]
-        if name in fed:
-            value = fed[name]
-            if not isinstance(value, Tensor):
-                return None
+    for name, spots in _by_tensor(sizes).items():
+        value = fed.get(name)
+        if isinstance(value, Tensor):
             fed[name] = _cut(value, spots, sizes)
         if name in weights:
-            weight = _resized_weight(net, weights[name], spots, sizes)
-            if weight is None:
-                return None
-            weights[name] = weight
+            weights[name] = _shaped(net, weights[name], spots, sizes)
         if name in inputs:
-            inputs[name] = _declared(inputs[name], spots, sizes)
+            inputs[name] = _with_sizes(inputs[name], spots, sizes)
     return redeclared(
         net.changed(nodes=_with_attributes(net, sizes), inputs=inputs, fed=fed, weights=weights)
     )
 
 
-def _cut(value: Tensor, spots: "list[Axis | Element]", sizes: Mapping[Spot, int]) -> Tensor:
+def _by_tensor(sizes: Mapping[Spot, int]) -> dict[str, list[Axis | Element]]:
+    found: dict[str, list[Axis | Element]] = {}
+    for spot in sizes:
+        if not isinstance(spot, Attribute):
+            found.setdefault(spot.tensor, []).append(spot)
+    return found
+
+
+def _cut(value: Tensor, spots: list[Axis | Element], sizes: Mapping[Spot, int]) -> Tensor:
     array = value.array
     elements = [spot for spot in spots if isinstance(spot, Element)]
     if elements:
@@ -76,24 +98,38 @@ def _cut(value: Tensor, spots: "list[Axis | Element]", sizes: Mapping[Spot, int]
         if isinstance(axis, Axis):
             array = array[(slice(None),) * axis.axis + (slice(sizes[axis]),)]
     # Copied only here: of external data, only what is left is read.
-    array = np.array(array, order="C")
-    return Tensor(dtype=value.dtype, array=array)
+    return Tensor(dtype=value.dtype, array=np.array(array, order="C"))
 
 
-def _resized_weight(
-    net: Net, weight: Weight, spots: "list[Axis | Element]", sizes: Mapping[Spot, int]
-) -> Weight | None:
+def _shaped(net: Net, weight: Weight, spots: list[Axis | Element], sizes: Mapping[Spot, int]) -> Weight:
+    if not is_large(weight):
+        return new_weight(weight.name, _cut(weight.value(net.folder), spots, sizes))
+    return Weight(
+        name=weight.name,
+        dtype=weight.dtype,
+        shape=_shape(weight, spots, sizes),
+        external=True,
+        wire=b"",
+    )
+
+
+def _shape(weight: Weight, spots: list[Axis | Element], sizes: Mapping[Spot, int]) -> tuple[int, ...]:
     shape = list(weight.shape)
     for spot in spots:
         if isinstance(spot, Axis):
             shape[spot.axis] = sizes[spot]
-    left = weight.nbytes * int(np.prod(shape, dtype=object)) // max(1, weight.elements)
-    if weight.external and left > LARGEST_INLINE:
-        return None
-    return new_weight(weight.name, _cut(weight.value(net.folder), spots, sizes))
+    return tuple(shape)
 
 
-def _declared(info: Any, spots: "list[Axis | Element]", sizes: Mapping[Spot, int]) -> Any:
+def _span(weight: Weight, spots: list[Axis | Element], sizes: Mapping[Spot, int]) -> int:
+    """Bytes from the first to the last element that is left: so much of a file is read."""
+    place = 0
+    for size, left in zip(weight.shape, _shape(weight, spots, sizes), strict=True):
+        place = place * size + left - 1
+    return (place + 1) * weight.nbytes // max(1, weight.elements)
+
+
+def _with_sizes(info: Any, spots: list[Axis | Element], sizes: Mapping[Spot, int]) -> Any:
     copy = type(info)()
     copy.CopyFrom(info)
     dims = copy.type.tensor_type.shape.dim

@@ -7,7 +7,7 @@ from harness.core.value import Tensor
 from harness.triage.context import Context
 from harness.triage.net import Net
 from harness.triage.replaced import STRUCTURE
-from harness.triage.resized import Attribute, Axis, Element, Spot, resized
+from harness.triage.resized import Attribute, Axis, Element, Spot, declared, resized
 from harness.triage.search import Candidate, Search, descend
 
 MOST_TOGETHER = 8
@@ -33,16 +33,16 @@ def _alternatives(net: Net) -> Iterator[tuple[Hashable, Candidate]]:
     )
     for size in sizes:
         for group in _groups(present, size):
-            # Most groups contradict the shapes at any size: one that does at these few is not looked at further.
+            # Most groups contradict the shapes at any size; those that do at these are left out.
             probes = {1, 2, 1 << (size - 1).bit_length() - 1, size - 1}
-            if all(_scaled(net, group, size, probe) is None for probe in probes if probe < size):
+            if all(declared(net, _scaled(group, size, probe)) is None for probe in probes if probe < size):
                 continue
             for target in _targets(size):
-                yield (frozenset(group), target), _scaled(net, group, size, target)
+                yield (frozenset(group), target), resized(net, _scaled(group, size, target))
 
 
-def _scaled(net: Net, group: Sizes, size: int, target: int) -> Candidate:
-    return resized(net, {spot: found // size * target for spot, found in group.items()})
+def _scaled(group: Sizes, size: int, target: int) -> Sizes:
+    return {spot: found // size * target for spot, found in group.items()}
 
 
 def _targets(size: int) -> list[int]:

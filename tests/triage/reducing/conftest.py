@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 
 from harness.core.value import Array, Tensor, Value, tensor
@@ -14,6 +13,7 @@ from harness.triage.reduce import Transformation, _Run
 from harness.triage.settings import Settings
 from harness.triage.subject import Subject
 
+onnxruntime: Any = pytest.importorskip("onnxruntime")
 onnxruntime.set_default_logger_severity(4)
 
 Judge = Callable[[onnx.ModelProto, dict[str, Array]], bool]

@@ -24,8 +24,12 @@ BRANCHES = """
     g (float[2,3] x, bool c) => (float[2,3] y) {
         [before] a = Abs(x)
         [choose] b = If (c) <
-            then_branch = g1 () => (float[2,3] r) { [then1] t = Neg(a) [then2] u = Sin(t) [then3] r = Cos(u) },
-            else_branch = g2 () => (float[2,3] r2) <float k = {2}> { [else1] t = Exp(a) [else2] r2 = Mul(t, k) }
+            then_branch = g1 () => (float[2,3] r) {
+                [then1] t = Neg(a) [then2] u = Sin(t) [then3] r = Cos(u)
+            },
+            else_branch = g2 () => (float[2,3] r2) <float k = {2}> {
+                [else1] t = Exp(a) [else2] r2 = Mul(t, k)
+            }
         >
         [after] y = Sqrt(b)
     }
