@@ -93,9 +93,9 @@ def _same_values(one: Net, other: Net) -> bool:
 def _of_weight(weight: Weight) -> int:
     level = _LEVELS.get(weight)
     if level is None:
-        level = _LEVELS[weight] = (
-            GIVEN if weight.external or not weight.dtype else speciality(weight.value(None))
-        )
+        known = weight.dtype and not weight.external
+        level = speciality(weight.value(None), integers=False) if known else GIVEN
+        _LEVELS[weight] = level
     return level
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from harness.core.value import BITS, DTYPES, Tensor
+from harness.core.value import BITS, DTYPES, STRING, Tensor
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.external import external_place
 from harness.corpus.port import model_text
@@ -148,9 +148,10 @@ def name_nodes(nodes: "Iterable[onnx.NodeProto]") -> "list[onnx.NodeProto]":
 
 def weight_of(proto: "onnx.TensorProto") -> Weight:
     """Take an initializer in."""
+    dtype = ELEMENT_TYPES.get(proto.data_type, "")
     return Weight(
         name=model_text(proto.name),
-        dtype=ELEMENT_TYPES.get(proto.data_type, ""),
+        dtype=dtype if dtype in DTYPES or dtype == STRING else "",
         shape=tuple(proto.dims),
         external=proto.data_location == proto.EXTERNAL,
         wire=proto.SerializeToString(),

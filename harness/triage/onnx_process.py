@@ -36,18 +36,26 @@ class OnnxProcess:
             self._end()
 
     def _ask(self, kind: bytes, model: bytes) -> tuple[bytes, bytes] | None:
-        """Mark and content of the answer; None if the process died."""
+        """Mark and content of the answer; None if the process died of the model."""
+        request = kind + len(model).to_bytes(_LENGTH, "big") + model
         with self._lock:
-            if self._process is None:
-                command = [sys.executable, "-P", str(_CHILD)]
-                self._process = subprocess.Popen(  # noqa: S603 - this very Python and a file of the package
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-                )
-            try:
-                return self._exchange(self._process, kind + len(model).to_bytes(_LENGTH, "big") + model)
-            except (OSError, EOFError):
-                self._end()
-                return None
+            # A process that was there before may have been ended by something else.
+            for process in (self._process, None):
+                started = process or self._start()
+                try:
+                    return self._exchange(started, request)
+                except (OSError, EOFError):
+                    self._end()
+                if process is None:
+                    break
+            return None
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-P", str(_CHILD)]
+        self._process = subprocess.Popen(  # noqa: S603 - this very Python and a file of the package
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        return self._process
 
     @staticmethod
     def _exchange(process: "subprocess.Popen[bytes]", request: bytes) -> tuple[bytes, bytes]:

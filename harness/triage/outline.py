@@ -40,7 +40,7 @@ def inferred(net: Net) -> "onnx.ModelProto | None":
 
 def is_large(weight: Weight) -> bool:
     """Whether a weight stays out of the outline."""
-    return weight.external or len(weight.wire) > SMALL
+    return weight.external or (len(weight.wire) > SMALL and bool(weight.dtype))
 
 
 def _declared(weight: Weight) -> Any:

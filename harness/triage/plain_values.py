@@ -16,8 +16,14 @@ SINGLE, SMALL_INTEGERS, RANDOM, GIVEN = range(4)
 """How special the elements of a tensor are; a reduction goes downwards."""
 
 
-def speciality(value: Tensor) -> int:
-    """Return how special the elements of a tensor are."""
+def speciality(value: Tensor, *, integers: bool = True) -> int:
+    """Return how special the elements of a tensor are.
+
+    Args:
+        value: The tensor.
+        integers: Whether small integers count as plain. In an initializer they may be the very weights of
+            somebody's model; in an input they are as good as any.
+    """
     array = value.array
     if array.size <= 1 or array.nbytes > LARGEST:
         return GIVEN if array.nbytes > LARGEST else SINGLE
@@ -27,7 +33,7 @@ def speciality(value: Tensor) -> int:
     raw = np.ascontiguousarray(flat).view(np.uint8).reshape(flat.size, -1)
     if (raw == raw[0]).all():
         return SINGLE
-    if _are_small_integers(value):
+    if integers and _are_small_integers(value):
         return SMALL_INTEGERS
     return RANDOM if randomised(value).array.tobytes() == array.tobytes() else GIVEN
 

@@ -1,15 +1,18 @@
 """Other values in initializers and graph inputs: the search for the largest set that can have them."""
 
 from collections.abc import Callable
+from typing import Literal
 
 from harness.core.value import Tensor, Value
 from harness.triage.net import Net
 from harness.triage.node import Weight, new_weight
-from harness.triage.plain_values import LARGEST, speciality
+from harness.triage.plain_values import GIVEN, LARGEST, RANDOM, speciality
 from harness.triage.search import Candidate, Search, minimise
 
 STRUCTURE = 16
 """Elements up to which integers count as axes, a shape or the like: what is computed, not of what."""
+
+WeightKind = Literal["kept", "random", "single"]
 
 Change = Callable[[Tensor], Tensor | None]
 
@@ -47,13 +50,29 @@ def replaced_inputs(net: Net, change: Change, level: int) -> Search:
     yield from minimise(tuple(made), build)
 
 
+def weights_of(net: Net) -> WeightKind:
+    """Return what became of the initializers: ``kept`` if one of them holds what it held in the model."""
+    levels = [
+        GIVEN if weight.nbytes > LARGEST else speciality(weight.value(net.folder), integers=False)
+        for weight in net.weights.values()
+        if _is_data(weight)
+    ]
+    if GIVEN in levels:
+        return "kept"
+    return "random" if RANDOM in levels else "single"
+
+
+def _is_data(weight: Weight) -> bool:
+    """Whether the values of an initializer can be replaced, and are not what is computed."""
+    structure = weight.dtype in {"int64", "int32"} and weight.elements <= STRUCTURE
+    return bool(weight.dtype) and weight.elements > 1 and not structure
+
+
 def _changed_weight(net: Net, weight: Weight, change: Change, level: int) -> Weight | None:
-    if not weight.dtype or weight.nbytes > LARGEST or weight.elements <= 1:
-        return None
-    if weight.dtype in {"int64", "int32"} and weight.elements <= STRUCTURE:
+    if not _is_data(weight) or weight.nbytes > LARGEST:
         return None
     value = weight.value(net.folder)
-    if speciality(value) <= level:
+    if speciality(value, integers=False) <= level:
         return None
     changed = change(value)
     return None if changed is None else new_weight(weight.name, changed)

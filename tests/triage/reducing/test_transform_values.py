@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as arrays
 from harness.core.value import DTYPES, Array, Tensor, tensor
 from harness.triage.net import Net, load
 from harness.triage.plain_values import GIVEN, RANDOM, SINGLE, randomised, single, small_integers, speciality
+from harness.triage.replaced import weights_of
 from harness.triage.subject import Subject
 from harness.triage.transform.integer_inputs import integer_inputs
 from harness.triage.transform.names import anonymous_names
@@ -120,6 +121,23 @@ def test_weights_become_random_numbers_of_the_same_range(apply: Apply) -> None:
         assert np.isin(new, old).mean() <= 4 / new.size
 
 
+def test_ternary_weights_are_no_small_integers_that_may_stay(apply: Apply, subject: Make) -> None:
+    start = subject(
+        """<ir_version: 8, opset_import: ["": 17]>
+        g (int8[2,4] x) => (int32[2,6] y)
+        <int8[4,6] w = {1, 0, -1, 1, 1, 1, -1, -1, -1, 0, 0, 1, 1, 0, -1, 0, 0, 0, -1, 1, 1, -1, -1, -1}> {
+            y = MatMulInteger(x, w)
+        }""",
+        x=np.ones((2, 4), np.int8),
+    )
+    assert weights_of(load(start)) == "kept"
+    net = apply(random_weights, start)
+    assert weights_of(net) == "random"
+    assert not np.array_equal(weight(net, "w"), weight(load(start), "w"))
+    assert sorted(weight(net, "w").flat) == sorted(weight(load(start), "w").flat)
+    assert weights_of(apply(single_weights, start)) == "single"
+
+
 def test_weights_become_one_value(apply: Apply) -> None:
     net = apply(single_weights, weighted())
     assert np.unique(weight(net, "w")).size == 1
@@ -144,6 +162,7 @@ def test_a_weight_that_matters_is_kept(apply: Apply) -> None:
     net = apply(random_weights, start, judge)
     np.testing.assert_array_equal(weight(net, "w"), w)
     assert speciality(net.weights["b"].value(None)) == RANDOM
+    assert weights_of(net) == "kept"
 
 
 def test_inputs_become_plainer_step_by_step(apply: Apply) -> None:
