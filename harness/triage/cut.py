@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from harness.core.value import Tensor
-from harness.triage.known import Known
+from harness.triage.known import Known, tensor_type
 from harness.triage.net import IR_WEIGHTS_ALONE, Net
 from harness.triage.node import Node, Weight, new_weight
 
@@ -30,7 +30,7 @@ def cut(net: Net, kept: Collection[int], known: Known, *, frozen: bool = False) 
     made = {name for node in nodes for name in node.made}
     reads = set().union(*(node.reads for node in nodes))
     outside = reads - made - net.inputs.keys() - net.weights.keys() - net.sparse.keys()
-    inputs, weights, fed = dict(net.inputs), dict(net.weights), dict(net.fed)
+    inputs, weights, fed = dict(net.inputs), list[Weight](), dict(net.fed)
     boundary = _in_order(outside, net.nodes)
     values = known.values(boundary)
     for name in boundary:
@@ -40,17 +40,28 @@ def cut(net: Net, kept: Collection[int], known: Known, *, frozen: bool = False) 
         declared = known.declaration(name, value)
         if declared is None:
             return None
-        constant = isinstance(value, Tensor) and (frozen or name in known.constants)
-        if constant and isinstance(value, Tensor):
-            weights[name] = new_weight(name, value)
-        if not constant or net.ir_version < IR_WEIGHTS_ALONE:
-            inputs[name] = declared
-        if not constant:
-            fed[name] = value
+        if isinstance(value, Tensor) and (frozen or name in known.constants):
+            weights.append(new_weight(name, value))
+        else:
+            inputs[name], fed[name] = declared, value
     outputs = _outputs(net, nodes, made, known)
     if not outputs:
         return None
-    return pruned(net.replace(nodes=tuple(nodes), inputs=inputs, weights=weights, fed=fed, outputs=outputs))
+    part = net.replace(nodes=tuple(nodes), inputs=inputs, fed=fed, outputs=outputs)
+    return pruned(with_weights(part, weights))
+
+
+def with_weights(net: Net, weights: Iterable[Weight]) -> Net:
+    """Return a net with more initializers; before IR 4 each is declared as a graph input, too."""
+    import onnx
+
+    added = {weight.name: weight for weight in weights}
+    inputs = dict(net.inputs)
+    if net.ir_version < IR_WEIGHTS_ALONE:
+        for weight in added.values():
+            inputs[weight.name] = onnx.ValueInfoProto(name=weight.name)
+            inputs[weight.name].type.CopyFrom(tensor_type(weight.dtype, weight.shape))
+    return net.replace(weights=net.weights | added, inputs=inputs)
 
 
 def pruned(net: Net) -> Net:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harness.core.value import DTYPES, Tensor, Value
-from harness.corpus.element_types import NUMBERS
+from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
 from harness.corpus.generate import generate
 from harness.corpus.noise.operators import RANDOM
 from harness.corpus.port import Port, model_text, value_type
@@ -16,6 +16,9 @@ from harness.triage.settings import Values
 
 AT_ONCE = 256 << 20
 """Bytes of inner tensors that are computed in one go, so that the model is run once and not for each cut."""
+
+UNKNOWN_BYTES, UNKNOWN_SIZE = 1 << 20, 32
+"""What a tensor takes of which nothing is known, and how long an axis is of which the size is not."""
 
 SEED = 22
 """Of the numbers that are made up."""
@@ -63,6 +66,17 @@ class Known:
             self._fetch(missing)
         return {name: self._values[name] for name in wanted if name in self._values}
 
+    def signature(self, name: str) -> tuple[int | str, ...] | None:
+        """Return the element type and the sizes of a dense tensor; None if one of them is not known."""
+        declared = self.types.get(name)
+        shape = shape_of(declared)
+        if declared is None or shape is None or None in shape:
+            value = self.values([name]).get(name)
+            if not isinstance(value, Tensor):
+                return None
+            return (NUMBERS[value.dtype], *value.array.shape)
+        return (int(declared.tensor_type.elem_type), *(size for size in shape if size is not None))
+
     def declaration(self, name: str, value: Value) -> Any:
         """Return how a graph input or output is declared that takes this value; None if that is not known."""
         import onnx
@@ -100,7 +114,8 @@ class Known:
     def _with_others(self, names: list[str]) -> list[str]:
         """All tensors of the net if they are small enough together: most of them are asked for later."""
         every = [name for node in self._net.nodes for name in node.made if name not in self._asked]
-        room = AT_ONCE - sum(_nbytes(self.types.get(name)) for name in every)
+        sizes = self._sizes()
+        room = AT_ONCE - sum(_nbytes(self.types.get(name), sizes) for name in every)
         return every if room >= 0 and set(names) <= set(every) else names
 
     def _made_up(self, names: list[str]) -> dict[str, Value]:
@@ -155,16 +170,16 @@ def _complete(declared: Any) -> bool:
     return kind is not None
 
 
-def _nbytes(declared: Any) -> int:
-    """Bytes of a tensor of a type; some MiB if that is not known."""
-    unknown = 4 << 20
+def _nbytes(declared: Any, sizes: Mapping[str, int]) -> int:
+    """About how many bytes a tensor of a type takes."""
     shape = shape_of(declared)
-    if shape is None or not all(isinstance(size, int) for size in shape):
-        return unknown
-    from harness.corpus.element_types import ELEMENT_TYPES
-
+    if shape is None:
+        return UNKNOWN_BYTES
     dtype = DTYPES.get(ELEMENT_TYPES.get(declared.tensor_type.elem_type, ""))
-    return math.prod(size for size in shape if isinstance(size, int)) * (dtype.itemsize if dtype else 32)
+    known = [
+        sizes.get(size, UNKNOWN_SIZE) if isinstance(size, str) else size or UNKNOWN_SIZE for size in shape
+    ]
+    return math.prod(known) * (dtype.itemsize if dtype else UNKNOWN_SIZE)
 
 
 def _draws(net: Net, op_type: str) -> bool:

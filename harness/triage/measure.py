@@ -1,13 +1,16 @@
 """How large a net is. A candidate that is no smaller is not tried, so every reduction ends."""
 
 import math
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from harness.core.value import Value, leaves
 from harness.corpus.schema_types import domain_of
+from harness.triage.anonymous import tellings
 from harness.triage.net import Net
-from harness.triage.node import all_nodes
+from harness.triage.node import Weight, all_nodes
+from harness.triage.plain_values import GIVEN, speciality
 
 Operator = tuple[str, str]
 
@@ -20,6 +23,8 @@ def is_smaller(one: Net, other: Net) -> bool:
     everything else but names and values; how special the values are; how special the names are.
     """
     for part in _PARTS:
+        if part is _speciality and _same_values(one, other):
+            continue
         left, right = part(one), part(other)
         if left != right:
             return left < right
@@ -54,7 +59,7 @@ def _tensors(net: Net) -> int:
 
 def _elements(net: Net) -> int:
     held = sum(weight.elements for weight in net.weights.values())
-    held += sum(math.prod(one.dims) for one in net.sparse.values())
+    held += sum(int(math.prod(one.dims)) for one in net.sparse.values())
     return held + sum(elements(value) for value in net.fed.values())
 
 
@@ -64,8 +69,45 @@ def _details(net: Net) -> int:
 
 def _rest(net: Net) -> int:
     protos: list[Any] = [*net.annotations.values(), *net.functions]
-    size = len(net.header) + len(net.labels) + sum(proto.ByteSize() for proto in protos)
-    return int(size) + len(net.infos)
+    size = len(b"".join(proto.SerializeToString() for proto in protos))
+    return size + len(net.header) + len(net.labels) + len(net.infos)
 
 
-_PARTS: tuple[Callable[[Net], int], ...] = (node_count, _tensors, _elements, _details, _rest)
+def _speciality(net: Net) -> int:
+    total = sum(map(_of_weight, net.weights.values()))
+    for value in net.fed.values():
+        parts = [part for _, part in leaves("", value) if part is not None]
+        total += sum(map(speciality, parts))
+    return total
+
+
+def _same_values(one: Net, other: Net) -> bool:
+    """Whether two nets share what they hold, which spares a look at each element."""
+    pairs = ((one.weights, other.weights), (one.fed, other.fed))
+    return all(
+        left.keys() == right.keys() and all(left[name] is right[name] for name in left)
+        for left, right in pairs
+    )
+
+
+def _of_weight(weight: Weight) -> int:
+    level = _LEVELS.get(weight)
+    if level is None:
+        known = weight.dtype and not weight.external
+        level = speciality(weight.value(None), integers=False) if known else GIVEN
+        _LEVELS[weight] = level
+    return level
+
+
+_LEVELS: weakref.WeakKeyDictionary[Weight, int] = weakref.WeakKeyDictionary()
+"""Of initializers that were looked at: they are shared by many nets."""
+
+_PARTS: tuple[Callable[[Net], int], ...] = (
+    node_count,
+    _tensors,
+    _elements,
+    _details,
+    _rest,
+    _speciality,
+    tellings,
+)

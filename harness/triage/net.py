@@ -9,7 +9,7 @@ import msgspec
 from harness.core.value import Value
 from harness.corpus.port import model_text
 from harness.corpus.schema_types import domain_of
-from harness.triage.node import Node, Weight, node_of, replaced_names, weight_of
+from harness.triage.node import Node, Weight, name_nodes, node_of, replaced_names, weight_of
 from harness.triage.subject import Subject
 
 if TYPE_CHECKING:
@@ -124,6 +124,8 @@ def load(subject: Subject) -> Net:
     )
     annotations = {model_text(one.tensor_name): _own(one) for one in graph.quantization_annotation}
     functions = tuple(_own(function) for function in model.functions)
+    for function in functions:
+        name_nodes(function.node)
     for field in _CONTENT:
         graph.ClearField(field)
     labels = graph.SerializeToString()

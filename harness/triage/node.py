@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from harness.core.value import BITS, DTYPES, Tensor
+from harness.core.value import BITS, DTYPES, STRING, Tensor
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.external import external_place
 from harness.corpus.port import model_text
@@ -30,7 +30,7 @@ class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
         reads: Every tensor of the main graph that it or one of its bodies reads.
         names: Its name and those of the nodes in its bodies.
         operators: Domain and type of its operator and of those in its bodies, one for each node.
-        details: Number of attributes and inputs, those in bodies included.
+        details: Number of attributes, inputs, outputs and remarks, those in bodies included.
         wire: The serialized node.
     """
 
@@ -111,10 +111,7 @@ def node_of(proto: "onnx.NodeProto") -> Node:
     Raises:
         ValueError: A name is not UTF-8.
     """
-    every = list(all_nodes([proto]))
-    for one in every:
-        if not one.name:
-            one.name = node_name(one)
+    every = name_nodes([proto])
     inputs = tuple(model_text(name) for name in proto.input)
     domain = domain_of(proto)
     return Node(
@@ -125,9 +122,14 @@ def node_of(proto: "onnx.NodeProto") -> Node:
         reads=frozenset(name for name in inputs if name).union(*(free_names(body) for body in bodies(proto))),
         names=frozenset(model_text(one.name) for one in every),
         operators=tuple((domain_of(one), one.op_type) for one in every),
-        details=sum(len(one.attribute) + sum(map(bool, one.input)) for one in every),
+        details=sum(map(_details, every)),
         wire=proto.SerializeToString(),
     )
+
+
+def _details(proto: "onnx.NodeProto") -> int:
+    remarks = bool(proto.doc_string) + len(proto.metadata_props)
+    return len(proto.attribute) + sum(map(bool, (*proto.input, *proto.output))) + remarks
 
 
 def node_name(proto: "onnx.NodeProto") -> str:
@@ -135,11 +137,21 @@ def node_name(proto: "onnx.NodeProto") -> str:
     return model_text(proto.name or next(filter(None, proto.output), "") or proto.op_type)
 
 
+def name_nodes(nodes: "Iterable[onnx.NodeProto]") -> "list[onnx.NodeProto]":
+    """Give nodes and those of their bodies a name if they have none; all of them."""
+    every = list(all_nodes(nodes))
+    for one in every:
+        if not one.name:
+            one.name = node_name(one)
+    return every
+
+
 def weight_of(proto: "onnx.TensorProto") -> Weight:
     """Take an initializer in."""
+    dtype = ELEMENT_TYPES.get(proto.data_type, "")
     return Weight(
         name=model_text(proto.name),
-        dtype=ELEMENT_TYPES.get(proto.data_type, ""),
+        dtype=dtype if dtype in DTYPES or dtype == STRING else "",
         shape=tuple(proto.dims),
         external=proto.data_location == proto.EXTERNAL,
         wire=proto.SerializeToString(),

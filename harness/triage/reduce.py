@@ -19,11 +19,29 @@ from harness.triage.context import Context
 from harness.triage.measure import is_smaller, node_count
 from harness.triage.net import Net, load
 from harness.triage.outline import inferred, problem
+from harness.triage.redeclare import redeclared
 from harness.triage.search import Candidate, Search
 from harness.triage.settings import Progress, Settings
 from harness.triage.subject import Subject
-from harness.triage.transform.nodes import fewer_nodes, fewer_nodes_frozen
+from harness.triage.transform.arguments import fewer_arguments
+from harness.triage.transform.attributes import default_attributes
+from harness.triage.transform.bodies import fewer_body_nodes
+from harness.triage.transform.bypass import bypassed_nodes
+from harness.triage.transform.constants import constants
+from harness.triage.transform.control_flow import inlined_bodies
+from harness.triage.transform.frozen import frozen_branches
+from harness.triage.transform.function_nodes import fewer_function_nodes
+from harness.triage.transform.functions import inlined_functions
+from harness.triage.transform.integer_inputs import integer_inputs
+from harness.triage.transform.names import anonymous_names
+from harness.triage.transform.nodes import fewer_nodes
 from harness.triage.transform.outputs import fewer_outputs
+from harness.triage.transform.random_inputs import random_inputs
+from harness.triage.transform.random_weights import random_weights
+from harness.triage.transform.shrink import smaller_dimensions
+from harness.triage.transform.single_inputs import single_inputs
+from harness.triage.transform.single_weights import single_weights
+from harness.triage.transform.unused import unused_parts
 
 if TYPE_CHECKING:
     import onnx
@@ -38,10 +56,26 @@ Steps = Trials[Subject]
 Transformation = Callable[[Net, Context], Search]
 
 TRANSFORMATIONS: tuple[Transformation, ...] = (
+    unused_parts,
     fewer_outputs,
+    constants,
     fewer_nodes,
-    fewer_nodes_frozen,
+    frozen_branches,
+    inlined_functions,
+    inlined_bodies,
+    bypassed_nodes,
+    fewer_body_nodes,
+    fewer_function_nodes,
     fewer_outputs,
+    fewer_arguments,
+    default_attributes,
+    smaller_dimensions,
+    random_weights,
+    single_weights,
+    random_inputs,
+    integer_inputs,
+    single_inputs,
+    anonymous_names,
 )
 """In the order in which they have their turn: big steps first."""
 
@@ -133,6 +167,7 @@ class _Run:
         self.is_valid = not problem(self.net)
         self.is_consistent = inferred(self.net) is not None
         self.trials = 0
+        self.cut_short = False
         self.seen = {subject.digest}
 
     def rounds(self) -> Trials[None]:
@@ -140,12 +175,12 @@ class _Run:
         complete = False
         for _ in range(self.settings.most_rounds):
             before = self.best
-            # From its bytes, as a second reduction would begin: what changed nothing will change nothing then.
-            self.net = load(self.best)
+            # From its bytes, as a second reduction would begin: what fails now will fail then.
+            self.net, self.cut_short = load(self.best), False
             for transformation in TRANSFORMATIONS:
                 yield from self.turn(transformation)
             if self.best is before:
-                complete = True
+                complete = not self.cut_short
                 break
         self.tell("", complete=complete)
 
@@ -157,6 +192,7 @@ class _Run:
         while alternatives is not None:
             taken = yield from self.first(iter(alternatives), transformation.__name__, limit)
             if self.trials >= limit:
+                self.cut_short = True
                 search.close()
                 return
             try:
@@ -181,17 +217,22 @@ class _Run:
 
     def worth_trying(self, alternatives: Iterator[Candidate]) -> Iterator[tuple[int, Net, Subject]]:
         """Candidates that are smaller, whole and valid, and were not tried before."""
-        for index, net in enumerate(alternatives):
-            if net is None or not net.nodes or not is_smaller(net, self.net):
+        for index, made in enumerate(alternatives):
+            if made is None or not made.nodes or not is_smaller(made, self.net):
                 continue
-            if not self.context.is_complete(net):
-                continue
-            if (self.is_valid and problem(net)) or (self.is_consistent and inferred(net) is None):
+            net = self.consistent(made) if self.context.is_complete(made) else None
+            if net is None or (self.is_valid and problem(net)):
                 continue
             subject = net.subject()
             if subject.digest not in self.seen:
                 self.seen.add(subject.digest)
                 yield index, net, subject
+
+    def consistent(self, net: Net) -> Candidate:
+        """The net, with other shapes of outputs if need be; None if its types contradict each other."""
+        if not self.is_consistent or inferred(net) is not None:
+            return net
+        return redeclared(net)
 
     def tell(self, name: str, *, complete: bool = False) -> None:
         self.report(

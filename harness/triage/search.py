@@ -1,6 +1,6 @@
 """How a transformation looks for the smallest set of things that must stay: delta debugging in batches."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from harness.triage.net import Net
@@ -39,9 +39,34 @@ def minimise(items: Sequence[T], build: Callable[[tuple[T, ...]], Candidate]) ->
         size = min(size, len(kept))
 
 
-def first_of(alternatives: Iterable[Candidate]) -> Search:
-    """Try alternatives once; the first that is interesting is taken."""
-    yield alternatives
+def descend(net: Net, alternatives: Callable[[Net], Iterable[tuple[Hashable, Candidate]]]) -> Search:
+    """Take the first alternative that is interesting, then look for one to that, until none is.
+
+    Args:
+        net: The net to begin with.
+        alternatives: Makes alternatives to a net, each with a key. One that failed is not tried once more
+            under the same key, although what is around it may have changed since.
+    """
+    failed: set[Hashable] = set()
+    while True:
+        made: list[tuple[Hashable, Candidate]] = []
+        taken = yield _remembered(alternatives(net), failed, made)
+        failed.update(key for key, _ in made[:taken])
+        smaller = None if taken is None else made[taken][1]
+        if smaller is None:
+            return
+        net = smaller
+
+
+def _remembered(
+    alternatives: Iterable[tuple[Hashable, Candidate]],
+    failed: set[Hashable],
+    made: list[tuple[Hashable, Candidate]],
+) -> Iterator[Candidate]:
+    for key, candidate in alternatives:
+        if key not in failed:
+            made.append((key, candidate))
+            yield candidate
 
 
 def _sweep(

@@ -1,7 +1,7 @@
 """Fewer graph outputs, and only the nodes that these depend on."""
 
 from harness.triage.context import Context
-from harness.triage.cut import needed, pruned
+from harness.triage.live import restricted
 from harness.triage.net import Net
 from harness.triage.search import Candidate, Search, minimise
 
@@ -10,20 +10,6 @@ def fewer_outputs(net: Net, context: Context) -> Search:
     """Search for the smallest set of outputs with which the failure appears."""
 
     def build(kept: tuple[str, ...]) -> Candidate:
-        if not kept:
-            return None
         return restricted(net, kept, context)
 
     yield from minimise(tuple(net.outputs), build)
-
-
-def restricted(net: Net, outputs: tuple[str, ...], context: Context) -> Candidate:
-    """Return the net of the nodes that outputs depend on, and of those that must stay."""
-    wanted = set(outputs)
-    for node in net.nodes:
-        if context.must_stay(net, node):
-            wanted.update(node.made)
-    indices = needed(net, wanted)
-    kept = tuple(node for index, node in enumerate(net.nodes) if index in indices)
-    left = {name: info for name, info in net.outputs.items() if name in outputs}
-    return pruned(net.replace(nodes=kept, outputs=left)) if kept and left else None

@@ -1,0 +1,51 @@
+"""Shapes of outputs, declared anew after something has changed them."""
+
+from typing import Any
+
+from harness.core.value import Tensor
+from harness.triage.known import shape_of
+from harness.triage.net import Net
+from harness.triage.outline import inferred
+
+
+def redeclared(net: Net) -> Net | None:
+    """Return a net with the shapes that onnx infers for outputs and declared inner tensors.
+
+    Returns:
+        None if shapes contradict each other, also with the sizes of what is fed in place of symbols.
+    """
+    outputs = {name: _unsized(info) for name, info in net.outputs.items()}
+    bare = net.replace(outputs=outputs, infos={})
+    if inferred(bare.replace(inputs={name: _sized(net, info) for name, info in net.inputs.items()})) is None:
+        return None
+    model = inferred(bare)
+    if model is None:
+        return None
+    found = {info.name: info for info in (*model.graph.value_info, *model.graph.output)}
+    for name in net.outputs:
+        if name in found and shape_of(found[name].type) is not None:
+            outputs[name] = found[name]
+    return net.replace(outputs=outputs, infos={name: found[name] for name in net.infos if name in found})
+
+
+def _sized(net: Net, info: Any) -> Any:
+    """A declaration with the sizes of what is fed in place of symbols."""
+    value = net.fed.get(info.name)
+    dims = info.type.tensor_type.shape.dim
+    if not isinstance(value, Tensor) or len(dims) != value.array.ndim:
+        return info
+    copy = type(info)()
+    copy.CopyFrom(info)
+    for dim, size in zip(copy.type.tensor_type.shape.dim, value.array.shape, strict=True):
+        dim.dim_value = size
+    return copy
+
+
+def _unsized(info: Any) -> Any:
+    """A declaration that keeps its rank and no size."""
+    copy = type(info)()
+    copy.CopyFrom(info)
+    if copy.type.HasField("tensor_type"):
+        for dim in copy.type.tensor_type.shape.dim:
+            dim.Clear()
+    return copy

@@ -1,0 +1,93 @@
+"""Inputs and outputs of nodes that may be left out."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from harness.corpus.schema_types import domain_of
+from harness.triage.context import Context
+from harness.triage.live import restricted
+from harness.triage.net import Net
+from harness.triage.node import Node, node_of
+from harness.triage.search import Candidate, Search, minimise
+
+if TYPE_CHECKING:
+    import onnx.defs
+
+Place = tuple[int, str, int]
+"""Index of a node, ``inputs`` or ``outputs``, number among these."""
+
+
+def fewer_arguments(net: Net, context: Context) -> Search:
+    """Leave out optional inputs and outputs, and some of those of which there can be any number."""
+    used = net.read_names() | net.outputs.keys()
+    places = [(index, *place) for index, node in enumerate(net.nodes) for place in _optional(net, node, used)]
+
+    def build(kept: tuple[Place, ...]) -> Candidate:
+        gone: dict[int, set[tuple[str, int]]] = {}
+        for index, side, number in set(places) - set(kept):
+            gone.setdefault(index, set()).add((side, number))
+        nodes = list(net.nodes)
+        for index, arguments in gone.items():
+            nodes[index] = _without(net, nodes[index], arguments)
+        return restricted(net.changed(nodes=tuple(nodes)), net.outputs.keys(), context)
+
+    yield from minimise(places, build)
+
+
+def _optional(net: Net, node: Node, used: set[str]) -> list[tuple[str, int]]:
+    schema = _schema(net, node)
+    found = []
+    for number, name in enumerate(node.inputs):
+        # Of an operator that ONNX does not know, any but the first may be one that can be left out.
+        if name and (_may_go(schema.inputs, number, schema.min_input) if schema else number > 0):
+            found.append(("inputs", number))
+    for number, name in enumerate(node.outputs):
+        if (
+            name
+            and name not in used
+            and (_may_go(schema.outputs, number, schema.min_output) if schema else number > 0)
+        ):
+            found.append(("outputs", number))
+    return found
+
+
+def _may_go(formals: "Sequence[onnx.defs.OpSchema.FormalParameter]", number: int, least: int) -> bool:
+    import onnx.defs
+
+    options = onnx.defs.OpSchema.FormalParameterOption
+    if not formals:
+        return False
+    option = formals[min(number, len(formals) - 1)].option
+    return option == options.Optional or (option == options.Variadic and number >= least)
+
+
+def _without(net: Net, node: Node, gone: set[tuple[str, int]]) -> Node:
+    proto = node.proto()
+    schema = _schema(net, node)
+    for side, names in (("inputs", proto.input), ("outputs", proto.output)):
+        for number in sorted((number for at, number in gone if at == side), reverse=True):
+            if schema and _is_variadic(schema, side, number):
+                del names[number]
+            else:
+                names[number] = ""
+        while names and not names[-1]:
+            del names[-1]
+    return node_of(proto)
+
+
+def _is_variadic(schema: "onnx.defs.OpSchema", side: str, number: int) -> bool:
+    import onnx.defs
+
+    formals = schema.inputs if side == "inputs" else schema.outputs
+    return formals[min(number, len(formals) - 1)].option == onnx.defs.OpSchema.FormalParameterOption.Variadic
+
+
+def _schema(net: Net, node: Node) -> "onnx.defs.OpSchema | None":
+    import onnx.defs
+
+    proto = node.proto()
+    domain = domain_of(proto)
+    try:
+        return onnx.defs.get_schema(proto.op_type, net.opsets.get(domain, 1), domain)
+    except onnx.defs.SchemaError:
+        return None

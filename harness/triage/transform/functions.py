@@ -1,0 +1,56 @@
+"""The model's own functions, inlined."""
+
+import re
+
+from harness.corpus.schema_types import domain_of
+from harness.triage.context import Context
+from harness.triage.net import Net, load
+from harness.triage.node import all_nodes, node_name
+from harness.triage.outline import outline
+from harness.triage.search import Candidate, Search, minimise
+from harness.triage.subject import Subject
+
+Function = tuple[str, str]
+
+
+def inlined_functions(net: Net, context: Context) -> Search:  # noqa: ARG001 - all are called alike
+    """Put the nodes of functions in the place of their calls."""
+    functions = tuple(dict.fromkeys((domain_of(one), one.name) for one in net.functions))
+
+    def build(kept: tuple[Function, ...]) -> Candidate:
+        return _inlined(net, [one for one in functions if one not in kept])
+
+    yield from minimise(functions, build)
+
+
+def _inlined(net: Net, functions: list[Function]) -> Candidate:
+    import onnx
+    import onnx.inliner
+
+    try:
+        model = onnx.inliner.inline_selected_functions(onnx.ModelProto.FromString(outline(net)), functions)
+    except (RuntimeError, ValueError):  # the inliner's own words for what it cannot do
+        return None
+    made = load(Subject(model=model.SerializeToString(), inputs=()))
+    return net.changed(
+        header=made.header,
+        opsets=made.opsets,
+        nodes=made.nodes,
+        functions=made.functions,
+        infos={},
+        origins=net.origins | _origins(net, made),
+    )
+
+
+def _origins(net: Net, made: Net) -> dict[str, str]:
+    """What nodes that came out of functions were called: onnx's inliner appends ``__`` and a number."""
+    inner = {node_name(node) for function in net.functions for node in all_nodes(function.node)}
+    found = {}
+    for name in set().union(*(node.names for node in made.nodes)):
+        before = _APPENDED.sub("", name)
+        if before != name and before in inner:
+            found[name] = net.origins.get(before, before)
+    return found
+
+
+_APPENDED = re.compile(r"(?:__\d+)+$")

@@ -1,0 +1,121 @@
+"""What tests of the reducer share: subjects from ONNX's text form, one transformation alone, the CPU EP."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from harness.core.value import Array, Tensor, Value, tensor
+from harness.triage.net import Net
+from harness.triage.reduce import Transformation, _Run
+from harness.triage.settings import Settings
+from harness.triage.subject import Subject
+
+onnxruntime: Any = pytest.importorskip("onnxruntime")
+onnxruntime.set_default_logger_severity(4)
+
+Judge = Callable[[onnx.ModelProto, dict[str, Array]], bool]
+
+
+def run_on_cpu(
+    model: onnx.ModelProto, fed: Mapping[str, Array], outputs: Sequence[str] | None = None
+) -> list[Any]:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    return list(session.run(outputs, dict(fed)))
+
+
+def values_by_cpu(subject: Subject, names: Sequence[str]) -> dict[str, Value] | None:
+    model = subject.proto()
+    there = {output.name for output in model.graph.output}
+    for name in names:
+        if name not in there:
+            model.graph.output.add().name = name
+    try:
+        found = run_on_cpu(model, arrays(subject), list(names))
+    except Exception:  # noqa: BLE001 - onnxruntime has many kinds
+        return None
+    return {name: tensor(one) for name, one in zip(names, found, strict=True) if isinstance(one, np.ndarray)}
+
+
+def arrays(subject: Subject) -> dict[str, Array]:
+    return {name: value.array for name, value in subject.inputs if isinstance(value, Tensor)}
+
+
+@pytest.fixture(scope="session")
+def subject() -> Callable[..., Subject]:
+    """Make a subject from ONNX's text form and arrays by input name."""
+
+    def make(text: str, **fed: Any) -> Subject:
+        model = onnx.parser.parse_model(text)
+        onnx.checker.check_model(model)
+        named = tuple((name, tensor(np.asarray(array))) for name, array in fed.items())
+        return Subject(model=model.SerializeToString(), inputs=named)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def cpu() -> Callable[..., list[Any]]:
+    """Run a model on the CPU EP."""
+    return run_on_cpu
+
+
+@pytest.fixture(scope="session")
+def first_output() -> Callable[..., Any]:
+    """Run a model on the CPU EP; its first output, or None if the EP refuses it."""
+
+    def run(model: onnx.ModelProto, fed: Mapping[str, Array]) -> Any:
+        try:
+            return run_on_cpu(model, fed)[0]
+        except Exception:  # noqa: BLE001 - onnxruntime has many kinds
+            return None
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def apply() -> Callable[..., Net]:
+    """Give one transformation its turn; every candidate has to be valid, and to run on the CPU EP."""
+
+    def turn(
+        transformation: Transformation, subject: Subject, judge: Judge | None = None, **settings: Any
+    ) -> Net:
+        run = _Run(subject, Settings(values=values_by_cpu, **settings), lambda _: None)
+        steps = run.turn(transformation)
+        answers = None
+        while True:
+            try:
+                batch = next(steps) if answers is None else steps.send(answers)
+            except StopIteration:
+                return run.net
+            for one in batch:
+                onnx.checker.check_model(one.proto(), full_check=True)
+            answers = tuple(judge is None or judge(one.proto(), arrays(one)) for one in batch)
+
+    return turn
+
+
+@pytest.fixture(scope="session")
+def reduced() -> Callable[..., tuple[Subject, list[Subject]]]:
+    """Reduce a subject; the smallest, and all that were tried."""
+
+    def whole(subject: Subject, judge: Judge, **settings: Any) -> tuple[Subject, list[Subject]]:
+        run = _Run(subject, Settings(**{"values": values_by_cpu, **settings}), lambda _: None)
+        steps = run.rounds()
+        tried: list[Subject] = []
+        answers = None
+        while True:
+            try:
+                batch = next(steps) if answers is None else steps.send(answers)
+            except StopIteration:
+                return run.best, tried
+            tried += batch
+            answers = tuple(judge(one.proto(), arrays(one)) for one in batch)
+
+    return whole
