@@ -23,6 +23,7 @@ from harness.triage.locate import Locator
 from harness.triage.native import native_crash
 from harness.triage.net import load
 from harness.triage.reduce import reduction
+from harness.triage.replaced import weights_of
 from harness.triage.sentence import sentence_of
 from harness.triage.settings import Progress, Settings
 from harness.triage.subject import Subject
@@ -249,7 +250,7 @@ class Study:
         reduced = msgspec.structs.replace(
             drawn(smallest, before, guilty),
             complete=complete,
-            weights="kept" if self._request.keep_weights else "random",
+            weights=weights_of(load(smallest)),
         )
         scenario = dict(failure.axes).get("scenario", "plain")
         return msgspec.structs.replace(
