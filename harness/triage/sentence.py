@@ -37,7 +37,7 @@ def sentence_of(fault: Fault, row: OutputMetrics | None, message: str) -> str:
     parts += _when(fault.conditions)
     if fault.confirmation.outcome == "sometimes":
         parts.append(f"in {fault.confirmation.failures} of {fault.confirmation.trials} trials")
-    return one_line("; ".join(parts), CHARS) + "."
+    return one_line("; ".join(parts), CHARS).rstrip(".") + "."
 
 
 def _who(fault: Fault) -> str:

@@ -1,6 +1,7 @@
 """One failure, from its confirmation to a fault: the steps of a triage in their order."""
 
 import hashlib
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -9,6 +10,7 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.fault import Condition, Confirmation, Fault, Location
+from harness.core.noise import DEFAULT_LIMITS
 from harness.core.output_metrics import OutputMetrics
 from harness.core.verdict import Family, Verdict
 from harness.triage.budget import Budget
@@ -202,6 +204,7 @@ class Study:
         """The smallest model, what it gave, and whether nothing could make it smaller."""
         # A part that the cell's own tolerance passes must go on failing by limits of noise.
         strict = match.fails
+        least = least_error(match)
         best, found, complete = start, match, False
 
         def note(progress: Progress) -> None:
@@ -226,7 +229,7 @@ class Study:
             except StopIteration:
                 break
             matches = check.matches(batch)
-            answers = tuple(one.fails if strict else one.by_noise for one in matches)
+            answers = tuple((one.fails if strict else one.by_noise) and one.error >= least for one in matches)
             if True in answers:
                 index = answers.index(True)
                 best, found = batch[index], matches[index]
@@ -296,6 +299,15 @@ class Study:
         if self._failure.fails_again:
             return "it fails in its own run, but not with one of its data sets in a session of its own"
         return f"it did not fail again in {confirmation.trials} trials; run once more, it is {again.verdict}"
+
+
+def least_error(match: Match) -> float:
+    """Return the error, in multiples of rounding noise, that smaller models must have.
+
+    The geometric mean of the error of the located part and of the limit of noise: a model below it is nearer
+    to rounding than to the failure. Small models have little noise, so a rounding difference may exceed it.
+    """
+    return math.sqrt(match.error * DEFAULT_LIMITS.max) if match.error > DEFAULT_LIMITS.max else 0.0
 
 
 def narrowed(location: Location, smallest: Subject) -> Location:
