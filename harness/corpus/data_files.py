@@ -13,8 +13,7 @@ from typing import Literal
 import msgspec
 
 from harness.corpus.archive import data_archive, read_archive
-from harness.corpus.errors import blame
-from harness.corpus.regular_file import read_regular
+from harness.corpus.errors import blame, read_regular
 
 DATA_SET = re.compile(r"test_data_set_(\d+)")
 """Name of a folder that holds a data set."""

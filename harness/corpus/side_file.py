@@ -8,8 +8,7 @@ import msgspec
 from harness.core.errors import one_line
 from harness.core.model_settings import ModelSettings, contradicting_inputs
 from harness.core.structure import Place, deviations
-from harness.corpus.errors import SettingsError, blame
-from harness.corpus.regular_file import read_regular
+from harness.corpus.errors import SettingsError, blame, read_regular
 
 
 def side_file(model: Path) -> Path:

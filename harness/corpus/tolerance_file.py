@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from harness.corpus.regular_file import read_regular
+from harness.corpus.errors import read_regular
 
 TOLERANCE_FILE = "data.json"
 """The file of ONNX's own backend tests."""
