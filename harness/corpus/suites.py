@@ -152,8 +152,7 @@ def _versions() -> str:
 
 
 def _zoo() -> Suite:
-    from harness.corpus.zoo.roster import zoo_models
-    from harness.corpus.zoo.write import write_zoo_model
+    from harness.corpus.zoo.roster import write_zoo_model, zoo_models
 
     cache = _suites_cache()
     # Empty at first; made now, so that a cache that cannot be written is told before anything runs.

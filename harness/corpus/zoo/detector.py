@@ -1,12 +1,9 @@
 """A one-stage detector with its postprocessing: a loop that refines boxes, suppression, and a branch."""
 
-from functools import partial
-
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, FLOAT, Graph
+from harness.corpus.zoo.graph import BATCH, FLOAT, Architecture, Graph
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import batch_norm, conv
 
@@ -99,9 +96,9 @@ def _gather(g: Graph, boxes: str, scores: str, selected: str) -> str:
 DETECTOR = Architecture(
     name="detector",
     what="object detector with its postprocessing: LeakyRelu, Loop, NonMaxSuppression, If, GatherND",
+    build=build,
     sizes={
-        "small": partial(build, image=64, width=8),
-        "base": partial(build, image=96, width=24),
+        "small": {"image": 64, "width": 8},
+        "base": {"image": 96, "width": 24},
     },
-    opsets=(17, 22),
 )

@@ -1,12 +1,9 @@
 """One level of a latent diffusion UNet: Rombach et al., 2021."""
 
-from functools import partial
-
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, FLOAT, Graph, Symbol
+from harness.corpus.zoo.graph import BATCH, FLOAT, Architecture, Graph, Symbol
 from harness.corpus.zoo.inputs import activations
 from harness.corpus.zoo.layers import (
     attention,
@@ -139,9 +136,9 @@ def _attend(g: Graph, x: str, to: str, widths: tuple[int, int], heads: int) -> s
 DIFFUSION = Architecture(
     name="diffusion",
     what="block of a diffusion UNet: group normalization, time embedding, self- and cross-attention, Resize",
+    build=build,
     sizes={
-        "small": partial(build, side=8, width=32, heads=2, context=24),
-        "base": partial(build, side=16, width=64, heads=4, context=128),
+        "small": {"side": 8, "width": 32, "heads": 2, "context": 24},
+        "base": {"side": 16, "width": 64, "heads": 4, "context": 128},
     },
-    opsets=(17, 22),
 )

@@ -1,9 +1,6 @@
 """A classifier in the manner of EfficientNet: Tan and Le, 2019."""
 
-from functools import partial
-
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, Graph
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import batch_norm, conv, reduce, silu
 
@@ -56,11 +53,12 @@ def _mbconv(g: Graph, x: str, channels: tuple[int, int], expansion: int, kernel:
 EFFICIENTNET = Architecture(
     name="efficientnet",
     what="image classifier: MBConv with Sigmoid * x and squeeze and excitation, ReduceMean pools, Softmax",
+    build=build,
     sizes={
-        "small": partial(build, image=32, stages=((1, 16, 3, 1, 1), (4, 24, 3, 2, 2))),
-        "base": partial(
-            build, image=64, stages=((1, 16, 3, 1, 1), (6, 24, 3, 2, 2), (6, 40, 5, 2, 2), (6, 80, 3, 2, 3))
-        ),
+        "small": {"image": 32, "stages": ((1, 16, 3, 1, 1), (4, 24, 3, 2, 2))},
+        "base": {
+            "image": 64,
+            "stages": ((1, 16, 3, 1, 1), (6, 24, 3, 2, 2), (6, 40, 5, 2, 2), (6, 80, 3, 2, 3)),
+        },
     },
-    opsets=(17, 22),
 )

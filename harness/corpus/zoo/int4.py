@@ -1,12 +1,9 @@
 """A feed-forward block with weights of four bits in blocks, as language models are shipped."""
 
-from functools import partial
-
 import ml_dtypes
 import numpy as np
 
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, Graph, Symbol
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph, Symbol
 from harness.corpus.zoo.inputs import activations
 from harness.corpus.zoo.layers import layer_norm, silu
 
@@ -49,9 +46,10 @@ def _matmul(g: Graph, name: str, x: str, features: tuple[int, int], gain: float 
 INT4 = Architecture(
     name="int4-mlp",
     what="feed-forward block of a language model: DequantizeLinear of int4 in blocks of 32, MatMul, SwiGLU",
+    build=build,
     sizes={
-        "small": partial(build, width=64, layers=1),
-        "base": partial(build, width=512, layers=2),
+        "small": {"width": 64, "layers": 1},
+        "base": {"width": 512, "layers": 2},
     },
     opsets=(21, 23),
 )

@@ -1,11 +1,8 @@
 """A CNN quantized to eight bits, in the QDQ form of onnxruntime's static quantization."""
 
-from functools import partial
-
 import numpy as np
 
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, Graph
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import images
 
 POSITIVE = (6 / 255, 0)
@@ -78,9 +75,9 @@ def _weights(g: Graph, shape: tuple[int, ...], levels: tuple[float, int], std: f
 INT8 = Architecture(
     name="int8-cnn",
     what="quantized image classifier: QuantizeLinear and DequantizeLinear around Conv, Add and Gemm",
+    build=build,
     sizes={
-        "small": partial(build, image=32, width=16, blocks=2),
-        "base": partial(build, image=64, width=64, blocks=4),
+        "small": {"image": 32, "width": 16, "blocks": 2},
+        "base": {"image": 64, "width": 64, "blocks": 4},
     },
-    opsets=(17, 22),
 )

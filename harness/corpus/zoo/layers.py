@@ -1,9 +1,9 @@
-"""Layers that several architectures share, each as exporters write it at the opset of the graph.
+"""Layers of several architectures, in the form that exporters write at the opset of the graph.
 
 Weights keep the scale of activations: He's standard deviation before a rectifier, Glorot's elsewhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -26,12 +26,12 @@ def conv(
     Args:
         g: The graph.
         x: The input's name.
-        channels: Of input and output.
-        kernel: Odd side of the kernel.
-        stride: In both directions.
-        group: Groups; as many as channels make it depthwise.
-        bias: With a bias.
-        gain: Variance of the output over that of the input; 2 makes up for a rectifier.
+        channels: Channels of input and output.
+        kernel: Side of the kernel; odd.
+        stride: Stride in both directions.
+        group: Groups; with as many as channels, the convolution is depthwise.
+        bias: Whether there is a bias.
+        gain: Variance of the output over that of the input; 2 compensates for a rectifier.
     """
     before, after = channels
     fan_in = before // group * kernel * kernel
@@ -50,7 +50,7 @@ def conv(
 
 
 def batch_norm(g: Graph, x: str, channels: int, *, scale: float = 1.0) -> str:
-    """Batch normalization with statistics as of training; ``scale`` shrinks the end of a residual branch."""
+    """Batch normalization with statistics as after training; ``scale`` shrinks a residual branch."""
     return g.op(
         "BatchNormalization",
         x,
@@ -126,8 +126,18 @@ def self_attention(g: Graph, x: str, width: int, heads: int, mask: str = "") -> 
         return linear(g, context, (width, width))
 
 
+def mlp(
+    g: Graph, x: str, width: int, activation: Callable[[Graph, str], str] = gelu, gain: float = 1.0
+) -> str:
+    """Feed-forward layers of four times the width; ``gain`` is that of the second."""
+    with g.scope("up"):
+        x = activation(g, linear(g, x, (width, 4 * width), gain=2.0))
+    with g.scope("down"):
+        return linear(g, x, (4 * width, width), gain=gain)
+
+
 def reduce(g: Graph, op_type: str, x: str, axes: Sequence[int], *, keepdims: int = 1) -> str:
-    """ReduceMean and its like, whose axes are an attribute before opset 18 and an input from there on."""
+    """Reduction such as ReduceMean; its axes are an attribute before opset 18 and an input from then on."""
     if g.opset >= 18:  # noqa: PLR2004 - the opset of the change
         return g.op(op_type, x, g.ints(*axes), keepdims=keepdims)
     return g.op(op_type, x, axes=list(axes), keepdims=keepdims)
@@ -139,5 +149,5 @@ def length(g: Graph, x: str, axis: int) -> str:
 
 
 def mask_value() -> np.float32:
-    """What exporters add to the scores of hidden positions: the lowest float32, not infinity."""
+    """Return what exporters add to the scores of hidden positions: the lowest float32, not infinity."""
     return np.float32(np.finfo(np.float32).min)

@@ -1,15 +1,13 @@
 """A Llama decoder: Touvron et al., 2023; from opset 23 with the operators that ONNX made for such models."""
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.causal import PAST, SEQUENCE, TOTAL, hide, visible
-from harness.corpus.zoo.graph import BATCH, Graph
-from harness.corpus.zoo.inputs import activations, token_ids
+from harness.corpus.zoo.causal import PAST, SEQUENCE, cached, hide, keep, visible
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph
+from harness.corpus.zoo.inputs import token_ids
 from harness.corpus.zoo.layers import attention, length, linear, merge_heads, reduce, silu, split_heads
 
 OWN_OPERATORS = 23
@@ -39,11 +37,7 @@ def build(g: Graph, *, size: Size) -> None:
     """Token embedding, decoder layers and the head; positions are an input, as in the usual exports."""
     ids = g.input("input_ids", (BATCH, SEQUENCE), token_ids(size.vocabulary))
     positions = g.input("position_ids", (BATCH, SEQUENCE), _following)
-    shape = (BATCH, size.key_heads, PAST, size.head)
-    caches = [
-        [g.input(f"past_key_values.{layer}.{part}", shape, activations) for part in ("key", "value")]
-        for layer in range(size.layers)
-    ]
+    caches = cached(g, "past_key_values.{}.{}", size.layers, size.key_heads, size.head)
     with g.scope("mask"):
         total = g.op("Add", length(g, caches[0][0], 2), length(g, ids, 1))
         mask = g.op("Unsqueeze", visible(g, positions, total), g.ints(1))
@@ -65,9 +59,7 @@ def build(g: Graph, *, size: Size) -> None:
     with g.scope("head"):
         logits = linear(g, _rms_norm(g, x, size.width), (size.width, size.vocabulary), bias=False)
     g.output("logits", logits, "float32", (BATCH, SEQUENCE, size.vocabulary))
-    for layer, present in enumerate(presents):
-        for part, value in zip(("key", "value"), present, strict=True):
-            g.output(f"present.{layer}.{part}", value, "float32", (*shape[:2], TOTAL, size.head))
+    keep(g, "present.{}.{}", presents, size.key_heads, size.head)
 
 
 def _following(_random: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -148,9 +140,10 @@ def _swiglu(g: Graph, x: str, size: Size) -> str:
 LLAMA = Architecture(
     name="llama",
     what="text decoder: RMS normalization, rotary positions, SwiGLU, grouped-query attention with a cache",
+    build=build,
     sizes={
-        "small": partial(build, size=Size(64, 176, 8, 2, 2, 512)),
-        "base": partial(build, size=Size(256, 688, 8, 2, 4, 4096)),
+        "small": {"size": Size(64, 176, 8, 2, 2, 512)},
+        "base": {"size": Size(256, 688, 8, 2, 4, 4096)},
     },
     opsets=(17, OWN_OPERATORS),
 )

@@ -1,9 +1,6 @@
 """The MNIST classifier on the page of the NNAPI provider, node for node."""
 
-from functools import partial
-
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import Graph
+from harness.corpus.zoo.graph import Architecture, Graph
 from harness.corpus.zoo.inputs import digits
 
 
@@ -36,7 +33,8 @@ def _conv(g: Graph, x: str, channels: tuple[int, int]) -> str:
 MNIST = Architecture(
     name="mnist",
     what="digit classifier of the NNAPI page: Conv + Add, Relu, MaxPool, a reshaped weight, MatMul + Add",
-    sizes={"small": partial(build, channels=(8, 16)), "base": partial(build, channels=(32, 64))},
+    build=build,
+    sizes={"small": {"channels": (8, 16)}, "base": {"channels": (32, 64)}},
     opsets=(12, 22),
     symbolic=False,
 )

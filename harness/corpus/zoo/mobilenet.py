@@ -1,10 +1,8 @@
 """MobileNetV3: Howard et al., Searching for MobileNetV3, 2019."""
 
-from functools import partial
 from typing import NamedTuple
 
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, Graph
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import batch_norm, conv
 
@@ -81,9 +79,9 @@ _BASE = (
 MOBILENET = Architecture(
     name="mobilenet",
     what="image classifier for phones: depthwise Conv, HardSwish, squeeze and excitation with HardSigmoid",
+    build=build,
     sizes={
-        "small": partial(build, image=32, rows=_SMALL),
-        "base": partial(build, image=64, rows=_BASE),
+        "small": {"image": 32, "rows": _SMALL},
+        "base": {"image": 64, "rows": _BASE},
     },
-    opsets=(17, 22),
 )

@@ -11,9 +11,8 @@ import msgspec
 from harness.core.value import STRING, Array, tensor
 from harness.corpus.facts import model_facts
 from harness.corpus.port import value_type
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.roster import ARCHITECTURES, ZooModel, zoo_models
-from harness.corpus.zoo.write import build
+from harness.corpus.zoo.graph import Architecture
+from harness.corpus.zoo.roster import ARCHITECTURES, ZooModel, build, zoo_models
 
 if TYPE_CHECKING:
     import onnx

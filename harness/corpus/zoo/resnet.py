@@ -1,9 +1,6 @@
 """ResNet: He et al., Deep Residual Learning for Image Recognition, 2015."""
 
-from functools import partial
-
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, Graph
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import batch_norm, conv
 
@@ -41,9 +38,9 @@ def _block(g: Graph, x: str, channels: tuple[int, int], stride: int) -> str:
 RESNET = Architecture(
     name="resnet",
     what="residual image classifier: Conv + BatchNormalization + Relu, Add, GlobalAveragePool, Gemm",
+    build=build,
     sizes={
-        "small": partial(build, image=32, width=16, blocks=1),
-        "base": partial(build, image=32, width=32, blocks=2),
+        "small": {"image": 32, "width": 16, "blocks": 1},
+        "base": {"image": 32, "width": 32, "blocks": 2},
     },
-    opsets=(17, 22),
 )

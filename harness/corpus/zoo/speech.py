@@ -1,12 +1,9 @@
 """Speech recognisers as before transformers: a streaming LSTM and a bidirectional GRU."""
 
-from functools import partial
-
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, FLOAT, INT32, Graph, Symbol
+from harness.corpus.zoo.graph import BATCH, FLOAT, INT32, Architecture, Graph, Symbol
 from harness.corpus.zoo.inputs import activations, log_mel
 from harness.corpus.zoo.layers import length, linear
 
@@ -98,19 +95,19 @@ def _shares(_random: np.random.Generator, shape: tuple[int, ...]) -> Array:
 SPEECH_LSTM = Architecture(
     name="speech-lstm",
     what="streaming speech recogniser: Pad, Conv over time, LSTM with its state as inputs and outputs",
+    build=build_lstm,
     sizes={
-        "small": partial(build_lstm, hidden=48, layers=2),
-        "base": partial(build_lstm, hidden=256, layers=3),
+        "small": {"hidden": 48, "layers": 2},
+        "base": {"hidden": 256, "layers": 3},
     },
-    opsets=(17, 22),
 )
 
 SPEECH_GRU = Architecture(
     name="speech-gru",
     what="speech recogniser: Pad, Conv over time, GRU in both directions with the length of each recording",
+    build=build_gru,
     sizes={
-        "small": partial(build_gru, hidden=32, layers=2),
-        "base": partial(build_gru, hidden=192, layers=3),
+        "small": {"hidden": 32, "layers": 2},
+        "base": {"hidden": 192, "layers": 3},
     },
-    opsets=(17, 22),
 )

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, ML_DOMAIN, Graph, Symbol
+from harness.corpus.zoo.graph import BATCH, ML_DOMAIN, Architecture, Graph, Symbol
 from harness.corpus.zoo.layers import reduce
 
 WORDS = Symbol("words", 12)
@@ -95,10 +94,10 @@ def _grams(known: list[str], bigrams: int, random: np.random.Generator) -> dict[
 TEXT = Architecture(
     name="text",
     what="text classifier of ai.onnx.ml on strings: LabelEncoder, TfIdfVectorizer, LinearClassifier, ZipMap",
+    build=build,
     sizes={
-        "small": partial(build, vocabulary=40, bigrams=20),
-        "base": partial(build, vocabulary=4000, bigrams=2000),
+        "small": {"vocabulary": 40, "bigrams": 20},
+        "base": {"vocabulary": 4000, "bigrams": 2000},
     },
-    opsets=(17, 22),
     ml_opsets=(3, LABEL_TENSORS),
 )

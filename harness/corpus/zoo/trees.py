@@ -1,13 +1,11 @@
 """A gradient-boosted classifier as scikit-learn's converter exports it."""
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import ML_DOMAIN, Graph, Symbol
+from harness.corpus.zoo.graph import ML_DOMAIN, Architecture, Graph, Symbol
 
 ROWS = Symbol("batch", 16)
 """Enough for missing values, and for most branches of a tree."""
@@ -138,10 +136,10 @@ def _as_ensemble(forest: Forest) -> dict[str, Any]:
 TREES = Architecture(
     name="trees",
     what="tabular classifier of ai.onnx.ml: Imputer for missing values, Scaler, an ensemble of trees, ArgMax",
+    build=build,
     sizes={
-        "small": partial(build, trees=10, depth=4),
-        "base": partial(build, trees=200, depth=8),
+        "small": {"trees": 10, "depth": 4},
+        "base": {"trees": 200, "depth": 8},
     },
-    opsets=(17, 22),
     ml_opsets=(3, TREE_ENSEMBLE),
 )

@@ -1,11 +1,8 @@
 """U-Net: Ronneberger et al., 2015, with both ways of enlarging that exporters write."""
 
-from functools import partial
-
 import numpy as np
 
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, Graph
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import photographs
 from harness.corpus.zoo.layers import batch_norm, conv
 
@@ -58,9 +55,9 @@ def _enlarge(g: Graph, x: str, channels: int, *, by_resize: bool) -> str:
 UNET = Architecture(
     name="unet",
     what="segmentation: skip connections with Concat, ConvTranspose, linear Resize, a mask for each pixel",
+    build=build,
     sizes={
-        "small": partial(build, image=32, width=8, levels=2),
-        "base": partial(build, image=64, width=16, levels=3),
+        "small": {"image": 32, "width": 8, "levels": 2},
+        "base": {"image": 64, "width": 16, "levels": 3},
     },
-    opsets=(17, 22),
 )

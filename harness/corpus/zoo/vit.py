@@ -1,11 +1,8 @@
 """A vision transformer: Dosovitskiy et al., An Image is Worth 16x16 Words, 2020."""
 
-from functools import partial
-
 import numpy as np
 
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, Graph
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import gelu, layer_norm, linear, self_attention
 
@@ -49,9 +46,9 @@ def _embed(g: Graph, x: str, width: int, patches: int) -> str:
 VIT = Architecture(
     name="vit",
     what="vision transformer: patches by Conv, a class token by Expand, attention, Gelu, LayerNormalization",
+    build=build,
     sizes={
-        "small": partial(build, image=32, width=64, heads=4, layers=2),
-        "base": partial(build, image=64, width=192, heads=6, layers=6),
+        "small": {"image": 32, "width": 64, "heads": 4, "layers": 2},
+        "base": {"image": 64, "width": 192, "heads": 6, "layers": 6},
     },
-    opsets=(17, 22),
 )
