@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.corpus.domains import RULES, Domain, Shape, Use
-from harness.corpus.nodes import bodies, domain_of, number_of
+from harness.corpus.nodes import bodies, domain_of, number_of, operator_name, operators
 from harness.corpus.port import model_text
 from harness.corpus.sizes import axis_name
 
 if TYPE_CHECKING:
     import onnx
 
-_KEEPS_VALUES = frozenset(
-    {
-        *("Cast", "CastLike", "DepthToSpace", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Pad"),
-        *("Reshape", "SequenceAt", "Slice", "SpaceToDepth", "Split", "SplitToSequence", "Squeeze", "Tile"),
-        *("Transpose", "Unsqueeze"),
-    }
-)
+_KEEPS_VALUES = operators("""
+    Cast CastLike DepthToSpace Dropout Expand Flatten Gather Identity Pad Reshape SequenceAt Slice
+    SpaceToDepth Split SplitToSequence Squeeze Tile Transpose Unsqueeze
+""")
 """Operators whose results hold only values of their first input, and zeros for ``Pad``."""
 
 _JOINS_VALUES = frozenset({"Concat", "ConcatFromSequence", "SequenceConstruct", "Where"})
@@ -83,7 +80,7 @@ class _Walk:
         for infos, fed in ((graph.input, depth == 0), (graph.value_info, False)):
             for info in infos:
                 if info.type.tensor_type.HasField("shape"):
-                    # A shape that the caller knows for a body's input stands.
+                    # The caller's shape of a body's input takes precedence.
                     scope.shapes.setdefault(info.name, _declared(info, fed=fed))
         for weight in graph.initializer:
             scope.constants[weight.name] = weight
@@ -121,7 +118,7 @@ class _Walk:
     def _restrict(self, node: "onnx.NodeProto", scope: _Scope) -> None:
         """Restrict the graph inputs whose values an operator reads."""
         use = Use(node, scope.shapes, scope.constants)
-        for index, rule in RULES.get((domain_of(node), node.op_type), {}).items():
+        for index, rule in RULES.get(operator_name(domain_of(node), node.op_type), {}).items():
             name = node.input[index] if index < len(node.input) else ""
             origins = scope.origins.get(name, frozenset()) if name else frozenset()
             if not origins:

@@ -115,7 +115,7 @@ class Use:
         return self._node.input[index] if index < len(self._node.input) else ""
 
 
-Rule = Domain | Callable[[Use], Domain | None]
+_Rule = Domain | Callable[[Use], Domain | None]
 """A domain, or a function of the node if its attributes, shapes or constants decide."""
 
 POSITIVE = Domain(low=_LEAST_POSITIVE)
@@ -126,11 +126,10 @@ SCALE = Domain(low=0.01, high=0.2)
 COUNTED = Domain(pattern=(0, 1, 2, 3, 4, 5, 6, 7))
 """Axes: all different, and each exists if the others do."""
 
-_PROBABILITY = Domain(low=0.0, high=1.0)
 _ZERO, _ONE = Domain(pattern=(0,)), Domain(pattern=(1,))
 
 
-def _index(table: int, axis: int = 0, attribute: str = "") -> Rule:
+def _index(table: int, axis: int = 0, attribute: str = "") -> _Rule:
     """Return the rule of indices into an axis of an input, which an attribute may name."""
 
     def rule(use: Use) -> Domain | None:
@@ -140,7 +139,7 @@ def _index(table: int, axis: int = 0, attribute: str = "") -> Rule:
     return rule
 
 
-def _length(table: int, axis: int = 0, attribute: str = "") -> Rule:
+def _length(table: int, axis: int = 0, attribute: str = "") -> _Rule:
     """Return the rule of lengths along an axis of an input; 1 if the axis is unknown."""
 
     def rule(use: Use) -> Domain:
@@ -201,88 +200,67 @@ _WHOLE = 2.0**31
 _UNSIGNED = frozenset({2, 4, 12, 13, 21, 25})
 """``TensorProto.DataType`` of uint8, uint16, uint32, uint64, uint4 and uint2."""
 
-_MICROSOFT = "com.microsoft"
-_ML = "ai.onnx.ml"
-_LENGTHS_OF_BATCH = {4: _length(0)}
-_AXES = {1: COUNTED}
 _QUANTIZED_MATRICES = {1: SCALE, 4: SCALE, 6: SCALE}
 
-RULES: dict[tuple[str, str], Mapping[int, Rule]] = {
+
+def _by_operator(*rows: tuple[str, Mapping[int, _Rule]]) -> dict[str, Mapping[int, _Rule]]:
+    return {op: rules for ops, rules in rows for op in ops.split()}
+
+
+RULES = _by_operator(
     # Elementwise functions with a limited domain.
-    ("", "Acos"): {0: Domain(low=-0.9, high=0.9)},
-    ("", "Acosh"): {0: Domain(low=1.1, high=4.0)},
-    ("", "Asin"): {0: Domain(low=-0.9, high=0.9)},
-    ("", "Atanh"): {0: Domain(low=-0.9, high=0.9)},
-    ("", "Log"): {0: POSITIVE},
-    ("", "Pow"): {0: _base, 1: Domain(low=-2.0, high=3.0)},
-    ("", "Sqrt"): {0: POSITIVE},
-    ("", "Tan"): {0: Domain(low=-1.2, high=1.2)},  # its poles lie at 1.57
-    ("", "Reciprocal"): {0: DIVISOR},
-    ("", "Div"): {1: DIVISOR},
-    ("", "Mod"): {1: DIVISOR},
-    ("", "BitShift"): {1: Domain(low=0, high=4)},
-    ("", "Cast"): {0: _cast},
-    ("", "Clip"): {1: Domain(low=-2.0, high=-0.5), 2: Domain(low=0.5, high=2.0)},
-    ("", "ReduceLogSum"): {0: POSITIVE, **_AXES},
+    ("Acos Asin Atanh", {0: Domain(low=-0.9, high=0.9)}),
+    ("Acosh", {0: Domain(low=1.1, high=4.0)}),
+    ("Log Sqrt", {0: POSITIVE}),
+    ("Pow", {0: _base, 1: Domain(low=-2.0, high=3.0)}),
+    ("Tan", {0: Domain(low=-1.2, high=1.2)}),  # its poles are at 1.57
+    ("Reciprocal", {0: DIVISOR}),
+    ("Div Mod", {1: DIVISOR}),
+    ("BitShift", {1: Domain(low=0, high=4)}),
+    ("Cast", {0: _cast}),
+    ("Clip", {1: Domain(low=-2.0, high=-0.5), 2: Domain(low=0.5, high=2.0)}),
+    ("ReduceLogSum", {0: POSITIVE, 1: COUNTED}),
     # Statistics, probabilities, quantization.
-    ("", "BatchNormalization"): {4: POSITIVE},
-    ("", "Bernoulli"): {0: _PROBABILITY},
-    ("", "Dropout"): {1: Domain(low=0.1, high=0.5)},
-    ("", "NegativeLogLikelihoodLoss"): {1: _index(0, 1)},
-    ("", "SoftmaxCrossEntropyLoss"): {1: _index(0, 1)},
-    ("", "DequantizeLinear"): {1: SCALE},
-    ("", "QuantizeLinear"): {1: SCALE},
-    ("", "QLinearConv"): {1: SCALE, 4: SCALE, 6: SCALE},
-    ("", "QLinearMatMul"): _QUANTIZED_MATRICES,
-    (_MICROSOFT, "QLinearAdd"): _QUANTIZED_MATRICES,
-    (_MICROSOFT, "QLinearMul"): _QUANTIZED_MATRICES,
-    (_MICROSOFT, "DequantizeLinear"): {1: SCALE},
-    (_MICROSOFT, "QuantizeLinear"): {1: SCALE},
+    ("BatchNormalization", {4: POSITIVE}),
+    ("Bernoulli", {0: Domain(low=0.0, high=1.0)}),
+    ("Dropout", {1: Domain(low=0.1, high=0.5)}),
+    ("NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss", {1: _index(0, 1)}),
+    ("DequantizeLinear QuantizeLinear", {1: SCALE}),
+    ("com.microsoft.DequantizeLinear com.microsoft.QuantizeLinear", {1: SCALE}),
+    ("QLinearConv QLinearMatMul", _QUANTIZED_MATRICES),
+    ("com.microsoft.QLinearAdd com.microsoft.QLinearMul", _QUANTIZED_MATRICES),
     # Indices.
-    ("", "ArrayFeatureExtractor"): {1: _index(0, -1)},
-    (_ML, "ArrayFeatureExtractor"): {1: _index(0, -1)},
-    ("", "Gather"): {1: _index(0, attribute="axis")},
-    ("", "GatherElements"): {1: _index(0, attribute="axis")},
-    ("", "GatherND"): {1: _tuple_indices},
-    ("", "OneHot"): {0: _one_hot_indices, 1: Domain(low=3, high=6)},
-    ("", "RoiAlign"): {2: _index(0)},
-    ("", "Scatter"): {1: _scattered},
-    ("", "ScatterElements"): {1: _scattered},
-    ("", "ScatterND"): {1: _scattered_tuples},
-    ("", "TensorScatter"): {2: _ZERO},
-    (_MICROSOFT, "EmbedLayerNormalization"): {0: _index(2), 1: _index(4), 8: _index(3)},
-    (_MICROSOFT, "GatherBlockQuantized"): {1: _index(0, attribute="axis")},
-    (_MICROSOFT, "GatherND"): {1: _tuple_indices},
-    (_MICROSOFT, "RotaryEmbedding"): {1: _index(2)},
-    ("", "RotaryEmbedding"): {3: _index(1)},
+    ("ArrayFeatureExtractor ai.onnx.ml.ArrayFeatureExtractor", {1: _index(0, -1)}),
+    ("Gather GatherElements com.microsoft.GatherBlockQuantized", {1: _index(0, attribute="axis")}),
+    ("GatherND com.microsoft.GatherND", {1: _tuple_indices}),
+    ("OneHot", {0: _one_hot_indices, 1: Domain(low=3, high=6)}),
+    ("RoiAlign", {2: _index(0)}),
+    ("Scatter ScatterElements", {1: _scattered}),
+    ("ScatterND", {1: _scattered_tuples}),
+    ("com.microsoft.EmbedLayerNormalization", {0: _index(2), 1: _index(4), 8: _index(3)}),
+    ("com.microsoft.RotaryEmbedding", {1: _index(2)}),
+    ("RotaryEmbedding", {3: _index(1)}),
     # Lengths, counts and axes.
-    ("", "GRU"): _LENGTHS_OF_BATCH,
-    ("", "LSTM"): _LENGTHS_OF_BATCH,
-    ("", "RNN"): _LENGTHS_OF_BATCH,
-    ("", "ReverseSequence"): {1: _length(0, 0, "time_axis")},
-    ("", "TopK"): {1: _length(0, -1, "axis")},
-    ("", "CumSum"): {1: _ZERO},
-    ("", "CumProd"): {1: _ZERO},
-    ("", "HannWindow"): {0: Domain(low=4, high=9)},
-    ("", "HammingWindow"): {0: Domain(low=4, high=9)},
-    ("", "BlackmanWindow"): {0: Domain(low=4, high=9)},
-    ("", "Loop"): {0: Domain(low=2, high=5), 1: _ONE},
-    ("", "NonMaxSuppression"): {2: Domain(pattern=(3,)), 3: Domain(low=0.2, high=0.8), 4: Domain(high=0.3)},
-    ("", "Range"): {0: Domain(low=0, high=2), 1: Domain(low=4, high=8), 2: _ONE},
-    ("", "SequenceAt"): {1: _ZERO},
-    ("", "SequenceErase"): {1: _ZERO},
-    ("", "SequenceInsert"): {2: _ZERO},
-    **{("", op): _AXES for op in ("Squeeze", "Unsqueeze", "ReduceL1", "ReduceL2", "ReduceLogSumExp")},
-    **{("", f"Reduce{what}"): _AXES for what in ("Max", "Mean", "Min", "Prod", "Sum", "SumSquare")},
+    ("GRU LSTM RNN", {4: _length(0)}),
+    ("ReverseSequence", {1: _length(0, 0, "time_axis")}),
+    ("TopK", {1: _length(0, -1, "axis")}),
+    ("CumSum CumProd SequenceAt SequenceErase", {1: _ZERO}),
+    ("SequenceInsert TensorScatter", {2: _ZERO}),
+    ("HannWindow HammingWindow BlackmanWindow", {0: Domain(low=4, high=9)}),
+    ("Loop", {0: Domain(low=2, high=5), 1: _ONE}),
+    ("NonMaxSuppression", {2: Domain(pattern=(3,)), 3: Domain(low=0.2, high=0.8), 4: Domain(high=0.3)}),
+    ("Range", {0: Domain(low=0, high=2), 1: Domain(low=4, high=8), 2: _ONE}),
+    ("Squeeze Unsqueeze ReduceL1 ReduceL2 ReduceLogSumExp ReduceMax", {1: COUNTED}),
+    ("ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare", {1: COUNTED}),
     # Shapes. In Reshape, 0 keeps an axis, and -1 is computed from the others.
-    ("", "ConstantOfShape"): {0: Domain(low=1, high=4)},
-    ("", "Expand"): {1: _ONE},
-    ("", "GridSample"): {1: Domain(low=-1.0, high=1.0)},
-    ("", "Pad"): {1: Domain(low=0, high=2)},
-    ("", "Reshape"): {1: Domain(pattern=(-1, 1))},
-    ("", "Resize"): {2: _resized},
-    ("", "Slice"): {1: _ZERO, 2: Domain(pattern=(2,)), 3: COUNTED, 4: _ONE},
-    ("", "Tile"): {1: Domain(low=1, high=3)},
-    ("", "Upsample"): {1: _resized},
-}
-"""Domain and operator -> input -> rule. Names of operators are as in ONNX and onnxruntime's documentation."""
+    ("ConstantOfShape", {0: Domain(low=1, high=4)}),
+    ("Expand", {1: _ONE}),
+    ("GridSample", {1: Domain(low=-1.0, high=1.0)}),
+    ("Pad", {1: Domain(low=0, high=2)}),
+    ("Reshape", {1: Domain(pattern=(-1, 1))}),
+    ("Resize", {2: _resized}),
+    ("Slice", {1: _ZERO, 2: Domain(pattern=(2,)), 3: COUNTED, 4: _ONE}),
+    ("Tile", {1: Domain(low=1, high=3)}),
+    ("Upsample", {1: _resized}),
+)
+"""Operator -> input -> rule. Operators have the names of ONNX and of onnxruntime's documentation."""

@@ -8,7 +8,9 @@ import msgspec
 from harness.core.value import STRING, pack
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.case import Case
+from harness.corpus.derived import MODEL
 from harness.corpus.errors import blame
+from harness.corpus.external import make_external
 from harness.corpus.protos import parse, tensor_value
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ SMALLEST = 1024
 ALIGNMENT = 4096
 """Every weight begins at a multiple of so many bytes, as ONNX recommends for files that are mapped."""
 
-_MODEL, _WEIGHTS = "model.onnx", "weights.bin"
+_WEIGHTS = "weights.bin"
 
 
 def external_copy(case: Case) -> Case | None:
@@ -48,14 +50,14 @@ def external_copy(case: Case) -> Case | None:
             return None
 
         def build(folder: Path) -> None:
-            (folder / _MODEL).write_bytes(model)
+            (folder / MODEL).write_bytes(model)
             with (folder / _WEIGHTS).open("wb") as file:
                 for offset, content in weights:
                     file.seek(offset)
                     file.write(content)
 
         fill_once(entry, build)
-    return msgspec.structs.replace(case, model_path=entry / _MODEL, external=(entry / _WEIGHTS,))
+    return msgspec.structs.replace(case, model_path=entry / MODEL, external=(entry / _WEIGHTS,))
 
 
 def _split(path: Path) -> tuple[bytes, list[tuple[int, bytes]]]:
@@ -72,14 +74,8 @@ def _split(path: Path) -> tuple[bytes, list[tuple[int, bytes]]]:
         offset = -(-end // ALIGNMENT) * ALIGNMENT
         end = offset + len(content)
         weights.append((offset, content))
-        moved = onnx.TensorProto(
-            name=weight.name,
-            data_type=weight.data_type,
-            dims=weight.dims,
-            data_location=onnx.TensorProto.EXTERNAL,
-        )
-        for key, entry in (("location", _WEIGHTS), ("offset", offset), ("length", len(content))):
-            moved.external_data.add(key=key, value=str(entry))
+        moved = onnx.TensorProto(name=weight.name, data_type=weight.data_type, dims=weight.dims)
+        make_external(moved, _WEIGHTS, offset, len(content))
         weight.CopyFrom(moved)
     return model.SerializeToString(), weights
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
-from harness.corpus.nodes import domain_of, named_opsets
+from harness.corpus.nodes import domain_of, named_opsets, operators, tensors_in
 from harness.corpus.origins import Origins, origins_of
 from harness.corpus.port import model_text
 from harness.corpus.undefined import Partial, partials_of
@@ -19,14 +19,11 @@ if TYPE_CHECKING:
 _SHAPE_SOURCES = frozenset({"Shape", "Size"})
 """Operators that turn any tensor into its shape."""
 
-# fmt: off
-_SHAPE_ARITHMETIC = frozenset({
-    "Abs", "Add", "And", "Cast", "Ceil", "Concat", "Div", "Equal", "Flatten", "Floor", "Gather", "Greater",
-    "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or",
-    "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Round", "Slice", "Split", "Squeeze",
-    "Sub", "Unsqueeze", "Where",
-})
-# fmt: on
+_SHAPE_ARITHMETIC = operators("""
+    Abs Add And Cast Ceil Concat Div Equal Flatten Floor Gather Greater GreaterOrEqual Identity Less
+    LessOrEqual Max Min Mod Mul Neg Not Or ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round Slice
+    Split Squeeze Sub Unsqueeze Where
+""")
 """Operators that compute one shape from others, and much else besides."""
 
 _SHAPE_CONSTANT_ELEMENTS = 64
@@ -91,7 +88,8 @@ class _Census:
     def graph(self, graph: "onnx.GraphProto", shapes: Iterable[str], constants: Iterable[str]) -> None:
         """Walk one graph; ``shapes`` and ``constants`` are names from outside."""
         for info in (*graph.input, *graph.output):
-            self._declared(info.type)
+            for tensor in tensors_in(info.type):
+                self._element_type(tensor.elem_type)
         local = set(constants)
         for weight in graph.initializer:
             self._element_type(weight.data_type)
@@ -131,15 +129,6 @@ class _Census:
             self._element_type(attribute.i)
         elif attribute.name in {"value_float", "value_floats"}:
             self.float_types.add("float32")
-
-    def _declared(self, declared: "onnx.TypeProto") -> None:
-        kind = declared.WhichOneof("value")
-        if kind in {"tensor_type", "sparse_tensor_type"}:
-            self._element_type(getattr(declared, kind).elem_type)
-        elif kind in {"sequence_type", "optional_type"}:
-            self._declared(getattr(declared, kind).elem_type)
-        elif kind == "map_type":
-            self._declared(declared.map_type.value_type)
 
     def _element_type(self, number: int) -> None:
         dtype = ELEMENT_TYPES.get(number, "")

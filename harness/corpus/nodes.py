@@ -8,13 +8,23 @@ from harness.corpus.port import model_text
 if TYPE_CHECKING:
     import onnx
 
-DEFAULT_DOMAIN = "ai.onnx"
+_DEFAULT_DOMAIN = "ai.onnx"
 """The long spelling of ONNX's own domain, whose short one is empty."""
 
 
 def domain_of(named: "onnx.NodeProto | onnx.OperatorSetIdProto | onnx.FunctionProto") -> str:
     """Return the domain of a node, an opset or a function; ONNX's own is empty."""
-    return "" if named.domain == DEFAULT_DOMAIN else named.domain
+    return "" if named.domain == _DEFAULT_DOMAIN else named.domain
+
+
+def operators(names: str) -> frozenset[str]:
+    """Return a set of operators from their names, with blanks between them."""
+    return frozenset(names.split())
+
+
+def operator_name(domain: str, op_type: str) -> str:
+    """Return the name of an operator; a domain other than ONNX's own comes first: ``com.microsoft.Gelu``."""
+    return f"{domain}.{op_type}" if domain else op_type
 
 
 def opsets_of(imports: "onnx.ModelProto | onnx.FunctionProto") -> dict[str, int]:
@@ -24,7 +34,7 @@ def opsets_of(imports: "onnx.ModelProto | onnx.FunctionProto") -> dict[str, int]
 
 def named_opsets(model: "onnx.ModelProto") -> dict[str, int]:
     """Return the opset versions that a model imports; ONNX's own domain is ``ai.onnx``."""
-    return {model_text(one.domain) or DEFAULT_DOMAIN: one.version for one in model.opset_import}
+    return {model_text(one.domain) or _DEFAULT_DOMAIN: one.version for one in model.opset_import}
 
 
 def bodies(node: "onnx.NodeProto") -> "Iterator[onnx.GraphProto]":
@@ -51,6 +61,17 @@ def number_of(node: "onnx.NodeProto", name: str, default: float) -> float:
 def weight_names(graph: "onnx.GraphProto") -> set[str]:
     """Return the names of the initializers of a graph, sparse ones included."""
     return {one.name for one in graph.initializer} | {one.values.name for one in graph.sparse_initializer}
+
+
+def tensors_in(declared: "onnx.TypeProto") -> "Iterator[onnx.TypeProto.Tensor | onnx.TypeProto.SparseTensor]":
+    """Yield the tensor types within a declared type."""
+    kind = declared.WhichOneof("value")
+    if kind in {"tensor_type", "sparse_tensor_type"}:
+        yield getattr(declared, kind)
+    elif kind in {"sequence_type", "optional_type"}:
+        yield from tensors_in(getattr(declared, kind).elem_type)
+    elif kind == "map_type":
+        yield from tensors_in(declared.map_type.value_type)
 
 
 def replace_nodes(graph: "onnx.GraphProto", nodes: "Iterable[onnx.NodeProto]") -> None:

@@ -189,21 +189,18 @@ def _map_value(proto: "onnx.MapProto", folder: Path | None) -> Map:
 
 
 def _proto(value: Value, declared: ValueType, put: "Callable[[Tensor], onnx.TensorProto]") -> Any:
-    import onnx
-
     item = _item(declared)
+    message = _message(declared)
     if declared.kind == "tensor" and isinstance(value, Tensor):
         return put(value)
     if declared.kind == "sequence" and isinstance(value, Sequence):
-        sequence = onnx.SequenceProto(elem_type=_ELEM_TYPES[item.kind])
+        sequence = message(elem_type=_ELEM_TYPES[item.kind])
         getattr(sequence, f"{item.kind}_values").extend(_proto(entry, item, put) for entry in value.items)
         return sequence
     if declared.kind == "optional":
         if value is None:
-            return onnx.OptionalProto()
-        optional = onnx.OptionalProto(elem_type=_ELEM_TYPES[item.kind])
-        getattr(optional, f"{item.kind}_value").CopyFrom(_proto(value, item, put))
-        return optional
+            return message()
+        return message(elem_type=_ELEM_TYPES[item.kind], **{f"{item.kind}_value": _proto(value, item, put)})
     if declared.kind == "map" and isinstance(value, Map):
         return _map_proto(value)
     raise TypeError(f"declared as {declared.kind}, got {type(value).__name__}")

@@ -47,17 +47,17 @@ FLOATS = {
 """Types that operators compute in -> ``TensorProto.DataType``."""
 
 
-def type_text(declared: "onnx.TypeProto") -> str:
+def _type_text(declared: "onnx.TypeProto") -> str:
     """Return the text of a declared type."""
     kind = declared.WhichOneof("value")
     if kind == "tensor_type":
         return tensor_text(declared.tensor_type.elem_type)
     if kind == "map_type":
-        item = type_text(declared.map_type.value_type)
+        item = _type_text(declared.map_type.value_type)
         key = tensor_text(declared.map_type.key_type)[len("tensor(") : -1]
         return f"map({key}, {item})" if item and key else ""
     if kind in {"sequence_type", "optional_type"}:
-        item = type_text(getattr(declared, kind).elem_type)
+        item = _type_text(getattr(declared, kind).elem_type)
         return f"{'seq' if kind == 'sequence_type' else 'optional'}({item})" if item else ""
     return ""
 
@@ -91,7 +91,7 @@ def schema_of(node: "onnx.NodeProto", opsets: Mapping[str, int]) -> "onnx.defs.O
 
 def declared_types(graph: "onnx.GraphProto") -> dict[str, str]:
     """Return the types that a graph declares, by name."""
-    types = {info.name: type_text(info.type) for info in (*graph.value_info, *graph.output, *graph.input)}
+    types = {info.name: _type_text(info.type) for info in (*graph.value_info, *graph.output, *graph.input)}
     types |= {weight.name: tensor_text(weight.data_type) for weight in graph.initializer}
     return types | {
         sparse.values.name: tensor_text(sparse.values.data_type) for sparse in graph.sparse_initializer
@@ -159,7 +159,7 @@ def _of_attributes(node: "onnx.NodeProto") -> str:
             text = tensor_text(attribute.i)
             return f"seq({text})" if node.op_type == "SequenceEmpty" else text
         if attribute.type == attribute.TYPE_PROTO:
-            return f"optional({type_text(attribute.tp)})"
+            return f"optional({_type_text(attribute.tp)})"
         if node.op_type in {"Constant", "ConstantOfShape"}:
             return _of_constant(attribute)
     if node.op_type in FLOAT32_BY_DEFAULT:

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from harness.core.value import DTYPES, Array, Tensor, Value
-from harness.corpus.element_types import ELEMENT_TYPES
+from harness.corpus.element_types import ELEMENT_TYPES, limits_of
 from harness.corpus.nodes import all_nodes, domain_of, number_of
 from harness.corpus.port import model_text
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import onnx
 
 _MOST = 64
-"""Nodes of a model that are examined; their inputs are computed and compared once more."""
+"""Nodes of a model that are examined; their inputs are computed and compared."""
 
 _LARGEST = 1 << 24
 """Elements of a tensor that is examined."""
@@ -126,7 +126,7 @@ def _cast(node: Partial, data: Array) -> str:
         return f"Cast of a negative value to {node.to}" if np.any(numbers < 0) else ""
     if not np.isfinite(numbers).all():
         return f"Cast of NaN or infinity to {node.to}"
-    low, high = _limits(node.to)
+    low, high = limits_of(node.to)
     whole = np.trunc(numbers)
     if np.any(whole < low) or np.any(whole > high):
         worst = numbers.reshape(-1)[int(np.argmax(np.maximum(low - whole, whole - high)))]
@@ -185,11 +185,6 @@ def _scattered_tuples(node: Partial, data: Array, indices: Array) -> str:
 
 def _twice(node: Partial, *, at_all: bool) -> str:
     return f"{node.op} to the same element twice, without a reduction" if at_all else ""
-
-
-def _limits(dtype: str) -> tuple[int, int]:
-    bits = int(dtype.rpartition("int")[2])
-    return (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 RULES: dict[str, tuple[tuple[int, ...], Callable[..., str]]] = {

@@ -15,12 +15,12 @@ from harness.core.value import Sequence, Tensor, Value
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.derived import MODEL, derive, digest_of
+from harness.corpus.element_types import NARROWER
 from harness.corpus.errors import ModelError, blame
 from harness.corpus.facts import model_facts
 from harness.corpus.model_file import load_model
 from harness.corpus.port import Port, ValueType
 from harness.corpus.scenario import Inapplicable
-from harness.corpus.upcast_graph import NARROWER, NotInFloat64Error, upcast_graph
 
 if TYPE_CHECKING:
     import onnx
@@ -44,10 +44,13 @@ def float64_case(case: Case) -> Case | Inapplicable:
         ModelError: The model in the cache is broken or missing.
         UsageError: The cache cannot be written.
     """
-    if not case.facts.float_types & NARROWER.keys():
+    if not case.facts.float_types & NARROWER:
         return Inapplicable("nothing in the model is of a float type narrower than float64")
 
     def make(model: "onnx.ModelProto") -> dict[str, bytes]:
+        # It imports onnx, which a model from the cache does not need.
+        from harness.corpus.upcast_graph import NotInFloat64Error, upcast_graph
+
         size = case.model_path.stat().st_size + sum(file.stat().st_size for file in case.external)
         if size > _LARGEST // 2:
             raise NotInFloat64Error(f"it would take more than {_LARGEST >> 20} MiB")
@@ -59,7 +62,7 @@ def float64_case(case: Case) -> Case | Inapplicable:
         path = derive(case, "float64", digest, make) / MODEL
     except ModelError as error:
         return Inapplicable(f"the model has no form in float64: {error.cause}")
-    with contextlib.suppress(OSError):  # a cache of another owner, who has to prune it
+    with contextlib.suppress(OSError):  # a cache of another owner
         os.utime(path.parent)
     with blame(path):
         facts = model_facts(load_model(path))

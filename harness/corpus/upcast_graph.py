@@ -5,11 +5,16 @@ import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+import onnx.defs
+import onnx.helper
+import onnx.numpy_helper
 
 from harness.core.value import Tensor
-from harness.corpus.element_types import NUMBERS
-from harness.corpus.nodes import bodies, domain_of, opsets_of, replace_nodes
+from harness.corpus.element_types import NARROWER, NUMBERS
+from harness.corpus.nodes import bodies, domain_of, opsets_of, replace_nodes, tensors_in
 from harness.corpus.protos import tensor_proto, tensor_value
 from harness.corpus.schema_types import (
     FLOAT32_BY_DEFAULT,
@@ -21,27 +26,20 @@ from harness.corpus.schema_types import (
     tensor_text,
 )
 
-if TYPE_CHECKING:
-    import onnx
-    import onnx.defs
-
 
 class NotInFloat64Error(ValueError):
     """Something in a model has no counterpart in float64, or none that is known here."""
 
 
-NARROWER = {name: NUMBERS[name] for name in ("float32", "float16", "bfloat16")}
-"""The element types that become float64 -> ``TensorProto.DataType``."""
-
 _DOUBLE = NUMBERS["float64"]
 
-_WIDTHS = {tensor_text(number): number for number in NARROWER.values()}
-"""The same by the spelling of schemas."""
+_WIDTHS = {tensor_text(number): number for number in map(NUMBERS.__getitem__, NARROWER)}
+"""The types that become float64 -> ``TensorProto.DataType``."""
 
 _NARROW_TENSOR = re.compile(r"tensor\((?:float|float16|bfloat16)\)")
 
 
-def upcast_graph(model: "onnx.ModelProto", folder: Path) -> None:
+def upcast_graph(model: onnx.ModelProto, folder: Path) -> None:
     """Rewrite a model in place; afterwards it has no external data.
 
     Args:
@@ -62,7 +60,7 @@ class _Upcast:
         self.folder = folder
         self.numbers = itertools.count()
 
-    def graph(self, graph: "onnx.GraphProto", outer: Mapping[str, str]) -> dict[str, str]:
+    def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> dict[str, str]:
         """Rewrite one scope.
 
         Args:
@@ -83,18 +81,18 @@ class _Upcast:
         replace_nodes(graph, [made for node in graph.node for made in self.node(node, types)])
         return types
 
-    def weight(self, weight: "onnx.TensorProto") -> "onnx.TensorProto":
+    def weight(self, weight: onnx.TensorProto) -> onnx.TensorProto:
         """Return a tensor, in float64 if it is of a narrower type, with its data in the model."""
-        if weight.data_type not in NARROWER.values() and weight.data_location != weight.EXTERNAL:
+        if weight.data_type not in _WIDTHS.values() and weight.data_location != weight.EXTERNAL:
             return weight
         value = tensor_value(weight, self.folder)
-        if weight.data_type in NARROWER.values():
+        if weight.data_type in _WIDTHS.values():
             value = Tensor(dtype="float64", array=value.array.astype("float64"))
         proto = tensor_proto(value)
         proto.name = weight.name
         return proto
 
-    def node(self, node: "onnx.NodeProto", types: dict[str, str]) -> "list[onnx.NodeProto]":
+    def node(self, node: onnx.NodeProto, types: dict[str, str]) -> list[onnx.NodeProto]:
         """Return what replaces a node, and add the types of its outputs."""
         domain, schema = domain_of(node), schema_of(node, self.opsets)
         if schema is None:
@@ -108,16 +106,14 @@ class _Upcast:
             self.attributes(node)
         return self.between_casts(node, schema, types)
 
-    def attributes(self, node: "onnx.NodeProto") -> None:
+    def attributes(self, node: onnx.NodeProto) -> None:
         """Rewrite constants and types that are attributes."""
-        import onnx.helper
-
         if node.op_type in {"Constant", "ConstantOfShape"}:
             self.constant(node)
         given = set()
         for attribute in node.attribute:
             given.add(attribute.name)
-            if attribute.name in TYPE_ATTRIBUTES and attribute.i in NARROWER.values():
+            if attribute.name in TYPE_ATTRIBUTES and attribute.i in _WIDTHS.values():
                 # This one belongs to DequantizeLinear, which has no doubles.
                 attribute.i = NUMBERS["float32"] if attribute.name == "output_dtype" else _DOUBLE
             elif attribute.type == attribute.TYPE_PROTO:
@@ -126,11 +122,7 @@ class _Upcast:
         if missing and missing not in given:
             node.attribute.append(onnx.helper.make_attribute(missing, _DOUBLE))
 
-    def constant(self, node: "onnx.NodeProto") -> None:
-        import numpy as np
-        import onnx.helper
-        import onnx.numpy_helper
-
+    def constant(self, node: onnx.NodeProto) -> None:
         if node.op_type == "ConstantOfShape" and not node.attribute:
             zero = onnx.numpy_helper.from_array(np.zeros(1))
             node.attribute.append(onnx.helper.make_attribute("value", zero))
@@ -144,7 +136,7 @@ class _Upcast:
             elif attribute.name == "sparse_value":
                 raise NotInFloat64Error("it has sparse constants")
 
-    def cast(self, node: "onnx.NodeProto", types: Mapping[str, str]) -> "list[onnx.NodeProto]":
+    def cast(self, node: onnx.NodeProto, types: Mapping[str, str]) -> list[onnx.NodeProto]:
         """Return a cast; one to a narrower float still rounds, unless it changes nothing."""
         source, wanted = types.get(node.input[0], ""), types[node.output[0]]
         if not wanted:
@@ -159,8 +151,8 @@ class _Upcast:
         return [rounded, double]
 
     def between_casts(
-        self, node: "onnx.NodeProto", schema: "onnx.defs.OpSchema", types: Mapping[str, str]
-    ) -> "list[onnx.NodeProto]":
+        self, node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Mapping[str, str]
+    ) -> list[onnx.NodeProto]:
         """Return a node with casts before and behind it where its schema allows no doubles."""
         before, behind = [], []
         kept = set()
@@ -179,7 +171,7 @@ class _Upcast:
                 node.output[index] = behind[-1].input[0]
         return [*before, node, *behind]
 
-    def stays(self, node: "onnx.NodeProto", text: str, allowed: AbstractSet[str]) -> int:
+    def stays(self, node: onnx.NodeProto, text: str, allowed: AbstractSet[str]) -> int:
         """Return the narrower type that a value keeps; 0 if it becomes double, or is no float.
 
         Args:
@@ -196,9 +188,7 @@ class _Upcast:
                 return number
         raise NotInFloat64Error(f"{node.op_type} has no form for doubles")
 
-    def cast_node(self, source: str, result: str, to: int) -> "onnx.NodeProto":
-        import onnx.helper
-
+    def cast_node(self, source: str, result: str, to: int) -> onnx.NodeProto:
         return onnx.helper.make_node("Cast", [source], [result], to=to)
 
     def name(self, name: str) -> str:
@@ -206,15 +196,11 @@ class _Upcast:
         return f"{name}/narrow/{next(self.numbers)}"
 
 
-def _widen(declared: "onnx.TypeProto") -> None:
+def _widen(declared: onnx.TypeProto) -> None:
     """Replace the narrower types in a declaration by float64."""
-    kind = declared.WhichOneof("value")
-    if kind == "tensor_type" and declared.tensor_type.elem_type in NARROWER.values():
-        declared.tensor_type.elem_type = _DOUBLE
-    elif kind in {"sequence_type", "optional_type"}:
-        _widen(getattr(declared, kind).elem_type)
-    elif kind == "map_type":
-        _widen(declared.map_type.value_type)
+    for tensor in tensors_in(declared):
+        if tensor.elem_type in _WIDTHS.values():
+            tensor.elem_type = _DOUBLE
 
 
 def _is_narrow(text: str) -> bool:

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from harness.corpus.nodes import all_nodes, domain_of, opsets_of
+from harness.corpus.nodes import all_nodes, domain_of, operator_name, opsets_of
 from harness.corpus.port import model_text
 
 if TYPE_CHECKING:
@@ -16,13 +16,8 @@ _UNKNOWN = 0
 Operators = dict[str, tuple[int, ...]]
 """Operator -> ``since_version`` of each schema that its nodes follow, in ascending order.
 
-A domain other than ONNX's own stands before the name: ``com.microsoft.FastGelu``.
+A domain other than ONNX's own comes before the name: ``com.microsoft.FastGelu``.
 """
-
-
-def operator_name(domain: str, op_type: str) -> str:
-    """Return the name of an operator; the domain is empty for ONNX's own."""
-    return f"{domain}.{op_type}" if domain else op_type
 
 
 def used_operators(model: "onnx.ModelProto") -> Operators:

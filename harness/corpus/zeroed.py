@@ -35,7 +35,7 @@ _NODES = "nodes.json"
 
 
 def may_be_zeroed(case: Case) -> bool:
-    """Return whether a model has several nodes, and not too many. Of one node the outputs tell all."""
+    """Return whether a model has several nodes, and not too many. One node needs no further outputs."""
     return 1 < case.facts.nodes <= _MOST_NODES and not case.external
 
 
@@ -54,7 +54,7 @@ def zeroed_case(case: Case) -> Case | Inapplicable:
     digest = digest_of("zeroed", FORMAT, case.digest)
     home = derive(case, "zeroed", digest, _insert)
     operators = msgspec.json.decode((home / _NODES).read_bytes(), type=list[str])
-    if len(operators) < 2:  # noqa: PLR2004 - of one node the outputs tell all
+    if len(operators) < 2:  # noqa: PLR2004 - one node needs no further outputs
         return Inapplicable("at most one node computes floats from the inputs")
     first = case.data_sets[0]
     number = ValueType(kind="tensor", dtype="int64", shape=())

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.errors import UsageError
-from harness.corpus.one_model import open_model
+from harness.corpus.suites import open_model
 
 
 def test_a_file_is_a_suite_of_its_own(tmp_path: Path) -> None:

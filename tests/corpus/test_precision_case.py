@@ -97,7 +97,7 @@ def test_a_failure_is_kept_once_it_is_one_again(case: Case) -> None:
 
 def test_another_converter_makes_another_model(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = precision_entry(case, "fp16")
-    monkeypatch.setattr("harness.corpus.precision._converters", lambda: "newer")
+    monkeypatch.setattr("harness.corpus.precision.converters", lambda: "newer")
     assert precision_entry(case, "fp16") != entry
 
 

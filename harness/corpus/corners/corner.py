@@ -40,3 +40,8 @@ def floats(*items: float, dtype: Any = np.float32) -> Array:
 def ints(*items: int, dtype: Any = np.int64) -> Array:
     """Return a vector of integers."""
     return np.array(items, dtype)
+
+
+def reduction(name: str, op: str, x: Array, axis: int, y: Array) -> Corner:
+    """Return a corner of an operator that reduces one axis."""
+    return Corner(f"{op.lower()}_{name}", op, (x, ints(axis)), (y,), {"keepdims": 0}, (1,))

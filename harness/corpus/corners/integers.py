@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.corners.corner import Corner, floats, ints
+from harness.corpus.corners.corner import Corner, floats, ints, reduction
 
 _WIDE = ints(2**33, -(2**33), 2**33 + 1, 2**62 + 1, -(2**63), 2**63 - 1, 0, -1)
 _CLOSE = ints(2**33 + 1, -(2**33), 2**33, 2**62, -(2**63), 2**63 - 2, 1, -1)
@@ -40,14 +40,8 @@ def _moved() -> Iterator[Corner]:
         ("tile", "Tile", (_WIDE, ints(2)), np.tile(_WIDE, 2), {}),
     )
     for name, op, inputs, y, attributes in moves:
-        yield Corner(
-            f"{name}_int64_wide",
-            op,
-            inputs,
-            (np.ascontiguousarray(y),),
-            attributes=attributes,
-            constants=() if op == "Concat" else tuple(range(1, len(inputs))),
-        )
+        constants = () if op == "Concat" else tuple(range(1, len(inputs)))
+        yield Corner(f"{name}_int64_wide", op, inputs, (np.ascontiguousarray(y),), attributes, constants)
     choice = np.arange(8) % 2 == 0
     y = np.where(choice, _WIDE, _CLOSE)
     yield Corner("where_int64_wide", "Where", (choice, _WIDE, _CLOSE), (y,))
@@ -100,7 +94,7 @@ def _compared() -> Iterator[Corner]:
     yield Corner("equal_int32_close", "Equal", (a, b), (a == b,))
     yield Corner("less_int32_close", "Less", (a, b), (a < b,))
     row = np.array([[2**24, 2**24 + 1, 2**24]], np.int32)
-    yield Corner("argmax_int32_close", "ArgMax", (row,), (np.array([[1]]),), attributes={"axis": 1})
+    yield Corner("argmax_int32_close", "ArgMax", (row,), (np.array([[1]]),), {"axis": 1})
     yield Corner("topk_int64_wide", "TopK", (_WIDE, ints(2)), (_WIDE[[5, 3]], ints(5, 3)), constants=(1,))
 
 
@@ -121,6 +115,4 @@ def _divided() -> Iterator[Corner]:
 def _reduced() -> Iterator[Corner]:
     table = np.array([[2**33, 2**33 + 1], [-(2**40), 2**40 + 7]])
     for op, y in (("ReduceSum", table.sum(1)), ("ReduceMax", table.max(1)), ("ReduceMin", table.min(1))):
-        yield Corner(
-            f"{op.lower()}_int64_wide", op, (table, ints(1)), (y,), attributes={"keepdims": 0}, constants=(1,)
-        )
+        yield reduction("int64_wide", op, table, 1, y)

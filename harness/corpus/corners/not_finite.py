@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harness.corpus.corners.corner import INF, NAN, Corner, floats, ints
+from harness.corpus.corners.corner import INF, NAN, Corner, floats, reduction
 
 _ALL = (NAN, -INF, -2.5, -0.0, 0.0, 0.5, 3.0, INF)
 
@@ -52,8 +52,7 @@ def _two_at_a_time() -> Iterator[Corner]:
     for dtype in (np.float32, np.float16, np.float64):
         left, right = a.astype(dtype), b.astype(dtype)
         for op, y in (("Max", np.maximum(left, right)), ("Min", np.minimum(left, right))):
-            name = f"{op.lower()}_nan_{left.dtype.name}"
-            yield Corner(name, op, (left, right), (y,))
+            yield Corner(f"{op.lower()}_nan_{left.dtype.name}", op, (left, right), (y,))
     zero = floats(0, -0.0, 0, INF, -INF, NAN)
     ones = floats(0, 1, 1, INF, INF, 1)
     yield Corner("div_by_zero", "Div", (ones, zero), (ones / zero,))
@@ -63,7 +62,7 @@ def _two_at_a_time() -> Iterator[Corner]:
     power = floats(0, -1, 1 / 3, 0, 0, NAN, -1, 3, -1, 200)
     yield Corner("pow_corners", "Pow", (base, power), (np.power(base, power),))
     left, right = floats(5, -5, 5, -5, 5, INF, 0), floats(3, 3, -3, -3, INF, 3, 5)
-    yield Corner("mod_of_floats", "Mod", (left, right), (np.fmod(left, right),), attributes={"fmod": 1})
+    yield Corner("mod_of_floats", "Mod", (left, right), (np.fmod(left, right),), {"fmod": 1})
     big = floats(1e30, -1e30, 3e38)
     yield Corner("mul_overflows", "Mul", (big, big), (big * big,))
     half = floats(60000, -60000, 32, dtype=np.float16)
@@ -72,54 +71,32 @@ def _two_at_a_time() -> Iterator[Corner]:
 
 def _bounded() -> Iterator[Corner]:
     x = floats(*_ALL)
-    low, high = np.float32(-1), np.float32(1)
-    yield Corner(
-        "clip_nan", "Clip", (x, np.array(low), np.array(high)), (np.clip(x, low, high),), constants=(1, 2)
-    )
-    yield Corner(
-        "clip_at_infinity",
-        "Clip",
-        (x, np.array(np.float32(-INF)), np.array(np.float32(INF))),
-        (x,),
-        constants=(1, 2),
-    )
+    low, high, least, most = (np.array(bound, np.float32) for bound in (-1, 1, -INF, INF))
+    yield Corner("clip_nan", "Clip", (x, low, high), (np.clip(x, low, high),), constants=(1, 2))
+    yield Corner("clip_at_infinity", "Clip", (x, least, most), (x,), constants=(1, 2))
     # "When min is greater than max, the clip operator sets all values to max" (since opset 13's text).
-    yield Corner(
-        "clip_crossed_bounds",
-        "Clip",
-        (x[2:], np.array(high), np.array(low)),
-        (np.full(x[2:].shape, low),),
-        constants=(1, 2),
-    )
+    lowest = np.full(6, low)
+    yield Corner("clip_crossed_bounds", "Clip", (x[2:], high, low), (lowest,), constants=(1, 2))
 
 
 def _reduced() -> Iterator[Corner]:
     x = np.array([[1, NAN, 3], [INF, 2, -INF], [-INF, -INF, -INF]], np.float32)
-    axes = ints(1)
     for op, y in (
         ("ReduceMax", x.max(1)),
         ("ReduceMin", x.min(1)),
         ("ReduceSum", x.sum(1)),
         ("ReduceMean", x.mean(1)),
     ):
-        yield Corner(
-            f"{op.lower()}_not_finite", op, (x, axes), (y,), attributes={"keepdims": 0}, constants=(1,)
-        )
+        yield reduction("not_finite", op, x, 1, y)
     rows = np.array([[1000, 1001, 999], [-INF, 0, 1], [-1000, -1000, -1000], [3, NAN, 1]], np.float32)
     shifted = np.exp(rows.astype(np.float64) - rows.max(1, keepdims=True))
     softmax = shifted / shifted.sum(1, keepdims=True)
     for op, y in (("Softmax", softmax), ("LogSoftmax", np.log(softmax))):
-        name = f"{op.lower()}_far_out"
-        expected = (y.astype(np.float32),)
-        yield Corner(name, op, (rows,), expected, attributes={"axis": 1})
+        yield Corner(f"{op.lower()}_far_out", op, (rows,), (y.astype(np.float32),), {"axis": 1})
     window = np.array([-INF, -INF, 1, 2], np.float32).reshape(1, 1, 1, 4)
-    yield Corner(
-        "maxpool_of_minus_infinity",
-        "MaxPool",
-        (window,),
-        (np.array([-INF, 2], np.float32).reshape(1, 1, 1, 2),),
-        attributes={"kernel_shape": [1, 2], "strides": [1, 2]},
-    )
+    highest = np.array([-INF, 2], np.float32).reshape(1, 1, 1, 2)
+    attributes = {"kernel_shape": [1, 2], "strides": [1, 2]}
+    yield Corner("maxpool_of_minus_infinity", "MaxPool", (window,), (highest,), attributes)
 
 
 def _summed_products() -> Iterator[Corner]:

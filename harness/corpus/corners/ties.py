@@ -24,7 +24,7 @@ def _chosen() -> Iterator[Corner]:
                 op,
                 (row,),
                 (np.array([[index]]),),
-                attributes={"axis": 1, "select_last_index": int(which == "last")},
+                {"axis": 1, "select_last_index": int(which == "last")},
             )
     for largest, taken in ((1, [1, 2, 5]), (0, [3, 4, 0])):
         yield Corner(
@@ -32,7 +32,7 @@ def _chosen() -> Iterator[Corner]:
             "TopK",
             (row, ints(3)),
             (row[:, taken], np.array([taken])),
-            attributes={"axis": 1, "largest": largest},
+            {"axis": 1, "largest": largest},
             constants=(1,),
         )
     same = np.full((1, 40), 0.25, np.float32)
@@ -44,7 +44,7 @@ def _chosen() -> Iterator[Corner]:
         "ArgMax",
         (np.array([[-0.0, 0.0]], np.float32),),
         (np.array([[0]]),),
-        attributes={"axis": 1},
+        {"axis": 1},
     )
 
 

@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harness.corpus.corners.corner import INF, Corner, floats, ints
-
-_NONE = np.zeros((0, 3), np.float32)
+from harness.corpus.corners.corner import INF, Corner, floats, ints, reduction
 
 
 def zeros() -> Iterator[Corner]:
@@ -28,8 +26,7 @@ def _signed() -> Iterator[Corner]:
         ("Floor", np.floor(zero)),
         ("Tanh", np.tanh(zero)),
     ):
-        name = f"{op.lower()}_sign_of_zero"
-        yield Corner(name, op, (zero,), (1 / y,), then="Reciprocal")
+        yield Corner(f"{op.lower()}_sign_of_zero", op, (zero,), (1 / y,), then="Reciprocal")
     small, signs = floats(-0.5, -0.3, 0.3), floats(-INF, -INF, INF)
     yield Corner("round_sign_of_zero", "Round", (small,), (signs,), then="Reciprocal")
     a, b = floats(0, -0.0, -0.0), floats(-0.0, -0.0, 5)
@@ -62,30 +59,18 @@ def _empty() -> Iterator[Corner]:
     for op in ("Identity", "Relu", "Exp", "Softmax"):
         yield Corner(f"{op.lower()}_of_nothing", op, (none,), (none,))
     yield Corner("add_nothing", "Add", (none, floats(1, 2, 3)), (none,))
-    yield Corner("concat_with_nothing", "Concat", (none, other.T), (other.T.copy(),), attributes={"axis": 0})
-    yield Corner("transpose_of_nothing", "Transpose", (none,), (none.T.copy(),), attributes={"perm": [1, 0]})
-    yield Corner("gather_nothing", "Gather", (other, nowhere), (other[nowhere],), attributes={"axis": 0})
+    yield Corner("concat_with_nothing", "Concat", (none, other.T), (other.T.copy(),), {"axis": 0})
+    yield Corner("transpose_of_nothing", "Transpose", (none,), (none.T.copy(),), {"perm": [1, 0]})
+    yield Corner("gather_nothing", "Gather", (other, nowhere), (other[nowhere],), {"axis": 0})
     rows = np.zeros((2, 0), np.float32)
     yield Corner("matmul_over_nothing", "MatMul", (rows, none), (rows @ none,))
     yield Corner("matmul_no_rows", "MatMul", (none, other), (none @ other,))
-    yield Corner(
-        "gemm_over_nothing",
-        "Gemm",
-        (rows, none, floats(1, 2, 3)),
-        (np.array([[1, 2, 3], [1, 2, 3]], np.float32),),
-    )
+    bias = floats(1, 2, 3)
+    yield Corner("gemm_over_nothing", "Gemm", (rows, none, bias), (np.stack([bias, bias]),))
     for op, start in (("ReduceSum", 0), ("ReduceProd", 1), ("ReduceMax", -INF), ("ReduceMin", INF)):
-        yield Corner(
-            f"{op.lower()}_of_nothing",
-            op,
-            (none, ints(0)),
-            (np.full(3, start, np.float32),),
-            attributes={"keepdims": 0},
-            constants=(1,),
-        )
-    yield Corner(
-        "nonzero_finds_nothing", "NonZero", (np.zeros((2, 2), np.float32),), (np.zeros((2, 0), np.int64),)
-    )
+        yield reduction("of_nothing", op, none, 0, np.full(3, start, np.float32))
+    nonzero = np.zeros((2, 0), np.int64)
+    yield Corner("nonzero_finds_nothing", "NonZero", (np.zeros((2, 2), np.float32),), (nonzero,))
     yield Corner("slice_to_nothing", "Slice", (other, ints(2), ints(2)), (other[2:2],), constants=(1, 2))
 
 
@@ -95,12 +80,7 @@ def _no_dimensions() -> Iterator[Corner]:
     yield Corner("add_scalars", "Add", (scalar, scalar), (scalar + scalar,))
     yield Corner("mul_vector_by_scalar", "Mul", (vector, scalar), (vector * 3,))
     yield Corner("relu_of_scalar", "Relu", (scalar,), (scalar,))
-    yield Corner(
-        "gather_one_scalar",
-        "Gather",
-        (vector, np.array(1)),
-        (np.array(2, np.float32),),
-        attributes={"axis": 0},
-    )
+    second = np.array(2, np.float32)
+    yield Corner("gather_one_scalar", "Gather", (vector, np.array(1)), (second,), {"axis": 0})
     total = np.array(3, np.float32)
-    yield Corner("reducesum_to_scalar", "ReduceSum", (vector,), (total,), attributes={"keepdims": 0})
+    yield Corner("reducesum_to_scalar", "ReduceSum", (vector,), (total,), {"keepdims": 0})

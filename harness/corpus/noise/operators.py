@@ -1,43 +1,39 @@
 """How much an operator rounds, in unit roundoffs of the precision that computes."""
 
-# fmt: off
-EXACT = frozenset({
-    "Abs", "AffineGrid", "And", "ArgMax", "ArgMin", "ArrayFeatureExtractor", "Binarizer", "BitCast", "Cast",
-    "CastLike", "CastMap", "CategoryMapper", "Ceil", "CenterCropPad", "Clip", "Compress", "Concat",
-    "ConcatFromSequence", "Constant", "ConstantOfShape", "DepthToSpace", "DictVectorizer", "Dropout",
-    "DynamicQuantizeLinear", "Equal", "Expand", "EyeLike", "FeatureVectorizer", "Flatten", "Floor",
-    "Gather", "GatherElements", "GatherND", "GlobalMaxPool", "Greater", "GreaterOrEqual", "Hardmax",
-    "Identity", "If", "Imputer", "IsInf", "IsNaN", "LabelEncoder", "Less", "LessOrEqual", "Loop", "Max",
-    "MaxPool", "MaxRoiPool", "MaxUnpool", "Min", "Neg", "NonMaxSuppression", "NonZero", "Not", "OneHot",
-    "OneHotEncoder", "Optional", "OptionalGetElement", "OptionalHasElement", "Or", "Pad", "QuantizeLinear",
-    "ReduceMax", "ReduceMin", "Relu", "Reshape", "ReverseSequence", "Round", "Scan", "Scatter",
-    "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
-    "SequenceMap", "Shape", "Shrink", "Sign", "Size", "Slice", "SpaceToDepth", "Split", "SplitToSequence",
-    "Squeeze", "TensorScatter", "ThresholdedRelu", "Tile", "TopK", "Transpose", "Trilu", "Unique",
-    "Unsqueeze", "Where", "Xor", "ZipMap",
-})
+from harness.corpus.nodes import operators
+
+EXACT = operators("""
+    Abs AffineGrid And ArgMax ArgMin ArrayFeatureExtractor Binarizer BitCast Cast CastLike CastMap
+    CategoryMapper Ceil CenterCropPad Clip Compress Concat ConcatFromSequence Constant ConstantOfShape
+    DepthToSpace DictVectorizer Dropout DynamicQuantizeLinear Equal Expand EyeLike FeatureVectorizer
+    Flatten Floor Gather GatherElements GatherND GlobalMaxPool Greater GreaterOrEqual Hardmax Identity
+    If Imputer IsInf IsNaN LabelEncoder Less LessOrEqual Loop Max MaxPool MaxRoiPool MaxUnpool Min Neg
+    NonMaxSuppression NonZero Not OneHot OneHotEncoder Optional OptionalGetElement OptionalHasElement Or
+    Pad QuantizeLinear ReduceMax ReduceMin Relu Reshape ReverseSequence Round Scan Scatter SequenceAt
+    SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap Shape Shrink
+    Sign Size Slice SpaceToDepth Split SplitToSequence Squeeze TensorScatter ThresholdedRelu Tile TopK
+    Transpose Trilu Unique Unsqueeze Where Xor ZipMap
+""")
 """Operators that copy, choose or count: their result is right to the last bit, or wrong."""
 
-DISCONTINUOUS = frozenset({
-    "ArgMax", "ArgMin", "Binarizer", "Ceil", "DynamicQuantizeLinear", "Equal", "Floor", "Greater",
-    "GreaterOrEqual", "Hardmax", "LabelEncoder", "Less", "LessOrEqual", "LinearClassifier", "MaxUnpool",
-    "Mod", "NonMaxSuppression", "NonZero", "OneHot", "OneHotEncoder", "QLinearConv", "QLinearMatMul",
-    "QuantizeLinear", "Range", "Round", "SVMClassifier", "Shrink", "Sign", "ThresholdedRelu", "TopK",
-    "TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor", "Unique",
-})
+DISCONTINUOUS = operators("""
+    ArgMax ArgMin Binarizer Ceil DynamicQuantizeLinear Equal Floor Greater GreaterOrEqual Hardmax
+    LabelEncoder Less LessOrEqual LinearClassifier MaxUnpool Mod NonMaxSuppression NonZero OneHot
+    OneHotEncoder QLinearConv QLinearMatMul QuantizeLinear Range Round SVMClassifier Shrink Sign
+    ThresholdedRelu TopK TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor Unique
+""")
 """Operators whose result jumps: the least noise in their float inputs may change it altogether.
 
 ``Cast`` to anything but a float is one more.
 """
 
-INSIDE = frozenset({
-    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Attention", "Cosh", "Erf", "Exp", "GRU", "Gelu",
-    "GroupNormalization", "GroupQueryAttention", "InstanceNormalization", "LSTM", "LayerNormalization",
-    "Log", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "Mish", "MultiHeadAttention",
-    "Pow", "RMSNormalization", "RNN", "Resize", "RotaryEmbedding", "Sigmoid",
-    "SimplifiedLayerNormalization", "Sinh", "SkipLayerNormalization",
-    "SkipSimplifiedLayerNormalization", "Softmax", "Softplus", "Swish", "Tanh",
-})
+INSIDE = operators("""
+    Acos Acosh Asin Asinh Atan Atanh Attention Cosh Erf Exp GRU Gelu GroupNormalization
+    GroupQueryAttention InstanceNormalization LSTM LayerNormalization Log LogSoftmax LpNormalization
+    MeanVarianceNormalization Mish MultiHeadAttention Pow RMSNormalization RNN Resize RotaryEmbedding
+    Sigmoid SimplifiedLayerNormalization Sinh SkipLayerNormalization SkipSimplifiedLayerNormalization
+    Softmax Softplus Swish Tanh
+""")
 """Operators that round inside, in ways that depend on the values of their operand.
 
 The circular functions do not: processors reduce an argument of any size to the last bit. Of numbers up to
@@ -47,30 +43,29 @@ The circular functions do not: processors reduce an argument of any size to the 
 CIRCULAR = frozenset({"Cos", "Sin", "Tan"})
 """Operators for which the last bit of a large angle counts more than that of a small one."""
 
-COPIES = frozenset({
-    "Concat", "Expand", "Flatten", "Gather", "Identity", "Neg", "Reshape", "Slice", "Split", "Squeeze",
-    "Tile", "Transpose", "Unsqueeze",
-})
+COPIES = operators("""
+    Concat Expand Flatten Gather Identity Neg Reshape Slice Split Squeeze Tile Transpose Unsqueeze
+""")
 """Operators that pass angles on."""
 
-EVEN = frozenset({
-    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Attention", "Celu", "Cos", "Elu", "Erf", "GRU",
-    "Gelu", "GridSample", "GroupNormalization", "GroupQueryAttention", "InstanceNormalization", "LSTM",
-    "LayerNormalization", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "Mish",
-    "MultiHeadAttention", "RMSNormalization", "RNN", "Resize", "RoiAlign", "RotaryEmbedding", "Selu",
-    "Sigmoid", "Sin", "Sinh", "SkipLayerNormalization", "Softplus", "Swish", "Tan", "Tanh", "Upsample",
-})
+EVEN = operators("""
+    Acos Acosh Asin Asinh Atan Atanh Attention Celu Cos Elu Erf GRU Gelu GridSample GroupNormalization
+    GroupQueryAttention InstanceNormalization LSTM LayerNormalization LogSoftmax LpNormalization
+    MeanVarianceNormalization Mish MultiHeadAttention RMSNormalization RNN Resize RoiAlign
+    RotaryEmbedding Selu Sigmoid Sin Sinh SkipLayerNormalization Softplus Swish Tan Tanh Upsample
+""")
 """Operators whose results are differences of larger numbers, or come from a polynomial.
 
 A small element is about as uncertain as a large one: near 0, ``exp(x) - 1`` has the error of ``exp(x)``.
 """
 
-CLOSED = frozenset({
-    "Abs", "Add", "Ceil", "Clip", "Concat", "Expand", "Floor", "Gather", "Identity", "Max", "Min", "Mul",
-    "Neg", "Reshape", "Round", "Sign", "Slice", "Squeeze", "Sub", "Tile", "Transpose", "Unsqueeze", "Where",
-})
+CLOSED = operators("""
+    Abs Add Ceil Clip Concat Expand Floor Gather Identity Max Min Mul Neg Reshape Round Sign Slice
+    Squeeze Sub Tile Transpose Unsqueeze Where
+""")
 """Operators that make whole numbers of whole numbers, exactly if these are small."""
 
+# fmt: off
 CONTROL_INPUTS: dict[str, frozenset[int]] = {
     "CenterCropPad": frozenset({1}), "Col2Im": frozenset({1, 2}), "ConstantOfShape": frozenset({0}),
     "CumSum": frozenset({1}), "DFT": frozenset({1, 2}), "Expand": frozenset({1}), "GRU": frozenset({4}),

@@ -3,7 +3,7 @@
 An operator's result ``y`` becomes ``y + s * r * a``: ``r`` is drawn uniformly from ``[-h, h]`` anew in each
 run, ``a`` is a further input of the model, and the rounding error is proportional to ``s``: to ``y`` itself
 or, at a precision coarser than the type of ``y``, to the error of rounding ``y`` to it. Constants, whole
-numbers, and what says how large something is, stay exact.
+numbers, and sizes stay exact.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The tensors of a graph, as far as they are known before it runs: types, sizes, constants, noise."""
+"""Facts about the tensors of a graph before it runs: types, sizes, constants, noise."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
-from harness.corpus.nodes import bodies, domain_of, weight_names
+from harness.corpus.nodes import bodies, domain_of, operators, weight_names
 from harness.corpus.noise.operators import CIRCULAR, CONTROL_INPUTS, COPIES
 from harness.corpus.noise.terms import Dims, attribute_of
 from harness.corpus.protos import tensor_value
@@ -22,17 +22,13 @@ _MOST_WHOLE = 64
 _LARGEST_WHOLE = 256
 """The number up to which even bfloat16 has all whole numbers."""
 
-# fmt: off
-_AS_FIRST = frozenset({
-    "Abs", "BatchNormalization", "Cast", "Clip", "DequantizeLinear", "Dropout", "Elu", "Erf", "Exp", "Gelu",
-    "HardSigmoid", "HardSwish", "Identity", "InstanceNormalization", "LayerNormalization", "LeakyRelu",
-    "Mish", "Neg", "PRelu", "QuantizeLinear", "RMSNormalization", "Relu", "Sigmoid",
-    "SimplifiedLayerNormalization", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization", "Softmax",
-    "Softplus", "Sqrt", "Swish", "Tanh",
-})
+_AS_FIRST = operators("""
+    Abs BatchNormalization Cast Clip DequantizeLinear Dropout Elu Erf Exp Gelu HardSigmoid HardSwish
+    Identity InstanceNormalization LayerNormalization LeakyRelu Mish Neg PRelu QuantizeLinear
+    RMSNormalization Relu Sigmoid SimplifiedLayerNormalization SkipLayerNormalization
+    SkipSimplifiedLayerNormalization Softmax Softplus Sqrt Swish Tanh
+""")
 """Operators whose first result has the size of their first input."""
-# fmt: on
-
 _BROADCASTING = frozenset({"Add", "Div", "Mul", "Pow", "Sub"})
 """Operators of two inputs, the smaller of which is repeated."""
 
@@ -87,7 +83,7 @@ def is_whole(weight: onnx.TensorProto) -> bool:
 
 
 def size_of(node: onnx.NodeProto, dims: Sequence[Dims]) -> Dims:
-    """Return the size of the first result of a node, for the operators that stand before sums most often.
+    """Return the size of the first result of a node, for the most frequent operators before sums.
 
     Args:
         node: The node.

@@ -127,60 +127,36 @@ def _attention(_node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
     return max(_sizes(dims, 0)[-1], _sizes(dims, 1)[-2])
 
 
-_COUNTS: dict[str, _Count] = {
-    "Attention": _attention,
-    "CausalConvWithState": _product(1, 1),
-    "Conv": _product(1, 1),
-    "ConvTranspose": _conv_transpose,
-    "CumProd": _axis,
-    "CumSum": _axis,
-    "DFT": _last,
-    "DeformConv": _product(1, 1),
-    "Einsum": _einsum,
-    "FusedConv": _product(1, 1),
-    "FusedGemm": _gemm,
-    "FusedMatMul": _matmul,
-    "GRU": _recurrent,
-    "Gemm": _gemm,
-    "GroupQueryAttention": _last,
-    "LSTM": _recurrent,
-    "MatMul": _matmul,
-    "MatMulNBits": _whole("K", UNKNOWN),
-    "Mean": lambda _node, dims: len(dims),
-    "MultiHeadAttention": _last,
-    "NegativeLogLikelihoodLoss": _product(1),
-    "RNN": _recurrent,
-    "STFT": _last,
-    "SoftmaxCrossEntropyLoss": _product(1),
-    "Sum": lambda _node, dims: len(dims),
-}
+def _by_operator(*rows: tuple[_Count, str]) -> dict[str, _Count]:
+    return {op: count for count, ops in rows for op in ops.split()}
+
+
+_COUNTS = _by_operator(
+    (_attention, "Attention"),
+    (_product(1, 1), "CausalConvWithState Conv DeformConv FusedConv"),
+    (_conv_transpose, "ConvTranspose"),
+    (_axis, "CumProd CumSum"),
+    (_last, "DFT GroupQueryAttention MultiHeadAttention STFT"),
+    (_einsum, "Einsum"),
+    (_gemm, "FusedGemm Gemm"),
+    (_matmul, "FusedMatMul MatMul"),
+    (_recurrent, "GRU LSTM RNN"),
+    (_whole("K", UNKNOWN), "MatMulNBits"),
+    (lambda _node, dims: len(dims), "Mean Sum"),
+    (_product(1), "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss"),
+)
 
 PRODUCTS = frozenset(_COUNTS) - {"CumSum", "Mean", "Sum"}
 """Operators that multiply and add up."""
 
-_REDUCTIONS: dict[str, _Count] = {
-    "AveragePool": _whole("kernel_shape", 1),
-    "GlobalAveragePool": _product(0, 2),
-    "GlobalLpPool": _product(0, 2),
-    "GroupNormalization": _groups,
-    "InstanceNormalization": _product(0, 2),
-    "LRN": _whole("size", 1),
-    "LayerNormalization": _product(1),
-    "LogSoftmax": _axis,
-    "LpNormalization": _axis,
-    "LpPool": _whole("kernel_shape", 1),
-    "MeanVarianceNormalization": _product(0, 2),
-    "RMSNormalization": _product(1),
-    "ReduceL1": _axes,
-    "ReduceL2": _axes,
-    "ReduceLogSum": _axes,
-    "ReduceLogSumExp": _axes,
-    "ReduceMean": _axes,
-    "ReduceProd": _axes,
-    "ReduceSum": _axes,
-    "ReduceSumSquare": _axes,
-    "SimplifiedLayerNormalization": _product(1),
-    "SkipLayerNormalization": _product(2),
-    "SkipSimplifiedLayerNormalization": _product(2),
-    "Softmax": _axis,
-}
+_REDUCTIONS = _by_operator(
+    (_whole("kernel_shape", 1), "AveragePool LpPool"),
+    (_product(0, 2), "GlobalAveragePool GlobalLpPool"),
+    (_product(0, 2), "InstanceNormalization MeanVarianceNormalization"),
+    (_groups, "GroupNormalization"),
+    (_whole("size", 1), "LRN"),
+    (_product(1), "LayerNormalization RMSNormalization SimplifiedLayerNormalization"),
+    (_axis, "LogSoftmax LpNormalization Softmax"),
+    (_axes, "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum ReduceSumSquare"),
+    (_product(2), "SkipLayerNormalization SkipSimplifiedLayerNormalization"),
+)

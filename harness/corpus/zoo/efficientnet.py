@@ -1,15 +1,15 @@
-"""A classifier in the manner of EfficientNet: Tan and Le, 2019."""
+"""A classifier like EfficientNet: Tan and Le, 2019."""
 
 from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import batch_norm, conv, reduce, silu
 
-Stage = tuple[int, int, int, int, int]
+_Stage = tuple[int, int, int, int, int]
 """Expansion, channels, kernel, stride, blocks."""
 
 
-def build(g: Graph, *, image: int, stages: tuple[Stage, ...]) -> None:
-    """A stem, stages of MBConv blocks, and a head; pooling is a mean over both axes, as from TensorFlow."""
+def build(g: Graph, *, image: int, stages: tuple[_Stage, ...]) -> None:
+    """Add a stem, stages of MBConv blocks, and a head that pools by a mean, as from TensorFlow."""
     x = g.input("image", (BATCH, 3, image, image), images)
     channels = 16
     with g.scope("stem"):

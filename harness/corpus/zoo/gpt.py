@@ -1,4 +1,4 @@
-"""A GPT-2 decoder: Radford et al., 2019, in the form that continues from cached keys and values."""
+"""A GPT-2 decoder: Radford et al., 2019, with cached keys and values."""
 
 import numpy as np
 
@@ -16,12 +16,12 @@ from harness.corpus.zoo.layers import (
     split_heads,
 )
 
-POSITIONS = 128
+_POSITIONS = 128
 """The longest text, cached tokens included."""
 
 
 def build(g: Graph, *, width: int, heads: int, layers: int, vocabulary: int) -> None:
-    """Token and position embeddings, decoder layers, and the head that shares the token embedding."""
+    """Add token and position embeddings, decoder layers, and the head that shares the token embedding."""
     size = width // heads
     ids = g.input("input_ids", (BATCH, SEQUENCE), token_ids(vocabulary))
     caches = cached(g, "past_{}_{}", layers, heads, size)
@@ -35,7 +35,7 @@ def build(g: Graph, *, width: int, heads: int, layers: int, vocabulary: int) -> 
         words = g.normal("word", (vocabulary, width), 1 / width**0.5)
         x = g.op("Gather", words, ids)
         x = g.op(
-            "Add", x, g.op("Gather", g.normal("position", (POSITIONS, width), 0.5 / width**0.5), positions)
+            "Add", x, g.op("Gather", g.normal("position", (_POSITIONS, width), 0.5 / width**0.5), positions)
         )
     presents = []
     for layer in range(layers):

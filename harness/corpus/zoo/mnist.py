@@ -1,11 +1,11 @@
-"""The MNIST classifier on the page of the NNAPI provider, node for node."""
+"""The MNIST classifier on the page of the NNAPI provider, node by node."""
 
 from harness.corpus.zoo.graph import Architecture, Graph
 from harness.corpus.zoo.inputs import digits
 
 
 def build(g: Graph, *, channels: tuple[int, int]) -> None:
-    """Two convolutions whose biases are separate nodes, and a matrix product whose weight is reshaped."""
+    """Add two convolutions with biases as nodes, and a matrix product with a reshaped weight."""
     first, second = channels
     x = g.input("Input3", (1, 1, 28, 28), digits)
     with g.scope("conv1"):

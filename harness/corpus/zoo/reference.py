@@ -1,4 +1,4 @@
-"""The reference of the zoo, written from the models themselves: ``docs/reference/zoo.md``."""
+"""The reference of the zoo, written from the models: ``docs/reference/zoo.md``."""
 
 import math
 import sys
@@ -51,7 +51,7 @@ attributes of `ai.onnx.ml`; operators with those in branches and bodies of loops
 
 
 class _Export(msgspec.Struct, frozen=True, kw_only=True):
-    """What the tables say about one model."""
+    """The facts about one model in the tables."""
 
     inputs: Mapping[str, tuple[str, str, str]]
     opset: str
@@ -62,7 +62,7 @@ class _Export(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reference() -> str:
-    """The whole page as Markdown: an overview, then one section for each architecture."""
+    """Return the page as Markdown: an overview, then one section for each architecture."""
     exports = {name: _export(model) for name, model in zoo_models().items()}
     overview = _table(
         ("architecture", "what it is made of", "weights", "opsets"),
@@ -82,7 +82,7 @@ def reference() -> str:
 
 
 def _sizes(architecture: Architecture) -> Iterator[ZooModel]:
-    """One model of each size."""
+    """Yield one model of each size."""
     for size in architecture.sizes:
         yield ZooModel(architecture=architecture, size=size, opset=architecture.opsets[0])
 
@@ -108,7 +108,7 @@ def _section(architecture: Architecture, exports: Mapping[str, _Export]) -> Iter
 
 
 def _operators(architecture: Architecture, exports: Mapping[str, _Export]) -> Iterator[str]:
-    """Those of the small model at the older opset, and what another size or the newer opset changes."""
+    """Yield the operators of the small model at the older opset, and what the newer opset changes."""
     older, newer = architecture.opsets
     listed = {
         (model.size, model.opset): exports[model.name].operators
@@ -146,7 +146,7 @@ def _export(model: ZooModel) -> _Export:
 
 
 def _input(port: "onnx.ValueInfoProto", data: Array) -> tuple[str, str, str]:
-    """Type, declared shape with the size of each symbol, and range."""
+    """Return type, declared shape with the size of each symbol, and range."""
     value = tensor(data)
     declared = value_type(port.type, {})
     symbols = [dim.dim_param for dim in port.type.tensor_type.shape.dim]
@@ -164,7 +164,7 @@ def _input(port: "onnx.ValueInfoProto", data: Array) -> tuple[str, str, str]:
 
 
 def _elements(attribute: "onnx.AttributeProto") -> int:
-    """Numbers and texts in a list, or the elements of a tensor."""
+    """Return how many numbers and texts an attribute holds."""
     lists = (attribute.floats, attribute.ints, attribute.strings)
     return sum(map(len, lists)) + (math.prod(attribute.t.dims) if attribute.type == attribute.TENSOR else 0)
 
@@ -174,7 +174,7 @@ def _counts(operators: Mapping[str, int]) -> str:
 
 
 def _count(number: int) -> str:
-    """Three digits, as in 12.3 k."""
+    """Return three digits, as in 12.3 k."""
     for unit, factor in (("M", 10**6), ("k", 10**3)):
         if number >= factor:
             return f"{number / factor:.3g} {unit}"

@@ -6,7 +6,7 @@ from harness.corpus.zoo.layers import batch_norm, conv
 
 
 def build(g: Graph, *, image: int, width: int, blocks: int) -> None:
-    """A stem, stages of basic blocks that halve the image and double the width, pooling and Gemm."""
+    """Add a stem, stages of basic blocks that halve the image and double the width, pooling and Gemm."""
     x = g.input("image", (BATCH, 3, image, image), images)
     with g.scope("stem"):
         x = g.op("Relu", batch_norm(g, conv(g, x, (3, width), 3, bias=False), width))

@@ -1,4 +1,4 @@
-"""U-Net: Ronneberger et al., 2015, with both ways of enlarging that exporters write."""
+"""U-Net: Ronneberger et al., 2015, with both ways of upsampling that exporters write."""
 
 import numpy as np
 
@@ -6,11 +6,11 @@ from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import photographs
 from harness.corpus.zoo.layers import batch_norm, conv
 
-CLASSES = 3
+_CLASSES = 3
 
 
 def build(g: Graph, *, image: int, width: int, levels: int) -> None:
-    """Levels that halve the image, and their way back: ConvTranspose below, Resize at the top."""
+    """Add levels that halve the image, and the way back: ConvTranspose below, Resize at the top."""
     x = g.input("image", (BATCH, 3, image, image), photographs)
     channels, skips = 3, []
     for level in range(levels):
@@ -29,8 +29,8 @@ def build(g: Graph, *, image: int, width: int, levels: int) -> None:
             x = _twice(g, x, (channels, channels // 2))
             channels //= 2
     with g.scope("head"):
-        x = conv(g, x, (channels, CLASSES), 1, gain=1.0)
-    g.output("mask", g.op("Sigmoid", x), "float32", (BATCH, CLASSES, image, image))
+        x = conv(g, x, (channels, _CLASSES), 1, gain=1.0)
+    g.output("mask", g.op("Sigmoid", x), "float32", (BATCH, _CLASSES, image, image))
 
 
 def _twice(g: Graph, x: str, channels: tuple[int, int]) -> str:

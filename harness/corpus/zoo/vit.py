@@ -6,13 +6,13 @@ from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import gelu, layer_norm, linear, self_attention
 
-PATCH = 8
+_PATCH = 8
 
 
 def build(g: Graph, *, image: int, width: int, heads: int, layers: int) -> None:
-    """Patches by a convolution, a class token, layers with the normalization before the branch."""
+    """Add patches by a convolution, a class token, and layers that normalize before the branch."""
     x = g.input("pixel_values", (BATCH, 3, image, image), images)
-    patches = (image // PATCH) ** 2
+    patches = (image // _PATCH) ** 2
     with g.scope("embeddings"):
         x = _embed(g, x, width, patches)
     for layer in range(layers):
@@ -33,8 +33,8 @@ def build(g: Graph, *, image: int, width: int, heads: int, layers: int) -> None:
 
 
 def _embed(g: Graph, x: str, width: int, patches: int) -> str:
-    weight = g.normal("weight", (width, 3, PATCH, PATCH), (1 / (3 * PATCH * PATCH)) ** 0.5)
-    x = g.op("Conv", x, weight, kernel_shape=[PATCH, PATCH], strides=[PATCH, PATCH])
+    weight = g.normal("weight", (width, 3, _PATCH, _PATCH), (1 / (3 * _PATCH * _PATCH)) ** 0.5)
+    x = g.op("Conv", x, weight, kernel_shape=[_PATCH, _PATCH], strides=[_PATCH, _PATCH])
     x = g.op("Transpose", g.op("Reshape", x, g.ints(0, width, patches)), perm=[0, 2, 1])
     batch = g.op("Slice", g.op("Shape", x), g.ints(0), g.ints(1))
     shape = g.op("Concat", batch, g.ints(1, width), axis=0)
