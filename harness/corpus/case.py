@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,12 +141,7 @@ def at_attempt(case: Case, attempt: Attempt) -> Case:
 
 
 def _read(
-    suite: Suite,
-    model: str,
-    path: Path,
-    dimensions: Mapping[str, int],
-    seed: int,
-    settings: ModelSettings,
+    suite: Suite, model: str, path: Path, dimensions: Mapping[str, int], seed: int, settings: ModelSettings
 ) -> tuple[Case, FileState | None]:
     """Return the case from its files, and the state of its external data before it was read."""
     if suite.kind == "folder":
@@ -161,11 +156,10 @@ def _read(
         for file in files:
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
-        declared = dict(_declared(info, sizes) for info in proto.graph.input)
+        declared = {port.name: port.type for port in _ports(proto.graph.input, sizes)}
+        outputs = _ports(proto.graph.output, sizes)
         weights = weight_names(proto.graph)
         ports = tuple(Port(name=name, type=kind) for name, kind in declared.items() if name not in weights)
-        produced = [_declared(info, sizes) for info in proto.graph.output]
-        outputs = tuple(Port(name=name, type=kind) for name, kind in produced)
         facts = model_facts(proto)
         domains = domains_of(proto)
     check_names(path, settings, ports)
@@ -175,8 +169,7 @@ def _read(
     data_sets = read_data_sets(path, home, Signature(ports=ports, outputs=outputs, declared=declared))
     if data_sets:
         if settings.inputs:
-            name = data_sets[0].name
-            what = f"its settings describe inputs, but no input is generated: it has {name}"
+            what = f"its settings describe inputs, but nothing is generated: it has {data_sets[0].name}"
             raise SettingsError(path, f"{what}; remove one of the two")
         with blame(home / TOLERANCE_FILE):
             tolerance = read_tolerance(home)
@@ -204,8 +197,8 @@ def _read(
     return case, external
 
 
-def _declared(info: "onnx.ValueInfoProto", dimensions: Mapping[str, int]) -> tuple[str, ValueType]:
-    return model_text(info.name), value_type(info.type, dimensions)
+def _ports(infos: "Iterable[onnx.ValueInfoProto]", sizes: Mapping[str, int]) -> tuple[Port, ...]:
+    return tuple(Port(name=model_text(info.name), type=value_type(info.type, sizes)) for info in infos)
 
 
 _WireValues = tuple[tuple[str, Any], ...]

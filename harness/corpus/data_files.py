@@ -61,11 +61,7 @@ class SavedSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_data_sets(model: Path, home: Path) -> tuple[SavedSet, ...]:
-    """Return the saved data sets of a model by number.
-
-    Args:
-        model: The model's file.
-        home: The folder with the ``test_data_set_N``; it need not exist.
+    """Return the saved data sets of a model by number, from a folder, which need not exist.
 
     Raises:
         ModelError: A folder or an archive cannot be read.

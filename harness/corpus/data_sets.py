@@ -49,12 +49,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_data_sets(path: Path, home: Path, signature: Signature) -> tuple[DataSet, ...]:
-    """Return the data sets of one model.
-
-    Args:
-        path: The model's file.
-        home: The folder with the ``test_data_set_N``; it need not exist.
-        signature: The model's inputs and outputs.
+    """Return the data sets of one model, from its ``test_data_set_N`` in a folder, which need not exist.
 
     Raises:
         ModelError: The data cannot be read, or does not fit the model.

@@ -50,9 +50,7 @@ def write_node_suite(folder: Path) -> None:
 def write_light_suite(folder: Path, light: Path) -> None:
     """Copy the nine light models, each with the input that its expected output was computed from.
 
-    Args:
-        folder: The folder to write to.
-        light: Folder ``light`` of onnx's test data; ``real`` beside it has the tolerances.
+    They are in folder ``light`` of onnx's test data; ``real`` beside it has the tolerances.
     """
     tolerances = _light_tolerances(light.with_name("real"))
     for path in sorted(light.glob("light_*.onnx")):

@@ -63,5 +63,4 @@ def load_model(path: Path) -> "onnx.ModelProto":
 
 
 def _other(content: bytes) -> str:
-    """Return what the file really is; empty if that is unknown."""
     return next((what for offset, start, what in _OTHERS if content.startswith(start, offset)), "")

@@ -15,11 +15,7 @@ LIMIT_BYTES = 4 << 30
 
 
 def read_npy(content: bytes, declared: ValueType) -> Tensor:
-    """Return the array of a ``.npy`` file.
-
-    Args:
-        content: The file.
-        declared: The type of bytes that numpy has no name for, such as bfloat16 or int4.
+    """Return the array of a ``.npy`` file; the declared type is that of unnamed bytes, such as bfloat16.
 
     Raises:
         ValueError: It is no such file, cut short, pickled, or of a type that ONNX does not have.

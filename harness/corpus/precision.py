@@ -41,9 +41,7 @@ def converters() -> str:
 def precision_entry(case: Case, precision: str) -> Path:
     """Return the folder of the cache with a model at a precision, or with the reason why there is none.
 
-    Args:
-        case: The original model; its inputs count, because some converters calibrate on them.
-        precision: A key of ``harness.core.precision.CONVERSIONS``.
+    The inputs of the original model count too, because some converters calibrate on them.
     """
     return cache_root() / "precision" / precision / f"{case.digest}-{converters()}"
 

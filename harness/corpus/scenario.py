@@ -22,7 +22,7 @@ def scenario_case(case: Case, scenario: str, refused: Mapping[str, str] | None =
 
     Args:
         case: The case as it is run plainly.
-        scenario: A key of ``SCENARIOS``.
+        scenario: The scenario's name.
         refused: Names of data sets that the CPU provider refuses, with its messages; they are left out.
 
     Raises:
@@ -46,7 +46,7 @@ def _dynamic(case: Case, refused: Mapping[str, str]) -> Case | Inapplicable:
     data_sets = other_shapes(case)
     if not data_sets:
         return Inapplicable("no input has a dimension that may vary")
-    left = tuple(data_set for data_set in data_sets if data_set.name not in refused)
+    left = tuple(one for one in data_sets if one.name not in refused)
     if all(data_set.name == GIVEN for data_set in left):
         return Inapplicable(
             f"the CPU EP runs no other shape than the given one: {'; '.join(refused.values())}"

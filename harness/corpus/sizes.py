@@ -42,13 +42,7 @@ def open_dimensions(ports: Iterable[Port]) -> tuple[str, ...]:
 
 
 def sizes_of(ports: Sequence[Port], pattern: Pattern, given: Mapping[str, int]) -> dict[str, int]:
-    """Return a size for each dimension of ``open_dimensions``.
-
-    Args:
-        ports: The inputs.
-        pattern: How sizes are chosen.
-        given: Sizes by name that are not chosen.
-    """
+    """Return a size for each dimension of ``open_dimensions``; ``given`` sizes override the pattern."""
     names = open_dimensions(ports)
     batch = _batch(names, ports)
     if isinstance(pattern, int):

@@ -78,12 +78,7 @@ def hidden_from(partials: Iterable[Partial], known: Iterable[str]) -> tuple[str,
 
 
 def undefined_outputs(partials: Iterable[Partial], values: Mapping[str, Value]) -> dict[str, str]:
-    """Return the graph outputs with undefined values, each with the reason.
-
-    Args:
-        partials: The nodes.
-        values: The tensors that they read, by name; if one is missing, nothing is undefined.
-    """
+    """Return the graph outputs with undefined values, each with the reason; unknown inputs give none."""
     found: dict[str, str] = {}
     for node in partials:
         read, rule = RULES[node.op]

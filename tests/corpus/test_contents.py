@@ -1,4 +1,4 @@
-"""What generated inputs hold where the model, or the name of an input, makes it plain."""
+"""The content of generated inputs that the model, or the name of an input, decides."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def drawn(name: str, content: Content | None, dtype: str = "int64", *shape: int)
         ("encoder_attention_mask", "bool", Constant(value=True)),
         ("attentionMask", "int32", Constant(value=True)),
         ("input_mask:0", "int32", Constant(value=True)),
-        # Whether 0 or a large negative number hides a token, a float mask does not say.
+        # A float mask may hide a token by 0 or by a large negative number.
         ("attention_mask", "float32", None),
         ("key_padding_mask", "bool", None),
         ("mask", "bool", None),
@@ -39,9 +39,7 @@ def drawn(name: str, content: Content | None, dtype: str = "int64", *shape: int)
         ("ids", "int64", None),
     ],
 )
-def test_names_that_make_it_plain_and_names_that_do_not(
-    name: str, dtype: str, content: Content | None
-) -> None:
+def test_names_that_decide_and_names_that_do_not(name: str, dtype: str, content: Content | None) -> None:
     assert content_of(port(name, dtype), None, None, {}) == content
 
 
@@ -55,7 +53,7 @@ def test_images_are_between_black_and_white() -> None:
     assert 0.8 < pixels.max() < 1
 
 
-def test_what_the_graph_says_goes_before_names_and_what_was_said_before_all() -> None:
+def test_the_graph_overrides_names_and_settings_override_both() -> None:
     ids = port("attention_mask")
     table = Domain(extents=("rows",))
     assert content_of(ids, None, table, {"rows": 2}) == Indices(2)

@@ -1,4 +1,4 @@
-"""Models with noise: where it goes, where it must not, and what the CPU EP makes of it."""
+"""Models with noise: where it is added and where not, and what the CPU EP computes."""
 
 from collections.abc import Callable
 from pathlib import Path

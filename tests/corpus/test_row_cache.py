@@ -1,4 +1,4 @@
-"""The row cache: what was put there comes back whole or not at all; a damaged one costs only time."""
+"""The row cache: contents come back whole or not at all; damage costs only time."""
 
 import os
 import shutil

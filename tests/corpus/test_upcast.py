@@ -1,4 +1,4 @@
-"""Models in float64: everything is double but what the model itself rounds, and what has no doubles."""
+"""Models in float64: all is double, except what the model rounds and what has no doubles."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -196,7 +196,7 @@ def test_external_weights_come_into_the_model(own_cache: Path, write_model: Writ
         ("g (float[4] x) => (float[4] y) { y = Neg(x, x) }", "more inputs or outputs than its operator"),
     ],
 )
-def test_what_has_no_form_in_float64_is_told(
+def test_what_has_no_form_in_float64_is_inapplicable(
     upcast: Callable[..., Case | Inapplicable], graph: str, why: str
 ) -> None:
     found = upcast(graph)

@@ -1,4 +1,4 @@
-"""Values as files of ONNX's test data, with tensors beside them where they are large."""
+"""Values as files of ONNX test data, with large tensors beside them."""
 
 from pathlib import Path
 

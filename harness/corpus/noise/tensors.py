@@ -83,12 +83,7 @@ def is_whole(weight: onnx.TensorProto) -> bool:
 
 
 def size_of(node: onnx.NodeProto, dims: Sequence[Dims]) -> Dims:
-    """Return the size of the first result of a node, for the most frequent operators before sums.
-
-    Args:
-        node: The node.
-        dims: The sizes of its inputs.
-    """
+    """Return the size of a node's first result, for the most frequent operators before sums."""
     if not dims or dims[0] is None:
         return None
     first, second = dims[0], dims[1] if len(dims) > 1 else None

@@ -24,12 +24,7 @@ Matrix products have none: their lanes hold elements of the result, each of whic
 
 
 def terms_of(node: onnx.NodeProto, dims: Sequence[Dims]) -> float:
-    """Return how many terms are added one after the other; 0 for an operator that adds nothing up.
-
-    Args:
-        node: The node.
-        dims: The sizes of its inputs.
-    """
+    """Return how many terms a node with inputs of these sizes adds one after the other; 0 if it adds none."""
     op = node.op_type
     if op in _COUNTS:
         return float(_known(_COUNTS[op], node, dims))

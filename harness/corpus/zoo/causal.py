@@ -36,13 +36,7 @@ def keep(g: Graph, name: str, presents: Sequence[Sequence[str]], heads: int, siz
 
 
 def visible(g: Graph, positions: str, total: str) -> str:
-    """Return which keys each new token may see, as bool: those up to its own position.
-
-    Args:
-        g: The graph.
-        positions: The positions of the new tokens; the result has one more axis, for the keys.
-        total: The number of keys, a scalar.
-    """
+    """Return which keys each new token may see, as bool with an axis for them: those up to its position."""
     keys = g.op("Range", g.constant(np.array(0)), total, g.constant(np.array(1)))
     return g.op("LessOrEqual", keys, g.op("Unsqueeze", positions, g.ints(-1)))
 

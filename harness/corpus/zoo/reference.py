@@ -10,7 +10,6 @@ import msgspec
 
 from harness.core.value import STRING, Array, tensor
 from harness.corpus.facts import model_facts
-from harness.corpus.port import value_type
 from harness.corpus.zoo.graph import Architecture
 from harness.corpus.zoo.roster import ARCHITECTURES, ZooModel, build, zoo_models
 
@@ -89,13 +88,18 @@ def _sizes(architecture: Architecture) -> Iterator[ZooModel]:
 
 def _section(architecture: Architecture, exports: Mapping[str, _Export]) -> Iterator[str]:
     own = [model for model in zoo_models().values() if model.architecture is architecture]
-    yield from ("", f"## {architecture.name}", "", f"{_sentence(architecture.what)}.", "")
+    yield from (
+        "",
+        f"## {architecture.name}",
+        "",
+        f"{architecture.what[0].upper()}{architecture.what[1:]}.",
+        "",
+    )
     yield from _table(
         ("model", "opset", "nodes", "weights", "size"),
         (
-            (f"`{model.name}`", export.opset, str(export.nodes), _count(export.weights), _size(export.nbytes))
-            for model in own
-            for export in [exports[model.name]]
+            (f"`{name}`", one.opset, str(one.nodes), _count(one.weights), _size(one.nbytes))
+            for name, one in ((model.name, exports[model.name]) for model in own)
         ),
     )
     for model in _sizes(architecture):
@@ -109,21 +113,14 @@ def _section(architecture: Architecture, exports: Mapping[str, _Export]) -> Iter
 
 def _operators(architecture: Architecture, exports: Mapping[str, _Export]) -> Iterator[str]:
     """Yield the operators of the small model at the older opset, and what the newer opset changes."""
-    older, newer = architecture.opsets
-    listed = {
-        (model.size, model.opset): exports[model.name].operators
-        for model in zoo_models().values()
-        if model.architecture is architecture and not model.fixed
-    }
-    small = listed["small", older]
-    yield f"Operators of `small` at opset {older}: {_counts(small)}."
-    added = Counter(listed["small", newer])
-    added.subtract(small)
-    more = {name: count for name, count in added.items() if count > 0}
-    less = {name: -count for name, count in added.items() if count < 0}
-    if more or less:
-        yield ""
-        yield f"At opset {newer}: {_counts(more) or 'nothing'} more, {_counts(less) or 'nothing'} less."
+    older, newer = (
+        Counter(exports[ZooModel(architecture=architecture, size="small", opset=opset).name].operators)
+        for opset in architecture.opsets
+    )
+    yield f"Operators of `small` at opset {architecture.opsets[0]}: {_counts(older)}."
+    if older != newer:
+        more, less = _counts(newer - older) or "nothing", _counts(older - newer) or "nothing"
+        yield from ("", f"At opset {architecture.opsets[1]}: {more} more, {less} less.")
 
 
 def _export(model: ZooModel) -> _Export:
@@ -131,11 +128,7 @@ def _export(model: ZooModel) -> _Export:
     proto = g.model(model.name)
     facts = model_facts(proto)
     return _Export(
-        inputs={
-            port.name: _input(port, g.inputs[port.name])
-            for port in proto.graph.input
-            if port.name in g.inputs
-        },
+        inputs={port.name: _input(port, g.inputs[port.name]) for port in proto.graph.input},
         opset=", ".join(f"{domain} {version}" for domain, version in facts.opsets.items()),
         nodes=facts.nodes,
         weights=sum(math.prod(weight.dims) for weight in proto.graph.initializer)
@@ -147,20 +140,16 @@ def _export(model: ZooModel) -> _Export:
 
 def _input(port: "onnx.ValueInfoProto", data: Array) -> tuple[str, str, str]:
     """Return type, declared shape with the size of each symbol, and range."""
-    value = tensor(data)
-    declared = value_type(port.type, {})
-    symbols = [dim.dim_param for dim in port.type.tensor_type.shape.dim]
-    sizes = [
-        f"{symbol} = {size}" if symbol else str(size)
-        for symbol, size in zip(symbols, data.shape, strict=True)
-    ]
-    if declared.dtype == STRING:
+    dtype = tensor(data).dtype
+    dims = zip(port.type.tensor_type.shape.dim, data.shape, strict=True)
+    sizes = [f"{dim.dim_param} = {size}" if dim.dim_param else str(size) for dim, size in dims]
+    if dtype == STRING:
         extent = f"{len(set(data.ravel()))} different words"
     else:
         numbers = data[data == data]  # noqa: PLR0124 - without NaN
         extent = f"{numbers.min():.4g} to {numbers.max():.4g}"
         extent += ", some NaN" if numbers.size < data.size else ""
-    return value.dtype, f"({', '.join(sizes)})", extent
+    return dtype, f"({', '.join(sizes)})", extent
 
 
 def _elements(attribute: "onnx.AttributeProto") -> int:
@@ -183,10 +172,6 @@ def _count(number: int) -> str:
 
 def _size(nbytes: int) -> str:
     return f"{nbytes / 1e6:.3g} MB" if nbytes >= 10**6 else f"{nbytes / 1e3:.3g} kB"
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
