@@ -29,7 +29,7 @@ FILE_NAME = "shelf-v1.sqlite"
 LARGEST = 2 << 20
 """Bytes of the largest content that is kept. More takes so long to read that a cache saves little."""
 
-_MOST = 1 << 30
+MOST = 1 << 30
 """Bytes of the database at most. Each process may start a full one anew, once."""
 
 BUSY_S = 0.05
@@ -112,7 +112,7 @@ class RowCache:
             return self._connection
         self._path.parent.mkdir(parents=True, exist_ok=True)
         connection = self._connect()
-        if connection.execute("PRAGMA page_count").fetchone()[0] > 0.9 * _MOST / _PAGE:
+        if connection.execute("PRAGMA page_count").fetchone()[0] > 0.9 * MOST / _PAGE:
             self._disconnect()
             self._remove()
             connection = self._connect()
@@ -128,7 +128,7 @@ class RowCache:
         self._connection, self._close = connection, weakref.finalize(self, connection.close)
         connection.text_factory = bytes  # there is no text, unless the database is damaged
         connection.execute(f"PRAGMA page_size = {_PAGE}")
-        connection.execute(f"PRAGMA max_page_count = {_MOST // _PAGE}")
+        connection.execute(f"PRAGMA max_page_count = {MOST // _PAGE}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute(_CREATE)

@@ -26,7 +26,8 @@ OUTSIDE_FROM = 1 << 20
 SUFFIX = ".data"
 """Suffix of the file with the tensors."""
 
-_BLOCK = 16 << 20
+BLOCK = 16 << 20
+"""Bytes that are written, or read, at once."""
 
 
 def write_value(path: Path, value: Value, declared: ValueType, name: str = "") -> str:
@@ -69,7 +70,7 @@ def read_value(path: Path, declared: ValueType, digest: str) -> Value:
     found = hashlib.sha256()
     if side.exists():
         with side.open("rb") as file:
-            while block := file.read(_BLOCK):
+            while block := file.read(BLOCK):
                 found.update(block)
     found.update(content)
     if found.hexdigest() != digest:
@@ -93,8 +94,8 @@ class _Outside:
         # Viewed in place: a copy would take the same memory once more.
         whole = np.ascontiguousarray(value.array).reshape(-1)
         data: Any = pack(value) if value.dtype in BITS else whole.view(np.uint8)
-        for at in range(0, len(data), _BLOCK):
-            block = data[at : at + _BLOCK]
+        for at in range(0, len(data), BLOCK):
+            block = data[at : at + BLOCK]
             self._file.write(block)
             self.digest.update(block)
         proto = tensor_type(value)
