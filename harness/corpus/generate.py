@@ -58,7 +58,10 @@ def generate(model: str, port: Port, seed: int, content: Content | None = None) 
 
 def _value(declared: ValueType, random: np.random.Generator, content: Content | None) -> Value:
     if declared.kind == "tensor":
-        return _tensor(declared, random, content)
+        if declared.shape is None:
+            raise ValueError(f"no shape is declared and there is no test data; {REMEDY}")
+        shape = tuple(UNKNOWN_SIZE if size is None else size for size in declared.shape)
+        return _elements(declared.dtype, shape, random, content)
     item = declared.item or ValueType(kind="tensor")
     if declared.kind == "sequence":
         return Sequence(items=(_value(item, random, content),))
@@ -66,16 +69,8 @@ def _value(declared: ValueType, random: np.random.Generator, content: Content | 
         return _value(item, random, content)
     if item.kind != "tensor":
         raise ValueError(f"a map with {item.kind} values cannot be generated; provide a test_data_set_0")
-    one = (1,)
-    keys, values = (_elements(dtype, one, random, None) for dtype in (declared.dtype, item.dtype))
+    keys, values = (_elements(dtype, (1,), random, None) for dtype in (declared.dtype, item.dtype))
     return Map(keys=keys, values=values)
-
-
-def _tensor(declared: ValueType, random: np.random.Generator, content: Content | None) -> Tensor:
-    if declared.shape is None:
-        raise ValueError(f"no shape is declared and there is no test data; {REMEDY}")
-    shape = tuple(UNKNOWN_SIZE if size is None else size for size in declared.shape)
-    return _elements(declared.dtype, shape, random, content)
 
 
 def _elements(
@@ -90,15 +85,15 @@ def _elements(
         return Tensor(dtype=dtype, array=words.reshape(shape))
     if dtype not in DTYPES:
         raise ValueError(f"data of element type {dtype or 'unknown'} cannot be generated")
-    drawn: Any = (
-        _draw(dtype, shape, random) if content is None else _draw_content(dtype, shape, random, content)
-    )
+    drawn = _draw(dtype, shape, random, content)
     return Tensor(dtype=dtype, array=np.asarray(drawn).astype(DTYPES[dtype]).reshape(shape))
 
 
-def _draw_content(dtype: str, shape: tuple[int, ...], random: np.random.Generator, content: Content) -> Array:
+def _draw(dtype: str, shape: tuple[int, ...], random: np.random.Generator, content: Content | None) -> Array:
     drawn: Any
     match content:
+        case None:
+            drawn = _draw_plain(dtype, shape, random)
         case Range(low, high) if "int" in dtype:
             unsigned = np.uint64 if int(high) > np.iinfo(np.int64).max else np.int64
             drawn = random.integers(int(low), int(high), shape, dtype=unsigned)
@@ -139,7 +134,7 @@ def _largest_whole(dtype: str) -> int:
     return {"float64": 1 << 53, "float32": 1 << 24, "float16": 1 << 11}.get(dtype, 1)
 
 
-def _draw(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> Array:
+def _draw_plain(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> Array:
     if dtype in _FULL_RANGE:
         low, high = limits_of(dtype)
         return random.integers(low, high + 1, shape)

@@ -60,10 +60,7 @@ def empty_batch(case: Case) -> tuple[DataSet, ...]:
     batch = _batch(case.ports, sizes)
     if batch is None:
         return ()
-    return (
-        _resized(given, case.ports, sizes, {batch: 0}),
-        msgspec.structs.replace(given, name=GIVEN),
-    )
+    return _resized(given, case.ports, sizes, {batch: 0}), msgspec.structs.replace(given, name=GIVEN)
 
 
 def _sizes(ports: tuple[Port, ...], given: DataSet) -> _Sizes:
@@ -92,14 +89,10 @@ def _dimensions(port: Port, value: Value) -> dict[int, tuple[str, int]]:
 
 def _batch(ports: tuple[Port, ...], sizes: _Sizes) -> str | None:
     """Return the symbol of the batch: by its name, or else the first symbol of an input's first axis."""
-    leading = [
-        symbol
-        for port in ports
-        for symbol in [next(iter(port.type.symbols), None)]
-        if symbol is not None and (symbol or axis_name(0)) in sizes
-    ]
-    named = [symbol for symbol in sizes if BATCH_NAME.search(symbol)]
-    return next(((symbol or axis_name(0)) for symbol in (*named, *leading)), None)
+    leading = (symbol for port in ports for symbol in port.type.symbols[:1])
+    candidates = [symbol for symbol in sizes if BATCH_NAME.search(symbol)]
+    candidates += [symbol or axis_name(0) for symbol in leading if symbol is not None]
+    return next((symbol for symbol in candidates if symbol in sizes), None)
 
 
 def _steps(sizes: _Sizes, batch: str | None) -> tuple[_Sizes, ...]:
