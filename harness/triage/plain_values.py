@@ -12,7 +12,7 @@ LARGEST = 64 << 20
 SMALL = 3
 """Greatest magnitude of small integers: every element type that has a sign holds them, int4 included."""
 
-SINGLE, SMALL_INTEGERS, RANDOM_OPERATORS, GIVEN = range(4)
+SINGLE, SMALL_INTEGERS, RANDOM, GIVEN = range(4)
 """How special the elements of a tensor are; a reduction goes downwards."""
 
 
@@ -35,7 +35,7 @@ def speciality(value: Tensor, *, integers: bool = True) -> int:
         return SINGLE
     if integers and _are_small_integers(value):
         return SMALL_INTEGERS
-    return RANDOM_OPERATORS if randomised(value).array.tobytes() == array.tobytes() else GIVEN
+    return RANDOM if randomised(value).array.tobytes() == array.tobytes() else GIVEN
 
 
 def randomised(value: Tensor) -> Tensor:

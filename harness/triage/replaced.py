@@ -6,7 +6,7 @@ from typing import Literal
 from harness.core.value import Tensor, Value
 from harness.triage.net import Net
 from harness.triage.node import Weight, new_weight
-from harness.triage.plain_values import GIVEN, LARGEST, RANDOM_OPERATORS, speciality
+from harness.triage.plain_values import GIVEN, LARGEST, RANDOM, speciality
 from harness.triage.search import Candidate, Search, minimise
 
 STRUCTURE = 16
@@ -59,7 +59,7 @@ def weights_of(net: Net) -> WeightKind:
     ]
     if GIVEN in levels:
         return "kept"
-    return "random" if RANDOM_OPERATORS in levels else "single"
+    return "random" if RANDOM in levels else "single"
 
 
 def _is_data(weight: Weight) -> bool:
