@@ -13,8 +13,7 @@ from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, Prob
 from harness.core.record import Record
 from harness.core.text import visible
 from harness.core.verdict import Verdict
-from harness.corpus.one_model import open_model
-from harness.corpus.suites import Suite
+from harness.corpus.suites import Suite, open_model
 from harness.engine.job import CPU
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target

@@ -12,7 +12,7 @@ from harness.cli.targets import Request, wanted_matrix
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_line
 from harness.core.levels import KINDS, Change, Levels, Share, Step, TargetShares
 from harness.core.text import visible
-from harness.corpus.one_model import open_model
+from harness.corpus.suites import open_model
 from harness.engine.job import CPU
 from harness.report.levels import write_levels_page
 from harness.studies.levels import examine_levels

@@ -1,7 +1,7 @@
-"""Attempts at inputs that a model runs with: sizes of open dimensions, ranges of values, seeds.
+"""Attempts at inputs that a model runs with: sizes of open dimensions, and ranges of values.
 
-Nothing but a run tells which inputs a model takes. The first attempt is the one that shows most; the others
-are for the CPU provider to refuse until it takes one.
+Only a run shows which inputs a model takes. The first attempt shows most; the others are tried until the CPU
+provider takes one.
 """
 
 from typing import Literal
@@ -11,16 +11,11 @@ import msgspec
 from harness.corpus.sizes import Pattern
 
 Values = Literal["plain", "positive", "wide", "small"]
-"""Which values an input holds that neither the graph, its name nor a setting restricts; see ``contents``."""
+"""The values of an input that nothing else restricts; see ``contents``."""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to make inputs.
-
-    Attributes:
-        sizes: How the sizes of open dimensions are chosen.
-        values: Which values.
-    """
+    """One way to make inputs: the sizes of open dimensions, and the values."""
 
     sizes: Pattern = "distinct"
     values: Values = "plain"
@@ -48,10 +43,10 @@ ATTEMPTS = (
     Attempt(values="small"),
     Attempt(values="wide"),
 )
-"""In the order in which they are tried. A model without open dimensions has those with other values."""
+"""All attempts in order. A model without open dimensions has only those with other values."""
 
 STRONGER: tuple[Values, ...] = ("positive", "wide", "small")
-"""Values to be tried, in this order, where those that run give a golden that cannot tell right from wrong."""
+"""Values to try, in this order, if the golden of the first ones is weak."""
 
 LARGEST = 1 << 24
-"""Elements that the inputs of an attempt other than the first may have, so that it takes a second at most."""
+"""Elements of the inputs of a later attempt at most, so that it takes a second at most."""

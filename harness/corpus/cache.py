@@ -1,4 +1,4 @@
-"""The cache folder, and entries that are filled once and never seen half-filled."""
+"""The cache folder, and entries that are filled once, as a whole."""
 
 import os
 import shutil
@@ -9,11 +9,11 @@ from pathlib import Path
 from harness.core.errors import Problem, UsageError, one_line
 
 ENVIRONMENT = "EP_HARNESS_CACHE"
-"""The environment variable that puts the cache elsewhere."""
+"""The environment variable that names another folder."""
 
 
 def cache_root() -> Path:
-    """The folder of cached data: ``EP_HARNESS_CACHE``, or where the operating system keeps caches."""
+    """Return the folder of cached data: ``EP_HARNESS_CACHE``, or the operating system's place for caches."""
     chosen = os.environ.get(ENVIRONMENT)
     if chosen:
         return Path(chosen).absolute()
@@ -23,15 +23,15 @@ def cache_root() -> Path:
 
 
 def fill_once(entry: Path, build: Callable[[Path], None]) -> Path:
-    """Return a folder of the cache, filling it first where it does not exist yet.
+    """Return a folder of the cache, and fill it if it does not exist yet.
 
-    The content is built beside the entry and renamed into place, under a lock: another process sees the
-    whole entry or none, and waits instead of building it too. A name that derives from everything the
-    content depends on makes an entry valid for ever.
+    The content is built beside the entry and renamed into place, under a lock: other processes see the whole
+    entry or none, and wait for it. A name that derives from everything that the content depends on makes an
+    entry valid for ever.
 
     Args:
         entry: The folder, below ``cache_root()``.
-        build: Fills an empty folder; whatever it raises leaves no entry behind.
+        build: Fills an empty folder; if it raises, there is no entry.
 
     Raises:
         UsageError: The cache cannot be written, for example because the disk is full.
@@ -57,7 +57,7 @@ def fill_once(entry: Path, build: Callable[[Path], None]) -> Path:
 
 
 def remove_entry(entry: Path) -> bool:
-    """Remove a folder of the cache, as a whole; whether it has gone. One that another process fills stays."""
+    """Remove a folder of the cache, unless another process fills it. Return whether it was removed."""
     import filelock
 
     try:
@@ -73,10 +73,10 @@ def remove_entry(entry: Path) -> bool:
 def _fill(entry: Path, build: Callable[[Path], None]) -> None:
     prefix = f".{entry.name}."
     for orphan in entry.parent.glob(f"{prefix}*"):
-        # The lock is ours, so whoever began this one died.
+        # This process has the lock, so the one that began this folder died.
         shutil.rmtree(orphan, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=prefix, dir=entry.parent) as scratch:
-        # The inner folder has ordinary permissions; mkdtemp's own is closed to other users.
+        # The inner folder has ordinary permissions; the outer one is closed to other users.
         content = Path(scratch) / "content"
         content.mkdir()
         build(content)

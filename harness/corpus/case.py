@@ -1,8 +1,8 @@
-"""A case: one model with everything that is needed to run it and to know the answer."""
+"""A case: one model with everything to run it and to check the answer."""
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,9 @@ from harness.corpus.external import external_files
 from harness.corpus.facts import ModelFacts, model_facts
 from harness.corpus.file_state import FileState, cached_state, files_state, model_state
 from harness.corpus.model_file import parse_model, read_model_file
+from harness.corpus.nodes import weight_names
 from harness.corpus.port import Port, ValueType, model_text, value_type
-from harness.corpus.recipe import Recipe, digest_of, inputs_of
+from harness.corpus.recipe import Recipe, inputs_of
 from harness.corpus.row_cache import LARGEST, open_row_cache
 from harness.corpus.side_file import read_side_file
 from harness.corpus.suites import Suite
@@ -32,7 +33,7 @@ __all__ = ["Case", "DataSet", "at_attempt", "load_case"]
 
 
 SEED = 0
-"""Of generated inputs, unless somebody asks for another."""
+"""The default seed of generated inputs."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,12 +46,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         outputs: Names of the graph outputs.
         output_types: Their declared types, in the same order.
         data_sets: At least one.
-        rtol: Relative tolerance of the expected outputs; says nothing about any execution provider.
+        rtol: Relative tolerance of the expected outputs; no execution provider is judged by it.
         atol: Absolute tolerance of the expected outputs.
-        digest: SHA-256 in hex over all that the CPU provider's answer depends on, and all that it is held
-            against: the model, its external data, all data sets, and the tolerance of expected outputs.
-        facts: What the model is made of.
-        recipe: What its inputs are made from; None where it has test data.
+        digest: SHA-256 in hex over everything that the CPU provider's answer depends on or is compared with:
+            the model, its external data, all data sets, and the tolerance of expected outputs.
+        facts: The parts of the model.
+        recipe: What its inputs are generated from; None if it has test data.
     """
 
     model_path: Path
@@ -67,12 +68,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def model_digest(self) -> str:
-        """Digest of the model with its test data, whichever inputs were generated for it."""
+        """Digest of the model with its test data; the same for all generated inputs."""
         return (self.recipe.first if self.recipe else "") or self.digest
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the values of all data sets take."""
+        """Bytes of memory for the values of all data sets."""
         return sum(
             value_bytes(value)
             for data_set in self.data_sets
@@ -87,29 +88,30 @@ def load_case(
     seed: int = SEED,
     settings: ModelSettings | None = None,
 ) -> Case:
-    """Read one model with its data sets, or with a generated one, the first attempt, where it has none.
+    """Read one model with its data sets, or with a generated one if it has none.
 
-    External data is checked and hashed, not loaded. What was read before comes from the suite's row cache.
-    For a built-in suite it is enough that the model is still there. For a folder the model, its test data and
-    its external data must look unchanged: same files, same sizes, same times; see ``file_state``.
+    External data is checked and hashed, not loaded. What was read before comes from the suite's row cache:
+    for a built-in suite if the model still exists, for a folder if the model, its test data and its external
+    data look unchanged; see ``file_state``.
 
     Args:
         suite: The suite.
         model: One of its models.
-        dimensions: Sizes of symbolic dimensions by name, for whichever model has them; for the others of
-            generated inputs see ``harness.corpus.sizes``.
-        seed: Of generated inputs.
-        settings: What the matrix says about this very model; it goes before the model's side file, and that
-            before ``dimensions``.
+        dimensions: Sizes of symbolic dimensions by name; for others see ``harness.corpus.sizes``.
+        seed: The seed of generated inputs.
+        settings: The matrix's settings for this model; they override those of the model's side file, which
+            override ``dimensions``.
 
     Raises:
-        SettingsError: The settings or the side file say what does not fit the model.
+        SettingsError: The settings or the side file do not fit the model.
         ModelError: The model, its external data or its test data is missing or broken.
     """
     path = suite.model_path(model)
     settings = settings or ModelSettings()
-    # Taken before anything is read: what changes from now on has another state the next time.
-    began, state = time.time_ns(), _state(suite, model, path)
+    # Before anything is read: a later change gives another state the next time.
+    began = time.time_ns()
+    built_in = suite.kind == "built_in"
+    state = cached_state(path) if built_in else model_state(path, suite.data_folder(model))
     if suite.cache is None or state is None:
         return _read(suite, model, path, dimensions, seed, settings)[0]
     row_cache = open_row_cache(suite.cache)
@@ -124,11 +126,7 @@ def load_case(
 
 
 def at_attempt(case: Case, attempt: Attempt) -> Case:
-    """A case with the generated inputs of another attempt.
-
-    Args:
-        case: Of any attempt.
-        attempt: Which.
+    """Return a case with the generated inputs of another attempt.
 
     Raises:
         ModelError: These inputs cannot be made.
@@ -137,23 +135,15 @@ def at_attempt(case: Case, attempt: Attempt) -> Case:
         return case
     recipe = msgspec.structs.replace(case.recipe.at(attempt), first=case.model_digest)
     data_set = inputs_of(case.model_path, recipe)
-    digest = digest_of(recipe.first, data_set)
-    return msgspec.structs.replace(case, data_sets=(data_set,), digest=digest, recipe=recipe)
-
-
-def _state(suite: Suite, model: str, path: Path) -> FileState | None:
-    return cached_state(path) if suite.kind == "built_in" else model_state(path, suite.data_folder(model))
+    digest = hashlib.sha256(f"attempt {recipe.first}".encode())
+    hash_data_set(digest, data_set)
+    return msgspec.structs.replace(case, data_sets=(data_set,), digest=digest.hexdigest(), recipe=recipe)
 
 
 def _read(
-    suite: Suite,
-    model: str,
-    path: Path,
-    dimensions: Mapping[str, int],
-    seed: int,
-    settings: ModelSettings,
+    suite: Suite, model: str, path: Path, dimensions: Mapping[str, int], seed: int, settings: ModelSettings
 ) -> tuple[Case, FileState | None]:
-    """The case from its files, with the state of its external data before it was read."""
+    """Return the case from its files, and the state of its external data before it was read."""
     if suite.kind == "folder":
         settings = settings.over(read_side_file(path))
     sizes = {**dimensions, **settings.dimensions}
@@ -166,12 +156,10 @@ def _read(
         for file in files:
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
-        declared = dict(_declared(info, sizes) for info in proto.graph.input)
-        weights = {weight.name for weight in proto.graph.initializer}
-        weights.update(sparse.values.name for sparse in proto.graph.sparse_initializer)
+        declared = {port.name: port.type for port in _ports(proto.graph.input, sizes)}
+        outputs = _ports(proto.graph.output, sizes)
+        weights = weight_names(proto.graph)
         ports = tuple(Port(name=name, type=kind) for name, kind in declared.items() if name not in weights)
-        produced = [_declared(info, sizes) for info in proto.graph.output]
-        outputs = tuple(Port(name=name, type=kind) for name, kind in produced)
         facts = model_facts(proto)
         domains = domains_of(proto)
     check_names(path, settings, ports)
@@ -181,8 +169,7 @@ def _read(
     data_sets = read_data_sets(path, home, Signature(ports=ports, outputs=outputs, declared=declared))
     if data_sets:
         if settings.inputs:
-            name = data_sets[0].name
-            what = f"its settings say what inputs are like, but nothing is generated: it has {name}"
+            what = f"its settings describe inputs, but nothing is generated: it has {data_sets[0].name}"
             raise SettingsError(path, f"{what}; remove one of the two")
         with blame(home / TOLERANCE_FILE):
             tolerance = read_tolerance(home)
@@ -210,27 +197,28 @@ def _read(
     return case, external
 
 
-def _declared(info: "onnx.ValueInfoProto", dimensions: Mapping[str, int]) -> tuple[str, ValueType]:
-    return model_text(info.name), value_type(info.type, dimensions)
+def _ports(infos: "Iterable[onnx.ValueInfoProto]", sizes: Mapping[str, int]) -> tuple[Port, ...]:
+    return tuple(Port(name=model_text(info.name), type=value_type(info.type, sizes)) for info in infos)
 
 
 _WireValues = tuple[tuple[str, Any], ...]
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
-    """A case as it lies in the row cache, values in their wire form.
+    """A case in the row cache, with values in their wire form; most fields are those of ``Case``.
 
     Attributes:
         files: External data files, relative to the model's folder.
-        external: Their state.
+        state: Their state.
+        values: Name, inputs and expected outputs of each data set.
     """
 
     files: tuple[str, ...]
-    external: str
+    state: str
+    values: tuple[tuple[str, _WireValues, _WireValues], ...]
     ports: tuple[Port, ...]
     outputs: tuple[str, ...]
     output_types: tuple[ValueType, ...]
-    data_sets: tuple[tuple[str, _WireValues, _WireValues], ...]
     rtol: float
     atol: float
     digest: str
@@ -239,50 +227,33 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
 
 
 _decoder = msgspec.msgpack.Decoder(_Kept)
-_encoder = msgspec.msgpack.Encoder()
+_SAME = [name for name in Case.__struct_fields__ if name in _Kept.__struct_fields__]
 
 
 def _pack(case: Case, external: FileState) -> bytes:
     kept = _Kept(
         files=tuple(str(file.relative_to(case.model_path.parent)) for file in case.external),
-        external=external.text,
-        ports=case.ports,
-        outputs=case.outputs,
-        output_types=case.output_types,
-        data_sets=tuple((one.name, _to_wire(one.inputs), _to_wire(one.expected)) for one in case.data_sets),
-        rtol=case.rtol,
-        atol=case.atol,
-        digest=case.digest,
-        facts=case.facts,
-        recipe=case.recipe,
+        state=external.text,
+        values=tuple((one.name, _to_wire(one.inputs), _to_wire(one.expected)) for one in case.data_sets),
+        **{name: getattr(case, name) for name in _SAME},
     )
-    return _encoder.encode(kept)
+    return msgspec.msgpack.encode(kept)
 
 
 def _unpack(content: bytes, path: Path) -> Case | None:
-    """The case that was kept, or None where its external data has changed."""
+    """Return the case that was kept, or None if its external data has changed."""
     kept = _decoder.decode(content)
     files = tuple(path.parent / file for file in kept.files)
     if files:
         external = files_state(files)
-        if external is None or external.text != kept.external:
+        if external is None or external.text != kept.state:
             return None
-    return Case(
-        model_path=path,
-        external=files,
-        ports=kept.ports,
-        outputs=kept.outputs,
-        output_types=kept.output_types,
-        data_sets=tuple(
-            DataSet(name=name, inputs=_from_wire(inputs), expected=_from_wire(expected))
-            for name, inputs, expected in kept.data_sets
-        ),
-        rtol=kept.rtol,
-        atol=kept.atol,
-        digest=kept.digest,
-        facts=kept.facts,
-        recipe=kept.recipe,
+    data_sets = (
+        DataSet(name=name, inputs=_from_wire(inputs), expected=_from_wire(expected))
+        for name, inputs, expected in kept.values
     )
+    same = {name: getattr(kept, name) for name in _SAME}
+    return Case(model_path=path, external=files, data_sets=tuple(data_sets), **same)
 
 
 def _to_wire(values: NamedValues) -> _WireValues:

@@ -1,4 +1,4 @@
-"""What a generated input holds: what was said about it, what the graph asks for, or what its name tells."""
+"""The content of a generated input: from its settings, from the graph, or from its name."""
 
 import math
 import re
@@ -10,15 +10,15 @@ from harness.core.model_settings import InputSettings, Number, Scalar
 from harness.core.value import STRING
 from harness.corpus.attempts import Values
 from harness.corpus.domains import Domain, Extent
-from harness.corpus.element_types import is_floating
+from harness.corpus.element_types import is_floating, limits_of
 from harness.corpus.port import Port
 from harness.corpus.sizes import size_of
 
 
 class Range(msgspec.Struct, frozen=True):
-    """Values drawn evenly from ``low <= x < high``; whole numbers where the type is one of integers.
+    """Values drawn evenly from ``low <= x < high``; whole numbers for integer types.
 
-    None of them has a magnitude below ``away``, but where the range has no others.
+    Magnitudes are at least ``away``, unless the range has no such values.
     """
 
     low: Number
@@ -27,13 +27,13 @@ class Range(msgspec.Struct, frozen=True):
 
 
 class Indices(msgspec.Struct, frozen=True):
-    """Whole numbers from 0 to below ``rows``, whatever the element type."""
+    """Whole numbers from 0 to below ``rows``, for any element type."""
 
     rows: int
 
 
 class Counting(msgspec.Struct, frozen=True):
-    """0, 1, 2 and so on along the last axis; from 0 again at ``rows``, where that is given."""
+    """0, 1, 2 and so on along the last axis, again from 0 at ``rows`` if that is given."""
 
     rows: int | None = None
 
@@ -51,35 +51,19 @@ class Pattern(msgspec.Struct, frozen=True):
 
 
 class Distinct(msgspec.Struct, frozen=True):
-    """Whole numbers from 0 to below ``rows``, different along an axis as long as there are enough of them."""
+    """Whole numbers from 0 to below ``rows``, different along an axis if there are enough of them."""
 
     rows: int
     axis: int
 
 
 class DistinctTuples(msgspec.Struct, frozen=True):
-    """Index tuples along the last axis, different from each other as long as there are enough of them."""
+    """Index tuples along the last axis, all different if there are enough of them."""
 
     sizes: tuple[int, ...]
 
 
 Content = Range | Indices | Counting | Constant | Pattern | Distinct | DistinctTuples
-
-
-class Restricted(msgspec.Struct, frozen=True, kw_only=True):
-    """A domain with numbers in place of the names of dimensions.
-
-    Attributes:
-        domain: The domain.
-        rows: The least of the lengths that the values index; None where they index nothing.
-        most: The least of the lengths that the values count along; None likewise.
-        sizes: Of the axes that index tuples point into.
-    """
-
-    domain: Domain
-    rows: int | None = None
-    most: int | None = None
-    sizes: tuple[int, ...] = ()
 
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -90,78 +74,66 @@ _IMAGE_RANK = 3
 
 
 def content_of(
-    port: Port, settings: InputSettings | None, domain: Restricted | None, values: Values = "plain"
+    port: Port,
+    settings: InputSettings | None,
+    domain: Domain | None,
+    sizes: Mapping[str, int],
+    values: Values = "plain",
 ) -> Content | None:
-    """What to generate for an input.
+    """Return what to generate for an input; None if only the element type decides.
 
     Args:
         port: The input; a tensor.
-        settings: What was said about it, if anything.
-        domain: What the graph demands of it; None where it demands nothing.
-        values: Which values it holds where nothing else says anything.
-
-    Returns:
-        None where nothing but the element type says anything.
+        settings: Its settings, if any.
+        domain: The values that the graph is defined for, if it restricts them.
+        sizes: The sizes of dimensions by name; other lengths in the domain restrict nothing.
+        values: The values if nothing else decides.
 
     Raises:
         ValueError: The settings do not suit the element type.
     """
-    if settings is not None and (said := _said(port.type.dtype, settings)) is not None:
-        return said
+    if settings is not None and (asked := _asked(port.type.dtype, settings)) is not None:
+        return asked
     words = [word.lower() for word in _WORD.findall(port.name)]
     last_two = set(words[-2:])
     whole = "int" in port.type.dtype
-    rows = domain.rows if domain is not None else None
+    rows = None if domain is None else min(_known(domain.extents, sizes), default=None)
     if whole and last_two == _POSITIONS:
         return Counting(rows)
-    if domain is not None and (demanded := _demanded(domain)) is not None:
+    if domain is not None and (demanded := _demanded(domain, rows, sizes)) is not None:
         return demanded
     if last_two in _MASKS and (whole or port.type.dtype == "bool"):
-        # Of a row that is masked as a whole, attention makes NaN.
+        # Attention makes NaN of a row that is masked as a whole.
         return Constant(value=True)
     rank = len(port.type.shape or ())
     if _IMAGES.intersection(words) and is_floating(port.type.dtype) and rank >= _IMAGE_RANK:
         return Range(0.0, 1.0)
     varied = _varied(port.type.dtype, values)
-    return varied if domain is None else _restricted(port.type.dtype, domain.domain, varied)
+    return varied if domain is None else _restricted(port.type.dtype, domain, varied)
 
 
-def restricted(domain: Domain, sizes: Mapping[str, int]) -> Restricted:
-    """A domain at given sizes of dimensions; lengths that are not among them restrict nothing."""
-    rows, most, tuples = (
-        tuple(size for size in (_resolved(extent, sizes) for extent in extents) if size)
-        for extents in (domain.extents, domain.lengths, domain.tuples)
-    )
-    return Restricted(
-        domain=domain,
-        rows=min(rows, default=None),
-        most=min(most, default=1) if domain.lengths else None,
-        sizes=tuples if len(tuples) == len(domain.tuples) else (),
-    )
+def _known(extents: tuple[Extent, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the known lengths of axes, except 0."""
+    known = (one if isinstance(one, int) else size_of(one, sizes) for one in extents)
+    return tuple(size for size in known if size)
 
 
-def _resolved(extent: Extent, sizes: Mapping[str, int]) -> int | None:
-    return extent if isinstance(extent, int) else size_of(extent, sizes)
-
-
-def _demanded(restricted: Restricted) -> Content | None:
-    """What a graph demands where it leaves no choice of ranges."""
-    domain = restricted.domain
+def _demanded(domain: Domain, rows: int | None, sizes: Mapping[str, int]) -> Content | None:
+    """Return the content that a graph demands, if it leaves no choice of ranges."""
     if domain.pattern:
         return Pattern(domain.pattern)
-    if restricted.sizes:
-        return DistinctTuples(restricted.sizes)
-    if restricted.rows is not None and domain.distinct is not None:
-        return Distinct(restricted.rows, domain.distinct)
-    if restricted.rows is not None:
-        return Indices(restricted.rows)
-    if restricted.most is not None:
-        return Range(1, restricted.most + 1)
+    tuples = _known(domain.tuples, sizes)
+    if tuples and len(tuples) == len(domain.tuples):
+        return DistinctTuples(tuples)
+    if rows is not None:
+        return Indices(rows) if domain.distinct is None else Distinct(rows, domain.distinct)
+    if domain.lengths:
+        return Range(1, min(_known(domain.lengths, sizes), default=1) + 1)
     return None
 
 
 def _restricted(dtype: str, domain: Domain, varied: Content | None) -> Content | None:
-    """The part of the values that an operator is defined for."""
+    """Return the part of the values that operators are defined for."""
     if dtype in {STRING, "bool", "float8e8m0", ""} or dtype.startswith("complex"):
         return varied
     if (domain.low, domain.high, domain.away) == (None, None, 0.0):
@@ -180,8 +152,8 @@ def _restricted(dtype: str, domain: Domain, varied: Content | None) -> Content |
 
 
 def _whole(dtype: str, low: float, high: float, away: float) -> Content:
-    """Whole numbers in a range; as far as the type goes, and without zero where it has to stay away."""
-    least, most = _limits(dtype)
+    """Return whole numbers in a range, within the limits of the type, without zero if ``away`` is set."""
+    least, most = limits_of(dtype)
     first, beyond = max(math.ceil(low), least), min(math.ceil(high), most + 1)
     if away:
         first, beyond = max(first, 1), max(beyond, 2) + 1
@@ -189,11 +161,11 @@ def _whole(dtype: str, low: float, high: float, away: float) -> Content:
 
 
 _SPAN = 2.0
-"""How far values go from the one bound that an operator has: as far as nearly all standard normal ones."""
+"""Distance of values from the only bound of an operator: that of nearly all standard normal values."""
 
 
 def _varied(dtype: str, values: Values) -> Content | None:
-    """Other values than those of the element type alone; some types have none."""
+    """Return other values than those of the element type alone; some types have none."""
     if values == "plain" or dtype in {STRING, "float8e8m0", ""} or dtype.startswith("complex"):
         return None
     if dtype == "bool":
@@ -201,7 +173,7 @@ def _varied(dtype: str, values: Values) -> Content | None:
     if "int" not in dtype:
         return _OF_FLOATS[values]
     low, high = _OF_INTEGERS[values]
-    return Range(low, min(high, _limits(dtype)[1] + 1))
+    return Range(low, min(high, limits_of(dtype)[1] + 1))
 
 
 _OF_FLOATS: dict[Values, Content] = {
@@ -212,7 +184,7 @@ _OF_FLOATS: dict[Values, Content] = {
 _OF_INTEGERS: dict[Values, tuple[int, int]] = {"positive": (1, 3), "wide": (0, 8), "small": (0, 1)}
 
 
-def _said(dtype: str, settings: InputSettings) -> Content | None:
+def _asked(dtype: str, settings: InputSettings) -> Content | None:
     if settings.value is not msgspec.UNSET:
         _check(dtype, settings.value)
         return Constant(settings.value)
@@ -222,7 +194,7 @@ def _said(dtype: str, settings: InputSettings) -> Content | None:
         raise ValueError(f"values of type {dtype} have no range; give it a value")
     low = 0 if settings.low is msgspec.UNSET else settings.low
     _check(dtype, low)
-    # The upper end itself is never drawn, so it may be one more than the type holds.
+    # The upper end is never drawn, so it may be one more than the type holds.
     _check(dtype, settings.high, beyond=1)
     return Range(low, settings.high)
 
@@ -233,11 +205,6 @@ def _check(dtype: str, value: Scalar, beyond: int = 0) -> None:
     if dtype == "bool" and value not in (0, 1):
         raise ValueError(f"{value!r} is no value of type bool")
     if "int" in dtype and not isinstance(value, str):
-        least, most = _limits(dtype)
+        least, most = limits_of(dtype)
         if value != int(value) or not least <= value <= most + beyond:
             raise ValueError(f"{value!r} is no value of type {dtype}, which holds {least} to {most}")
-
-
-def _limits(dtype: str) -> tuple[int, int]:
-    bits = int(re.sub(r"\D", "", dtype))
-    return (0, (1 << bits) - 1) if dtype.startswith("u") else (-(1 << bits - 1), (1 << bits - 1) - 1)

@@ -1,7 +1,7 @@
-"""Where the data sets of a model lie: the layouts of ONNX's model zoo and of its test runners.
+"""The files of a model's data sets, in the layouts of ONNX's model zoo and of its test runners.
 
-Beside the model: folders ``test_data_set_N``; else files ``test_data_N.npz``, as the zoo had them at first;
-else the same folders inside ``<model>.tar.gz``, which the zoo ships beside each model.
+Beside the model: folders ``test_data_set_N``; else files ``test_data_N.npz``, the zoo's first layout; else
+the same folders inside ``<model>.tar.gz``, which the zoo ships beside each model.
 """
 
 import re
@@ -13,8 +13,7 @@ from typing import Literal
 import msgspec
 
 from harness.corpus.archive import data_archive, read_archive
-from harness.corpus.errors import blame
-from harness.corpus.regular_file import read_regular
+from harness.corpus.errors import blame, read_regular
 
 DATA_SET = re.compile(r"test_data_set_(\d+)")
 """Name of a folder that holds a data set."""
@@ -24,35 +23,35 @@ DATA_FILE = re.compile(r"test_data_(\d+)\.npz")
 
 _VALUE_FILE = re.compile(r"(input|output)(?:_(\d+)\.(?:pb|npy)|s\.npz)")
 
-Role = Literal["input", "output", "both"]
+_Role = Literal["input", "output", "both"]
 
 
 class DataFile(msgspec.Struct, frozen=True, kw_only=True):
     """One file of a data set.
 
     Attributes:
-        path: Names it in messages; for a part of an archive no such file exists.
+        path: The file for messages; a part of an archive is no file of its own.
         role: Whether it holds inputs, outputs or both.
-        index: Position of the only value in it; None where the file names its values.
-        read: Its content.
-        folder: Where a tensor's external data may lie; None within an archive.
+        index: Position of its only value; None if the file names its values.
+        read: Returns its content.
+        folder: The folder of a tensor's external data; None within an archive.
     """
 
     path: Path
-    role: Role
+    role: _Role
     index: int | None
     read: Callable[[], bytes]
     folder: Path | None
 
 
 class SavedSet(msgspec.Struct, frozen=True, kw_only=True):
-    """One data set that somebody saved.
+    """One saved data set.
 
     Attributes:
         name: Such as ``test_data_set_0``.
         path: Its folder or file, for messages.
-        files: Those that hold values.
-        names: Of all files that were found, whatever they are.
+        files: The files with values.
+        names: The names of all files in it.
     """
 
     name: str
@@ -62,23 +61,17 @@ class SavedSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_data_sets(model: Path, home: Path) -> tuple[SavedSet, ...]:
-    """The saved data sets of a model by rising number; none where it has no data.
-
-    Args:
-        model: The model's file.
-        home: The folder with the ``test_data_set_N``; it need not exist.
+    """Return the saved data sets of a model by number, from a folder, which need not exist.
 
     Raises:
         ModelError: A folder or an archive cannot be read.
     """
     with blame(home):
         entries = sorted(home.iterdir()) if home.is_dir() else []
-        folders = _numbered(DATA_SET, entries)
-        if folders:
-            return tuple(_from_folder(folder) for folder in folders)
-        whole = _numbered(DATA_FILE, entries)
-        if whole:
-            return tuple(_from_file(file) for file in whole)
+        if folders := _numbered(DATA_SET, entries):
+            return tuple(map(_from_folder, folders))
+        if whole := _numbered(DATA_FILE, entries):
+            return tuple(map(_from_file, whole))
     archive = data_archive(model)
     with blame(archive):
         found = read_archive(archive)
@@ -118,5 +111,5 @@ def _value_file(path: Path, read: Callable[[], bytes], folder: Path | None) -> D
     match = _VALUE_FILE.fullmatch(path.name)
     if match is None:
         return None
-    role: Role = "input" if match[1] == "input" else "output"
+    role: _Role = "input" if match[1] == "input" else "output"
     return DataFile(path=path, role=role, index=int(match[2]) if match[2] else None, read=read, folder=folder)

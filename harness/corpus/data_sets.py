@@ -1,4 +1,4 @@
-"""Data sets: what a model is fed and expected to return, from the files beside it or made here."""
+"""Data sets: inputs and expected outputs of a model, from the files beside it."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -17,16 +17,16 @@ from harness.corpus.protos import decode_named
 from harness.corpus.symbols import free_symbols
 
 GENERATED = "generated"
-"""Name of the data set that was made here because the model has none."""
+"""Name of the data set that is generated for a model without any."""
 
 
 class DataSet(msgspec.Struct, frozen=True, kw_only=True):
-    """Inputs of one run, with the expected outputs where there are any.
+    """Inputs of one run, and expected outputs.
 
     Attributes:
         name: Such as ``test_data_set_0``, or ``generated``.
         inputs: ``(input name, value)`` for every input that has to be fed, in the order of the model.
-        expected: ``(output name, value)`` for the outputs that the data set knows; may be empty.
+        expected: ``(output name, value)`` for the outputs in the data set; may be empty.
     """
 
     name: str
@@ -35,7 +35,7 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model takes and gives.
+    """The inputs and outputs of a model.
 
     Attributes:
         ports: The graph inputs that have to be fed.
@@ -49,12 +49,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_data_sets(path: Path, home: Path, signature: Signature) -> tuple[DataSet, ...]:
-    """The data sets of one model; none where it has no data.
-
-    Args:
-        path: The model's file.
-        home: The folder with the ``test_data_set_N``; it need not exist.
-        signature: Of the model.
+    """Return the data sets of one model, from its ``test_data_set_N`` in a folder, which need not exist.
 
     Raises:
         ModelError: The data cannot be read, or does not fit the model.
@@ -63,16 +58,16 @@ def read_data_sets(path: Path, home: Path, signature: Signature) -> tuple[DataSe
 
 
 def check_names(path: Path, settings: ModelSettings, ports: tuple[Port, ...]) -> None:
-    """See that settings speak of dimensions and inputs that a model has.
+    """Check that a model has the dimensions and inputs that its settings name.
 
     Raises:
-        SettingsError: They name another, which would go unnoticed otherwise.
+        SettingsError: It lacks one of them.
     """
     symbols = free_symbols(symbol for port in ports for symbol in port.type.symbols)
     inputs = [port.name for port in ports]
-    said = [(name, "dimension", list(symbols)) for name in settings.dimensions]
-    said += [(name, "input", inputs) for name in settings.inputs]
-    for name, kind, known in said:
+    named = [(name, "dimension", list(symbols)) for name in settings.dimensions]
+    named += [(name, "input", inputs) for name in settings.inputs]
+    for name, kind, known in named:
         if name not in known:
             what = f"its settings name the {kind} {name!r}, which it does not have"
             raise SettingsError(path, f"{what}; {valid_names(name, known)}")
@@ -83,7 +78,7 @@ def hash_data_set(digest: "hashlib._Hash", data_set: DataSet) -> None:
     for role, values in (("input", data_set.inputs), ("output", data_set.expected)):
         for name, value in values:
             for leaf, part in leaves(name, value):
-                # repr() keeps neighbours apart: no name or shape can be read as the start of the next.
+                # repr() keeps neighbours apart: no name or shape can be taken for the start of the next.
                 shape = part and part.array.shape
                 digest.update(repr((role, leaf, part and part.dtype, shape)).encode())
                 if isinstance(part, Tensor):
@@ -109,7 +104,7 @@ def _read_data_set(saved: SavedSet, signature: Signature) -> DataSet:
 def _read_values(
     saved: SavedSet, role: str, ports: tuple[Port, ...], declared: Mapping[str, ValueType]
 ) -> dict[str, Value]:
-    """Values by name: the one inside the file where the model knows it, or else by the file's number."""
+    """Return values by name: the name inside the file if the model has it, or else by the file's number."""
     values: dict[str, Value] = {}
     for file in saved.files:
         if file.role not in {role, "both"}:

@@ -1,31 +1,72 @@
-"""Models that the cache keeps because others were made from them, and how they go when nobody uses them."""
+"""Models that are made from others and kept in the cache; those no longer used can be removed."""
 
+import hashlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harness.corpus.cache import cache_root, remove_entry
+from harness.corpus.cache import cache_root, fill_once, remove_entry
+from harness.corpus.case import Case
+from harness.corpus.errors import blame
+from harness.corpus.model_file import load_model
 
-DERIVED = ("external-data", "float64", "precision", "revealed", "zeroed")
-"""Folders of the cache with models that can be made again at any time from those that they come from."""
+if TYPE_CHECKING:
+    import onnx
+
+MODEL = "model.onnx"
+"""The file of a derived model in its folder of the cache."""
+
+_PRUNED = ("external-data", "float64", "precision", "revealed", "zeroed")
+"""Folders of the cache with models that can be made again at any time."""
+
+
+def derive(
+    case: Case, kind: str, name: str, make: "Callable[[onnx.ModelProto], Mapping[str, bytes]]"
+) -> Path:
+    """Return the folder of the cache with what is made from a case's model; it is made once.
+
+    Args:
+        case: The case.
+        kind: What is made of it.
+        name: The name of the folder, which derives from everything that its content depends on.
+        make: Returns the content of each file by its name.
+
+    Raises:
+        ModelError: The model is broken or missing.
+        UsageError: The cache cannot be written.
+    """
+
+    def build(folder: Path) -> None:
+        with blame(case.model_path):
+            files = make(load_model(case.model_path))
+        for file, content in files.items():
+            (folder / file).write_bytes(content)
+
+    return fill_once(cache_root() / kind / name, build)
+
+
+def digest_of(*parts: object) -> str:
+    """Return the SHA-256 of texts and numbers with blanks between them, in hex."""
+    return hashlib.sha256(" ".join(map(str, parts)).encode()).hexdigest()
 
 
 def prune_derived(*, older_than_s: float) -> Iterator[int]:
-    """Remove the models that were made, or last used where that is noted, so many seconds ago or more.
+    """Remove the models that were made, or last used if that is noted, so many seconds ago or more.
 
     Yields:
         The bytes that each took.
     """
     now = time.time()
-    for kind in DERIVED:
+    for kind in _PRUNED:
         for entry, nbytes, used_at in list(_entries(cache_root() / kind)):
             if now - used_at >= older_than_s and remove_entry(entry):
                 yield nbytes
 
 
 def _entries(root: Path) -> Iterator[tuple[Path, int, float]]:
-    """Folder, size, and time of the last use of each model: the folders that hold files, less their locks."""
+    """Yield folder, size, and time of the last use of each model: the folders with files other than locks."""
     for folder, _, names in os.walk(root):
         files = [Path(folder, name) for name in names if not name.endswith(".lock")]
         if files and not Path(folder).name.startswith("."):

@@ -1,59 +1,49 @@
-"""The walk from graph inputs to the operators that restrict what values they may hold."""
+"""The walk from graph inputs to the operators that restrict their values."""
 
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.corpus.domains import Domain, Extent, rules_of
+from harness.corpus.domains import RULES, Domain, Shape, Use
+from harness.corpus.nodes import bodies, domain_of, number_of, operator_name, operators
 from harness.corpus.port import model_text
-from harness.corpus.protos import tensor_value
-from harness.corpus.schema_types import bodies, domain_of
 from harness.corpus.sizes import axis_name
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
-
     import onnx
 
-KEEPS_VALUES = frozenset(
-    {
-        *("Cast", "CastLike", "DepthToSpace", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Pad"),
-        *("Reshape", "SequenceAt", "Slice", "SpaceToDepth", "Split", "SplitToSequence", "Squeeze", "Tile"),
-        *("Transpose", "Unsqueeze"),
-    }
-)
-"""Operators whose results hold nothing but values of their first input, and zeros for ``Pad``."""
+_KEEPS_VALUES = operators("""
+    Cast CastLike DepthToSpace Dropout Expand Flatten Gather Identity Pad Reshape SequenceAt Slice
+    SpaceToDepth Split SplitToSequence Squeeze Tile Transpose Unsqueeze
+""")
+"""Operators whose results hold only values of their first input, and zeros for ``Pad``."""
 
-JOINS_VALUES = frozenset({"Concat", "ConcatFromSequence", "SequenceConstruct", "Where"})
+_JOINS_VALUES = frozenset({"Concat", "ConcatFromSequence", "SequenceConstruct", "Where"})
 """Operators whose result holds values of several inputs."""
 
-KEEPS_SHAPE = frozenset({"Cast", "CastLike", "DequantizeLinear", "Dropout", "Identity"})
+_KEEPS_SHAPE = frozenset({"Cast", "CastLike", "DequantizeLinear", "Dropout", "Identity"})
 """Operators whose first result has the shape of their first input."""
 
-SMALL_CONSTANT = 64
-"""Elements of a constant that a rule may look at."""
-
-DEEPEST = 16
-"""Bodies and functions within one another that are entered; a broken model may call itself."""
+_DEEPEST = 16
+"""Nested bodies and functions that are entered; a broken model may call itself."""
 
 _BOOL = 9
-_Shape = tuple[Extent | None, ...]
 
 
 class _Origin(msgspec.Struct, frozen=True):
-    """A graph input whose values a tensor holds; ``moved`` where its elements lie elsewhere by now."""
+    """A graph input whose values a tensor holds; ``moved``: its elements are at other places."""
 
     name: str
     moved: bool = False
 
 
 def domains_of(model: "onnx.ModelProto") -> dict[str, Domain]:
-    """Input -> the values that it may hold; inputs that nothing restricts are left out.
+    """Return the values that inputs may hold, by name; inputs without restriction are left out.
 
-    Bodies of control flow and local functions are entered. Values are followed through operators that
-    compute nothing from them.
+    Bodies of control flow and local functions are entered. Values are followed through operators that only
+    move them.
     """
     walk = _Walk(model)
     graph = model.graph
@@ -65,19 +55,15 @@ def domains_of(model: "onnx.ModelProto") -> dict[str, Domain]:
 
 
 class _Scope:
-    """What is known of tensors by name; an inner scope sees what an outer one knows."""
+    """Known facts of tensors by name; an inner scope sees those of the outer one."""
 
     def __init__(self, outer: "_Scope | None" = None) -> None:
-        self.origins: MutableMapping[str, frozenset[_Origin]] = {}
-        self.shapes: MutableMapping[str, _Shape] = {}
-        self.constants: MutableMapping[str, onnx.TensorProto] = {}
-        if outer is not None:
-            self.origins = ChainMap({}, outer.origins)
-            self.shapes = ChainMap({}, outer.shapes)
-            self.constants = ChainMap({}, outer.constants)
+        self.origins: MutableMapping[str, frozenset[_Origin]] = ChainMap({}, outer.origins if outer else {})
+        self.shapes: MutableMapping[str, Shape] = ChainMap({}, outer.shapes if outer else {})
+        self.constants: MutableMapping[str, onnx.TensorProto] = ChainMap({}, outer.constants if outer else {})
 
     def alias(self, name: str, outer: "_Scope", of: str) -> None:
-        """Let a name stand for what another scope knows by another name."""
+        """Give a name the facts that another scope has by another name."""
         self.origins[name] = outer.origins.get(of, frozenset())
         if of in outer.shapes:
             self.shapes[name] = outer.shapes[of]
@@ -89,13 +75,12 @@ class _Walk:
     def __init__(self, model: "onnx.ModelProto") -> None:
         self.found: dict[str, Domain] = {}
         self._functions = {(one.domain, one.name): one for one in model.functions}
-        self._opsets = {domain_of(one): one.version for one in model.opset_import}
 
     def graph(self, graph: "onnx.GraphProto", scope: _Scope, depth: int) -> None:
         for infos, fed in ((graph.input, depth == 0), (graph.value_info, False)):
             for info in infos:
                 if info.type.tensor_type.HasField("shape"):
-                    # What a caller knows of the shape of a body's input stands.
+                    # The caller's shape of a body's input takes precedence.
                     scope.shapes.setdefault(info.name, _declared(info, fed=fed))
         for weight in graph.initializer:
             scope.constants[weight.name] = weight
@@ -110,7 +95,7 @@ class _Walk:
                 continue
             self._restrict(node, scope)
             self._follow(node, scope)
-            if depth < DEEPEST:
+            if depth < _DEEPEST:
                 for body in bodies(node):
                     inner = _Scope(scope)
                     for name, given in _fed(node, body):
@@ -120,7 +105,7 @@ class _Walk:
     def _call(
         self, function: "onnx.FunctionProto", node: "onnx.NodeProto", scope: _Scope, depth: int
     ) -> None:
-        if depth >= DEEPEST:
+        if depth >= _DEEPEST:
             return
         inner = _Scope()
         for name, given in zip(function.input, node.input, strict=False):
@@ -131,74 +116,40 @@ class _Walk:
                 scope.alias(name, inner, made)
 
     def _restrict(self, node: "onnx.NodeProto", scope: _Scope) -> None:
-        """Take what an operator demands of the graph inputs whose values it reads."""
-        domain = domain_of(node)
-        rules = rules_of(domain, node.op_type)
-        use = _Node(node, scope, self._opsets.get(domain, 1))
-        for index, rule in rules.items():
+        """Restrict the graph inputs whose values an operator reads."""
+        use = Use(node, scope.shapes, scope.constants)
+        for index, rule in RULES.get(operator_name(domain_of(node), node.op_type), {}).items():
             name = node.input[index] if index < len(node.input) else ""
             origins = scope.origins.get(name, frozenset()) if name else frozenset()
             if not origins:
                 continue
-            wanted = rule if isinstance(rule, Domain) else rule(use)
-            if wanted is None:
-                continue
-            for origin in sorted(origins, key=lambda one: (one.name, one.moved)):
-                self._take(origin, wanted)
+            if (wanted := rule if isinstance(rule, Domain) else rule(use)) is not None:
+                for origin in sorted(origins, key=lambda one: (one.name, one.moved)):
+                    self._take(origin, wanted)
 
     def _take(self, origin: _Origin, wanted: Domain) -> None:
         if origin.moved and (wanted.distinct is not None or wanted.tuples):
-            # Where along an axis values have to differ is no longer known: let all of them differ.
+            # The axis along which values have to differ is unknown: all of them differ.
             limits = wanted.extents or wanted.tuples
             wanted = msgspec.structs.replace(wanted, extents=limits, tuples=(), distinct=None)
         known = self.found.get(origin.name)
         self.found[origin.name] = wanted if known is None else known.within(wanted)
 
     def _follow(self, node: "onnx.NodeProto", scope: _Scope) -> None:
-        """Note which of the results hold values of graph inputs, and what is known of their shapes."""
+        """Note which results hold values of graph inputs, and their shapes."""
         if domain_of(node) or not node.output:
             return
         if node.op_type == "Constant":
             _take_constant(node, scope)
-        elif node.input and node.op_type in KEEPS_SHAPE and node.input[0] in scope.shapes:
+        elif node.input and node.op_type in _KEEPS_SHAPE and node.input[0] in scope.shapes:
             scope.shapes[node.output[0]] = scope.shapes[node.input[0]]
         held = [scope.origins.get(name, frozenset()) for name in _whose_values(node)]
         origins = frozenset[_Origin]().union(*held)
-        if origins and node.op_type not in KEEPS_SHAPE:
+        if origins and node.op_type not in _KEEPS_SHAPE:
             origins = frozenset(_Origin(one.name, moved=True) for one in origins)
         for name in node.output if "Split" in node.op_type else node.output[:1]:
             if origins and name:
                 scope.origins[name] = origins
-
-
-class _Node:
-    """A node with its scope, as ``harness.corpus.domains.Use``."""
-
-    def __init__(self, node: "onnx.NodeProto", scope: _Scope, opset: int) -> None:
-        self._node = node
-        self._scope = scope
-        self.opset = opset
-
-    def number(self, attribute: str, default: float) -> float:
-        return _number(self._node, attribute, default)
-
-    def shape(self, index: int) -> _Shape | None:
-        return self._scope.shapes.get(self._name(index))
-
-    def constant(self, index: int) -> tuple[float, ...]:
-        proto = self._scope.constants.get(self._name(index))
-        count = 1
-        for extent in proto.dims if proto is not None else ():
-            count *= extent
-        if proto is None or count > SMALL_CONSTANT:
-            return ()
-        try:
-            return tuple(map(float, tensor_value(proto).array.reshape(-1)))
-        except (ValueError, TypeError):  # external, a text, or of a type without numbers
-            return ()
-
-    def _name(self, index: int) -> str:
-        return self._node.input[index] if index < len(self._node.input) else ""
 
 
 def _take_constant(node: "onnx.NodeProto", scope: _Scope) -> None:
@@ -209,15 +160,15 @@ def _take_constant(node: "onnx.NodeProto", scope: _Scope) -> None:
 
 
 def _whose_values(node: "onnx.NodeProto") -> "Iterable[str]":
-    """The inputs of a node whose values are those of its results."""
-    if node.op_type in JOINS_VALUES:
+    """Return the inputs of a node whose values its results hold."""
+    if node.op_type in _JOINS_VALUES:
         return tuple(node.input[node.op_type == "Where" :])
-    keeps = node.op_type in KEEPS_VALUES and _number(node, "to", 0) != _BOOL
+    keeps = node.op_type in _KEEPS_VALUES and number_of(node, "to", 0) != _BOOL
     return tuple(node.input[:1]) if keeps else ()
 
 
-def _declared(info: "onnx.ValueInfoProto", *, fed: bool) -> _Shape:
-    """A declared shape; only inputs that are fed have a size where an axis has no name."""
+def _declared(info: "onnx.ValueInfoProto", *, fed: bool) -> Shape:
+    """Return a declared shape; an axis without a name has a known size only in inputs that are fed."""
     return tuple(
         (dim.dim_value if dim.dim_value > 0 else None)
         if dim.HasField("dim_value")
@@ -226,21 +177,9 @@ def _declared(info: "onnx.ValueInfoProto", *, fed: bool) -> _Shape:
     )
 
 
-def _number(node: "onnx.NodeProto", attribute: str, default: float) -> float:
-    for one in node.attribute:
-        if one.name == attribute:
-            return float(one.f if one.type == one.FLOAT else one.i)
-    return default
-
-
 def _fed(node: "onnx.NodeProto", body: "onnx.GraphProto") -> Iterator[tuple[str, str]]:
-    """Input of a body -> what feeds it first. Those of If have none."""
-    if node.op_type == "Loop":  # the body's are iteration, condition, states; the node's trips, condition, ..
-        names: Mapping[int, int] = {index: index for index in range(2, len(body.input))}
-    elif node.op_type == "Scan":
-        names = {index: index for index in range(len(body.input))}
-    else:
-        names = {}
-    for index, given in names.items():
-        if given < len(node.input):
-            yield body.input[index].name, node.input[given]
+    """Yield the inputs of a body, each with what feeds it first. Those of If have none."""
+    # The inputs of Loop's body are iteration, condition, states; the node's are trips, condition, states.
+    start = {"Loop": 2, "Scan": 0}.get(node.op_type, len(body.input))
+    for port, given in zip(body.input[start:], node.input[start:], strict=False):
+        yield port.name, given

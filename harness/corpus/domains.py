@@ -1,34 +1,45 @@
 """The values that operators are defined for: one entry for each operator and input.
 
-A new rule is one entry of ``RULES``. ``harness.corpus.domain_walk`` finds the graph inputs that it is about.
+A new rule is one entry of ``RULES``. ``harness.corpus.domain_walk`` finds the graph inputs to restrict.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
+
+from harness.corpus.nodes import number_of
+from harness.corpus.protos import few_numbers
+
+if TYPE_CHECKING:
+    import onnx
 
 Extent = int | str
 """The length of an axis: a number, or the name of a dimension; see ``harness.corpus.sizes``."""
 
-NEAREST_ZERO = 0.1
+Shape = tuple[Extent | None, ...]
+
+_NEAREST_ZERO = 0.1
 """Least magnitude of a divisor: its quotients stay within ten times the dividend, so float16 holds them."""
 
-LEAST_POSITIVE = 0.05
-"""Least value where an operator takes positive ones only: float16 holds it, and its logarithm is small."""
+_LEAST_POSITIVE = 0.05
+"""Least value of an operator for positive ones only: float16 holds it, and its logarithm is small."""
+
+_SMALL_CONSTANT = 64
+"""Elements of a constant that a rule may read."""
 
 
 class Domain(msgspec.Struct, frozen=True, kw_only=True):
     """The values that an input may hold. Several demands on one input intersect.
 
     Attributes:
-        low: The least value; None where there is no bound.
-        high: Above every value; None where there is no bound.
+        low: The least value; None: no bound.
+        high: The bound above every value; None: no bound.
         away: The least magnitude.
         extents: The values index axes of these lengths: they are 0 to the least length less one.
         lengths: The values count along axes of these lengths: they are 1 to the least length.
         pattern: The values themselves, in the order of the elements; the last one is repeated.
-        distinct: The values differ from each other along this axis; None where they need not.
+        distinct: The values differ from each other along this axis; None: they need not.
         tuples: The last axis of the input holds index tuples into axes of these lengths, and the tuples
             differ from each other.
     """
@@ -43,7 +54,7 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
     tuples: tuple[Extent, ...] = ()
 
     def within(self, other: "Domain") -> "Domain":
-        """The values that are in both domains; where there are none, this domain."""
+        """Return the values that are in both domains; if there are none, this domain."""
         lows = [low for low in (self.low, other.low) if low is not None]
         highs = [high for high in (self.high, other.high) if high is not None]
         low, high = max(lows, default=None), min(highs, default=None)
@@ -61,96 +72,104 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Use(Protocol):
-    """A node as a rule sees it. Inputs go by their index; what is not known is None or empty."""
+class Use:
+    """A node as a rule reads it. Inputs go by their index; an unknown one is None or empty.
 
-    opset: int
+    Args:
+        node: The node.
+        shapes: The known shapes of tensors, by name.
+        constants: The known constants, by name.
+    """
+
+    def __init__(
+        self,
+        node: "onnx.NodeProto",
+        shapes: Mapping[str, Shape],
+        constants: Mapping[str, "onnx.TensorProto"],
+    ) -> None:
+        self._node = node
+        self._shapes = shapes
+        self._constants = constants
 
     def number(self, attribute: str, default: float) -> float:
-        """A numeric attribute of the node."""
+        """Return a numeric attribute of the node."""
+        return number_of(self._node, attribute, default)
 
-    def shape(self, index: int) -> tuple[Extent | None, ...] | None:
-        """The shape of an input."""
+    def shape(self, index: int) -> Shape | None:
+        """Return the shape of an input."""
+        return self._shapes.get(self._name(index))
+
+    def extent(self, index: int, axis: int) -> Extent | None:
+        """Return the length of an axis of an input, unless it is unknown or 0."""
+        shape = self.shape(index)
+        if shape is None or not -len(shape) <= axis < len(shape):
+            return None
+        extent = shape[axis]
+        return None if isinstance(extent, int) and extent <= 0 else extent
 
     def constant(self, index: int) -> tuple[float, ...]:
-        """The elements of an input that is a small constant."""
+        """Return the elements of an input that is a small constant."""
+        return few_numbers(self._constants.get(self._name(index)), _SMALL_CONSTANT)
+
+    def _name(self, index: int) -> str:
+        return self._node.input[index] if index < len(self._node.input) else ""
 
 
-Rule = Domain | Callable[[Use], Domain | None]
-"""A domain, or a function of the node where its attributes, shapes or constants decide."""
+_Rule = Domain | Callable[[Use], Domain | None]
+"""A domain, or a function of the node if its attributes, shapes or constants decide."""
 
-
-def rules_of(domain: str, op_type: str) -> Mapping[int, Rule]:
-    """Input -> rule, for one operator; an empty domain is ONNX's own."""
-    return RULES.get((domain, op_type), {})
-
-
-POSITIVE = Domain(low=LEAST_POSITIVE)
-DIVISOR = Domain(away=NEAREST_ZERO)
-PROBABILITY = Domain(low=0.0, high=1.0)
+POSITIVE = Domain(low=_LEAST_POSITIVE)
+DIVISOR = Domain(away=_NEAREST_ZERO)
 SCALE = Domain(low=0.01, high=0.2)
-"""Of a quantization: so that standard normal values fill some of the range of 8 bits."""
+"""Scale of a quantization: with it, standard normal values fill some of the range of 8 bits."""
 
-ONE = Domain(pattern=(1,))
 COUNTED = Domain(pattern=(0, 1, 2, 3, 4, 5, 6, 7))
-"""Axes: all different, and each is there where the others are."""
+"""Axes: all different, and each exists if the others do."""
+
+_ZERO, _ONE = Domain(pattern=(0,)), Domain(pattern=(1,))
 
 
-def _indexed(table: int, default_axis: int = 0) -> Rule:
-    """Indices into the axis that the attribute ``axis`` names."""
+def _index(table: int, axis: int = 0, attribute: str = "") -> _Rule:
+    """Return the rule of indices into an axis of an input, which an attribute may name."""
 
     def rule(use: Use) -> Domain | None:
-        extent = _extent(use.shape(table), int(use.number("axis", default_axis)))
+        extent = use.extent(table, int(use.number(attribute, axis)))
         return None if extent is None else Domain(extents=(extent,))
 
     return rule
 
 
-def _index_of(table: int, axis: int) -> Rule:
-    """Indices into a fixed axis."""
-
-    def rule(use: Use) -> Domain | None:
-        extent = _extent(use.shape(table), axis)
-        return None if extent is None else Domain(extents=(extent,))
-
-    return rule
-
-
-def _counted_along(table: int, axis: int, attribute: str = "") -> Rule:
-    """Lengths along an axis; 1 where the axis is not known."""
+def _length(table: int, axis: int = 0, attribute: str = "") -> _Rule:
+    """Return the rule of lengths along an axis of an input; 1 if the axis is unknown."""
 
     def rule(use: Use) -> Domain:
-        along = int(use.number(attribute, axis)) if attribute else axis
-        extent = _extent(use.shape(table), along)
-        return ONE if extent is None else Domain(lengths=(extent,))
+        extent = use.extent(table, int(use.number(attribute, axis)))
+        return _ONE if extent is None else Domain(lengths=(extent,))
 
     return rule
 
 
 def _scattered(use: Use) -> Domain | None:
     axis = int(use.number("axis", 0))
-    extent = _extent(use.shape(0), axis)
+    extent = use.extent(0, axis)
     return None if extent is None else Domain(extents=(extent,), distinct=axis)
 
 
+def _known_shape(use: Use) -> tuple[Extent, ...]:
+    """Return the shape of the first input; empty if a part of it is unknown."""
+    shape = use.shape(0) or ()
+    known = tuple(extent for extent in shape if extent is not None)
+    return known if len(known) == len(shape) else ()
+
+
 def _scattered_tuples(use: Use) -> Domain | None:
-    shape = use.shape(0)
-    known = tuple(extent for extent in shape or () if extent is not None)
-    return Domain(tuples=known) if shape and len(known) == len(shape) else None
+    shape = _known_shape(use)
+    return Domain(tuples=shape) if shape else None
 
 
 def _tuple_indices(use: Use) -> Domain | None:
-    shape = use.shape(0)
-    if not shape or any(extent is None for extent in shape):
-        return None
-    skipped = int(use.number("batch_dims", 0))
-    return Domain(extents=tuple(extent for extent in shape[skipped:] if extent is not None))
-
-
-def _class_indices(use: Use) -> Domain | None:
-    """Labels: indices into axis 1 of the scores."""
-    extent = _extent(use.shape(0), 1)
-    return None if extent is None else Domain(extents=(extent,))
+    shape = _known_shape(use)
+    return Domain(extents=shape[int(use.number("batch_dims", 0)) :]) if shape else None
 
 
 def _one_hot_indices(use: Use) -> Domain | None:
@@ -159,7 +178,7 @@ def _one_hot_indices(use: Use) -> Domain | None:
 
 
 def _base(use: Use) -> Domain | None:
-    """The base of a power may be negative where the exponent is known to be a whole number."""
+    """Allow a negative base of a power if the exponent is known to be a whole number."""
     exponents = use.constant(1)
     if exponents and all(one == int(one) for one in exponents if abs(one) < _WHOLE):
         return DIVISOR if min(exponents) < 0 else None
@@ -171,114 +190,77 @@ def _cast(use: Use) -> Domain | None:
 
 
 def _resized(use: Use) -> Domain:
-    """Factors of a resize: those of the batch and the channels, which most kernels leave alone, are 1."""
+    """Return factors of a resize: 1 for batch and channels, which most kernels do not resize."""
     shape = use.shape(0)
     rank = len(shape) if shape else 4
     return Domain(pattern=tuple(1.0 if axis < rank - 2 else 2.0 for axis in range(rank)))
-
-
-def _extent(shape: tuple[Extent | None, ...] | None, axis: int) -> Extent | None:
-    if shape is None or not -len(shape) <= axis < len(shape):
-        return None
-    extent = shape[axis]
-    return None if isinstance(extent, int) and extent <= 0 else extent
 
 
 _WHOLE = 2.0**31
 _UNSIGNED = frozenset({2, 4, 12, 13, 21, 25})
 """``TensorProto.DataType`` of uint8, uint16, uint32, uint64, uint4 and uint2."""
 
-_MICROSOFT = "com.microsoft"
-_ML = "ai.onnx.ml"
-_LENGTHS_OF_BATCH = {4: _counted_along(0, 0)}
-_AXES = {1: COUNTED}
 _QUANTIZED_MATRICES = {1: SCALE, 4: SCALE, 6: SCALE}
 
-RULES: dict[tuple[str, str], Mapping[int, Rule]] = {
+
+def _by_operator(*rows: tuple[str, Mapping[int, _Rule]]) -> dict[str, Mapping[int, _Rule]]:
+    return {op: rules for ops, rules in rows for op in ops.split()}
+
+
+RULES = _by_operator(
     # Elementwise functions with a limited domain.
-    ("", "Acos"): {0: Domain(low=-0.9, high=0.9)},
-    ("", "Acosh"): {0: Domain(low=1.1, high=4.0)},
-    ("", "Asin"): {0: Domain(low=-0.9, high=0.9)},
-    ("", "Atanh"): {0: Domain(low=-0.9, high=0.9)},
-    ("", "Log"): {0: POSITIVE},
-    ("", "Pow"): {0: _base, 1: Domain(low=-2.0, high=3.0)},
-    ("", "Sqrt"): {0: POSITIVE},
-    ("", "Tan"): {0: Domain(low=-1.2, high=1.2)},  # its poles lie at 1.57
-    ("", "Reciprocal"): {0: DIVISOR},
-    ("", "Div"): {1: DIVISOR},
-    ("", "Mod"): {1: DIVISOR},
-    ("", "BitShift"): {1: Domain(low=0, high=4)},
-    ("", "Cast"): {0: _cast},
-    ("", "Clip"): {1: Domain(low=-2.0, high=-0.5), 2: Domain(low=0.5, high=2.0)},
-    ("", "ReduceLogSum"): {0: POSITIVE, **_AXES},
+    ("Acos Asin Atanh", {0: Domain(low=-0.9, high=0.9)}),
+    ("Acosh", {0: Domain(low=1.1, high=4.0)}),
+    ("Log Sqrt", {0: POSITIVE}),
+    ("Pow", {0: _base, 1: Domain(low=-2.0, high=3.0)}),
+    ("Tan", {0: Domain(low=-1.2, high=1.2)}),  # its poles are at 1.57
+    ("Reciprocal", {0: DIVISOR}),
+    ("Div Mod", {1: DIVISOR}),
+    ("BitShift", {1: Domain(low=0, high=4)}),
+    ("Cast", {0: _cast}),
+    ("Clip", {1: Domain(low=-2.0, high=-0.5), 2: Domain(low=0.5, high=2.0)}),
+    ("ReduceLogSum", {0: POSITIVE, 1: COUNTED}),
     # Statistics, probabilities, quantization.
-    ("", "BatchNormalization"): {4: POSITIVE},
-    ("", "Bernoulli"): {0: PROBABILITY},
-    ("", "Dropout"): {1: Domain(low=0.1, high=0.5)},
-    ("", "NegativeLogLikelihoodLoss"): {1: _class_indices},
-    ("", "SoftmaxCrossEntropyLoss"): {1: _class_indices},
-    ("", "DequantizeLinear"): {1: SCALE},
-    ("", "QuantizeLinear"): {1: SCALE},
-    ("", "QLinearConv"): {1: SCALE, 4: SCALE, 6: SCALE},
-    ("", "QLinearMatMul"): _QUANTIZED_MATRICES,
-    (_MICROSOFT, "QLinearAdd"): _QUANTIZED_MATRICES,
-    (_MICROSOFT, "QLinearMul"): _QUANTIZED_MATRICES,
-    (_MICROSOFT, "DequantizeLinear"): {1: SCALE},
-    (_MICROSOFT, "QuantizeLinear"): {1: SCALE},
+    ("BatchNormalization", {4: POSITIVE}),
+    ("Bernoulli", {0: Domain(low=0.0, high=1.0)}),
+    ("Dropout", {1: Domain(low=0.1, high=0.5)}),
+    ("NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss", {1: _index(0, 1)}),
+    ("DequantizeLinear QuantizeLinear", {1: SCALE}),
+    ("com.microsoft.DequantizeLinear com.microsoft.QuantizeLinear", {1: SCALE}),
+    ("QLinearConv QLinearMatMul", _QUANTIZED_MATRICES),
+    ("com.microsoft.QLinearAdd com.microsoft.QLinearMul", _QUANTIZED_MATRICES),
     # Indices.
-    ("", "ArrayFeatureExtractor"): {1: _index_of(0, -1)},
-    (_ML, "ArrayFeatureExtractor"): {1: _index_of(0, -1)},
-    ("", "Gather"): {1: _indexed(0)},
-    ("", "GatherElements"): {1: _indexed(0)},
-    ("", "GatherND"): {1: _tuple_indices},
-    ("", "OneHot"): {0: _one_hot_indices, 1: Domain(low=3, high=6)},
-    ("", "RoiAlign"): {2: _index_of(0, 0)},
-    ("", "Scatter"): {1: _scattered},
-    ("", "ScatterElements"): {1: _scattered},
-    ("", "ScatterND"): {1: _scattered_tuples},
-    ("", "TensorScatter"): {2: Domain(pattern=(0,))},
-    (_MICROSOFT, "EmbedLayerNormalization"): {0: _index_of(2, 0), 1: _index_of(4, 0), 8: _index_of(3, 0)},
-    (_MICROSOFT, "GatherBlockQuantized"): {1: _indexed(0)},
-    (_MICROSOFT, "GatherND"): {1: _tuple_indices},
-    (_MICROSOFT, "RotaryEmbedding"): {1: _index_of(2, 0)},
-    ("", "RotaryEmbedding"): {3: _index_of(1, 0)},
+    ("ArrayFeatureExtractor ai.onnx.ml.ArrayFeatureExtractor", {1: _index(0, -1)}),
+    ("Gather GatherElements com.microsoft.GatherBlockQuantized", {1: _index(0, attribute="axis")}),
+    ("GatherND com.microsoft.GatherND", {1: _tuple_indices}),
+    ("OneHot", {0: _one_hot_indices, 1: Domain(low=3, high=6)}),
+    ("RoiAlign", {2: _index(0)}),
+    ("Scatter ScatterElements", {1: _scattered}),
+    ("ScatterND", {1: _scattered_tuples}),
+    ("com.microsoft.EmbedLayerNormalization", {0: _index(2), 1: _index(4), 8: _index(3)}),
+    ("com.microsoft.RotaryEmbedding", {1: _index(2)}),
+    ("RotaryEmbedding", {3: _index(1)}),
     # Lengths, counts and axes.
-    ("", "GRU"): _LENGTHS_OF_BATCH,
-    ("", "LSTM"): _LENGTHS_OF_BATCH,
-    ("", "RNN"): _LENGTHS_OF_BATCH,
-    ("", "ReverseSequence"): {1: _counted_along(0, 0, "time_axis")},
-    ("", "TopK"): {1: _counted_along(0, -1, "axis")},
-    ("", "CumSum"): {1: Domain(pattern=(0,))},
-    ("", "CumProd"): {1: Domain(pattern=(0,))},
-    ("", "HannWindow"): {0: Domain(low=4, high=9)},
-    ("", "HammingWindow"): {0: Domain(low=4, high=9)},
-    ("", "BlackmanWindow"): {0: Domain(low=4, high=9)},
-    ("", "Loop"): {0: Domain(low=2, high=5), 1: ONE},
-    ("", "NonMaxSuppression"): {2: Domain(pattern=(3,)), 3: Domain(low=0.2, high=0.8), 4: Domain(high=0.3)},
-    ("", "Range"): {0: Domain(low=0, high=2), 1: Domain(low=4, high=8), 2: ONE},
-    ("", "SequenceAt"): {1: Domain(pattern=(0,))},
-    ("", "SequenceErase"): {1: Domain(pattern=(0,))},
-    ("", "SequenceInsert"): {2: Domain(pattern=(0,))},
-    ("", "Squeeze"): _AXES,
-    ("", "Unsqueeze"): _AXES,
-    ("", "ReduceL1"): _AXES,
-    ("", "ReduceL2"): _AXES,
-    ("", "ReduceLogSumExp"): _AXES,
-    ("", "ReduceMax"): _AXES,
-    ("", "ReduceMean"): _AXES,
-    ("", "ReduceMin"): _AXES,
-    ("", "ReduceProd"): _AXES,
-    ("", "ReduceSum"): _AXES,
-    ("", "ReduceSumSquare"): _AXES,
-    # Shapes. A zero of Reshape keeps an axis, and -1 takes what is left.
-    ("", "ConstantOfShape"): {0: Domain(low=1, high=4)},
-    ("", "Expand"): {1: ONE},
-    ("", "GridSample"): {1: Domain(low=-1.0, high=1.0)},
-    ("", "Pad"): {1: Domain(low=0, high=2)},
-    ("", "Reshape"): {1: Domain(pattern=(-1, 1))},
-    ("", "Resize"): {2: _resized},
-    ("", "Slice"): {1: Domain(pattern=(0,)), 2: Domain(pattern=(2,)), 3: COUNTED, 4: ONE},
-    ("", "Tile"): {1: Domain(low=1, high=3)},
-    ("", "Upsample"): {1: _resized},
-}
-"""Domain and operator -> input -> rule. Names of operators are as in ONNX and onnxruntime's documentation."""
+    ("GRU LSTM RNN", {4: _length(0)}),
+    ("ReverseSequence", {1: _length(0, 0, "time_axis")}),
+    ("TopK", {1: _length(0, -1, "axis")}),
+    ("CumSum CumProd SequenceAt SequenceErase", {1: _ZERO}),
+    ("SequenceInsert TensorScatter", {2: _ZERO}),
+    ("HannWindow HammingWindow BlackmanWindow", {0: Domain(low=4, high=9)}),
+    ("Loop", {0: Domain(low=2, high=5), 1: _ONE}),
+    ("NonMaxSuppression", {2: Domain(pattern=(3,)), 3: Domain(low=0.2, high=0.8), 4: Domain(high=0.3)}),
+    ("Range", {0: Domain(low=0, high=2), 1: Domain(low=4, high=8), 2: _ONE}),
+    ("Squeeze Unsqueeze ReduceL1 ReduceL2 ReduceLogSumExp ReduceMax", {1: COUNTED}),
+    ("ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare", {1: COUNTED}),
+    # Shapes. In Reshape, 0 keeps an axis, and -1 is computed from the others.
+    ("ConstantOfShape", {0: Domain(low=1, high=4)}),
+    ("Expand", {1: _ONE}),
+    ("GridSample", {1: Domain(low=-1.0, high=1.0)}),
+    ("Pad", {1: Domain(low=0, high=2)}),
+    ("Reshape", {1: Domain(pattern=(-1, 1))}),
+    ("Resize", {2: _resized}),
+    ("Slice", {1: _ZERO, 2: Domain(pattern=(2,)), 3: COUNTED, 4: _ONE}),
+    ("Tile", {1: Domain(low=1, high=3)}),
+    ("Upsample", {1: _resized}),
+)
+"""Operator -> input -> rule. Operators have the names of ONNX and of onnxruntime's documentation."""

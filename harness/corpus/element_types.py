@@ -1,40 +1,29 @@
 """ONNX's element types by number, readable without importing onnx."""
 
-ELEMENT_TYPES: dict[int, str] = {
-    1: "float32",
-    2: "uint8",
-    3: "int8",
-    4: "uint16",
-    5: "int16",
-    6: "int32",
-    7: "int64",
-    8: "string",
-    9: "bool",
-    10: "float16",
-    11: "float64",
-    12: "uint32",
-    13: "uint64",
-    14: "complex64",
-    15: "complex128",
-    16: "bfloat16",
-    17: "float8e4m3fn",
-    18: "float8e4m3fnuz",
-    19: "float8e5m2",
-    20: "float8e5m2fnuz",
-    21: "uint4",
-    22: "int4",
-    23: "float4e2m1",
-    24: "float8e8m0",
-    25: "uint2",
-    26: "int2",
-    27: "float6e2m3",
-    28: "float6e3m2",
-}
+import re
+
+_NAMES = """
+float32 uint8 int8 uint16 int16 int32 int64 string bool float16 float64 uint32 uint64 complex64 complex128
+bfloat16 float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz uint4 int4 float4e2m1 float8e8m0 uint2 int2
+float6e2m3 float6e3m2
+"""
+
+ELEMENT_TYPES: dict[int, str] = dict(enumerate(_NAMES.split(), start=1))
 """``TensorProto.DataType`` -> the name used throughout; ``TensorProto.UNDEFINED`` (0) has none."""
 
 NUMBERS: dict[str, int] = {name: number for number, name in ELEMENT_TYPES.items()}
 
 
+NARROWER = frozenset({"float32", "float16", "bfloat16"})
+"""The types that become float64 in a model that shows the exact answer."""
+
+
 def is_floating(dtype: str) -> bool:
-    """True for the real floating-point types, the narrow ones included; complex types do not count."""
+    """Return whether a type is a real floating-point type, narrow ones included."""
     return "float" in dtype
+
+
+def limits_of(dtype: str) -> tuple[int, int]:
+    """Return the least and the greatest number of an integer type."""
+    bits = int(re.sub(r"\D", "", dtype))
+    return (0, (1 << bits) - 1) if dtype.startswith("u") else (-(1 << bits - 1), (1 << bits - 1) - 1)

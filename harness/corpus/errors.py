@@ -1,5 +1,6 @@
-"""What is wrong with one model or its data: costs that model's cells, nothing else."""
+"""Faults of one model or its data, which cost the cells of that model only."""
 
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,17 +24,29 @@ class ModelError(HarnessError):
         self.cause = one_line(cause)
 
     def __str__(self) -> str:
-        # The folder and the file say which one it is; a whole path would push the cause out of sight.
+        # Folder and file identify it; a whole path would push the cause out of sight.
         return f"{one_line('/'.join(self.path.parts[-2:]), 120)}: {self.cause}"
 
 
 class SettingsError(ModelError):
-    """What was said about a model does not fit it: a mistake of whoever wrote it, not of the model."""
+    """Settings do not fit their model; the settings are at fault, not the model."""
+
+
+def read_regular(path: Path) -> bytes:
+    """Return the content of a regular file, links followed. Reading a pipe or a device would never end.
+
+    Raises:
+        ValueError: It is a folder, a pipe, a device or the like.
+        OSError: It cannot be read.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError("not a file")
+    return path.read_bytes()
 
 
 @contextmanager
 def blame(path: Path) -> Iterator[None]:
-    """Turn whatever hostile or broken bytes cause into a ``ModelError`` that names the file."""
+    """Turn the errors that broken files cause into a ``ModelError`` that names the file."""
     try:
         yield
     except ModelError:
@@ -45,7 +58,7 @@ def blame(path: Path) -> Iterator[None]:
     except (ValueError, OverflowError, msgspec.DecodeError) as error:
         raise ModelError(path, str(error)) from error
     except Exception as error:
-        # What libraries raise for broken bytes is about the model. Anything else is a fault of the harness.
+        # Errors of libraries are about the model's bytes. Any other is a fault of the harness.
         if type(error).__module__.partition(".")[0] not in _LIBRARIES:
             raise
         raise ModelError(path, f"cannot be read: {type(error).__name__}: {error}") from error

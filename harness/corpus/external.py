@@ -1,6 +1,6 @@
-"""Weights that a model keeps in other files, and the limits within which they may lie.
+"""Weights that a model keeps in other files, all of which have to be inside the model's folder.
 
-The location is text from the model, so it is hostile until shown to stay inside the model's folder.
+The location is text from the model, so it may be hostile.
 """
 
 import re
@@ -12,13 +12,13 @@ from harness.core.errors import one_line
 from harness.corpus.port import model_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import onnx
 
 
 def external_files(model: "onnx.ModelProto", path: Path) -> tuple[Path, ...]:
-    """Every external data file of a model, checked but not read, in the order of first use.
+    """Return every external data file of a model, checked but not read, in the order of first use.
 
     Args:
         model: The model, loaded without its external data.
@@ -35,7 +35,7 @@ def external_files(model: "onnx.ModelProto", path: Path) -> tuple[Path, ...]:
 
 
 def read_external(tensor: "onnx.TensorProto", folder: Path) -> bytes:
-    """The external bytes of one tensor.
+    """Return the external bytes of one tensor.
 
     Raises:
         ValueError: As ``external_files``.
@@ -53,6 +53,13 @@ def external_place(tensor: "onnx.TensorProto", folder: Path) -> tuple[Path, int,
         ValueError: As ``external_files``.
     """
     return _check(tensor, folder, folder / "tensor.pb")
+
+
+def make_external(tensor: "onnx.TensorProto", location: str, offset: int, length: int) -> None:
+    """Let a tensor without elements have those in a file."""
+    tensor.data_location = tensor.EXTERNAL
+    for key, entry in (("location", location), ("offset", offset), ("length", length)):
+        tensor.external_data.add(key=key, value=str(entry))
 
 
 def _check(tensor: "onnx.TensorProto", folder: Path, path: Path) -> tuple[Path, int, int]:
@@ -94,30 +101,27 @@ def _number(entries: "dict[str, str]", key: str, default: int) -> int:
 
 
 def _tensors(model: "onnx.ModelProto") -> "Iterator[onnx.TensorProto]":
-    yield from _of_graph(model.graph)
+    yield from _in_graph(model.graph)
     for function in model.functions:
-        for node in function.node:
-            yield from _of_node(node)
+        yield from _in_nodes(function.node)
 
 
-def _of_graph(graph: "onnx.GraphProto") -> "Iterator[onnx.TensorProto]":
+def _in_graph(graph: "onnx.GraphProto") -> "Iterator[onnx.TensorProto]":
     yield from graph.initializer
     for sparse in graph.sparse_initializer:
         yield from (sparse.values, sparse.indices)
-    for node in graph.node:
-        yield from _of_node(node)
+    yield from _in_nodes(graph.node)
 
 
-def _of_node(node: "onnx.NodeProto") -> "Iterator[onnx.TensorProto]":
-    for attribute in node.attribute:
-        if attribute.type in _PLAIN:
-            continue
-        yield attribute.t
-        yield from attribute.tensors
-        for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
-            yield from (sparse.values, sparse.indices)
-        for graph in (attribute.g, *attribute.graphs):
-            yield from _of_graph(graph)
+def _in_nodes(nodes: "Iterable[onnx.NodeProto]") -> "Iterator[onnx.TensorProto]":
+    for attribute in (attribute for node in nodes for attribute in node.attribute):
+        if attribute.type not in _PLAIN:
+            yield attribute.t
+            yield from attribute.tensors
+            for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+                yield from (sparse.values, sparse.indices)
+            for graph in (attribute.g, *attribute.graphs):
+                yield from _in_graph(graph)
 
 
 _PLAIN = frozenset({1, 2, 3, 6, 7, 8, 13, 14})

@@ -1,44 +1,48 @@
-"""A model once more, with its weights in a file beside it: what ``onnx.save`` makes for large models."""
+"""A copy of a model with its weights in a file beside it, as ``onnx.save`` makes for large models."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from harness.core.value import STRING, pack
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.case import Case
+from harness.corpus.derived import MODEL
 from harness.corpus.errors import blame
+from harness.corpus.external import make_external
+from harness.corpus.protos import parse, tensor_value
 
 if TYPE_CHECKING:
     import onnx
 
-FORMAT = 1
+_FORMAT = 1
 """Rises when copies change although their models do not."""
 
 SMALLEST = 1024
-"""Bytes from which on a weight is moved; onnx's own default, for shapes and scalars have to stay."""
+"""Bytes from which on a weight is moved; onnx's own default, because shapes and scalars have to stay."""
 
 ALIGNMENT = 4096
 """Every weight begins at a multiple of so many bytes, as ONNX recommends for files that are mapped."""
 
-MODEL, WEIGHTS = "model.onnx", "weights.bin"
+_WEIGHTS = "weights.bin"
 
 
 def external_copy(case: Case) -> Case | None:
-    """The case with a model whose weights lie in another file; its digest is the same, and so its golden.
+    """Return the case with a model whose weights are in another file; digest and golden stay the same.
 
     The copy is made in the cache, once. A model that has external data already is its own copy.
 
     Returns:
-        None where the model has no weight that could be moved.
+        None if the model has no weight that could be moved.
 
     Raises:
-        ModelError: A weight is broken, or the model has gone.
+        ModelError: A weight is broken, or the model is missing.
         UsageError: The cache cannot be written.
     """
     if case.external:
         return case
-    entry = cache_root() / "external-data" / f"{case.digest}-v{FORMAT}"
+    entry = cache_root() / "external-data" / f"{case.digest}-v{_FORMAT}"
     if not entry.is_dir():
         with blame(case.model_path):
             model, weights = _split(case.model_path)
@@ -47,20 +51,18 @@ def external_copy(case: Case) -> Case | None:
 
         def build(folder: Path) -> None:
             (folder / MODEL).write_bytes(model)
-            with (folder / WEIGHTS).open("wb") as file:
+            with (folder / _WEIGHTS).open("wb") as file:
                 for offset, content in weights:
                     file.seek(offset)
                     file.write(content)
 
         fill_once(entry, build)
-    return msgspec.structs.replace(case, model_path=entry / MODEL, external=(entry / WEIGHTS,))
+    return msgspec.structs.replace(case, model_path=entry / MODEL, external=(entry / _WEIGHTS,))
 
 
 def _split(path: Path) -> tuple[bytes, list[tuple[int, bytes]]]:
-    """The model without the weights that are moved, and these with their offsets."""
+    """Return the model without the weights that are moved, and these with their offsets."""
     import onnx
-
-    from harness.corpus.protos import parse
 
     model: onnx.ModelProto = parse(onnx.ModelProto, path.read_bytes())
     weights: list[tuple[int, bytes]] = []
@@ -72,23 +74,14 @@ def _split(path: Path) -> tuple[bytes, list[tuple[int, bytes]]]:
         offset = -(-end // ALIGNMENT) * ALIGNMENT
         end = offset + len(content)
         weights.append((offset, content))
-        moved = onnx.TensorProto(
-            name=weight.name,
-            data_type=weight.data_type,
-            dims=weight.dims,
-            data_location=onnx.TensorProto.EXTERNAL,
-        )
-        for key, entry in (("location", WEIGHTS), ("offset", offset), ("length", len(content))):
-            moved.external_data.add(key=key, value=str(entry))
+        moved = onnx.TensorProto(name=weight.name, data_type=weight.data_type, dims=weight.dims)
+        make_external(moved, _WEIGHTS, offset, len(content))
         weight.CopyFrom(moved)
     return model.SerializeToString(), weights
 
 
 def _content(weight: "onnx.TensorProto") -> bytes:
-    """The elements as they lie in a file; empty for texts, which ONNX keeps inside the model."""
-    from harness.core.value import STRING, pack
-    from harness.corpus.protos import tensor_value
-
+    """Return the elements as bytes of a file; empty for texts, which ONNX keeps inside the model."""
     if weight.HasField("raw_data"):
         return weight.raw_data
     value = tensor_value(weight)

@@ -1,4 +1,4 @@
-"""What a model is made of, as far as judging a result needs to know."""
+"""The parts of a model that judging its results depends on."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
+from harness.corpus.nodes import domain_of, named_opsets, operators, tensors_in
 from harness.corpus.origins import Origins, origins_of
 from harness.corpus.port import model_text
 from harness.corpus.undefined import Partial, partials_of
@@ -15,37 +16,32 @@ from harness.corpus.used_operators import Operators, used_operators
 if TYPE_CHECKING:
     import onnx
 
-DEFAULT_DOMAIN = "ai.onnx"
-
-SHAPE_SOURCES = frozenset({"Shape", "Size"})
+_SHAPE_SOURCES = frozenset({"Shape", "Size"})
 """Operators that turn any tensor into its shape."""
 
-# fmt: off
-SHAPE_ARITHMETIC = frozenset({
-    "Abs", "Add", "And", "Cast", "Ceil", "Concat", "Div", "Equal", "Flatten", "Floor", "Gather", "Greater",
-    "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or",
-    "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Round", "Slice", "Split", "Squeeze",
-    "Sub", "Unsqueeze", "Where",
-})
-# fmt: on
+_SHAPE_ARITHMETIC = operators("""
+    Abs Add And Cast Ceil Concat Div Equal Flatten Floor Gather Greater GreaterOrEqual Identity Less
+    LessOrEqual Max Min Mod Mul Neg Not Or ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round Slice
+    Split Squeeze Sub Unsqueeze Where
+""")
 """Operators that compute one shape from others, and much else besides."""
 
-SHAPE_CONSTANT_ELEMENTS = 64
-"""A constant of rank 0 or 1 up to this size may take part in shape arithmetic; a larger one is data."""
+_SHAPE_CONSTANT_ELEMENTS = 64
+"""A constant of rank 0 or 1 up to this size may be part of shape arithmetic; a larger one is data."""
 
 
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model is made of.
+    """The parts of a model.
 
     Attributes:
         ir_version: Version of the file format.
-        opsets: Domain -> version; ONNX's own domain is ``ai.onnx``, however the model spells it.
-        nodes: Nodes, those in subgraphs and in the bodies of local functions included.
+        opsets: Domain -> version; ONNX's own domain is ``ai.onnx``.
+        nodes: Number of nodes, those in subgraphs and in the bodies of local functions included.
         op_types: Operator type -> number of nodes, counted likewise.
         float_types: Floating element types of inputs, outputs, weights, constants and casts.
-        shape_only_ops: Operator types *all* of whose nodes work on shapes alone. An execution provider that
-            leaves these to the CPU loses nothing; one node outside shape arithmetic takes its type out.
-        origins: Where graph outputs come from whose values are more than numbers.
+        shape_only_ops: Operator types *all* of whose nodes compute shapes only. An execution provider that
+            leaves these to the CPU loses nothing.
+        origins: The operators that graph outputs come from, where judging depends on them.
         partials: Nodes whose result ONNX leaves undefined for some values.
         operators: Operator -> versions of its schema; see ``harness.corpus.used_operators``.
     """
@@ -62,14 +58,14 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def model_facts(model: "onnx.ModelProto") -> ModelFacts:
-    """Read the facts from a model, loaded with or without its external data."""
+    """Return the facts of a model, loaded with or without its external data."""
     census = _Census()
     census.graph(model.graph, frozenset(), frozenset())
     for function in model.functions:
         census.nodes(function.node, set(), set())
     return ModelFacts(
         ir_version=model.ir_version,
-        opsets={model_text(entry.domain) or DEFAULT_DOMAIN: entry.version for entry in model.opset_import},
+        opsets=named_opsets(model),
         nodes=census.counts.total(),
         op_types=dict(sorted(census.counts.items())),
         float_types=frozenset(census.float_types),
@@ -90,9 +86,10 @@ class _Census:
         self.other_ops: set[str] = set()
 
     def graph(self, graph: "onnx.GraphProto", shapes: Iterable[str], constants: Iterable[str]) -> None:
-        """Walk one graph; ``shapes`` and ``constants`` are the names it sees from outside."""
+        """Walk one graph; ``shapes`` and ``constants`` are names from outside."""
         for info in (*graph.input, *graph.output):
-            self._declared(info.type)
+            for tensor in tensors_in(info.type):
+                self._element_type(tensor.elem_type)
         local = set(constants)
         for weight in graph.initializer:
             self._element_type(weight.data_type)
@@ -103,16 +100,16 @@ class _Census:
         self.nodes(graph.node, set(shapes), local)
 
     def nodes(self, nodes: "Iterable[onnx.NodeProto]", shapes: set[str], constants: set[str]) -> None:
-        """Walk the nodes of one scope; both sets grow on the way."""
+        """Walk the nodes of one scope, and add to both sets of names."""
         for node in nodes:
             self.counts[model_text(node.op_type)] += 1
             for attribute in node.attribute:
                 self._attribute(attribute, shapes, constants)
             names = [name for name in node.output if name]
             varying = [name for name in node.input if name and name not in constants]
-            own = node.domain in {"", DEFAULT_DOMAIN}
-            arithmetic = own and node.op_type in SHAPE_ARITHMETIC
-            if (own and node.op_type in SHAPE_SOURCES) or (
+            own = not domain_of(node)
+            arithmetic = own and node.op_type in _SHAPE_ARITHMETIC
+            if (own and node.op_type in _SHAPE_SOURCES) or (
                 arithmetic and varying and all(name in shapes for name in varying)
             ):
                 self.shape_ops.add(node.op_type)
@@ -123,10 +120,8 @@ class _Census:
                     constants.update(names)
 
     def _attribute(self, attribute: "onnx.AttributeProto", shapes: set[str], constants: set[str]) -> None:
-        if attribute.type == attribute.GRAPH:
-            self.graph(attribute.g, shapes, constants)
-        elif attribute.type == attribute.GRAPHS:
-            for graph in attribute.graphs:
+        if attribute.type in {attribute.GRAPH, attribute.GRAPHS}:
+            for graph in attribute.graphs or [attribute.g]:
                 self.graph(graph, shapes, constants)
         elif attribute.type == attribute.TENSOR:
             self._element_type(attribute.t.data_type)
@@ -135,15 +130,6 @@ class _Census:
         elif attribute.name in {"value_float", "value_floats"}:
             self.float_types.add("float32")
 
-    def _declared(self, declared: "onnx.TypeProto") -> None:
-        kind = declared.WhichOneof("value")
-        if kind in {"tensor_type", "sparse_tensor_type"}:
-            self._element_type(getattr(declared, kind).elem_type)
-        elif kind in {"sequence_type", "optional_type"}:
-            self._declared(getattr(declared, kind).elem_type)
-        elif kind == "map_type":
-            self._declared(declared.map_type.value_type)
-
     def _element_type(self, number: int) -> None:
         dtype = ELEMENT_TYPES.get(number, "")
         if is_floating(dtype):
@@ -151,13 +137,13 @@ class _Census:
 
 
 def _may_be_shape(weight: "onnx.TensorProto") -> bool:
-    return len(weight.dims) == 0 or (len(weight.dims) == 1 and weight.dims[0] <= SHAPE_CONSTANT_ELEMENTS)
+    return len(weight.dims) == 0 or (len(weight.dims) == 1 and weight.dims[0] <= _SHAPE_CONSTANT_ELEMENTS)
 
 
 def _is_shape_constant(node: "onnx.NodeProto") -> bool:
     return node.op_type == "Constant" and all(
         _may_be_shape(attribute.t)
         if attribute.type == attribute.TENSOR
-        else len(attribute.ints) + len(attribute.floats) <= SHAPE_CONSTANT_ELEMENTS
+        else len(attribute.ints) + len(attribute.floats) <= _SHAPE_CONSTANT_ELEMENTS
         for attribute in node.attribute
     )

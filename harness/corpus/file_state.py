@@ -1,9 +1,8 @@
-"""Whether files are still what they were, told by their status alone, as git and make do.
+"""The state of files, to see by their status alone whether they have changed, as git and make do.
 
-A file counts as unchanged while its size, its time of modification and its identity are the same, and where
-the system has it the time of its last change of any kind, which no program can set back. Clocks of file
-systems tick coarsely, so a file may change twice within one tick and look the same after both: a file is
-only trusted once it has been left alone for ``SETTLED_NS``.
+A file counts as unchanged while its size, its time of modification, its identity and, if the system has it,
+the time of its last change of any kind are the same. Clocks of file systems are coarse: a file may change
+twice within one tick and look the same after both. So only a file older than ``SETTLED_NS`` is trusted.
 """
 
 import os
@@ -26,23 +25,22 @@ class FileState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of some files together.
 
     Attributes:
-        text: Equal texts mean that none was changed, added or removed.
-        newest_ns: When the youngest of them was changed, in nanoseconds since 1970; 0 for no files.
+        text: Equal texts mean that no file was changed, added or removed.
+        newest_ns: Time of the last change, in nanoseconds since 1970; 0 for no files.
     """
 
     text: str
     newest_ns: int
 
     def settled(self, now_ns: int) -> bool:
-        """Whether all of them had been left alone for long enough at a time."""
+        """Return whether the last change was long enough ago at a time."""
         return self.newest_ns < now_ns - SETTLED_NS
 
 
 def cached_state(file: str | Path, *others: str) -> FileState | None:
-    """The state of an entry of the cache by some of its files; None where the first is not there.
+    """Return the state of an entry of the cache by some of its files; None if the first does not exist.
 
-    Such an entry is written once and never changed, so size and time are enough to see that it is still the
-    same and whole. They survive being copied, as in archives of caches.
+    Such an entry is written once, so size and time are enough. They survive in copies and archives of caches.
     """
     first = _size_and_time(file)
     if first is None:
@@ -51,16 +49,16 @@ def cached_state(file: str | Path, *others: str) -> FileState | None:
 
 
 def model_state(model: Path, home: Path) -> FileState | None:
-    """The state of a model's file, its side file, its test data and their tolerance.
+    """Return the state of a model's file, its side file, its test data and their tolerance.
 
-    External data is not among them.
+    External data does not belong to it.
 
     Args:
         model: The file.
         home: The folder with its ``test_data_set_N`` and ``data.json``; it need not exist.
 
     Returns:
-        None where it cannot be told: a file is missing or closed, or a data set has folders inside.
+        None if it is unknown: a file is missing or closed, or a data set has folders inside.
     """
     try:
         folders, files = _test_data(home)
@@ -68,12 +66,12 @@ def model_state(model: Path, home: Path) -> FileState | None:
     except OSError:
         return None
     state = files_state([model, *beside, *files])
-    # The folders by name, because an empty one is a data set too.
+    # The folders by name, because an empty one is also a data set.
     return state and msgspec.structs.replace(state, text=f"{folders} {state.text}")
 
 
 def files_state(files: Iterable[str | Path]) -> FileState | None:
-    """The state of files, links followed; None where one is missing or closed, or is no file."""
+    """Return the state of files, links followed; None if one is missing, closed, or no regular file."""
     marks = []
     newest = 0
     try:
@@ -98,7 +96,7 @@ def _size_and_time(file: str | Path) -> tuple[int, int] | None:
 
 
 def _test_data(home: Path) -> tuple[list[str], list[str]]:
-    """The data sets, and every file that reading them may open."""
+    """Return the folders of data sets, and every file that reading them may open."""
     try:
         entries = _listing(str(home))
     except (FileNotFoundError, NotADirectoryError):

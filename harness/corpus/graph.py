@@ -1,8 +1,7 @@
-"""The structure of a graph: which nodes there are and how tensors join them; weights are not looked at."""
+"""The structure of a graph: its nodes, and the tensors between them. Weights are not read."""
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.levels import Operator
 from harness.corpus.errors import ModelError
+from harness.corpus.nodes import all_nodes, bodies, domain_of, named_opsets, weight_names
 from harness.corpus.port import model_text
 from harness.corpus.protos import parse
 from harness.corpus.suites import Suite
@@ -22,9 +22,9 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     """One node.
 
     Attributes:
-        operator: What it is.
-        inputs: Names of the tensors that it reads, those that its subgraphs take from outside included.
-        outputs: Names of those that it makes; an empty one is not asked for.
+        operator: Its operator.
+        inputs: Names of the tensors that it reads, those that its subgraphs read from outside included.
+        outputs: Names of the tensors that it makes; an output that is left out is empty.
         attributes: Digest of its attributes.
     """
 
@@ -64,10 +64,10 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_graph(content: bytes) -> Graph:
-    """The structure of a serialized model; its weights may be in files that are not there.
+    """Return the structure of a serialized model; files with its weights need not exist.
 
-    A ``Constant`` node counts as a constant, not as a node: every level of optimization makes initializers
-    of them before it does anything else.
+    A ``Constant`` node counts as a constant, not as a node: every level of optimization first makes
+    initializers of them.
 
     Raises:
         ValueError: It is no ONNX model.
@@ -76,11 +76,10 @@ def read_graph(content: bytes) -> Graph:
 
     model: onnx.ModelProto = parse(onnx.ModelProto, content)
     graph = model.graph
-    constants = {tensor.name for tensor in graph.initializer}
-    constants |= {sparse.values.name for sparse in graph.sparse_initializer}
+    constants = weight_names(graph)
     constants |= {name for node in graph.node if _is_constant(node) for name in node.output}
-    counts = Counter(_operator(node) for node in _all_nodes(graph.node))
-    inner = (_operator(node) for function in model.functions for node in _all_nodes(function.node))
+    counts = Counter(_operator(node) for node in all_nodes(graph.node) if not _is_constant(node))
+    inner = (node for function in model.functions for node in all_nodes(function.node))
     nodes = tuple(_node(node) for node in graph.node if not _is_constant(node))
     return Graph(
         nodes=nodes,
@@ -89,13 +88,16 @@ def read_graph(content: bytes) -> Graph:
         outputs=frozenset(map(model_text, (port.name for port in graph.output))),
         constants=frozenset(map(model_text, constants)),
         nested=counts.total() - len(nodes),
-        op_types=frozenset(operator.op_type for operator in (*counts, *inner)),
-        opsets={model_text(one.domain) or "ai.onnx": one.version for one in model.opset_import},
+        op_types=frozenset(
+            [operator.op_type for operator in counts]
+            + [model_text(node.op_type) for node in inner if not _is_constant(node)]
+        ),
+        opsets=named_opsets(model),
     )
 
 
 def graph_in(suite: Suite, model: str) -> Graph:
-    """The structure of a suite's model.
+    """Return the structure of a suite's model.
 
     Raises:
         UsageError: It cannot be read.
@@ -110,7 +112,7 @@ def _node(node: "onnx.NodeProto") -> Node:
     digest = hashlib.sha256()
     for attribute in sorted(node.attribute, key=lambda one: one.name):
         digest.update(attribute.SerializeToString(deterministic=True))
-    outside = {name for body in _bodies(node) for name in _taken_from_outside(body)}
+    outside = {name for body in bodies(node) for name in _taken_from_outside(body)}
     return Node(
         operator=_operator(node),
         inputs=tuple(map(model_text, (*node.input, *sorted(outside)))),
@@ -120,34 +122,16 @@ def _node(node: "onnx.NodeProto") -> Node:
 
 
 def _operator(node: "onnx.NodeProto") -> Operator:
-    domain = model_text(node.domain)
-    return Operator("" if domain == "ai.onnx" else domain, model_text(node.op_type))
+    return Operator(model_text(domain_of(node)), model_text(node.op_type))
 
 
 def _is_constant(node: "onnx.NodeProto") -> bool:
-    return node.op_type == "Constant" and node.domain in {"", "ai.onnx"}
-
-
-def _all_nodes(nodes: "Iterable[onnx.NodeProto]") -> "Iterator[onnx.NodeProto]":
-    for node in nodes:
-        if not _is_constant(node):
-            yield node
-        for body in _bodies(node):
-            yield from _all_nodes(body.node)
-
-
-def _bodies(node: "onnx.NodeProto") -> "Iterator[onnx.GraphProto]":
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
+    return node.op_type == "Constant" and not domain_of(node)
 
 
 def _taken_from_outside(body: "onnx.GraphProto") -> set[str]:
     made = {port.name for port in body.input} | {tensor.name for tensor in body.initializer}
     made |= {name for node in body.node for name in node.output}
     read = {name for node in body.node for name in node.input} | {port.name for port in body.output}
-    for node in body.node:
-        for inner in _bodies(node):
-            read |= _taken_from_outside(inner)
-    return read - made - {""}
+    inner = (_taken_from_outside(one) for node in body.node for one in bodies(node))
+    return read.union(*inner) - made - {""}

@@ -1,8 +1,8 @@
-"""What became of a graph: which nodes together were replaced by which, told by the tensors between them.
+"""The changes of a graph: which nodes were replaced by which others, found by the tensors between them.
 
-onnxruntime keeps the name of every tensor that survives an optimization. So nodes between which a tensor has
-vanished were changed together, and what now makes their surviving result stands in their place. That is all
-that is claimed: nothing is guessed from names of nodes or from what a fusion is known to do.
+onnxruntime keeps the name of every tensor that survives an optimization. So if a tensor between nodes has
+vanished, they were changed together, and the nodes that now make their surviving results replace them.
+Nothing is guessed from names of nodes or from known fusions.
 """
 
 from collections import Counter
@@ -13,16 +13,13 @@ import msgspec
 from harness.core.levels import Change, Kind, Operator, OperatorCounts
 from harness.corpus.graph import Graph, Node
 
-IDENTITY = Operator("", "Identity")
+_IDENTITY = Operator("", "Identity")
 
 
 def changes(before: Graph, after: Graph) -> tuple[Change, ...]:
-    """How one graph became the other; nodes that stay as they are do not appear.
+    """Return how one graph became the other, most frequent changes first, else in the order of the graph.
 
     Only the main graphs are compared, not the bodies of If, Loop and Scan.
-
-    Returns:
-        Most frequent first, else in the order of the graph.
     """
     survivors = _tensors(after)
     found: list[tuple[Kind, OperatorCounts, OperatorCounts]] = []
@@ -32,7 +29,7 @@ def changes(before: Graph, after: Graph) -> tuple[Change, ...]:
         plain = _renamed(node, renamed)
         gone = not survivors.intersection(plain.outputs)
         twin = kept.get(_key(plain))
-        if gone and plain.operator == IDENTITY:
+        if gone and plain.operator == _IDENTITY:
             renamed[plain.outputs[0]] = plain.inputs[0]
             found.append(("removed", _counted([plain]), ()))
         elif gone and twin is not None and len(twin.outputs) == len(plain.outputs):
@@ -51,7 +48,7 @@ def changes(before: Graph, after: Graph) -> tuple[Change, ...]:
 
 
 def _groups(left: Sequence[Node], after: Graph, before: Graph) -> Iterator[tuple[list[Node], list[Node]]]:
-    """Nodes of both graphs that belong together: those of the first, and those of the second."""
+    """Yield nodes of both graphs that belong together: those of the first, and those of the second."""
     nodes = [*left, *after.nodes]
     first_new = len(left)
     parent = list(range(len(nodes)))
@@ -71,14 +68,10 @@ def _groups(left: Sequence[Node], after: Graph, before: Graph) -> Iterator[tuple
                     parent[root(number)] = root(makers[name])
     for name in old_makers.keys() & new_makers.keys():
         parent[root(old_makers[name])] = root(new_makers[name])
-    members: dict[int, list[int]] = {}
-    for number in range(len(nodes)):
-        members.setdefault(root(number), []).append(number)
-    for numbers in sorted(members.values()):
-        yield (
-            [nodes[number] for number in numbers if number < first_new],
-            [nodes[number] for number in numbers if number >= first_new],
-        )
+    members: dict[int, tuple[list[Node], list[Node]]] = {}
+    for number, node in enumerate(nodes):
+        members.setdefault(root(number), ([], []))[number >= first_new].append(node)
+    yield from members.values()
 
 
 def _makers(nodes: Iterable[Node], start: int) -> dict[str, int]:
@@ -99,7 +92,7 @@ def _kind(old: Sequence[Node], new: Sequence[Node], after: Graph) -> Kind:
 
 
 def _key(node: Node) -> tuple[Operator, bytes, tuple[str, ...]]:
-    """What makes two nodes compute the same."""
+    """Return what is equal for nodes that compute the same."""
     return node.operator, node.attributes, node.inputs
 
 

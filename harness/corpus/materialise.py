@@ -1,33 +1,32 @@
-"""Suites that onnx holds as code, or in a layout of their own, written in ONNX's usual layout.
+"""Suites that onnx has as code, or in a layout of their own, written in ONNX's usual layout.
 
-``<model>/model.onnx``, ``<model>/test_data_set_0/input_0.pb``, ``output_0.pb``, and ``<model>/data.json``
-where the tolerance of the expected data is not the usual one.
+``<model>/model.onnx``, ``<model>/test_data_set_0/input_0.pb``, ``output_0.pb``, and ``<model>/data.json`` if
+the tolerance of the expected data is not the default.
 """
 
 import shutil
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
+import onnx
 
 from harness.core.value import Map, Sequence, Value, tensor
+from harness.corpus.nodes import weight_names
 from harness.corpus.port import value_type
 from harness.corpus.protos import encode, tensor_value
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance
-
-if TYPE_CHECKING:
-    import onnx
 
 
 def write_node_suite(folder: Path) -> None:
     """Generate ONNX's operator tests (about 5 s)."""
     from onnx.backend.test.case.node import collect_testcases
 
-    # Collecting seeds numpy's global generator for each test, which makes the data the same everywhere, and
-    # must not change what the caller draws. The tests' overflows and divisions by zero are on purpose.
+    # Collecting seeds numpy's global generator for each test, so the data is the same everywhere. Callers'
+    # own random numbers must not change. The tests' overflows and divisions by zero are on purpose.
     state = np.random.get_state()  # noqa: NPY002 - the generator that onnx uses
     try:
         with warnings.catch_warnings():
@@ -51,17 +50,12 @@ def write_node_suite(folder: Path) -> None:
 def write_light_suite(folder: Path, light: Path) -> None:
     """Copy the nine light models, each with the input that its expected output was computed from.
 
-    Args:
-        folder: Where to.
-        light: Folder ``light`` of onnx's test data; ``real`` beside it has the tolerances.
+    They are in folder ``light`` of onnx's test data; ``real`` beside it has the tolerances.
     """
-    import onnx
-
     tolerances = _light_tolerances(light.with_name("real"))
     for path in sorted(light.glob("light_*.onnx")):
         model = onnx.load(path, load_external_data=False)
-        weights = {tensor.name for tensor in model.graph.initializer}
-        fed = [port for port in model.graph.input if port.name not in weights]
+        fed = [port for port in model.graph.input if port.name not in weight_names(model.graph)]
         home = folder / path.stem
         data_set = home / "test_data_set_0"
         data_set.mkdir(parents=True)
@@ -74,19 +68,19 @@ def write_light_suite(folder: Path, light: Path) -> None:
 
 
 def _write_values(
-    data_set: Path, role: str, items: Iterable[Any], declared: "Iterable[onnx.ValueInfoProto]"
+    data_set: Path, role: str, items: Iterable[Any], declared: Iterable[onnx.ValueInfoProto]
 ) -> None:
     for index, (item, info) in enumerate(zip(items, declared, strict=True)):
-        data = encode(as_value(item), value_type(info.type, {}))
+        data = encode(_as_value(item), value_type(info.type, {}))
         (data_set / f"{role}_{index}.pb").write_bytes(data)
 
 
-def as_value(item: Any) -> Value:
-    """A value as ONNX's test cases spell it: array, numpy scalar, ``TensorProto``, list, dict or None."""
+def _as_value(item: Any) -> Value:
+    """Return a value of ONNX's test cases: array, numpy scalar, ``TensorProto``, list, dict or None."""
     if item is None:
         return None
     if isinstance(item, list):
-        return Sequence(items=tuple(as_value(entry) for entry in item))
+        return Sequence(items=tuple(_as_value(entry) for entry in item))
     if isinstance(item, dict):
         return Map(keys=tensor(np.array(list(item))), values=tensor(np.array(list(item.values()))))
     if hasattr(item, "data_type"):
@@ -94,8 +88,8 @@ def as_value(item: Any) -> Value:
     return tensor(np.asarray(item))
 
 
-def _ramp(info: "onnx.ValueInfoProto") -> np.ndarray[Any, Any]:
-    """``arange(n) / n`` in the declared shape: what ONNX's own runner feeds to these models."""
+def _ramp(info: onnx.ValueInfoProto) -> np.ndarray[Any, Any]:
+    """Return ``arange(n) / n`` in the declared shape, as ONNX's own runner feeds to these models."""
     shape = [size or 1 for size in value_type(info.type, {}).shape or ()]
     count = int(np.prod(shape))
     return (np.arange(count).reshape(shape) / count).astype(np.float32)
@@ -108,7 +102,7 @@ class _RealTest(msgspec.Struct):
 
 
 def _light_tolerances(real: Path) -> dict[str, ExpectedTolerance]:
-    """The tolerances that ONNX keeps apart from the light models, by file name."""
+    """Return the tolerances, which ONNX keeps apart from the light models, by file name."""
     tests = [msgspec.json.decode(file.read_bytes(), type=_RealTest) for file in real.glob("*/data.json")]
     return {test.url.rpartition("/")[2]: ExpectedTolerance(rtol=test.rtol, atol=test.atol) for test in tests}
 

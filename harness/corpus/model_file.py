@@ -1,11 +1,10 @@
-"""A model's file as a message, or what it is in truth where it is none."""
+"""The file of a model: its content as a message, or what the file really is."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.corpus.errors import ModelError
+from harness.corpus.errors import ModelError, read_regular
 from harness.corpus.protos import parse
-from harness.corpus.regular_file import read_regular
 
 if TYPE_CHECKING:
     import onnx
@@ -21,15 +20,15 @@ _OTHERS = (
     (4, b"ORTM", "a model in ORT format, not in ONNX: provide the one that it was made from"),
     (4, b"TFL3", "a model in TensorFlow Lite's format, not in ONNX: convert it"),
 )
-"""Offset and first bytes of what goes by the name of a model without being one, and what to say of it."""
+"""Offset and first bytes of files that are named as models but are none, and what they are."""
 
 
 def read_model_file(path: Path) -> bytes:
-    """The content of a model's file.
+    """Return the content of a model's file.
 
     Raises:
         ModelError: It is larger than ONNX allows.
-        ValueError: It is a folder, a pipe or the like, or empty.
+        ValueError: It is no regular file, or empty.
         OSError: It cannot be read.
     """
     if path.stat().st_size > _MODEL_LIMIT:
@@ -41,7 +40,7 @@ def read_model_file(path: Path) -> bytes:
 
 
 def parse_model(content: bytes) -> "onnx.ModelProto":
-    """The content of a model's file as a message, its external data left where it is.
+    """Return the content of a model's file as a message, without its external data.
 
     Raises:
         ValueError: It is no model.
@@ -58,6 +57,10 @@ def parse_model(content: bytes) -> "onnx.ModelProto":
     return model
 
 
+def load_model(path: Path) -> "onnx.ModelProto":
+    """Return a model without its external data; see ``read_model_file`` and ``parse_model``."""
+    return parse_model(read_model_file(path))
+
+
 def _other(content: bytes) -> str:
-    """What the file is in truth; empty where that is not known."""
     return next((what for offset, start, what in _OTHERS if content.startswith(start, offset)), "")

@@ -1,7 +1,6 @@
-"""A case whose model draws every rounding by lot, so that runs on the CPU provider show its noise."""
+"""A case whose model draws every rounding at random, so that runs on the CPU provider show its noise."""
 
 import contextlib
-import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -11,16 +10,15 @@ import msgspec
 import numpy as np
 
 from harness.core.spread import PROBES
-from harness.core.value import Tensor
+from harness.core.value import Tensor, tensor
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
+from harness.corpus.derived import MODEL, digest_of
 from harness.corpus.errors import blame
-from harness.corpus.model_file import parse_model, read_model_file
-from harness.corpus.noise.drawing import AMPLITUDE
-from harness.corpus.noise.flat import NotFlatError, flattened
-from harness.corpus.noise.operators import RANDOM
-from harness.corpus.noise.rewrite import BFLOAT16_CASTS, Written, add_noise
+from harness.corpus.model_file import load_model
+from harness.corpus.noise import AMPLITUDE, BFLOAT16_CASTS
+from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.port import Port, ValueType
 from harness.corpus.scenario import Inapplicable
 
@@ -39,34 +37,34 @@ SMOOTH = (16.0,)
 JUMPING = (1.0, 8.0, 8.0)
 """Amplitudes for models with jumps.
 
-What jumps does not move in proportion to the noise, so that 1 has to be among them. Of the elements that lie
-so near to a jump that an EP may fall to its other side, 8 draws at 1 and 16 at 8 miss one in some 10,000.
+Jumps are not proportional to the noise, so 1 has to be among them. Of the elements so near to a jump that an
+EP may land on its other side, 8 draws at 1 and 16 at 8 miss one in some 10,000.
 """
 
-COARSE = (1.0,)
+_COARSE = (1.0,)
 """Amplitudes at coarser precisions, whose noise is far above that of float32."""
 
-SMALL = 1 << 20
-"""Bytes up to which a model with noise is left where it is."""
+_SMALL = 1 << 20
+"""Bytes up to which a model with noise stays in the cache."""
 
-MODEL, AMPLITUDES = "model.onnx", "amplitudes.json"
+_AMPLITUDES = "amplitudes.json"
 
 
 def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
-    """The case with a model that adds noise; the CPU provider runs it like any other.
+    """Return the case with a model that adds noise; the CPU provider runs it like any other.
 
-    Each data set of the case becomes ``1 + N`` data sets: one without noise, and N with. The model is written
-    to the cache, once; ``noisy_entry`` says where.
+    Each data set becomes ``1 + N`` data sets: one without noise, and N with. The model is written to the
+    folder ``noisy_entry`` of the cache, once.
 
     Args:
-        case: As it is run plainly.
-        precision: A key of ``PRECISIONS`` in ``harness.core.spread``: whose roundings are to be drawn.
+        case: The case as it is run plainly.
+        precision: A key of ``PRECISIONS`` in ``harness.core.spread``, whose roundings are drawn.
 
     Raises:
-        ModelError: The model is broken, or has gone.
+        ModelError: The model is broken or missing.
         UsageError: The cache cannot be written.
     """
-    if drawn := sorted(RANDOM & case.facts.op_types.keys()):
+    if drawn := sorted(RANDOM_OPERATORS & case.facts.op_types.keys()):
         return Inapplicable(f"the model draws random numbers: {', '.join(drawn)}")
     if precision == "bfloat16" and case.facts.opsets.get("ai.onnx", BFLOAT16_CASTS) < BFLOAT16_CASTS:
         return Inapplicable(f"the model is of an opset before {BFLOAT16_CASTS}, which has no bfloat16")
@@ -74,10 +72,11 @@ def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
 
     def build(folder: Path) -> None:
         with blame(case.model_path):
-            _build(case, precision, folder)
+            amplitudes = _build(case, precision, folder)
+        (folder / _AMPLITUDES).write_bytes(msgspec.json.encode(amplitudes))
 
     fill_once(entry, build)
-    amplitudes = msgspec.json.decode((entry / AMPLITUDES).read_bytes(), type=str | tuple[float, ...])
+    amplitudes = msgspec.json.decode((entry / _AMPLITUDES).read_bytes(), type=str | tuple[float, ...])
     if isinstance(amplitudes, str):
         return Inapplicable(amplitudes)
     draws = (0.0, *(amplitude for amplitude in amplitudes for _ in range(SAMPLES)))
@@ -85,7 +84,6 @@ def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
         draws = (*draws, *(1.0,) * PROBES)
     home = case.model_path.parent
     number = ValueType(kind="tensor", dtype="float32", shape=())
-    digest = hashlib.sha256(f"noise {precision} {FORMAT} {SAMPLES} {amplitudes} {case.digest}".encode())
     return msgspec.structs.replace(
         case,
         model_path=entry / MODEL,
@@ -94,71 +92,62 @@ def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
         data_sets=tuple(
             DataSet(
                 name=f"{data_set.name}-noise-{index}",
-                inputs=(*data_set.inputs, (AMPLITUDE, _scalar(amplitude))),
+                inputs=(*data_set.inputs, (AMPLITUDE, tensor(np.array(amplitude, np.float32)))),
             )
             for data_set in case.data_sets
             for index, amplitude in enumerate(draws)
         ),
-        digest=digest.hexdigest(),
+        digest=digest_of("noise", precision, FORMAT, SAMPLES, amplitudes, case.digest),
     )
 
 
 def noisy_entry(case: Case, precision: str) -> Path:
-    """Where the model with noise lies; once its results are known, it is not needed any more."""
+    """Return the folder of the model with noise; once its results are known, it is no longer needed."""
     return cache_root() / "noise" / f"{case.digest}-{precision}-v{FORMAT}"
 
 
 def discard_noisy(case: Case, precision: str) -> None:
-    """Remove a model with noise that has served its purpose, where it takes more than ``SMALL`` bytes."""
+    """Remove a model with noise that is no longer needed, unless it is small."""
     entry = noisy_entry(case, precision)
     with contextlib.suppress(OSError):
-        if (entry / MODEL).stat().st_size > SMALL:
+        if (entry / MODEL).stat().st_size > _SMALL:
             shutil.rmtree(entry, ignore_errors=True)
 
 
 def amplitudes_of(noisy: Case) -> tuple[float, ...]:
-    """The amplitude of each data set of a case from ``noisy_case``, in their order."""
+    """Return the amplitude of each data set of a case from ``noisy_case``."""
     found = (dict(data_set.inputs)[AMPLITUDE] for data_set in noisy.data_sets)
     return tuple(float(value.array) for value in found if isinstance(value, Tensor))
 
 
-def _scalar(number: float) -> Tensor:
-    return Tensor(dtype="float32", array=np.array(number, np.float32))
+def _build(case: Case, precision: str, folder: Path) -> str | tuple[float, ...]:
+    """Write the model with noise. Return its amplitudes, or why it has none."""
+    # These import onnx, which a model from the cache does not need.
+    from harness.corpus.noise.flat import NotFlatError, flattened
+    from harness.corpus.noise.rewrite import add_noise
 
-
-def _build(case: Case, precision: str, folder: Path) -> None:
     try:
-        model = flattened(parse_model(read_model_file(case.model_path)))
+        model = flattened(load_model(case.model_path))
     except NotFlatError as error:
-        _say(folder, str(error))
-        return
+        return str(error)
     _set_sizes(model, case)
     written = add_noise(model, precision)
-    if not written.sites:  # a model of constants alone, unless every operator is exact
-        model = flattened(parse_model(read_model_file(case.model_path)))
+    if not written.sites:  # a model of constants only, or every operator is exact
+        model = flattened(load_model(case.model_path))
         written = add_noise(model, precision, folded=False)
     _forget_sizes(model)
     (folder / MODEL).write_bytes(model.SerializeToString())
     for file in case.external:
-        _beside(file, folder / file.relative_to(case.model_path.parent))
-    _say(folder, _amplitudes(written, precision))
-
-
-def _amplitudes(written: Written, precision: str) -> tuple[float, ...]:
+        _link(file, folder / file.relative_to(case.model_path.parent))
     if not written.sites:  # every operator is exact: one run without noise shows it
         return ()
     if written.jumps:
         return JUMPING
-    return SMOOTH if precision == "float32" else COARSE
-
-
-def _say(folder: Path, amplitudes: str | tuple[float, ...]) -> None:
-    """Keep the amplitudes, or why there are none."""
-    (folder / AMPLITUDES).write_bytes(msgspec.json.encode(amplitudes))
+    return SMOOTH if precision == "float32" else _COARSE
 
 
 def _set_sizes(model: "onnx.ModelProto", case: Case) -> None:
-    """Declare the inputs as large as those of the first data set: how many terms sums have depends on it."""
+    """Declare the inputs with the sizes of the first data set: how many terms sums have depends on it."""
     import onnx
 
     inputs = dict(case.data_sets[0].inputs)
@@ -170,14 +159,14 @@ def _set_sizes(model: "onnx.ModelProto", case: Case) -> None:
 
 
 def _forget_sizes(model: "onnx.ModelProto") -> None:
-    """Declare nothing about sizes: those of the first data set need not be those of the next."""
+    """Remove declared sizes: those of the first data set need not be those of the next."""
     del model.graph.value_info[:]
     for port in (*model.graph.input, *model.graph.output):
         if port.name != AMPLITUDE and port.type.HasField("tensor_type"):
             port.type.tensor_type.ClearField("shape")
 
 
-def _beside(file: Path, copy: Path) -> None:
+def _link(file: Path, copy: Path) -> None:
     copy.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(os.path.realpath(file), copy)

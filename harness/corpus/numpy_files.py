@@ -11,15 +11,11 @@ from harness.core.value import DTYPES, Array, Tensor, tensor
 from harness.corpus.port import ValueType
 
 LIMIT_BYTES = 4 << 30
-"""What the arrays of one ``.npz`` may take unpacked: a few kilobytes can claim to hold any amount."""
+"""Unpacked size of the arrays of one ``.npz`` at most: a few kilobytes can claim any size."""
 
 
 def read_npy(content: bytes, declared: ValueType) -> Tensor:
-    """The array of a ``.npy`` file.
-
-    Args:
-        content: The file.
-        declared: Says which of the types without a numpy counterpart (bfloat16, int4) unnamed bytes are.
+    """Return the array of a ``.npy`` file; the declared type is that of unnamed bytes, such as bfloat16.
 
     Raises:
         ValueError: It is no such file, cut short, pickled, or of a type that ONNX does not have.
@@ -29,7 +25,7 @@ def read_npy(content: bytes, declared: ValueType) -> Tensor:
 
 
 def read_npz(content: bytes) -> dict[str, Array]:
-    """The arrays of a ``.npz`` file by name, as they were saved.
+    """Return the arrays of a ``.npz`` file by name.
 
     Raises:
         ValueError: As ``read_npy``, or the arrays would be too large.
@@ -45,10 +41,10 @@ def read_npz(content: bytes) -> dict[str, Array]:
 
 
 def as_tensor(array: Array, declared: ValueType) -> Tensor:
-    """An array as a tensor.
+    """Return an array as a tensor.
 
     Raises:
-        ValueError: Its type is none of ONNX's.
+        ValueError: ONNX does not have its type.
     """
     wanted = DTYPES.get(declared.dtype)
     if array.dtype.kind == "V" and wanted is not None and array.dtype.itemsize == wanted.itemsize:
@@ -62,7 +58,7 @@ def as_tensor(array: Array, declared: ValueType) -> Tensor:
 
 @contextmanager
 def _as_value_errors() -> Iterator[None]:
-    """Whatever numpy and zipfile raise over broken bytes, as one kind of error."""
+    """Turn all errors of numpy and zipfile for broken bytes into ``ValueError``."""
     try:
         yield
     except ValueError as error:
@@ -72,5 +68,5 @@ def _as_value_errors() -> Iterator[None]:
         raise
     except MemoryError:
         raise
-    except Exception as error:  # zipfile's and zlib's own; and numpy parses a header with Python's tokenizer
+    except Exception as error:  # of zipfile, zlib, and Python's tokenizer, which parses numpy's headers
         raise ValueError(f"not a whole file of arrays: {error}") from error

@@ -1,32 +1,36 @@
-"""Which operator a graph output comes from, where that decides how its values are judged."""
+"""The operator that a graph output comes from, where it decides how the output's values are judged."""
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
 from harness.core.ties import ChoosingOp
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
+from harness.corpus.nodes import all_nodes, bodies, domain_of, number_of, opsets_of, weight_names
 from harness.corpus.port import model_text
-from harness.corpus.protos import tensor_value
+from harness.corpus.protos import few_numbers
 
 if TYPE_CHECKING:
     import onnx
 
-SAME_ORDER = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+_SAME_ORDER = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 """Operators whose output has the elements of their first input in the same order."""
 
-QUANTIZING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
-QUANTIZED_OPERATOR = "QLinear"
-"""What the names of operators begin with that compute from integers to integers, those of others too."""
+_QUANTIZING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
+_QUANTIZED_OPERATOR = "QLinear"
+"""Prefix of operators that compute from integers to integers, in other domains too."""
 
 RANDOM_OPERATORS = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
-"""Operators whose generator the standard leaves open, a seed or not: their values judge nobody."""
+"""Operators whose generator the standard leaves open, even with a seed: their values prove no fault."""
 
-SCALE_LIMIT = 4096
-"""Scales that are kept; of a tensor with more of them steps are not counted."""
+_SCALE_LIMIT = 4096
+"""Scales that are kept; of a tensor with more of them, steps are not counted."""
+
+_DROPOUT_BY_INPUT = 12
+"""Opset from which on an input of Dropout says whether it is in training."""
 
 _CHOOSING = frozenset(get_args(ChoosingOp))
 
@@ -35,10 +39,10 @@ class ChosenFrom(msgspec.Struct, frozen=True, kw_only=True, tag="chosen"):
     """Positions.
 
     Attributes:
-        op: Operator that chose.
-        data: Name of what it chose from.
-        computed: Whether that is computed, and no input of the graph.
-        axis: Along which it chose.
+        op: The operator that chose.
+        data: Name of the tensor that it chose from.
+        computed: Whether that tensor is computed; otherwise it is an input of the graph.
+        axis: The axis along which it chose.
         unordered: Whether it is a TopK that need not sort.
     """
 
@@ -53,8 +57,8 @@ class UnorderedWith(msgspec.Struct, frozen=True, kw_only=True, tag="unordered"):
     """The values of a TopK that need not sort.
 
     Attributes:
-        axis: Along which it chose.
-        positions: Graph output with the positions of these values; empty where none has them.
+        axis: The axis along which it chose.
+        positions: Graph output with the positions of these values; empty if there is none.
     """
 
     axis: int = -1
@@ -65,10 +69,10 @@ class QuantizedWith(msgspec.Struct, frozen=True, kw_only=True, tag="quantized"):
     """Values on a grid.
 
     Attributes:
-        scale: Name of the graph input that holds the scale; empty where ``values`` do.
-        values: The scale where it is constant: one, or one for each index of ``axis``; empty for integers,
-            whose neighbours are 1 apart.
-        axis: Of the output, where there are several.
+        scale: Name of the graph input that holds the scale; empty if ``values`` do.
+        values: A constant scale: one, or one for each index of ``axis``; empty for integers, whose neighbours
+            are 1 apart.
+        axis: The axis of the output that several scales belong to.
     """
 
     scale: str = ""
@@ -77,12 +81,12 @@ class QuantizedWith(msgspec.Struct, frozen=True, kw_only=True, tag="quantized"):
 
 
 class DrawnBy(msgspec.Struct, frozen=True, kw_only=True, tag="drawn"):
-    """Numbers drawn by lot.
+    """Random numbers.
 
     Attributes:
-        op: Operator that drew.
-        parameters: Its numeric attributes, defaults filled in, and constants among its inputs.
-        data: Name of the graph input that its distribution depends on; empty where none is.
+        op: The operator that drew them.
+        parameters: Its numeric attributes, with defaults, and constants among its inputs.
+        data: Name of the graph input that its distribution depends on; empty if there is none.
         inputs: Parameter -> name of the graph input that gives it, for Dropout.
         mask: Whether this is Dropout's second output.
     """
@@ -98,12 +102,12 @@ Origin = ChosenFrom | UnorderedWith | QuantizedWith | DrawnBy
 
 
 class Origins(msgspec.Struct, frozen=True, kw_only=True):
-    """Where graph outputs come from.
+    """The origins of graph outputs.
 
     Attributes:
         known: Output -> its origin, for those whose origin matters.
-        by_chance: Operators that draw numbers from which an output is computed in a way that leaves nothing
-            to judge, sorted.
+        by_chance: Operators whose random numbers an output is computed from in a way that leaves nothing to
+            judge, sorted.
     """
 
     known: dict[str, Origin] = {}
@@ -134,31 +138,30 @@ class _Graph:
         }
         self.outputs = [port.name for port in model.graph.output]
         self.weights = {weight.name: weight for weight in model.graph.initializer}
-        sparse = {one.values.name for one in model.graph.sparse_initializer}
         self.input_types = {port.name: port.type.tensor_type.elem_type for port in model.graph.input}
-        self.inputs = self.input_types.keys() - self.weights.keys() - sparse
+        self.inputs = self.input_types.keys() - weight_names(model.graph)
         self.has_chance = bool(self.drawing) or any(map(self._draws, model.graph.node))
-        self.opset = next((one.version for one in model.opset_import if one.domain in _OWN), 0)
+        self.opset = opsets_of(model).get("", 0)
 
     def origin(self, output: str) -> Origin | None:
-        """Where an output comes from, if that matters."""
+        """Return the origin of an output, if it matters."""
         made, cast, moved = self._source(output)
         if made is None:
             return None
         node, at = made
         op = node.op_type
-        if op in _CHOOSING and node.domain in _OWN:
+        if op in _CHOOSING and not domain_of(node):
             return self._chosen(node, at, moved=moved)
         if op == "DequantizeLinear":
             return self._quantized(node, moved=moved)
-        if (op in QUANTIZING and at != 1) or op.startswith(QUANTIZED_OPERATOR):
+        if (op in _QUANTIZING and at != 1) or op.startswith(_QUANTIZED_OPERATOR):
             return QuantizedWith()
-        if node.domain in _OWN and not cast:
+        if not domain_of(node) and not cast:
             return self._drawn(node, at)
         return None
 
     def chance_behind(self, output: str) -> set[str]:
-        """Operators that draw numbers on which an output depends in any way."""
+        """Return the operators with random numbers that an output depends on in any way."""
         found: set[str] = set()
         seen: set[str] = set()
         waiting = [output]
@@ -169,18 +172,18 @@ class _Graph:
             seen.add(name)
             node, _ = self.makers[name]
             found |= self._draws(node)
-            waiting += [*node.input, *(name for body in _bodies(node) for name in _read(body))]
+            waiting += _read(node)
         return found
 
     def _source(self, name: str) -> "tuple[tuple[onnx.NodeProto, int] | None, bool, bool]":
-        """The node behind casts and changes of shape; whether there are casts, whether there are any."""
+        """Return the node behind casts and changes of shape, and whether there are casts, or any of these."""
         cast = moved = False
-        seen: set[str] = set()  # a broken model may go round in circles
+        seen: set[str] = set()  # a broken model may have a loop
         while name in self.makers and name not in seen:
             seen.add(name)
             node, at = self.makers[name]
-            own = node.domain in _OWN and len(node.input) > 0
-            if not own or node.op_type not in SAME_ORDER | {"Cast"}:
+            own = not domain_of(node) and len(node.input) > 0
+            if not own or node.op_type not in _SAME_ORDER | {"Cast"}:
                 return (node, at), cast, moved
             cast |= node.op_type == "Cast"
             moved |= node.op_type != "Identity"
@@ -188,14 +191,13 @@ class _Graph:
         return None, cast, moved
 
     def _chosen(self, node: "onnx.NodeProto", at: int, *, moved: bool) -> ChosenFrom | UnorderedWith | None:
-        attributes = _numbers(node)
-        axis = int(attributes.get("axis", -1 if node.op_type == "TopK" else 0))
-        unordered = node.op_type == "TopK" and attributes.get("sorted", 1) == 0
+        axis = int(number_of(node, "axis", -1 if node.op_type == "TopK" else 0))
+        unordered = node.op_type == "TopK" and number_of(node, "sorted", 1) == 0
         if unordered and moved:
             return None  # the axis is no longer where it was
         if unordered and at == 0:
             return UnorderedWith(axis=axis, positions=self._positions_of(node))
-        if at != (node.op_type in {"TopK", "MaxPool"}) or attributes.get("storage_order"):
+        if at != (node.op_type in {"TopK", "MaxPool"}) or number_of(node, "storage_order", 0):
             return None
         data = node.input[1 if node.op_type == "NonMaxSuppression" else 0]
         if data not in self.inputs and data not in self.makers:
@@ -209,7 +211,7 @@ class _Graph:
         )
 
     def _positions_of(self, node: "onnx.NodeProto") -> str:
-        """The graph output with the positions of a TopK as they are; empty where there is none."""
+        """Return the graph output with the unchanged positions of a TopK; empty if there is none."""
         for name in self.outputs:
             made, _, moved = self._source(name)
             if made is not None and made[0] is node and made[1] == 1 and not moved:
@@ -217,10 +219,9 @@ class _Graph:
         return ""
 
     def _quantized(self, node: "onnx.NodeProto", *, moved: bool) -> QuantizedWith | None:
-        attributes = _numbers(node)
-        if attributes.get("block_size") or any(map(self._is_float, (node.input[0], *node.input[2:]))):
+        if number_of(node, "block_size", 0) or any(map(self._is_float, (node.input[0], *node.input[2:]))):
             return None  # neither blocks nor float8 have one step that is the same along an axis
-        axis = int(attributes.get("axis", 1))
+        axis = int(number_of(node, "axis", 1))
         scale = node.input[1]
         if scale in self.inputs:
             return None if moved else QuantizedWith(scale=model_text(scale), axis=axis)
@@ -228,19 +229,20 @@ class _Graph:
         return QuantizedWith(values=values, axis=axis) if values and (len(values) == 1 or not moved) else None
 
     def _drawn(self, node: "onnx.NodeProto", at: int) -> DrawnBy | None:
-        op, attributes = node.op_type, _numbers(node)
+        op = node.op_type
         if op == "Dropout":
             return self._dropped(node, at)
         if op not in RANDOM_OPERATORS:
             return None
         defaults = {"low": 0.0, "high": 1.0} if "Uniform" in op else {"mean": 0.0, "scale": 1.0}
         if op not in {"Bernoulli", "Multinomial"}:
-            # What RandomUniformLike and its like take from their input is its shape and type alone.
-            return DrawnBy(op=op, parameters={key: attributes.get(key, defaults[key]) for key in defaults})
+            # RandomUniformLike and its like take only shape and type from their input.
+            parameters = {key: number_of(node, key, default) for key, default in defaults.items()}
+            return DrawnBy(op=op, parameters=parameters)
         return DrawnBy(op=op, data=model_text(node.input[0])) if node.input[0] in self.inputs else None
 
     def _dropped(self, node: "onnx.NodeProto", at: int) -> DrawnBy | None:
-        """Dropout where it may be in training, which an input says since opset 12."""
+        """Return the origin of a Dropout that may be in training; since opset 12 an input says so."""
         given = [*node.input, "", ""]
         if self.opset < _DROPOUT_BY_INPUT or not given[2] or given[0] not in self.inputs:
             return None
@@ -259,48 +261,41 @@ class _Graph:
         return DrawnBy(op="Dropout", parameters=parameters, data=data, inputs=inputs, mask=at == 1)
 
     def _draws(self, node: "onnx.NodeProto") -> set[str]:
-        """Operators in a node, its bodies and its function that draw numbers."""
-        found = _random_in(node) | self.drawing.get((node.domain, node.op_type), set())
-        if node.op_type == "Dropout" and len(node.input) > 2 and self._constant(node.input[2]) == (1.0,):  # noqa: PLR2004
-            found.add("Dropout")
-        return found.union(*(self._draws(inner) for body in _bodies(node) for inner in body.node))
+        """Return the operators in a node, its bodies and its function that draw random numbers."""
+        found: set[str] = set()
+        for one in all_nodes([node]):
+            found |= _random_in(one) | self.drawing.get((one.domain, one.op_type), set())
+            if one.op_type == "Dropout" and [*map(self._constant, one.input[2:3])] == [(1.0,)]:
+                found.add("Dropout")
+        return found
 
     def _is_float(self, name: str) -> bool:
-        """Whether the elements of a weight or an input are known to be floats."""
+        """Return whether the elements of a weight or an input are known to be floats."""
         number = self.weights[name].data_type if name in self.weights else self.input_types.get(name, 0)
         return is_floating(ELEMENT_TYPES.get(number, ""))
 
     def _constant(self, name: str) -> tuple[float, ...]:
-        """The few numbers of a constant; nothing of anything else."""
+        """Return the numbers of a small constant; nothing of anything else."""
         proto = self.weights.get(name)
         if name in self.makers:
             node, _ = self.makers[name]
-            if node.op_type == "Constant" and node.domain in _OWN:
+            if node.op_type == "Constant" and not domain_of(node):
                 proto = next((one.t for one in node.attribute if one.name == "value"), None)
-        if proto is None or _elements(proto) > SCALE_LIMIT:
-            return ()
-        try:
-            return tuple(map(float, tensor_value(proto).array.reshape(-1)))
-        except ValueError:  # external, or of a type without numbers
-            return ()
-
-
-_OWN = frozenset({"", "ai.onnx"})
-_DROPOUT_BY_INPUT = 12
+        return few_numbers(proto, _SCALE_LIMIT)
 
 
 def _drawing_functions(model: "onnx.ModelProto") -> dict[tuple[str, str], set[str]]:
-    """Functions of a model that draw numbers, or that call others which do, and by which operators."""
+    """Return the functions of a model that draw random numbers, directly or not, and by which operators."""
     drawing: dict[tuple[str, str], set[str]] = {}
     callers: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for one in model.functions:
         name = (one.domain, one.name)
         drawing[name] = set()
-        for node in _all_nodes(one.node):
+        for node in all_nodes(one.node):
             drawing[name] |= _random_in(node)
             callers.setdefault((node.domain, node.op_type), set()).add(name)
     waiting = [name for name, operators in drawing.items() if operators]
-    while waiting:  # functions may stand in any order and, in a broken model, call each other in circles
+    while waiting:  # functions may be in any order and, in a broken model, call each other in circles
         name = waiting.pop()
         for caller in callers.get(name, ()):
             if not drawing[name] <= drawing[caller]:
@@ -310,39 +305,12 @@ def _drawing_functions(model: "onnx.ModelProto") -> dict[tuple[str, str], set[st
 
 
 def _random_in(node: "onnx.NodeProto") -> set[str]:
-    return {node.op_type} & RANDOM_OPERATORS if node.domain in _OWN else set()
+    return set() if domain_of(node) else {node.op_type} & RANDOM_OPERATORS
 
 
-def _all_nodes(nodes: "Iterable[onnx.NodeProto]") -> "Iterator[onnx.NodeProto]":
-    for node in nodes:
-        yield node
-        for body in _bodies(node):
-            yield from _all_nodes(body.node)
-
-
-def _elements(proto: "onnx.TensorProto") -> int:
-    count = 1
-    for extent in proto.dims:
-        count *= extent
-    return count
-
-
-def _numbers(node: "onnx.NodeProto") -> dict[str, float]:
-    kinds: Any = {1: "f", 2: "i"}  # AttributeProto.FLOAT and INT
-    return {one.name: float(getattr(one, kinds[one.type])) for one in node.attribute if one.type in kinds}
-
-
-def _bodies(node: "onnx.NodeProto") -> "Iterator[onnx.GraphProto]":
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
-
-
-def _read(body: "onnx.GraphProto") -> "Iterable[str]":
-    """Names that a body reads, those from outside among them."""
-    for node in body.node:
-        yield from node.input
-        for inner in _bodies(node):
-            yield from _read(inner)
-    yield from (port.name for port in body.output)
+def _read(node: "onnx.NodeProto") -> Iterator[str]:
+    """Yield the names that a node and its bodies read."""
+    for one in all_nodes([node]):
+        yield from one.input
+        for body in bodies(one):
+            yield from (port.name for port in body.output)

@@ -1,4 +1,4 @@
-"""What a model declares about its inputs and outputs."""
+"""The declared inputs and outputs of a model."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
@@ -19,11 +19,11 @@ class ValueType(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         kind: Tensor or container.
-        dtype: Element type of a tensor, key type of a map; empty where there is none or it is not declared.
-        shape: Shape of a tensor, None for each dimension that is not known; None where the rank is not known.
-        symbols: For each dimension the name that stands in place of its size, whatever size was given for it;
-            empty where the model gives neither, and None where it is fixed. No items where all are fixed.
-        item: What a sequence or an optional holds, and the type of a map's values.
+        dtype: Element type of a tensor, key type of a map; empty if there is none or it is not declared.
+        shape: Shape of a tensor, None for each unknown dimension; None if the rank is unknown.
+        symbols: The name of each dimension, even if a size was given for it; empty for an unnamed one, None
+            for a fixed one. No items if all are fixed.
+        item: The type of the items of a sequence or an optional, or of a map's values.
     """
 
     kind: Kind
@@ -37,8 +37,8 @@ class Port(msgspec.Struct, frozen=True, kw_only=True):
     """A graph input that has to be fed.
 
     Attributes:
-        name: As in the model; any text.
-        type: Its declared type, symbolic dimensions resolved where a size was given for them.
+        name: The name in the model; any text.
+        type: Its declared type, with given sizes in the place of symbolic dimensions.
     """
 
     name: str
@@ -49,11 +49,11 @@ def value_type(proto: "onnx.TypeProto", dimensions: Mapping[str, int]) -> ValueT
     """Read a declared type.
 
     Args:
-        proto: The declaration; an empty one reads as a tensor of which nothing is known.
+        proto: The declaration; an empty one is a tensor of unknown type and rank.
         dimensions: Sizes of symbolic dimensions by name; sums and products of them follow.
 
     Raises:
-        ValueError: A sparse tensor or an opaque type, for which there is no value in this harness.
+        ValueError: A sparse tensor or an opaque type, which the harness does not support.
     """
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
@@ -68,10 +68,9 @@ def value_type(proto: "onnx.TypeProto", dimensions: Mapping[str, int]) -> ValueT
             shape=shape,
             symbols=symbols if any(symbol is not None for symbol in symbols) else (),
         )
-    if kind == "sequence_type":
-        return ValueType(kind="sequence", item=value_type(proto.sequence_type.elem_type, dimensions))
-    if kind == "optional_type":
-        return ValueType(kind="optional", item=value_type(proto.optional_type.elem_type, dimensions))
+    if kind in {"sequence_type", "optional_type"}:
+        item = value_type(getattr(proto, kind).elem_type, dimensions)
+        return ValueType(kind="sequence" if kind == "sequence_type" else "optional", item=item)
     if kind == "map_type":
         return ValueType(
             kind="map",
@@ -84,10 +83,10 @@ def value_type(proto: "onnx.TypeProto", dimensions: Mapping[str, int]) -> ValueT
 
 
 def model_text(text: str | bytes) -> str:
-    """A name from a model, which protobuf hands out as bytes where it is not UTF-8.
+    """Return a name from a model, which protobuf returns as bytes if it is not UTF-8.
 
     Raises:
-        ValueError: It is not UTF-8, so that no record or report could hold it.
+        ValueError: It is not UTF-8, so no record or report could hold it.
     """
     if isinstance(text, bytes):
         raise ValueError(f"the name {text!r} is not valid UTF-8")  # noqa: TRY004 - the data is at fault
@@ -99,7 +98,7 @@ def _symbol(dim: "onnx.TensorShapeProto.Dimension") -> str | None:
 
 
 def _size(dim: "onnx.TensorShapeProto.Dimension", dimensions: Mapping[str, int]) -> int | None:
-    # Exporters write unknown sizes as -1 too, although the standard has no such thing.
+    # Some exporters write unknown sizes as -1, against the standard.
     if dim.HasField("dim_value"):
         return dim.dim_value if dim.dim_value >= 0 else None
     symbol = model_text(dim.dim_param)

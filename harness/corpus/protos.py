@@ -1,7 +1,7 @@
 """ONNX's serialized values (``input_0.pb``, ``output_0.pb``) to values in memory, and back.
 
-Such a file does not say what it is: the declared type of the graph's input or output decides whether it
-holds a ``TensorProto``, ``SequenceProto``, ``OptionalProto`` or ``MapProto``.
+Such a file does not name its type: the declared type of the graph's input or output decides whether it holds
+a ``TensorProto``, ``SequenceProto``, ``OptionalProto`` or ``MapProto``.
 """
 
 import math
@@ -29,7 +29,7 @@ def decode(data: bytes, declared: ValueType, folder: Path | None = None) -> Valu
     Args:
         data: The file's content.
         declared: Type of the graph's input or output; only its structure matters, not element type or shape.
-        folder: Where a tensor's external data may lie; without it such a tensor is refused.
+        folder: The folder of external data; without it, tensors with external data are refused.
 
     Raises:
         ValueError: The bytes hold no such value, or one that is incomplete.
@@ -38,13 +38,13 @@ def decode(data: bytes, declared: ValueType, folder: Path | None = None) -> Valu
 
 
 def decode_named(data: bytes, declared: ValueType, folder: Path | None = None) -> tuple[str, Value]:
-    """As ``decode``, with the name that the serialized value carries; often empty."""
+    """Read as ``decode``; return the name in the serialized value too, which is often empty."""
     proto = parse(_message(declared), data)
     return proto.name, _value(proto, declared, folder)
 
 
 class TooLargeError(ValueError):
-    """A value takes 2 GiB and more, at which a protobuf ends."""
+    """A value takes 2 GiB or more, the limit of a protobuf."""
 
 
 def encode(
@@ -58,11 +58,11 @@ def encode(
     Args:
         value: The value.
         declared: Type of the graph's input or output.
-        name: What the serialized value is called, for whoever reads it.
+        name: The name in the serialized value.
         put: Makes the message of each tensor; ``tensor_proto`` by default.
 
     Raises:
-        TypeError: The value has another structure than was declared.
+        TypeError: The value does not have the declared structure.
         TooLargeError: It is too large.
     """
     from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
@@ -81,7 +81,7 @@ def parse(message: Any, data: bytes) -> Any:
     """Read bytes as a protobuf message of a class.
 
     Raises:
-        ValueError: They are something else, or cut short.
+        ValueError: They are no such message, or cut short.
     """
     from google.protobuf.message import DecodeError
 
@@ -92,10 +92,10 @@ def parse(message: Any, data: bytes) -> Any:
 
 
 def tensor_value(proto: "onnx.TensorProto", folder: Path | None = None) -> Tensor:
-    """The tensor that a message holds, in ``raw_data``, a typed field or external data.
+    """Return the tensor in a message, from ``raw_data``, a typed field or external data.
 
     Raises:
-        ValueError: Its element type has no values here, or its data does not fill its shape.
+        ValueError: Its element type is not supported, or its data does not fill its shape.
     """
     dtype = ELEMENT_TYPES.get(proto.data_type, f"number {proto.data_type}")
     shape = tuple(proto.dims)
@@ -120,8 +120,18 @@ def tensor_value(proto: "onnx.TensorProto", folder: Path | None = None) -> Tenso
     return unpack(dtype, shape, raw)
 
 
+def few_numbers(proto: "onnx.TensorProto | None", most: int) -> tuple[float, ...]:
+    """Return the elements of a tensor of numbers that has at most so many; nothing of any other."""
+    if proto is None or math.prod(proto.dims) > most:
+        return ()
+    try:
+        return tuple(map(float, tensor_value(proto).array.reshape(-1)))
+    except (ValueError, TypeError):  # external, a text, or of a type without numbers
+        return ()
+
+
 def tensor_proto(value: Tensor) -> "onnx.TensorProto":
-    """A message without a name that holds the tensor, as ``raw_data`` unless it is made of strings."""
+    """Return a message with a tensor, as ``raw_data`` unless it consists of strings; without a name."""
     proto = tensor_type(value)
     if value.dtype == STRING:
         proto.string_data.extend(str(item).encode() for item in value.array.ravel())
@@ -131,7 +141,7 @@ def tensor_proto(value: Tensor) -> "onnx.TensorProto":
 
 
 def tensor_type(value: Tensor) -> "onnx.TensorProto":
-    """A message that has the element type and the shape of a tensor, and no elements."""
+    """Return a message with the element type and the shape of a tensor, without elements."""
     import onnx
 
     return onnx.TensorProto(data_type=NUMBERS[value.dtype], dims=value.array.shape)
@@ -140,11 +150,7 @@ def tensor_type(value: Tensor) -> "onnx.TensorProto":
 def _message(declared: ValueType) -> Any:
     import onnx
 
-    if declared.kind == "tensor":
-        return onnx.TensorProto
-    if declared.kind == "sequence":
-        return onnx.SequenceProto
-    return onnx.OptionalProto if declared.kind == "optional" else onnx.MapProto
+    return getattr(onnx, f"{declared.kind.capitalize()}Proto")
 
 
 def _item(declared: ValueType) -> ValueType:
@@ -183,21 +189,18 @@ def _map_value(proto: "onnx.MapProto", folder: Path | None) -> Map:
 
 
 def _proto(value: Value, declared: ValueType, put: "Callable[[Tensor], onnx.TensorProto]") -> Any:
-    import onnx
-
     item = _item(declared)
+    message = _message(declared)
     if declared.kind == "tensor" and isinstance(value, Tensor):
         return put(value)
     if declared.kind == "sequence" and isinstance(value, Sequence):
-        sequence = onnx.SequenceProto(elem_type=_ELEM_TYPES[item.kind])
+        sequence = message(elem_type=_ELEM_TYPES[item.kind])
         getattr(sequence, f"{item.kind}_values").extend(_proto(entry, item, put) for entry in value.items)
         return sequence
     if declared.kind == "optional":
         if value is None:
-            return onnx.OptionalProto()
-        optional = onnx.OptionalProto(elem_type=_ELEM_TYPES[item.kind])
-        getattr(optional, f"{item.kind}_value").CopyFrom(_proto(value, item, put))
-        return optional
+            return message()
+        return message(elem_type=_ELEM_TYPES[item.kind], **{f"{item.kind}_value": _proto(value, item, put)})
     if declared.kind == "map" and isinstance(value, Map):
         return _map_proto(value)
     raise TypeError(f"declared as {declared.kind}, got {type(value).__name__}")

@@ -1,6 +1,5 @@
-"""The recipe of generated inputs: all that they are made from, so that other attempts need no model file."""
+"""The recipe of generated inputs: with it, other attempts need no model file."""
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,8 +9,8 @@ import msgspec
 
 from harness.core.model_settings import InputSettings
 from harness.corpus.attempts import ATTEMPTS, FIRST, LARGEST, Attempt
-from harness.corpus.contents import content_of, restricted
-from harness.corpus.data_sets import GENERATED, DataSet, hash_data_set
+from harness.corpus.contents import content_of
+from harness.corpus.data_sets import GENERATED, DataSet
 from harness.corpus.domains import Domain
 from harness.corpus.errors import ModelError, SettingsError
 from harness.corpus.generate import REMEDY, UNKNOWN_SIZE, generate
@@ -19,23 +18,23 @@ from harness.corpus.port import Port, ValueType
 from harness.corpus.sizes import axis_name, open_dimensions, size_of, sizes_of
 from harness.corpus.symbols import free_symbols
 
-LIMIT_BYTES = 1 << 30
-"""Generated inputs above this are taken for a mistake in a size."""
+_LIMIT_BYTES = 1 << 30
+"""Larger generated inputs count as a mistake in a size."""
 
 _DRAWN_BYTES = 8
-"""Numbers are drawn with so many bytes each, whatever the type."""
+"""Bytes of a number when it is drawn, for any type."""
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
-    """What generated inputs are made from.
+    """Everything that generated inputs are made from.
 
     Attributes:
         model: The model's name in its suite.
-        seed: Another seed, other inputs.
+        seed: The seed.
         ports: The graph inputs that have to be fed.
-        given: Sizes by name that the matrix or the side file has decided.
-        settings: What was said about inputs by name.
-        domains: What the graph demands of inputs, by their names.
+        given: Sizes from the matrix or the side file, by name.
+        settings: Settings of inputs, by their names.
+        domains: The values that the graph is defined for, by the names of inputs.
         attempt: Which inputs these are.
         sizes: The sizes of the dimensions that the model leaves open, by name.
         first: Digest of the case with the first attempt; empty for that attempt itself.
@@ -52,18 +51,18 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     first: str = ""
 
     def at(self, attempt: Attempt) -> "Recipe":
-        """The recipe of another attempt."""
+        """Return the recipe of another attempt."""
         return msgspec.structs.replace(self, attempt=attempt, sizes=self._sizes(attempt))
 
     @property
     def dimensions(self) -> dict[str, int]:
-        """Sizes of symbolic dimensions by name, those included that somebody has decided."""
+        """Sizes of symbolic dimensions by name, given ones included."""
         symbols = free_symbols(symbol for port in self.ports for symbol in port.type.symbols)
         names = dict.fromkeys((*symbols, *open_dimensions(self.ports)))
         return {name: self.sizes[name] for name in names if name in self.sizes}
 
     def attempts(self) -> tuple[Attempt, ...]:
-        """The attempts that may give other inputs than those before them, the first one at their head."""
+        """Return the attempts with other inputs than those before them; the first attempt comes first."""
         if not self.ports:
             return (FIRST,)
         seen: dict[tuple[str, str], Attempt] = {}
@@ -77,21 +76,17 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def inputs_of(path: Path, recipe: Recipe) -> DataSet:
-    """The inputs of a recipe.
-
-    Args:
-        path: The model's file.
-        recipe: With the sizes of its attempt; see ``Recipe.at``.
+    """Return the inputs of a recipe that has the sizes of its attempt; see ``Recipe.at``.
 
     Raises:
-        ModelError: For one of the inputs nothing can be made.
+        ModelError: One of the inputs cannot be made.
     """
     shaped = []
     for port in recipe.ports:
         with _blame_input(path, port, recipe.settings):
             shaped.append(_shaped(port, recipe.settings.get(port.name), recipe.sizes))
     elements = sum(map(_elements, shaped))
-    if elements * _DRAWN_BYTES > LIMIT_BYTES or (recipe.attempt != FIRST and elements > LARGEST):
+    if elements * _DRAWN_BYTES > _LIMIT_BYTES or (recipe.attempt != FIRST and elements > LARGEST):
         large = max(shaped, key=_elements)
         what = f"its inputs would be too large; {large.name!r} is {list(large.type.shape or ())}"
         raise ModelError(path, f"{what}: {REMEDY}")
@@ -101,17 +96,9 @@ def inputs_of(path: Path, recipe: Recipe) -> DataSet:
             settings, values = recipe.settings.get(port.name), recipe.attempt.values
             plain = port.type.kind == "tensor"
             domain = recipe.domains.get(port.name)
-            limits = None if domain is None else restricted(domain, recipe.sizes)
-            content = content_of(port, settings, limits, values) if plain else None
+            content = content_of(port, settings, domain, recipe.sizes, values) if plain else None
             inputs.append((port.name, generate(recipe.model, port, recipe.seed, content)))
     return DataSet(name=GENERATED, inputs=tuple(inputs))
-
-
-def digest_of(first: str, data_set: DataSet) -> str:
-    """Digest of a case with the inputs of another attempt than the first, in hex."""
-    digest = hashlib.sha256(f"attempt {first}".encode())
-    hash_data_set(digest, data_set)
-    return digest.hexdigest()
 
 
 @contextmanager
@@ -124,11 +111,11 @@ def _blame_input(path: Path, port: Port, settings: Mapping[str, InputSettings]) 
 
 
 def _sizes_in_shapes(ports: tuple[Port, ...], settings: Mapping[str, InputSettings]) -> dict[str, int]:
-    """Sizes that follow for other inputs where somebody has decided the shape of one."""
+    """Return the sizes of symbols that follow from the given shapes of inputs."""
     found: dict[str, int] = {}
     for port in ports:
-        said = settings.get(port.name)
-        shape = said.shape if said is not None else msgspec.UNSET
+        given = settings.get(port.name)
+        shape = given.shape if given is not None else msgspec.UNSET
         if shape is not msgspec.UNSET and len(shape) == len(port.type.symbols):
             pairs = zip(port.type.symbols, shape, strict=True)
             found |= {
@@ -142,10 +129,10 @@ def _elements(port: Port) -> int:
 
 
 def _shaped(port: Port, settings: InputSettings | None, sizes: Mapping[str, int]) -> Port:
-    """An input with a size for each dimension.
+    """Return an input with a size for each dimension.
 
     Raises:
-        ValueError: The shape that was asked for is not one of those that the model declares.
+        ValueError: The settings contradict the declaration.
     """
     declared = port.type
     if settings is not None and declared.kind != "tensor":

@@ -1,12 +1,11 @@
-"""The row cache: what was read from many small files, kept in one, as a convenience that may fail.
+"""The row cache: what was read from many small files, in one database. It may fail; that only costs time.
 
-A row is found by its name, and counts only while its check holds: a digest of the name, of the state of the
-files it was made from, of the code that made it, and of the content itself. So a damaged row, one of an
-earlier release and one whose files have changed are all the same thing: nothing in the row cache.
+A row is found by its name, and counts only if its check is right: a digest of the name, of the state of the
+files it was made from, of the code that made it, and of its content. So a damaged row, one of an earlier
+release and one whose files have changed all count as missing.
 
-The database keeps a write-ahead log, so that readers and writers do not wait for each other and a process
-that is killed in mid-write damages nothing. It is never synchronised with the disk: a power loss may
-damage it, which costs the time to fill it again.
+The database has a write-ahead log: readers and writers do not wait for each other, and a process that is
+killed damages nothing. It is never synchronised with the disk: a power loss may damage it.
 """
 
 import contextlib
@@ -28,19 +27,16 @@ if TYPE_CHECKING:
 FILE_NAME = "shelf-v1.sqlite"
 
 LARGEST = 2 << 20
-"""Bytes of the largest content that is kept. Reading more takes so long that a row cache saves little of it.
-
-Reading one model takes more than its own time where it is the only one: onnx has to be imported for it.
-"""
+"""Bytes of the largest content that is kept. More takes so long to read that a cache saves little."""
 
 MOST = 1 << 30
-"""Bytes that the database may take. A full one is begun anew, once by each process."""
+"""Bytes of the database at most. Each process may start a full one anew, once."""
 
 BUSY_S = 0.05
-"""How long to wait for another process, in seconds; a write takes less than a thousandth of that."""
+"""Seconds to wait for another process; a write takes less than a thousandth of that."""
 
 PATIENCE = 3
-"""Failures after which a process no longer reads, or writes."""
+"""Failures after which a process stops reading, or writing."""
 
 _PAGE = 4096
 _DIGEST = 16
@@ -50,16 +46,16 @@ _REPLACE = "INSERT OR REPLACE INTO shelf VALUES (?, ?, ?)"
 
 
 class RowCache:
-    """One database of contents by name. No method raises anything, nor waits longer than a moment.
-
-    May be used from any thread. Processes that use the same row cache need not know of each other.
+    """One database of contents by name, for any thread and several processes. No method raises or blocks.
 
     Args:
         path: The database; made with its folder at the first use.
+        makers: The code that makes the contents; those that other code has made do not count.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, makers: str | None = None) -> None:
         self._path = path
+        self._makers = makers or _own_sources()
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._close: weakref.finalize[[], RowCache] | None = None
@@ -67,7 +63,7 @@ class RowCache:
         self._may_remove = True
 
     def get(self, name: str, state: str) -> bytes | None:
-        """The content that was put there under a name and in a state, or None."""
+        """Return the content that was put there under a name and in a state, or None."""
         number = _number(name)
         with self._lock:
             if self._reads <= 0:
@@ -79,14 +75,14 @@ class RowCache:
             return None
         mark, content = row
         # A damaged row may hold anything, a number in place of bytes included.
-        intact = isinstance(content, bytes) and mark == _mark(name, state, content)
+        intact = isinstance(content, bytes) and mark == self._mark(name, state, content)
         return content if intact else None
 
     def put(self, name: str, state: str, content: bytes) -> None:
-        """Keep a content in place of what had the same name, unless it is too large."""
+        """Keep a content, instead of the one with the same name, unless it is too large."""
         if len(content) > LARGEST:
             return
-        number, mark = _number(name), _mark(name, state, content)
+        number, mark = _number(name), self._mark(name, state, content)
         with self._lock:
             if self._reads <= 0 or self._writes <= 0:
                 return
@@ -94,15 +90,15 @@ class RowCache:
                 self._writes -= 1
 
     def _execute(self, statement: str, *values: object) -> tuple[Any, bool]:
-        """The first row, if any, and whether it worked."""
+        """Return the first row, if any, and whether there was no error."""
         try:
-            import sqlite3  # here, because it takes milliseconds and most commands never need it
+            import sqlite3  # takes milliseconds, and most commands do not need it
         except ImportError:  # a Python that was built without it
             return None, False
         try:
             return self._open().execute(statement, values).fetchone(), True
         except sqlite3.Error as error:
-            # Whatever it was, a connection that was opened half or is in trouble is not used again.
+            # A connection with an error is not used again.
             self._disconnect()
             damages = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in damages:
@@ -112,20 +108,20 @@ class RowCache:
         return None, False
 
     def _open(self) -> "sqlite3.Connection":
-        if self._connection is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+        if self._connection is not None:
+            return self._connection
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        connection = self._connect()
+        if connection.execute("PRAGMA page_count").fetchone()[0] > 0.9 * MOST / _PAGE:
+            self._disconnect()
+            self._remove()
             connection = self._connect()
-            if connection.execute("PRAGMA page_count").fetchone()[0] > 0.9 * MOST / _PAGE:
-                self._disconnect()
-                self._remove()
-                connection = self._connect()
-            return connection
-        return self._connection
+        return connection
 
     def _connect(self) -> "sqlite3.Connection":
         import sqlite3
 
-        # Every statement is a transaction of its own, and the lock keeps threads apart.
+        # Every statement is a transaction of its own, and a lock keeps threads apart.
         connection = sqlite3.connect(
             self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
         )
@@ -144,35 +140,34 @@ class RowCache:
         self._connection = self._close = None
 
     def _remove(self) -> None:
-        """Delete the database, but once only: where it does not help, it never will."""
+        """Delete the database, only once: a second time would not help either."""
         if self._may_remove:
             self._may_remove = False
             for ending in ("", "-wal", "-shm"):
                 with contextlib.suppress(OSError):  # Windows keeps what another process has open
                     os.remove(f"{self._path}{ending}")  # noqa: PTH107 - a path with more at its end
 
+    def _mark(self, name: str, state: str, content: bytes) -> bytes:
+        # repr() also keeps the parts apart.
+        digest = hashlib.blake2b(repr((self._makers, name, state)).encode(), digest_size=_DIGEST)
+        digest.update(content)
+        return digest.digest()
+
 
 @functools.lru_cache(maxsize=4)
 def open_row_cache(folder: Path) -> RowCache:
-    """The row cache in a folder of the cache; the same one each time, so that it is opened once."""
+    """Return the row cache in a folder of the cache; the same object each time."""
     return RowCache(folder / FILE_NAME)
 
 
 def _number(name: str) -> int:
-    # repr() can be encoded whatever file names are in it.
+    # repr() can be encoded for any file name.
     return int.from_bytes(hashlib.blake2b(repr(name).encode(), digest_size=8).digest(), "big", signed=True)
 
 
-def _mark(name: str, state: str, content: bytes) -> bytes:
-    # Here it also keeps the parts apart.
-    digest = hashlib.blake2b(repr((_makers(), name, state)).encode(), digest_size=_DIGEST)
-    digest.update(content)
-    return digest.digest()
-
-
 @functools.cache
-def _makers() -> str:
-    """What decides how files are read: versions, and the harness's own sources, so that no edit is missed."""
+def _own_sources() -> str:
+    """Return what decides how files are read: versions, and the harness's own sources."""
     package = Path(__file__).parents[1]
     sources = [package / "core" / "value.py"]
     sources += sorted(path for floor in ("corpus", "golden") for path in (package / floor).glob("*.py"))

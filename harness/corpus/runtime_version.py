@@ -1,4 +1,4 @@
-"""Which onnxruntime the harness's own interpreter has, found without importing it."""
+"""The version of onnxruntime in the harness's own interpreter, without importing it."""
 
 import importlib.util
 import re
@@ -8,8 +8,8 @@ _VERSION = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 
 
 def onnxruntime_version() -> str:
-    """Its release; empty where there is none. An import costs a fifth of a second, and may fail."""
-    # Whichever distribution owns the module (onnxruntime, -gpu, -openvino), its source says the version.
+    """Return the version; empty if there is none. An import takes 0.2 s, and may fail."""
+    # Several distributions have this module (onnxruntime, -gpu, -openvino); its source has the version.
     spec = importlib.util.find_spec("onnxruntime")
     if spec is None or spec.origin is None:
         return ""

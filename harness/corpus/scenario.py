@@ -1,4 +1,4 @@
-"""What a scenario makes of a case: other data, other files, or nothing at all."""
+"""A case as a scenario needs it: with other data, or with other files."""
 
 import hashlib
 from collections.abc import Mapping
@@ -12,22 +12,21 @@ from harness.corpus.shapes import GIVEN, empty_batch, other_shapes
 
 
 class Inapplicable(msgspec.Struct, frozen=True):
-    """A scenario that this model cannot play, whatever the execution provider; ``reason`` says why."""
+    """The scenario does not apply to this model, for any execution provider; ``reason`` says why."""
 
     reason: str
 
 
 def scenario_case(case: Case, scenario: str, refused: Mapping[str, str] | None = None) -> Case | Inapplicable:
-    """A case as a scenario needs it.
+    """Return a case as a scenario needs it.
 
     Args:
-        case: As it is run plainly.
-        scenario: A key of ``SCENARIOS``.
-        refused: Data sets that the CPU provider is known to refuse, by name, and what it says; they are left
-            out.
+        case: The case as it is run plainly.
+        scenario: The scenario's name.
+        refused: Names of data sets that the CPU provider refuses, with its messages; they are left out.
 
     Raises:
-        ModelError: The model cannot be rewritten, because it is broken or has gone.
+        ModelError: The model cannot be rewritten, because it is broken or missing.
         UsageError: The cache cannot be written.
     """
     if scenario == "dynamic_shapes":
@@ -47,7 +46,7 @@ def _dynamic(case: Case, refused: Mapping[str, str]) -> Case | Inapplicable:
     data_sets = other_shapes(case)
     if not data_sets:
         return Inapplicable("no input has a dimension that may vary")
-    left = tuple(data_set for data_set in data_sets if data_set.name not in refused)
+    left = tuple(one for one in data_sets if one.name not in refused)
     if all(data_set.name == GIVEN for data_set in left):
         return Inapplicable(
             f"the CPU EP runs no other shape than the given one: {'; '.join(refused.values())}"

@@ -1,7 +1,7 @@
-"""The types of a model's values, as far as ONNX's schemas and the model itself tell.
+"""The types of a model's values, from its declarations and ONNX's schemas.
 
-onnx's own type inference is native code, which some models crash; this one reads schemas, and runs nothing.
-Types are texts as schemas spell them: ``tensor(float)``, ``seq(tensor(int64))``; empty where not known.
+onnx's own type inference is native code, which some models crash; this one only reads schemas. Types are
+texts as schemas spell them: ``tensor(float)``, ``seq(tensor(int64))``; empty if not known.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,13 +9,14 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
+from harness.corpus.nodes import bodies, domain_of
 
 if TYPE_CHECKING:
     import onnx
     import onnx.defs
 
 TYPE_ATTRIBUTES = frozenset({"dtype", "output_datatype", "output_dtype", "to"})
-"""Attributes that say of which element type an output is; 0 leaves it to the inputs."""
+"""Attributes that name the element type of an output; 0 leaves it to the inputs."""
 
 FLOAT32_BY_DEFAULT: dict[str, str] = {
     "BlackmanWindow": "output_datatype",
@@ -26,44 +27,37 @@ FLOAT32_BY_DEFAULT: dict[str, str] = {
     "RandomUniform": "dtype",
     "SequenceEmpty": "dtype",
 }
-"""Operators of one output, which is float32 where such an attribute is left out."""
+"""Operators of one output -> the attribute without which it is float32."""
 
 _LIKE_ITS_INPUT = frozenset({"Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike"})
-"""Operators that take their input's type where no attribute names another."""
+"""Operators whose result has their input's type if no attribute names another."""
 
 _SPELLED = {NUMBERS["float32"]: "float", NUMBERS["float64"]: "double"}
 
 
-def domain_of(named: "onnx.NodeProto | onnx.OperatorSetIdProto") -> str:
-    """The domain of a node or an opset; ONNX's own is empty."""
-    return "" if named.domain == "ai.onnx" else named.domain
-
-
-def bodies(node: "onnx.NodeProto") -> "Iterator[onnx.GraphProto]":
-    """The branches and bodies of a node."""
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
-
-
 def tensor_text(number: int) -> str:
-    """The type of tensors of an element type, by its ``TensorProto.DataType``."""
+    """Return the type of tensors of an element type, by its ``TensorProto.DataType``."""
     spelled = _SPELLED.get(number) or ELEMENT_TYPES.get(number)
     return f"tensor({spelled})" if spelled else ""
 
 
-def type_text(declared: "onnx.TypeProto") -> str:
-    """A declared type."""
+FLOATS = {
+    tensor_text(NUMBERS[dtype]): NUMBERS[dtype] for dtype in ("float32", "float16", "float64", "bfloat16")
+}
+"""Types that operators compute in -> ``TensorProto.DataType``."""
+
+
+def _type_text(declared: "onnx.TypeProto") -> str:
+    """Return the text of a declared type."""
     kind = declared.WhichOneof("value")
     if kind == "tensor_type":
         return tensor_text(declared.tensor_type.elem_type)
     if kind == "map_type":
-        item = type_text(declared.map_type.value_type)
+        item = _type_text(declared.map_type.value_type)
         key = tensor_text(declared.map_type.key_type)[len("tensor(") : -1]
         return f"map({key}, {item})" if item and key else ""
     if kind in {"sequence_type", "optional_type"}:
-        item = type_text(getattr(declared, kind).elem_type)
+        item = _type_text(getattr(declared, kind).elem_type)
         return f"{'seq' if kind == 'sequence_type' else 'optional'}({item})" if item else ""
     return ""
 
@@ -71,14 +65,52 @@ def type_text(declared: "onnx.TypeProto") -> str:
 def formal_of(
     formals: "Sequence[onnx.defs.OpSchema.FormalParameter]", index: int
 ) -> "onnx.defs.OpSchema.FormalParameter":
-    """What a schema says about an input or output; the last one may stand for several.
+    """Return what a schema says about an input or output; the last one may stand for several.
 
     Raises:
         ValueError: A node has more of them than its operator.
     """
-    if not formals or (index >= len(formals) and formals[-1].option != _variadic()):
+    import onnx.defs
+
+    variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
+    if not formals or (index >= len(formals) and formals[-1].option != variadic):
         raise ValueError("a node has more inputs or outputs than its operator")
     return formals[min(index, len(formals) - 1)]
+
+
+def schema_of(node: "onnx.NodeProto", opsets: Mapping[str, int]) -> "onnx.defs.OpSchema | None":
+    """Return the schema that a node follows; None if its operator is not ONNX's."""
+    import onnx.defs
+
+    domain = domain_of(node)
+    try:
+        return onnx.defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def declared_types(graph: "onnx.GraphProto") -> dict[str, str]:
+    """Return the types that a graph declares, by name."""
+    types = {info.name: _type_text(info.type) for info in (*graph.value_info, *graph.output, *graph.input)}
+    types |= {weight.name: tensor_text(weight.data_type) for weight in graph.initializer}
+    return types | {
+        sparse.values.name: tensor_text(sparse.values.data_type) for sparse in graph.sparse_initializer
+    }
+
+
+def result_types(
+    node: "onnx.NodeProto",
+    opsets: Mapping[str, int],
+    types: Mapping[str, str],
+    inner: Sequence[Mapping[str, str]],
+) -> Iterator[tuple[str, str]]:
+    """Yield as ``output_types``; for operators that are not ONNX's, the type of the first float input."""
+    schema = schema_of(node, opsets)
+    if schema is not None:
+        yield from output_types(node, schema, types, inner)
+    else:
+        first = next((types[name] for name in node.input if types.get(name) in FLOATS), "")
+        yield from ((name, first) for name in node.output if name)
 
 
 def output_types(
@@ -87,13 +119,13 @@ def output_types(
     types: Mapping[str, str],
     inner: Sequence[Mapping[str, str]],
 ) -> Iterator[tuple[str, str]]:
-    """Name and type of each output of a node.
+    """Yield the name and the type of each output of a node.
 
     Args:
         node: The node.
-        schema: Of its operator.
-        types: Name -> type of what it may read.
-        inner: The same for each of its bodies.
+        schema: The schema of its operator.
+        types: The types of its inputs, by name.
+        inner: The types of the values in each of its bodies, by name.
     """
     given = [types.get(name, "") for name in node.input]
     variables = {formal_of(schema.inputs, index).type_str: text for index, text in enumerate(given) if text}
@@ -112,14 +144,8 @@ def output_types(
         yield name, text
 
 
-def _variadic() -> "onnx.defs.OpSchema.FormalParameterOption":
-    import onnx.defs
-
-    return onnx.defs.OpSchema.FormalParameterOption.Variadic
-
-
 def _of_bodies(node: "onnx.NodeProto", index: int, inner: Sequence[Mapping[str, str]]) -> str:
-    """The type of an output of If, Loop or Scan: that of a body's output; Loop's first is its condition."""
+    """Return the type of an output of If, Loop or Scan, from a body; Loop's first one is its condition."""
     for body, types in zip(bodies(node), inner, strict=True):
         at = index + (node.op_type == "Loop")
         if at < len(body.output) and types.get(body.output[at].name):
@@ -133,7 +159,7 @@ def _of_attributes(node: "onnx.NodeProto") -> str:
             text = tensor_text(attribute.i)
             return f"seq({text})" if node.op_type == "SequenceEmpty" else text
         if attribute.type == attribute.TYPE_PROTO:
-            return f"optional({type_text(attribute.tp)})"
+            return f"optional({_type_text(attribute.tp)})"
         if node.op_type in {"Constant", "ConstantOfShape"}:
             return _of_constant(attribute)
     if node.op_type in FLOAT32_BY_DEFAULT:
@@ -152,7 +178,7 @@ def _of_constant(attribute: "onnx.AttributeProto") -> str:
 
 
 def _related(node: "onnx.NodeProto", allowed: AbstractSet[str], given: Sequence[str]) -> str:
-    """The type of an output that has something to do with that of the first input."""
+    """Return the type of an output that depends on the type of the first input."""
     first = next(iter(given), "")
     if node.op_type in {"CastLike", "DequantizeLinear"}:
         return given[1]

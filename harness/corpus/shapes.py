@@ -1,7 +1,7 @@
-"""Data of other shapes for a model: cut and repeated from the data that it has, so that values stay sane.
+"""Data of other shapes for a model, cut or repeated from the data that it has.
 
-What may vary are the symbolic dimensions of the model's inputs. A symbol has one size in all inputs; a
-symbol that is spelled as a sum or product of others (``past + sequence``, ``2*batch``) follows them.
+The symbolic dimensions of the model's inputs vary. A symbol has one size in all inputs; one that is a sum or
+product of others (``past + sequence``, ``2*batch``) follows them.
 """
 
 from typing import Any
@@ -17,29 +17,28 @@ from harness.corpus.sizes import BATCH_NAME, axis_name
 from harness.corpus.symbols import computed
 
 GIVEN = "given"
-"""Name of the data set with the sizes that the model's own data has."""
+"""Name of the data set with the sizes of the model's own data."""
 
 MOST_SYMBOLS = 4
-"""Symbols that are varied, each in a run of its own; further ones keep their size."""
+"""Symbols that vary, each in a run of its own; further ones keep their size."""
 
 _FADE = 0.875
-"""Factor between a float and its next repetition: exact in every type, and within any range around zero."""
+"""Factor between a float and its next repetition: exact in every type, within any range around zero."""
 
 _FADING = frozenset({"float64", "float32", "float16", "bfloat16"})
 _MASK_VALUES = 2
 
-Sizes = dict[str, int]
+_Sizes = dict[str, int]
 
 
 def other_shapes(case: Case) -> tuple[DataSet, ...]:
-    """A sequence of shapes: the given one, others that differ in one symbol each, and the given one again.
+    """Return data of the given shape, of others that differ in one symbol each, and of the given one again.
 
-    The batch doubles; any other size is halved, or doubled where it is 1. A size that grows is filled with
-    repetitions that are told from the original: floats fade by 7/8, integers of more than two values rotate.
-    Masks, flags and texts stay as they are.
+    The batch doubles; any other size is halved, or doubled if it is 1. Repetitions differ from the original:
+    floats fade by 7/8, integers of more than two values rotate. Masks, flags and texts stay as they are.
 
     Returns:
-        Named by what differs, such as ``batch=2``; empty where the model has no dimension that can vary.
+        Data sets named by what differs, such as ``batch=2``; none if no dimension can vary.
     """
     given = case.data_sets[0]
     sizes = _sizes(case.ports, given)
@@ -51,25 +50,22 @@ def other_shapes(case: Case) -> tuple[DataSet, ...]:
 
 
 def empty_batch(case: Case) -> tuple[DataSet, ...]:
-    """A batch of no elements, then the given one, which shows whether the session outlived the first.
+    """Return an empty batch, then the given data, which shows whether the session still works.
 
     Returns:
-        Empty where no input has a batch that can vary.
+        No data sets if no input has a batch that can vary.
     """
     given = case.data_sets[0]
     sizes = _sizes(case.ports, given)
     batch = _batch(case.ports, sizes)
     if batch is None:
         return ()
-    return (
-        _resized(given, case.ports, sizes, {batch: 0}),
-        msgspec.structs.replace(given, name=GIVEN),
-    )
+    return _resized(given, case.ports, sizes, {batch: 0}), msgspec.structs.replace(given, name=GIVEN)
 
 
-def _sizes(ports: tuple[Port, ...], given: DataSet) -> Sizes:
-    """Symbol -> its size in a data set; without those that have several sizes, or none to repeat."""
-    sizes: Sizes = {}
+def _sizes(ports: tuple[Port, ...], given: DataSet) -> _Sizes:
+    """Return the size of each symbol in a data set; without those of several sizes, or of size 0."""
+    sizes: _Sizes = {}
     contradicted: set[str] = set()
     values = dict(given.inputs)
     for port in ports:
@@ -80,7 +76,7 @@ def _sizes(ports: tuple[Port, ...], given: DataSet) -> Sizes:
 
 
 def _dimensions(port: Port, value: Value) -> dict[int, tuple[str, int]]:
-    """Axis -> symbol and size of one input; dimensions without a name go by their axis."""
+    """Return symbol and size of each axis of an input; dimensions without a name go by their axis."""
     symbols = port.type.symbols
     if not isinstance(value, Tensor) or len(symbols) != value.array.ndim:
         return {}
@@ -91,20 +87,16 @@ def _dimensions(port: Port, value: Value) -> dict[int, tuple[str, int]]:
     }
 
 
-def _batch(ports: tuple[Port, ...], sizes: Sizes) -> str | None:
-    """The symbol of the batch: by its name, or else the first that stands first in an input's shape."""
-    leading = [
-        symbol
-        for port in ports
-        for symbol in [next(iter(port.type.symbols), None)]
-        if symbol is not None and (symbol or axis_name(0)) in sizes
-    ]
-    named = [symbol for symbol in sizes if BATCH_NAME.search(symbol)]
-    return next(((symbol or axis_name(0)) for symbol in (*named, *leading)), None)
+def _batch(ports: tuple[Port, ...], sizes: _Sizes) -> str | None:
+    """Return the symbol of the batch: by its name, or else the first symbol of an input's first axis."""
+    leading = (symbol for port in ports for symbol in port.type.symbols[:1])
+    candidates = [symbol for symbol in sizes if BATCH_NAME.search(symbol)]
+    candidates += [symbol or axis_name(0) for symbol in leading if symbol is not None]
+    return next((symbol for symbol in candidates if symbol in sizes), None)
 
 
-def _steps(sizes: Sizes, batch: str | None) -> tuple[Sizes, ...]:
-    """What differs in each run, the batch first."""
+def _steps(sizes: _Sizes, batch: str | None) -> tuple[_Sizes, ...]:
+    """Return what differs in each run, the batch first."""
     free = [symbol for symbol in sizes if computed(symbol, sizes) != sizes[symbol]]
     free.sort(key=lambda symbol: symbol != batch)
     return tuple(
@@ -113,7 +105,7 @@ def _steps(sizes: Sizes, batch: str | None) -> tuple[Sizes, ...]:
     )
 
 
-def _resized(given: DataSet, ports: tuple[Port, ...], sizes: Sizes, step: Sizes) -> DataSet:
+def _resized(given: DataSet, ports: tuple[Port, ...], sizes: _Sizes, step: _Sizes) -> DataSet:
     after = sizes | step
     after |= {
         symbol: size
@@ -143,7 +135,7 @@ def _resize(value: Tensor, axis: int, size: int) -> Tensor:
 
 
 def _repetition(value: Tensor, axis: int, number: int) -> Array:
-    """A tensor's elements once more, as different from the original as can be without leaving its range."""
+    """Return a tensor's elements, as different as possible without leaving their range."""
     array = value.array
     if value.dtype in _FADING:
         return (array.astype(np.float64) * _FADE**number).astype(array.dtype)

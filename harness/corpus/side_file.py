@@ -1,4 +1,4 @@
-"""The side file: ``resnet.onnx.toml`` beside ``resnet.onnx`` says what the model's own file does not."""
+"""The side file: ``resnet.onnx.toml`` beside ``resnet.onnx`` has settings of the model."""
 
 import tomllib
 from pathlib import Path
@@ -8,20 +8,19 @@ import msgspec
 from harness.core.errors import one_line
 from harness.core.model_settings import ModelSettings, contradicting_inputs
 from harness.core.structure import Place, deviations
-from harness.corpus.errors import SettingsError, blame
-from harness.corpus.regular_file import read_regular
+from harness.corpus.errors import SettingsError, blame, read_regular
 
 
 def side_file(model: Path) -> Path:
-    """Where the side file of a model lies, if it has one."""
+    """Return the path of a model's side file, which need not exist."""
     return model.with_name(f"{model.name}.toml")
 
 
 def read_side_file(model: Path) -> ModelSettings:
-    """What the side file of a model says; nothing where there is none.
+    """Return the settings in the side file of a model, if there is one.
 
     Raises:
-        SettingsError: It says what it may not.
+        SettingsError: It has wrong settings.
         ModelError: It cannot be read, or is no TOML in UTF-8.
     """
     path = side_file(model)
@@ -38,7 +37,7 @@ def read_side_file(model: Path) -> ModelSettings:
     problems = [*deviations(table, msgspec.inspect.type_info(ModelSettings), place)]
     problems += contradicting_inputs(table.get("inputs"), place.key("inputs"))
     if problems:
-        # The path is part of the error; the place within the file is what is left to say.
+        # The error has the path; only the place within the file is missing.
         first = problems[0]
         more = f" ({len(problems)} problems in all)" if len(problems) > 1 else ""
         where = first.where.removeprefix(f"{path.name}: ")

@@ -1,7 +1,7 @@
-"""Sizes of the dimensions that a model leaves open, for the inputs that are generated.
+"""Sizes of the dimensions that a model leaves open, for generated inputs.
 
 Dimensions of different names get different sizes. With equal sizes, and above all with 1, an operator along a
-wrong axis gives the right answer.
+wrong axis still gives the right answer.
 """
 
 import re
@@ -11,16 +11,16 @@ from harness.corpus.port import Port, ValueType
 from harness.corpus.symbols import computed, free_symbols
 
 BATCH_NAME = re.compile(r"batch|^(?:n|b|bs)$", re.IGNORECASE)
-"""Names of the dimension that counts the samples of a batch."""
+"""Names of the batch dimension."""
 
-BATCH_SIZE = 2
+_BATCH_SIZE = 2
 
-PRIMES = (3, 5, 7, 11, 13)
-"""Sizes of the other dimensions. No two of them, or of their products with 2, are equal. Five are enough for
-most models; more than five names take them in turn, so that tensors stay small."""
+_PRIMES = (3, 5, 7, 11, 13)
+"""Sizes of the other dimensions: all of them and their products with 2 differ. Five are enough for most;
+further names take them in turn, so that tensors stay small."""
 
 Pattern = int | str
-"""``"distinct"``: the batch is 2, the others take ``PRIMES``. ``"single"``: the same with a batch of 1.
+"""``"distinct"``: the batch is 2, the others take ``_PRIMES``. ``"single"``: the same with a batch of 1.
 An integer, or ``"image:N"``: every size is that number; with ``"image:N"`` the batch is 1."""
 
 _TOTAL = re.compile(r"total|(?:full|kv|all)_?(?:seq|len)", re.IGNORECASE)
@@ -29,12 +29,12 @@ _LENGTH = re.compile(r"seq|len", re.IGNORECASE)
 
 
 def axis_name(axis: int) -> str:
-    """What stands for the name of a dimension that has none: the same axis of all inputs has one size."""
+    """Return the name of a dimension without a name: the same axis of all inputs has one size."""
     return f"axis {axis}"
 
 
 def open_dimensions(ports: Iterable[Port]) -> tuple[str, ...]:
-    """Names of the dimensions without a size, in the order of the inputs; ``axis_name`` where they have none.
+    """Return the names of the dimensions without a size, in the order of the inputs, or their ``axis_name``.
 
     An expression such as ``past + new`` stands for the names in it.
     """
@@ -42,13 +42,7 @@ def open_dimensions(ports: Iterable[Port]) -> tuple[str, ...]:
 
 
 def sizes_of(ports: Sequence[Port], pattern: Pattern, given: Mapping[str, int]) -> dict[str, int]:
-    """A size for each dimension of ``open_dimensions``.
-
-    Args:
-        ports: The inputs.
-        pattern: How sizes are chosen.
-        given: Sizes by name that somebody has decided; they stand.
-    """
+    """Return a size for each dimension of ``open_dimensions``; ``given`` sizes override the pattern."""
     names = open_dimensions(ports)
     batch = _batch(names, ports)
     if isinstance(pattern, int):
@@ -58,14 +52,14 @@ def sizes_of(ports: Sequence[Port], pattern: Pattern, given: Mapping[str, int]) 
         chosen = {name: 1 if name in batch else size for name in names}
     else:
         others = [name for name in names if name not in batch]
-        chosen = dict.fromkeys(batch, BATCH_SIZE if pattern == "distinct" else 1)
-        chosen |= {name: PRIMES[number % len(PRIMES)] for number, name in enumerate(others)}
+        chosen = dict.fromkeys(batch, _BATCH_SIZE if pattern == "distinct" else 1)
+        chosen |= {name: _PRIMES[number % len(_PRIMES)] for number, name in enumerate(others)}
     chosen |= given
     return chosen | _totals(names, chosen, given)
 
 
 def size_of(name: str, sizes: Mapping[str, int]) -> int | None:
-    """The size of a dimension by its name, which may be an expression; None where it is not known."""
+    """Return the size of a dimension by its name, which may be an expression; None if it is unknown."""
     size = sizes.get(name)
     return computed(name, sizes) if size is None else size
 
@@ -79,7 +73,7 @@ def _open(declared: ValueType | None) -> Iterable[str]:
 
 
 def _batch(names: Sequence[str], ports: Sequence[Port]) -> tuple[str, ...]:
-    """The dimensions that count samples: by their names, or else the first axis of the first input."""
+    """Return the batch dimensions: by their names, or else the first axis of the first input."""
     named = tuple(name for name in names if BATCH_NAME.search(name))
     if named:
         return named
@@ -91,7 +85,7 @@ def _batch(names: Sequence[str], ports: Sequence[Port]) -> tuple[str, ...]:
 
 
 def _totals(names: Sequence[str], sizes: Mapping[str, int], given: Mapping[str, int]) -> dict[str, int]:
-    """Sizes of the dimensions that count past and new tokens together, as exporters of decoders name them."""
+    """Return the sizes of dimensions that count past and new tokens together, by exporters' usual names."""
     lengths = [name for name in names if _LENGTH.search(name)]
     totals = [name for name in lengths if _TOTAL.search(name)]
     past = [name for name in lengths if name not in totals and _PAST.search(name)]

@@ -1,10 +1,11 @@
 """Suites of models: the zoo, onnx's own, and folders. Listing opens no model and imports no onnx."""
 
+import functools
+import hashlib
 import importlib.metadata
 import importlib.util
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +15,6 @@ import numpy as np
 
 from harness.core.errors import Problem, UsageError, one_line, valid_names
 from harness.corpus.cache import cache_root, fill_once
-from harness.corpus.code_digest import code_digest
 from harness.corpus.errors import ModelError
 from harness.corpus.walk import find_models
 
@@ -29,8 +29,8 @@ SUITES: dict[str, str] = {
 }
 """The built-in suites by name, with one line each, short enough for 80 columns."""
 
-FORMAT = 1
-"""Rises when materialised suites change although no version of theirs does."""
+_FORMAT = 1
+"""Rises when suites in the cache change although no version of their sources does."""
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,8 +42,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         kind: ``built_in``: each folder below the root is a model; ``folder``: each ``.onnx`` file is one.
         names: The models, sorted.
         shared: Folders that hold several models, relative to the root with forward slashes.
-        cache: Folder that keeps what was read from the models; None where nothing is kept.
-        make: Fills the empty folder of one model, where models are made one by one as they are asked for.
+        cache: Folder that keeps what was read from the models, if anything is kept.
+        make: Fills the empty folder of one model, if models are made at their first use.
     """
 
     name: str
@@ -55,35 +55,34 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     make: Callable[[str, Path], None] | None = None
 
     def models(self) -> tuple[str, ...]:
-        """The models' names, sorted: a folder's relative path with forward slashes, or a test's name."""
+        """Return the models' names, sorted: relative paths with forward slashes, or names of tests."""
         return self.names
 
     def model_path(self, model: str) -> Path:
-        """The file of one model, which is made now where it has to be made.
+        """Return the file of one model, which is made if necessary.
 
         Raises:
             ModelError: It cannot be made, for example because the disk is full.
         """
         if self.make is not None:
             try:
-                fill_once(self.root / model, partial(self.make, model))
+                fill_once(self.root / model, functools.partial(self.make, model))
             except UsageError as error:
                 raise ModelError(self.root / model / "model.onnx", error.problems[0].what) from error
         inside = f"{model}/model.onnx" if self.kind == "built_in" else model
         return self.root / inside
 
     def data_folder(self, model: str) -> Path:
-        """The folder in which a model's ``test_data_set_N`` would lie; it need not exist.
+        """Return the folder of a model's ``test_data_set_N``; it need not exist.
 
-        Beside the model, unless other models share its folder: then in ``<stem>/`` beside it, because it
-        would not be clear whose data they are.
+        That is the model's folder, or ``<stem>/`` in it if other models share it.
         """
         path = self.model_path(model)
         return path.with_suffix("") if _parent(model) in self.shared else path.parent
 
 
 def open_suite(name: str) -> Suite:
-    """Open a built-in suite; the first use on a machine takes some seconds, later ones list a folder.
+    """Open a built-in suite; the first use on a machine takes some seconds.
 
     Raises:
         UsageError: There is no such suite, onnx lacks its test data, or the cache cannot be written.
@@ -94,7 +93,14 @@ def open_suite(name: str) -> Suite:
         )
     if name == "zoo":
         return _zoo()
-    root = _materialised(name) if name in _MADE else _onnx_test_data(name)
+    if name in _MADE:
+        # The data depends on these versions and, for our own models, on the code that makes them.
+        revision = _code_digest(name) if name == "corners" else f"v{_FORMAT}"
+        root = fill_once(
+            _suites_cache() / f"{name}-{_versions()}-{revision}", functools.partial(_write, name)
+        )
+    else:
+        root = _onnx_test_data(name)
     names = tuple(sorted(entry.name for entry in root.iterdir() if (entry / "model.onnx").is_file()))
     return Suite(name=name, root=root, kind="built_in", names=names, cache=_suites_cache())
 
@@ -133,6 +139,38 @@ def open_file(path: Path) -> Suite:
     )
 
 
+def open_model(name: str) -> Suite:
+    """Return a suite of one model that is named on a command line.
+
+    Args:
+        name: Path of an ``.onnx`` file, whose test data may be beside it; or a built-in suite and one of its
+            models, such as ``zoo/mnist-small-op12``.
+
+    Raises:
+        UsageError: There is neither such a file nor such a model.
+    """
+    path = Path(name)
+    suite, slash, model = name.partition("/")
+    if path.exists() or not slash or suite not in SUITES:
+        return _model_file(path)
+    opened = open_suite(suite)
+    if model not in opened.models():
+        what = f"the suite {suite!r} has no model {model!r}"
+        raise UsageError(Problem(where=name, what=what, hint=valid_names(model, opened.models())))
+    return msgspec.structs.replace(opened, names=(model,))
+
+
+def _model_file(path: Path) -> Suite:
+    if path.is_dir():
+        raise UsageError(Problem(where=str(path), what="is a folder", hint="name one .onnx file in it"))
+    if not path.exists():
+        hint = f"a file, or suite/model with one of the suites {', '.join(SUITES)}"
+        raise UsageError(Problem(where=str(path), what="there is no such model", hint=hint))
+    if path.suffix.lower() != ".onnx":
+        raise UsageError(Problem(where=str(path), what="is not named *.onnx", hint="name an ONNX model"))
+    return open_file(path)
+
+
 def _suites_cache() -> Path:
     return cache_root() / "suites"
 
@@ -141,23 +179,16 @@ def _parent(model: str) -> str:
     return model.rpartition("/")[0]
 
 
-def _materialised(name: str) -> Path:
-    # The data depends on these versions and, where the models are ours, on the code that makes them.
-    revision = code_digest(name) if name in _OURS else f"v{FORMAT}"
-    return fill_once(_suites_cache() / f"{name}-{_versions()}-{revision}", _MADE[name])
-
-
 def _versions() -> str:
     return f"onnx{_onnx_version()}-numpy{np.__version__}-ml_dtypes{ml_dtypes.__version__}"
 
 
 def _zoo() -> Suite:
-    from harness.corpus.zoo.roster import zoo_models
-    from harness.corpus.zoo.write import write_zoo_model
+    from harness.corpus.zoo.roster import write_zoo_model, zoo_models
 
     cache = _suites_cache()
-    # Empty at first; made now, so that a cache that cannot be written is told before anything runs.
-    root = fill_once(cache / f"zoo-{_versions()}-{code_digest('zoo')}", lambda _folder: None)
+    # Empty at first; made now, so that a cache that cannot be written is reported before anything runs.
+    root = fill_once(cache / f"zoo-{_versions()}-{_code_digest('zoo')}", lambda _folder: None)
     return Suite(
         name="zoo",
         root=root,
@@ -168,30 +199,30 @@ def _zoo() -> Suite:
     )
 
 
-def _make_node(folder: Path) -> None:
-    from harness.corpus.materialise import write_node_suite
-
-    write_node_suite(folder)
-
-
-def _make_light(folder: Path) -> None:
-    from harness.corpus.materialise import write_light_suite
-
-    write_light_suite(folder, _onnx_test_data("onnx-light"))
-
-
-def _make_corners(folder: Path) -> None:
+def _write(suite: str, folder: Path) -> None:
+    """Write a suite into an empty folder; imports onnx."""
     from harness.corpus.corners.write import write_corner_suite
+    from harness.corpus.materialise import write_light_suite, write_node_suite
 
-    write_corner_suite(folder)
+    if suite == "onnx-node":
+        write_node_suite(folder)
+    elif suite == "onnx-light":
+        write_light_suite(folder, _onnx_test_data(suite))
+    else:
+        write_corner_suite(folder)
 
 
-_OURS = frozenset({"corners"})
-_MADE: dict[str, Callable[[Path], None]] = {
-    "onnx-node": _make_node,
-    "onnx-light": _make_light,
-    "corners": _make_corners,
-}
+_MADE = frozenset({"onnx-node", "onnx-light", "corners"})
+"""Suites that are written into the cache as a whole."""
+
+
+@functools.cache
+def _code_digest(package: str) -> str:
+    """Return a digest of the sources of a package beside this module; what it has built is valid for them."""
+    digest = hashlib.blake2b(digest_size=8)
+    for source in sorted((Path(__file__).parent / package).glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
 
 
 def _onnx_version() -> str:

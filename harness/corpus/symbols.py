@@ -1,8 +1,9 @@
-"""Symbolic dimensions: names that stand in place of sizes, and sums and products of them.
+"""Symbolic dimensions: names in the place of sizes, and sums and products of them.
 
-Exporters spell a size that follows from others as an expression: ``past_sequence_length + 1``.
+Exporters write a size that follows from others as an expression: ``past_sequence_length + 1``.
 """
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 
@@ -10,31 +11,24 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def computed(symbol: str, sizes: Mapping[str, int]) -> int | None:
-    """The size of a symbol that is spelled as a sum of products of others.
-
-    Args:
-        symbol: Such as ``past + sequence`` or ``2*batch``.
-        sizes: Sizes of symbols by name.
+    """Return the size of a symbol that is a sum of products of others, such as ``past + 2*batch``.
 
     Returns:
-        None for a symbol that is no expression, or one of a symbol without a size.
+        None for a symbol that is no expression, or that contains one without a size.
     """
     terms = _terms(symbol)
     if terms is None:
         return None
-    total = 0
-    for term in terms:
-        product = 1
-        for factor in term:
-            if not factor.isdecimal() and factor not in sizes:
-                return None
-            product *= int(factor) if factor.isdecimal() else sizes[factor]
-        total += product
-    return total
+    try:
+        return sum(
+            math.prod(int(one) if one.isdecimal() else sizes[one] for one in factors) for factors in terms
+        )
+    except KeyError:
+        return None
 
 
 def free_symbols(symbols: Iterable[str | None]) -> tuple[str, ...]:
-    """The symbols that have a size of their own: the names, those within expressions included."""
+    """Return the symbols that have a size of their own: the names, those in expressions included."""
     found: dict[str, None] = {}
     for symbol in symbols:
         if symbol:
@@ -44,7 +38,7 @@ def free_symbols(symbols: Iterable[str | None]) -> tuple[str, ...]:
 
 
 def _terms(symbol: str) -> list[list[str]] | None:
-    """The factors of each term; None where the text is no expression, but a name or anything else."""
+    """Return the factors of each term; None if the text is no expression."""
     terms = [[factor.strip() for factor in term.split("*")] for term in symbol.split("+")]
     factors = [factor for term in terms for factor in term]
     simple = len(factors) > 1 and all(_NAME.fullmatch(one) or one.isdecimal() for one in factors)

@@ -1,7 +1,7 @@
-"""Operators whose result ONNX leaves undefined for some values, and which graph outputs such results reach.
+"""Operators whose result ONNX leaves undefined for some values, and the graph outputs that depend on it.
 
-A new rule is one entry of ``RULES``. Only nodes of the graph itself are looked at; what happens in bodies and
-local functions excuses nobody.
+A new rule is one entry of ``RULES``. Only nodes of the graph itself count; bodies and local functions do
+not.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,21 +11,21 @@ import msgspec
 import numpy as np
 
 from harness.core.value import DTYPES, Array, Tensor, Value
-from harness.corpus.element_types import ELEMENT_TYPES
+from harness.corpus.element_types import ELEMENT_TYPES, limits_of
+from harness.corpus.nodes import all_nodes, domain_of, number_of
 from harness.corpus.port import model_text
-from harness.corpus.schema_types import bodies, domain_of
 
 if TYPE_CHECKING:
     import onnx
 
-MOST = 64
-"""Nodes of a model that are looked at; their inputs are computed and compared once more."""
-
-UNSIGNED_FLOAT = "float8e8m0"
-"""The floating type without a sign."""
+_MOST = 64
+"""Nodes of a model that are examined; their inputs are computed and compared."""
 
 _LARGEST = 1 << 24
-"""Elements of a tensor that are looked at."""
+"""Elements of a tensor that is examined."""
+
+_UNSIGNED_FLOAT = "float8e8m0"
+"""The floating type without a sign."""
 
 
 class Partial(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,9 +33,9 @@ class Partial(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         op: The operator.
-        inputs: Names of the tensors that it reads; empty where one is left out.
+        inputs: Names of the tensors that it reads; an optional input that is left out is empty.
         axis: Its attribute ``axis``.
-        to: Of a ``Cast`` the element type of the result.
+        to: The element type of the result of a ``Cast``.
         reaches: Graph outputs that depend on its result.
     """
 
@@ -46,193 +46,155 @@ class Partial(msgspec.Struct, frozen=True, kw_only=True):
     reaches: tuple[str, ...] = ()
 
 
-Rule = Callable[[Partial, tuple[Array | None, ...]], str]
-"""Node and the values that it reads -> why its result is undefined; empty where it is defined."""
-
-
 def partials_of(model: "onnx.ModelProto") -> tuple[Partial, ...]:
-    """The nodes of a graph whose operators have no defined result for some values."""
+    """Return the nodes of a graph whose operators have no defined result for some values."""
     graph = model.graph
-    outputs = {info.name for info in graph.output}
-    reached: dict[str, frozenset[str]] = {name: frozenset({name}) for name in outputs}
+    reached = {info.name: frozenset({info.name}) for info in graph.output}
+
+    def reaches(node: "onnx.NodeProto") -> frozenset[str]:
+        return frozenset[str]().union(*(reached.get(name, frozenset()) for name in node.output))
+
     for node in reversed(graph.node):
-        reaches = frozenset[str]().union(*(reached.get(name, frozenset()) for name in node.output))
-        for name in _read(node):
-            reached[name] = reached.get(name, frozenset()) | reaches
-    found = []
-    for node in graph.node:
-        reaches = frozenset[str]().union(*(reached.get(name, frozenset()) for name in node.output))
-        if domain_of(node) or node.op_type not in RULES or not reaches or not _may_be_undefined(node):
-            continue
-        found.append(
-            Partial(
-                op=node.op_type,
-                inputs=tuple(map(model_text, node.input)),
-                axis=_attribute(node, "axis", 0),
-                to=ELEMENT_TYPES.get(_attribute(node, "to", 0), ""),
-                reaches=tuple(sorted(map(model_text, reaches))),
-            )
+        found = reaches(node)
+        for name in (name for one in all_nodes([node]) for name in one.input):
+            reached[name] = reached.get(name, frozenset()) | found
+    partials = (
+        Partial(
+            op=node.op_type,
+            inputs=tuple(map(model_text, node.input)),
+            axis=int(number_of(node, "axis", 0)),
+            to=_target(node),
+            reaches=tuple(sorted(map(model_text, reaches(node)))),
         )
-    return tuple(found[:MOST])
+        for node in graph.node
+        if not domain_of(node) and node.op_type in RULES and reaches(node) and _may_be_undefined(node)
+    )
+    return tuple(partials)[:_MOST]
 
 
 def hidden_from(partials: Iterable[Partial], known: Iterable[str]) -> tuple[str, ...]:
-    """Names of tensors that rules read and that are not among the known ones, sorted."""
+    """Return the names of tensors that rules read and that are not known, sorted."""
     return tuple(sorted({name for one in partials for name in one.inputs if name} - set(known)))
 
 
 def undefined_outputs(partials: Iterable[Partial], values: Mapping[str, Value]) -> dict[str, str]:
-    """Graph output -> why its values are undefined.
-
-    Args:
-        partials: The nodes.
-        values: The tensors that they read, by name; where one is missing, nothing is undefined.
-    """
+    """Return the graph outputs with undefined values, each with the reason; unknown inputs give none."""
     found: dict[str, str] = {}
     for node in partials:
-        given = tuple(_array(values.get(name)) for name in node.inputs)
-        if why := RULES[node.op](node, given):
+        read, rule = RULES[node.op]
+        given = [_array(values.get(node.inputs[index])) for index in read if index < len(node.inputs)]
+        known = [array for array in given if array is not None]
+        if len(known) == len(read) and (why := rule(node, *known)):
             for name in node.reaches:
                 found.setdefault(name, why)
     return found
 
 
-def _read(node: "onnx.NodeProto") -> "Iterable[str]":
-    """What a node reads, what its bodies read from outside included."""
-    yield from node.input
-    for body in bodies(node):
-        for inner in body.node:
-            yield from _read(inner)
+def _target(node: "onnx.NodeProto") -> str:
+    return ELEMENT_TYPES.get(int(number_of(node, "to", 0)), "")
 
 
 def _may_be_undefined(node: "onnx.NodeProto") -> bool:
     if node.op_type == "Cast":
-        to = ELEMENT_TYPES.get(_attribute(node, "to", 0), "")
-        return "int" in to or to == UNSIGNED_FLOAT
-    reduces = any(one.name == "reduction" and one.s not in {b"", b"none"} for one in node.attribute)
-    return not reduces
-
-
-def _attribute(node: "onnx.NodeProto", name: str, default: int) -> int:
-    return next((int(one.i) for one in node.attribute if one.name == name), default)
+        return "int" in _target(node) or _target(node) == _UNSIGNED_FLOAT
+    return not any(one.name == "reduction" and one.s not in {b"", b"none"} for one in node.attribute)
 
 
 def _array(value: Value | None) -> Array | None:
-    if not isinstance(value, Tensor) or value.array.size > _LARGEST:
-        return None
-    return value.array
+    return value.array if isinstance(value, Tensor) and value.array.size <= _LARGEST else None
 
 
 def _is_floating(array: Array) -> bool:
     return "float" in array.dtype.name
 
 
-def _cast(node: Partial, given: tuple[Array | None, ...]) -> str:
+def _is_whole(array: Array) -> bool:
+    return np.issubdtype(array.dtype, np.integer)
+
+
+def _cast(node: Partial, data: Array) -> str:
     """Text of Cast: from floating point to fixed point "undefined if OOR", out of range."""
-    data = given[0]
-    if data is None or not _is_floating(data) or node.to not in DTYPES:
+    if not _is_floating(data) or node.to not in DTYPES:
         return ""
-    if node.to == UNSIGNED_FLOAT:  # "Casting negative values to FLOAT8E8M0 gives undefined behavior."
-        return f"Cast of a negative value to {node.to}" if np.any(data.astype(np.float64) < 0) else ""
-    return _out_of_range(data, node.to)
+    numbers = data.astype(np.float64)
+    if node.to == _UNSIGNED_FLOAT:  # "Casting negative values to FLOAT8E8M0 gives undefined behavior."
+        return f"Cast of a negative value to {node.to}" if np.any(numbers < 0) else ""
+    if not np.isfinite(numbers).all():
+        return f"Cast of NaN or infinity to {node.to}"
+    low, high = limits_of(node.to)
+    whole = np.trunc(numbers)
+    if np.any(whole < low) or np.any(whole > high):
+        worst = numbers.reshape(-1)[int(np.argmax(np.maximum(low - whole, whole - high)))]
+        return f"Cast of {worst:.6g} to {node.to}, which holds {low} to {high}"
+    return ""
 
 
-def _quantized(node: Partial, given: tuple[Array | None, ...]) -> str:
+def _quantized(node: Partial, data: Array) -> str:
     """Saturation says nothing about NaN (QuantizeLinear, DynamicQuantizeLinear)."""
-    data = given[0]
-    if data is None or not _is_floating(data) or not np.isnan(data.astype(np.float64)).any():
+    if not _is_floating(data) or not np.isnan(data.astype(np.float64)).any():
         return ""
     return f"{node.op} of NaN to an integer"
 
 
-def _power(node: Partial, given: tuple[Array | None, ...]) -> str:
+def _power(_node: Partial, base: Array, exponent: Array) -> str:
     """A negative base has a real power for whole exponents only; the text of Pow names no other result."""
-    del node
-    base, exponent = given[:2] if len(given) > 1 else (None, None)
-    if base is None or exponent is None or not _broadcast(base, exponent):
+    try:
+        np.broadcast_shapes(base.shape, exponent.shape)
+    except ValueError:
         return ""
     fraction = exponent.astype(np.float64) != np.floor(exponent.astype(np.float64))
     negative = base.astype(np.float64) < 0
     return "Pow of a negative base with a fraction as exponent" if np.any(negative & fraction) else ""
 
 
-def _divided(node: Partial, given: tuple[Array | None, ...]) -> str:
+def _divided(node: Partial, divisor: Array) -> str:
     """ONNX gives no result for a division of integers by zero, and C none either (Div, Mod)."""
-    divisor = given[1] if len(given) > 1 else None
-    if divisor is None or not np.issubdtype(divisor.dtype, np.integer) or divisor.all():
-        return ""
-    return f"{node.op} of integers by zero"
+    return f"{node.op} of integers by zero" if _is_whole(divisor) and not divisor.all() else ""
 
 
-def _shifted(node: Partial, given: tuple[Array | None, ...]) -> str:
+def _shifted(_node: Partial, by: Array) -> str:
     """A shift by the width of the type or more has no defined result in C (BitShift)."""
-    del node
-    by = given[1] if len(given) > 1 else None
-    if by is None or not np.issubdtype(by.dtype, np.integer) or not np.any(by >= 8 * by.dtype.itemsize):
+    if not _is_whole(by) or not np.any(by >= 8 * by.dtype.itemsize):
         return ""
     return "BitShift by the width of the type or more"
 
 
-def _scattered(node: Partial, given: tuple[Array | None, ...]) -> str:
+def _scattered(node: Partial, data: Array, indices: Array) -> str:
     """Text of ScatterElements: without a reduction "indices should not have duplicate entries"."""
-    data, indices = given[:2] if len(given) > 1 else (None, None)
-    if data is None or indices is None or data.ndim != indices.ndim or not indices.size:
-        return ""
-    if not -data.ndim <= node.axis < data.ndim:
+    if data.ndim != indices.ndim or not indices.size or not -data.ndim <= node.axis < data.ndim:
         return ""
     size = data.shape[node.axis]
     along = np.sort(np.where(indices < 0, indices + size, indices), axis=node.axis)
-    twice = np.any(np.diff(along, axis=node.axis) == 0)
-    return f"{node.op} to the same element twice, without a reduction" if twice else ""
+    return _twice(node, at_all=bool(np.any(np.diff(along, axis=node.axis) == 0)))
 
 
-def _scattered_tuples(node: Partial, given: tuple[Array | None, ...]) -> str:
+def _scattered_tuples(node: Partial, data: Array, indices: Array) -> str:
     """Text of ScatterND: "indices should not have duplicate entries"."""
-    data, indices = given[:2] if len(given) > 1 else (None, None)
-    if data is None or indices is None or not indices.size or not 0 < indices.shape[-1] <= data.ndim:
+    if not indices.size or not 0 < indices.shape[-1] <= data.ndim:
         return ""
     sizes = np.array(data.shape[: indices.shape[-1]])
     tuples = indices.reshape(-1, indices.shape[-1])
     tuples = np.where(tuples < 0, tuples + sizes, tuples)
-    twice = len(np.unique(tuples, axis=0)) < len(tuples)
-    return f"{node.op} to the same element twice, without a reduction" if twice else ""
+    return _twice(node, at_all=len(np.unique(tuples, axis=0)) < len(tuples))
 
 
-def _out_of_range(data: Array, dtype: str) -> str:
-    numbers = data.astype(np.float64)
-    if not np.isfinite(numbers).all():
-        return f"Cast of NaN or infinity to {dtype}"
-    low, high = _limits(dtype)
-    whole = np.trunc(numbers)
-    if np.any(whole < low) or np.any(whole > high):
-        worst = numbers.reshape(-1)[int(np.argmax(np.maximum(low - whole, whole - high)))]
-        return f"Cast of {worst:.6g} to {dtype}, which holds {low} to {high}"
-    return ""
+def _twice(node: Partial, *, at_all: bool) -> str:
+    return f"{node.op} to the same element twice, without a reduction" if at_all else ""
 
 
-def _limits(dtype: str) -> tuple[int, int]:
-    bits = int(dtype.rpartition("int")[2])
-    return (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-
-
-def _broadcast(one: Array, other: Array) -> bool:
-    try:
-        np.broadcast_shapes(one.shape, other.shape)
-    except ValueError:
-        return False
-    return True
-
-
-RULES: dict[str, Rule] = {
-    "BitShift": _shifted,
-    "Cast": _cast,
-    "Div": _divided,
-    "DynamicQuantizeLinear": _quantized,
-    "Mod": _divided,
-    "Pow": _power,
-    "QuantizeLinear": _quantized,
-    "Scatter": _scattered,
-    "ScatterElements": _scattered,
-    "ScatterND": _scattered_tuples,
+RULES: dict[str, tuple[tuple[int, ...], Callable[..., str]]] = {
+    "BitShift": ((1,), _shifted),
+    "Cast": ((0,), _cast),
+    "Div": ((1,), _divided),
+    "DynamicQuantizeLinear": ((0,), _quantized),
+    "Mod": ((1,), _divided),
+    "Pow": ((0, 1), _power),
+    "QuantizeLinear": ((0,), _quantized),
+    "Scatter": ((0, 1), _scattered),
+    "ScatterElements": ((0, 1), _scattered),
+    "ScatterND": ((0, 1), _scattered_tuples),
 }
-"""Operator of ONNX's own domain -> when its result is undefined."""
+"""Operator of ONNX's own domain -> the inputs that its rule reads, and the rule.
+
+A rule takes the node and these inputs. It returns why the result is undefined, or an empty text.
+"""

@@ -1,71 +1,71 @@
-"""A model once more in float64: what it says of the truth, as far as that can be computed.
+"""A model in float64: as close to the exact answer as can be computed.
 
 Weights, inputs and everything in between are double. What the model itself rounds stays rounded: a ``Cast``
 to a narrower type, and operators that ONNX does not define for doubles, which keep float32 between casts.
 """
 
 import contextlib
-import hashlib
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from harness.core.value import Sequence, Tensor, Value
-from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
+from harness.corpus.derived import MODEL, derive, digest_of
+from harness.corpus.element_types import NARROWER
 from harness.corpus.errors import ModelError, blame
 from harness.corpus.facts import model_facts
-from harness.corpus.model_file import parse_model, read_model_file
+from harness.corpus.model_file import load_model
 from harness.corpus.port import Port, ValueType
 from harness.corpus.scenario import Inapplicable
-from harness.corpus.upcast_graph import NotInFloat64Error, upcast_graph
 
 if TYPE_CHECKING:
     import onnx
 
-FORMAT = 1
-"""Rises when models in float64 change although those that they are made from do not."""
+_FORMAT = 1
+"""Rises when models in float64 change although their sources do not."""
 
-LARGEST = 512 << 20
+_LARGEST = 512 << 20
 """Bytes that a model may take in float64: it is held in memory several times, and no file may pass 2 GiB."""
-
-NARROWER = frozenset({"float32", "float16", "bfloat16"})
-"""Element types that become float64."""
-
-_MODEL = "model.onnx"
 
 
 def float64_case(case: Case) -> Case | Inapplicable:
-    """The case with everything that is float32, float16 or bfloat16 in float64; without expected outputs.
+    """Return the case with float32, float16 and bfloat16 replaced by float64; without expected outputs.
 
-    The model is written into the cache, once.
+    The model is written to the cache, once.
 
     Returns:
-        ``Inapplicable`` where the model has no such form, or cannot be rewritten for whatever reason.
+        ``Inapplicable`` if the model has no such form, or cannot be rewritten for any reason.
 
     Raises:
-        ModelError: The model in the cache is broken or has gone.
+        ModelError: The model in the cache is broken or missing.
         UsageError: The cache cannot be written.
     """
     if not case.facts.float_types & NARROWER:
         return Inapplicable("nothing in the model is of a float type narrower than float64")
-    digest = hashlib.sha256(f"float64 {FORMAT} {case.digest}".encode()).hexdigest()
-    path = cache_root() / "float64" / digest / _MODEL
-    if not path.is_file():
-        try:
-            with blame(case.model_path):
-                model = _upcast(case)
-        except ModelError as error:
-            return Inapplicable(f"the model has no form in float64: {error.cause}")
-        fill_once(path.parent, lambda folder: _write(model, folder))
-    with contextlib.suppress(OSError):  # a cache that others own: then it is for them to prune
+
+    def make(model: "onnx.ModelProto") -> dict[str, bytes]:
+        # It imports onnx, which a model from the cache does not need.
+        from harness.corpus.upcast_graph import NotInFloat64Error, upcast_graph
+
+        size = case.model_path.stat().st_size + sum(file.stat().st_size for file in case.external)
+        if size > _LARGEST // 2:
+            raise NotInFloat64Error(f"it would take more than {_LARGEST >> 20} MiB")
+        upcast_graph(model, case.model_path.parent)
+        return {MODEL: model.SerializeToString()}
+
+    digest = digest_of("float64", _FORMAT, case.digest)
+    try:
+        path = derive(case, "float64", digest, make) / MODEL
+    except ModelError as error:
+        return Inapplicable(f"the model has no form in float64: {error.cause}")
+    with contextlib.suppress(OSError):  # a cache of another owner
         os.utime(path.parent)
     with blame(path):
-        facts = model_facts(parse_model(read_model_file(path)))
+        facts = model_facts(load_model(path))
     return msgspec.structs.replace(
         case,
         model_path=path,
@@ -79,19 +79,6 @@ def float64_case(case: Case) -> Case | Inapplicable:
         digest=digest,
         facts=facts,
     )
-
-
-def _write(model: "onnx.ModelProto", folder: Path) -> None:
-    (folder / _MODEL).write_bytes(model.SerializeToString())
-
-
-def _upcast(case: Case) -> "onnx.ModelProto":
-    size = case.model_path.stat().st_size + sum(file.stat().st_size for file in case.external)
-    if size > LARGEST // 2:
-        raise NotInFloat64Error(f"it would take more than {LARGEST >> 20} MiB")
-    model = parse_model(read_model_file(case.model_path))
-    upcast_graph(model, case.model_path.parent)
-    return model
 
 
 def _wider(value: Value) -> Value:

@@ -5,57 +5,53 @@ import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+import onnx.defs
+import onnx.helper
+import onnx.numpy_helper
 
 from harness.core.value import Tensor
-from harness.corpus.element_types import NUMBERS
-from harness.corpus.port import model_text
+from harness.corpus.element_types import NARROWER, NUMBERS
+from harness.corpus.nodes import bodies, domain_of, opsets_of, replace_nodes, tensors_in
 from harness.corpus.protos import tensor_proto, tensor_value
 from harness.corpus.schema_types import (
     FLOAT32_BY_DEFAULT,
     TYPE_ATTRIBUTES,
-    bodies,
-    domain_of,
+    declared_types,
     formal_of,
     output_types,
+    schema_of,
     tensor_text,
-    type_text,
 )
-
-if TYPE_CHECKING:
-    import onnx
-    import onnx.defs
 
 
 class NotInFloat64Error(ValueError):
     """Something in a model has no counterpart in float64, or none that is known here."""
 
 
-NARROWER = tuple(NUMBERS[name] for name in ("float32", "float16", "bfloat16"))
-"""``TensorProto.DataType`` of the element types that become float64."""
+_DOUBLE = NUMBERS["float64"]
 
-DOUBLE = NUMBERS["float64"]
-
-WIDTHS: dict[str, int] = {tensor_text(number): number for number in NARROWER}
-"""The same by the spelling of schemas."""
+_WIDTHS = {tensor_text(number): number for number in map(NUMBERS.__getitem__, NARROWER)}
+"""The types that become float64 -> ``TensorProto.DataType``."""
 
 _NARROW_TENSOR = re.compile(r"tensor\((?:float|float16|bfloat16)\)")
 
 
-def upcast_graph(model: "onnx.ModelProto", folder: Path) -> None:
+def upcast_graph(model: onnx.ModelProto, folder: Path) -> None:
     """Rewrite a model in place; afterwards it has no external data.
 
     Args:
         model: The model, its external data still in files.
-        folder: Where these are.
+        folder: The folder of these files.
 
     Raises:
-        NotInFloat64Error: It has operators that are not ONNX's, or values whose type cannot be found out.
+        NotInFloat64Error: It has operators that are not ONNX's, or values of unknown type.
     """
     if model.functions:
         raise NotInFloat64Error("it has functions of its own")
-    opsets = {domain_of(one): one.version for one in model.opset_import}
-    _Upcast(opsets, folder).graph(model.graph, {})
+    _Upcast(opsets_of(model), folder).graph(model.graph, {})
 
 
 class _Upcast:
@@ -64,52 +60,43 @@ class _Upcast:
         self.folder = folder
         self.numbers = itertools.count()
 
-    def graph(self, graph: "onnx.GraphProto", outer: Mapping[str, str]) -> dict[str, str]:
+    def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> dict[str, str]:
         """Rewrite one scope.
 
         Args:
             graph: The scope.
-            outer: Name -> type of what it sees from outside, from before the rewriting; see ``type_text``.
+            outer: The types of what it sees from outside by name, before the rewriting.
 
         Returns:
-            The types of everything in it, likewise.
+            The types of everything in it, before the rewriting.
         """
         if graph.sparse_initializer:
             raise NotInFloat64Error("it has sparse weights")
-        types = dict(outer)
-        for info in (*graph.value_info, *graph.output, *graph.input):
-            types[model_text(info.name)] = type_text(info.type)
+        types = {**outer, **declared_types(graph)}
         for weight in graph.initializer:
-            types[weight.name] = tensor_text(weight.data_type)
             weight.CopyFrom(self.weight(weight))
         del graph.value_info[:]
         for info in (*graph.input, *graph.output):
             _widen(info.type)
-        nodes = [made for node in graph.node for made in self.node(node, types)]
-        del graph.node[:]
-        graph.node.extend(nodes)
+        replace_nodes(graph, [made for node in graph.node for made in self.node(node, types)])
         return types
 
-    def weight(self, weight: "onnx.TensorProto") -> "onnx.TensorProto":
-        """A tensor, in float64 where it is of a narrower type, and in any case within the model."""
-        if weight.data_type not in NARROWER and weight.data_location != weight.EXTERNAL:
+    def weight(self, weight: onnx.TensorProto) -> onnx.TensorProto:
+        """Return a tensor, in float64 if it is of a narrower type, with its data in the model."""
+        if weight.data_type not in _WIDTHS.values() and weight.data_location != weight.EXTERNAL:
             return weight
         value = tensor_value(weight, self.folder)
-        if weight.data_type in NARROWER:
+        if weight.data_type in _WIDTHS.values():
             value = Tensor(dtype="float64", array=value.array.astype("float64"))
         proto = tensor_proto(value)
         proto.name = weight.name
         return proto
 
-    def node(self, node: "onnx.NodeProto", types: dict[str, str]) -> "list[onnx.NodeProto]":
-        """What stands in a node's place; the types of its outputs become known."""
-        import onnx.defs
-
-        domain = domain_of(node)
-        try:
-            schema = onnx.defs.get_schema(node.op_type, self.opsets.get(domain, 1), domain)
-        except onnx.defs.SchemaError as error:
-            raise NotInFloat64Error(f"{node.op_type} of {domain or 'ai.onnx'} is not ONNX's") from error
+    def node(self, node: onnx.NodeProto, types: dict[str, str]) -> list[onnx.NodeProto]:
+        """Return what replaces a node, and add the types of its outputs."""
+        domain, schema = domain_of(node), schema_of(node, self.opsets)
+        if schema is None:
+            raise NotInFloat64Error(f"{node.op_type} of {domain or 'ai.onnx'} is not ONNX's")
         inner = [self.graph(graph, types) for graph in bodies(node)]
         for name, text in output_types(node, schema, types, inner):
             types[name] = types.get(name) or text
@@ -119,29 +106,23 @@ class _Upcast:
             self.attributes(node)
         return self.between_casts(node, schema, types)
 
-    def attributes(self, node: "onnx.NodeProto") -> None:
-        """Constants and types that are attributes."""
-        import onnx.helper
-
+    def attributes(self, node: onnx.NodeProto) -> None:
+        """Rewrite constants and types that are attributes."""
         if node.op_type in {"Constant", "ConstantOfShape"}:
             self.constant(node)
         given = set()
         for attribute in node.attribute:
             given.add(attribute.name)
-            if attribute.name in TYPE_ATTRIBUTES and attribute.i in NARROWER:
+            if attribute.name in TYPE_ATTRIBUTES and attribute.i in _WIDTHS.values():
                 # This one belongs to DequantizeLinear, which has no doubles.
-                attribute.i = NUMBERS["float32"] if attribute.name == "output_dtype" else DOUBLE
+                attribute.i = NUMBERS["float32"] if attribute.name == "output_dtype" else _DOUBLE
             elif attribute.type == attribute.TYPE_PROTO:
                 _widen(attribute.tp)
         missing = FLOAT32_BY_DEFAULT.get(node.op_type)
         if missing and missing not in given:
-            node.attribute.append(onnx.helper.make_attribute(missing, DOUBLE))
+            node.attribute.append(onnx.helper.make_attribute(missing, _DOUBLE))
 
-    def constant(self, node: "onnx.NodeProto") -> None:
-        import numpy as np
-        import onnx.helper
-        import onnx.numpy_helper
-
+    def constant(self, node: onnx.NodeProto) -> None:
         if node.op_type == "ConstantOfShape" and not node.attribute:
             zero = onnx.numpy_helper.from_array(np.zeros(1))
             node.attribute.append(onnx.helper.make_attribute("value", zero))
@@ -155,24 +136,24 @@ class _Upcast:
             elif attribute.name == "sparse_value":
                 raise NotInFloat64Error("it has sparse constants")
 
-    def cast(self, node: "onnx.NodeProto", types: Mapping[str, str]) -> "list[onnx.NodeProto]":
-        """A cast to a narrower float stays one that rounds, unless nothing is rounded by it."""
+    def cast(self, node: onnx.NodeProto, types: Mapping[str, str]) -> list[onnx.NodeProto]:
+        """Return a cast; one to a narrower float still rounds, unless it changes nothing."""
         source, wanted = types.get(node.input[0], ""), types[node.output[0]]
         if not wanted:
-            raise NotInFloat64Error(f"what {node.op_type} casts to cannot be found out")
-        if wanted not in WIDTHS:
+            raise NotInFloat64Error(f"the type that {node.op_type} casts to is unknown")
+        if wanted not in _WIDTHS:
             return [node]
-        double = self.cast_node(node.input[0], node.output[0], DOUBLE)
-        if source == wanted or (source in WIDTHS and wanted == "tensor(float)"):
+        double = self.cast_node(node.input[0], node.output[0], _DOUBLE)
+        if source == wanted or (source in _WIDTHS and wanted == "tensor(float)"):
             return [double]
-        rounded = self.cast_node(node.input[0], self.name(node.output[0]), WIDTHS[wanted])
+        rounded = self.cast_node(node.input[0], self.name(node.output[0]), _WIDTHS[wanted])
         double.input[0] = rounded.output[0]
         return [rounded, double]
 
     def between_casts(
-        self, node: "onnx.NodeProto", schema: "onnx.defs.OpSchema", types: Mapping[str, str]
-    ) -> "list[onnx.NodeProto]":
-        """A node, and casts before and behind it where its schema takes or gives no doubles."""
+        self, node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Mapping[str, str]
+    ) -> list[onnx.NodeProto]:
+        """Return a node with casts before and behind it where its schema allows no doubles."""
         before, behind = [], []
         kept = set()
         for index, name in enumerate(node.input):
@@ -186,46 +167,40 @@ class _Upcast:
             formal = formal_of(schema.outputs, index)
             number = self.stays(node, types[name], formal.types) if name else 0
             if number or (formal.type_str in kept and _is_narrow(types.get(name, ""))):
-                behind.append(self.cast_node(self.name(name), name, DOUBLE))
+                behind.append(self.cast_node(self.name(name), name, _DOUBLE))
                 node.output[index] = behind[-1].input[0]
         return [*before, node, *behind]
 
-    def stays(self, node: "onnx.NodeProto", text: str, allowed: AbstractSet[str]) -> int:
-        """The narrower type in which an input or output of a node stays; 0 where it does not, or has none.
+    def stays(self, node: onnx.NodeProto, text: str, allowed: AbstractSet[str]) -> int:
+        """Return the narrower type that a value keeps; 0 if it becomes double, or is no float.
 
         Args:
             node: The node.
-            text: Its type until now; empty where that is not known.
+            text: The type so far; empty if it is unknown.
             allowed: The types that the schema allows in this place.
         """
         if not text and any(map(_is_narrow, allowed)):
-            raise NotInFloat64Error(f"the type of a value of {node.op_type} cannot be found out")
+            raise NotInFloat64Error(f"the type of a value of {node.op_type} is unknown")
         if not _is_narrow(text) or _doubled(text) in allowed:
             return 0
-        for number in (WIDTHS["tensor(float)"], WIDTHS.get(text, 0)):
-            if number and text in WIDTHS and tensor_text(number) in allowed:
+        for number in (_WIDTHS["tensor(float)"], _WIDTHS.get(text, 0)):
+            if number and text in _WIDTHS and tensor_text(number) in allowed:
                 return number
         raise NotInFloat64Error(f"{node.op_type} has no form for doubles")
 
-    def cast_node(self, source: str, result: str, to: int) -> "onnx.NodeProto":
-        import onnx.helper
-
+    def cast_node(self, source: str, result: str, to: int) -> onnx.NodeProto:
         return onnx.helper.make_node("Cast", [source], [result], to=to)
 
     def name(self, name: str) -> str:
-        """A name that no other tensor has, for what takes the place of a tensor."""
+        """Return a name that no other tensor has."""
         return f"{name}/narrow/{next(self.numbers)}"
 
 
-def _widen(declared: "onnx.TypeProto") -> None:
-    """Make float64 of the narrower types in a declaration."""
-    kind = declared.WhichOneof("value")
-    if kind == "tensor_type" and declared.tensor_type.elem_type in NARROWER:
-        declared.tensor_type.elem_type = DOUBLE
-    elif kind in {"sequence_type", "optional_type"}:
-        _widen(getattr(declared, kind).elem_type)
-    elif kind == "map_type":
-        _widen(declared.map_type.value_type)
+def _widen(declared: onnx.TypeProto) -> None:
+    """Replace the narrower types in a declaration by float64."""
+    for tensor in tensors_in(declared):
+        if tensor.elem_type in _WIDTHS.values():
+            tensor.elem_type = _DOUBLE
 
 
 def _is_narrow(text: str) -> bool:

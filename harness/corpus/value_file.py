@@ -1,6 +1,6 @@
-"""A value as a file of ONNX's test data; what is too large for that lies beside it, as ONNX's external data.
+"""A value as a file of ONNX's test data; large tensors are in a file beside it, as ONNX's external data.
 
-A protobuf ends at 2 GiB, and outputs of models do not.
+A protobuf is limited to 2 GiB, outputs of models are not.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from harness.core.value import BITS, STRING, Tensor, Value, pack, value_bytes
+from harness.corpus.external import make_external
 from harness.corpus.port import ValueType
 from harness.corpus.protos import decode, encode, tensor_proto, tensor_type
 
@@ -17,15 +18,16 @@ if TYPE_CHECKING:
     import onnx
 
 LARGE = 1 << 30
-"""Bytes of a value from which on its tensors lie in a file of their own."""
+"""Bytes of a value from which on its large tensors are in a file of their own."""
 
 OUTSIDE_FROM = 1 << 20
-"""Bytes from which on one of these tensors does."""
+"""Bytes from which on a tensor is large."""
 
 SUFFIX = ".data"
-"""Of the file with the tensors."""
+"""Suffix of the file with the tensors."""
 
-_BLOCK = 16 << 20
+BLOCK = 16 << 20
+"""Bytes that are written, or read, at once."""
 
 
 def write_value(path: Path, value: Value, declared: ValueType, name: str = "") -> str:
@@ -38,12 +40,12 @@ def write_value(path: Path, value: Value, declared: ValueType, name: str = "") -
         name: What the value is called.
 
     Returns:
-        SHA-256 in hex over what was written.
+        SHA-256 in hex over the written files.
 
     Raises:
         OSError: It cannot be written.
         TypeError: The value has another structure than was declared.
-        TooLargeError: What cannot lie outside, such as texts, takes 2 GiB and more.
+        TooLargeError: What has to stay inside, such as texts, takes 2 GiB or more.
     """
     if value_bytes(value) < LARGE:
         content = encode(value, declared, name)
@@ -62,13 +64,13 @@ def read_value(path: Path, declared: ValueType, digest: str) -> Value:
 
     Raises:
         OSError: It cannot be read.
-        ValueError: It is not what was written.
+        ValueError: It differs from what was written.
     """
     content, side = path.read_bytes(), path.with_suffix(SUFFIX)
     found = hashlib.sha256()
     if side.exists():
         with side.open("rb") as file:
-            while block := file.read(_BLOCK):
+            while block := file.read(BLOCK):
                 found.update(block)
     found.update(content)
     if found.hexdigest() != digest:
@@ -77,12 +79,7 @@ def read_value(path: Path, declared: ValueType, digest: str) -> Value:
 
 
 class _Outside:
-    """Puts tensors into a file.
-
-    Args:
-        file: It.
-        name: Its name, beside the value.
-    """
+    """Puts tensors into a file with a name beside the value."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self.digest = hashlib.sha256()
@@ -90,22 +87,17 @@ class _Outside:
         self._name = name
 
     def put(self, value: Tensor) -> "onnx.TensorProto":
-        """The message of a tensor, whose elements are in the file if there are many."""
+        """Return the message of a tensor, whose elements are in the file if there are many."""
         if value.dtype == STRING or value.array.nbytes < OUTSIDE_FROM:
             return tensor_proto(value)
         start = self._file.tell()
-        data: Any = pack(value) if value.dtype in BITS else _bytes(value)
-        for at in range(0, len(data), _BLOCK):
-            block = data[at : at + _BLOCK]
+        # Viewed in place: a copy would take the same memory once more.
+        whole = np.ascontiguousarray(value.array).reshape(-1)
+        data: Any = pack(value) if value.dtype in BITS else whole.view(np.uint8)
+        for at in range(0, len(data), BLOCK):
+            block = data[at : at + BLOCK]
             self._file.write(block)
             self.digest.update(block)
         proto = tensor_type(value)
-        proto.data_location = proto.EXTERNAL
-        for key, text in (("location", self._name), ("offset", start), ("length", len(data))):
-            proto.external_data.add(key=key, value=str(text))
+        make_external(proto, self._name, start, len(data))
         return proto
-
-
-def _bytes(value: Tensor) -> Any:
-    """The bytes of an array, where they lie: a copy would take as much memory once more."""
-    return np.ascontiguousarray(value.array).reshape(-1).view(np.uint8)

@@ -1,83 +1,69 @@
-"""A model in which what one node computes can be zeros: whether anybody would notice."""
+"""A model in which the result of one node can be replaced by zeros, to see whether the outputs change."""
 
-import hashlib
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from harness.core.value import Tensor
-from harness.corpus.cache import cache_root, fill_once
+from harness.core.value import tensor
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
-from harness.corpus.errors import blame
-from harness.corpus.model_file import parse_model, read_model_file
-from harness.corpus.noise.tensor_types import NUMBERS, declared_types, result_types
+from harness.corpus.derived import MODEL, derive, digest_of
+from harness.corpus.nodes import bodies, opsets_of, replace_nodes
 from harness.corpus.port import Port, ValueType, model_text
 from harness.corpus.scenario import Inapplicable
-from harness.corpus.schema_types import bodies, domain_of
+from harness.corpus.schema_types import FLOATS, declared_types, result_types
 
 if TYPE_CHECKING:
     import onnx
 
 FORMAT = 1
-"""Rises when what is written changes although the model that it is made from does not."""
+"""Rises when the written model changes although its source does not."""
 
-SELECTOR = "ep_harness.zeroed"
+_SELECTOR = "ep_harness.zeroed"
 """The further input: the number of the node whose result is zeros."""
 
-MOST_NODES = 64
-"""Nodes of a model that is looked at: each of them costs a run."""
+_MOST_NODES = 64
+"""Nodes of a model at most: each of them costs a run."""
 
-OLDEST_OPSET = 9
+_OLDEST_OPSET = 9
 """Opset from which on there is Where."""
 
-FLOATS = ("tensor(float)", "tensor(double)")
-
-_MODEL, _NODES = "model.onnx", "nodes.json"
+_ZEROED = ("tensor(float)", "tensor(double)")
+_NODES = "nodes.json"
 
 
 def may_be_zeroed(case: Case) -> bool:
-    """Whether a model has several nodes, and not too many. Of one node its outputs tell all."""
-    return 1 < case.facts.nodes <= MOST_NODES and not case.external
+    """Return whether a model has several nodes, and not too many. One node needs no further outputs."""
+    return 1 < case.facts.nodes <= _MOST_NODES and not case.external
 
 
 def zeroed_case(case: Case) -> Case | Inapplicable:
-    """The case with a data set for each node that computes floats from the inputs; without expected outputs.
+    """Return the case with a data set for each node that computes floats from the inputs.
 
-    In data set N the results of the N-th such node are zeros; ``operators_of`` names their operators.
-    The model is written into the cache, once.
+    In data set N, the results of the N-th such node are zeros; ``operators_of`` names their operators. There
+    are no expected outputs. The model is written to the cache, once.
 
     Raises:
-        ModelError: The model is broken or has gone.
+        ModelError: The model is broken or missing.
         UsageError: The cache cannot be written.
     """
     if not may_be_zeroed(case):
-        return Inapplicable("the model has one node, or more than are looked at, or weights in other files")
-    digest = hashlib.sha256(f"zeroed {FORMAT} {case.digest}".encode()).hexdigest()
-    home = cache_root() / "zeroed" / digest
-
-    def build(folder: Path) -> None:
-        with blame(case.model_path):
-            model = parse_model(read_model_file(case.model_path))
-            operators = _insert(model)
-            (folder / _MODEL).write_bytes(model.SerializeToString())
-            (folder / _NODES).write_bytes(msgspec.json.encode(operators))
-
-    fill_once(home, build)
+        return Inapplicable(f"the model has one node, more than {_MOST_NODES}, or weights in other files")
+    digest = digest_of("zeroed", FORMAT, case.digest)
+    home = derive(case, "zeroed", digest, _insert)
     operators = msgspec.json.decode((home / _NODES).read_bytes(), type=list[str])
-    if len(operators) < 2:  # noqa: PLR2004 - of one node the outputs tell all
+    if len(operators) < 2:  # noqa: PLR2004 - one node needs no further outputs
         return Inapplicable("at most one node computes floats from the inputs")
     first = case.data_sets[0]
     number = ValueType(kind="tensor", dtype="int64", shape=())
     return msgspec.structs.replace(
         case,
-        model_path=home / _MODEL,
-        ports=(*case.ports, Port(name=SELECTOR, type=number)),
+        model_path=home / MODEL,
+        ports=(*case.ports, Port(name=_SELECTOR, type=number)),
         data_sets=tuple(
-            DataSet(name=operator, inputs=(*first.inputs, (SELECTOR, _whole(index))))
+            DataSet(name=operator, inputs=(*first.inputs, (_SELECTOR, tensor(np.array(index, np.int64)))))
             for index, operator in enumerate(operators)
         ),
         digest=digest,
@@ -85,33 +71,26 @@ def zeroed_case(case: Case) -> Case | Inapplicable:
 
 
 def discard_zeroed(zeroed: Case) -> None:
-    """Remove a model from ``zeroed_case`` that has served its purpose."""
+    """Remove a model from ``zeroed_case`` that is no longer needed."""
     shutil.rmtree(zeroed.model_path.parent, ignore_errors=True)
 
 
 def operators_of(zeroed: Case) -> tuple[str, ...]:
-    """The operator of the node that each data set of a case from ``zeroed_case`` is about."""
+    """Return the operator of the node that is zeroed in each data set of a case from ``zeroed_case``."""
     return tuple(data_set.name for data_set in zeroed.data_sets)
 
 
-def _whole(number: int) -> Tensor:
-    return Tensor(dtype="int64", array=np.array(number, np.int64))
-
-
-def _insert(model: "onnx.ModelProto") -> list[str]:
-    """Make the results of nodes zeros on demand, in place; the operators of these nodes in their order."""
+def _insert(model: "onnx.ModelProto") -> dict[str, bytes]:
+    """Make the results of nodes zeros on demand. Return the model and the operators of these nodes."""
     from onnx import TensorProto, helper
 
-    opsets = {domain_of(one): one.version for one in model.opset_import}
-    if opsets.get("", 0) < OLDEST_OPSET:
-        return []
+    opsets = opsets_of(model)
     graph = model.graph
     types = declared_types(graph)
-    weights = {weight.name for weight in graph.initializer}
-    varying = {port.name for port in graph.input} - weights
+    varying = {port.name for port in graph.input} - {weight.name for weight in graph.initializer}
     nodes: list[onnx.NodeProto] = []
     operators: list[str] = []
-    for node in graph.node:
+    for node in graph.node if opsets.get("", 0) >= _OLDEST_OPSET else ():
         nodes.append(node)
         if any(bodies(node)):
             varying.update(node.output)
@@ -122,17 +101,17 @@ def _insert(model: "onnx.ModelProto") -> list[str]:
         varying.update(node.output)
         name = node.output[0] if node.output else ""
         kind = types.get(name, "")
-        if not name or kind not in FLOATS:
+        if not name or kind not in _ZEROED:
             continue
-        number, stem = len(operators), f"{name}.ep_harness"
+        stem = f"{name}.ep_harness"
         node.output[0] = f"{stem}.exact"
-        zero = helper.make_tensor(f"{stem}.zero", NUMBERS[kind], [], [0.0])
-        which = helper.make_tensor(f"{stem}.number", TensorProto.INT64, [], [number])
+        zero = helper.make_tensor(f"{stem}.zero", FLOATS[kind], [], [0.0])
+        which = helper.make_tensor(f"{stem}.number", TensorProto.INT64, [], [len(operators)])
         graph.initializer.extend([zero, which])
-        nodes.append(helper.make_node("Equal", [SELECTOR, which.name], [f"{stem}.chosen"]))
+        nodes.append(helper.make_node("Equal", [_SELECTOR, which.name], [f"{stem}.chosen"]))
         nodes.append(helper.make_node("Where", [f"{stem}.chosen", zero.name, node.output[0]], [name]))
         operators.append(model_text(node.op_type))
-    del graph.node[:]
-    graph.node.extend(nodes)
-    graph.input.append(helper.make_tensor_value_info(SELECTOR, TensorProto.INT64, []))
-    return operators
+    if operators:
+        replace_nodes(graph, nodes)
+        graph.input.append(helper.make_tensor_value_info(_SELECTOR, TensorProto.INT64, []))
+    return {MODEL: model.SerializeToString(), _NODES: msgspec.json.encode(operators)}

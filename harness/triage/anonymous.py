@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from harness.corpus.schema_types import bodies, domain_of
+from harness.corpus.nodes import bodies, domain_of
 from harness.triage.net import Net
 from harness.triage.node import Weight, all_nodes, node_of, weight_of
 

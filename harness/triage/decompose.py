@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from harness.corpus.schema_types import domain_of
+from harness.corpus.nodes import domain_of
 from harness.triage.subject import Subject
 
 Operator = tuple[str, str]

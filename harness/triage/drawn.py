@@ -9,7 +9,7 @@ import msgspec
 from harness.core.errors import one_line
 from harness.core.fault import GraphNode, GraphTensor, ReducedModel, Signature
 from harness.corpus.element_types import ELEMENT_TYPES
-from harness.corpus.schema_types import domain_of
+from harness.corpus.nodes import domain_of
 from harness.triage.subject import Subject
 
 if TYPE_CHECKING:

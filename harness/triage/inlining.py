@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.core.value import Tensor, Value
-from harness.corpus.schema_types import bodies
+from harness.corpus.nodes import bodies
 from harness.triage.cut import with_weights
 from harness.triage.net import Net, renamed_nodes
 from harness.triage.node import Node, Weight, node_of, weight_of

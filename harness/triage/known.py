@@ -8,7 +8,7 @@ from typing import Any
 from harness.core.value import DTYPES, Tensor, Value
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
 from harness.corpus.generate import generate
-from harness.corpus.noise.operators import RANDOM
+from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.port import Port, model_text, value_type
 from harness.triage.net import Net
 from harness.triage.outline import inferred
@@ -50,7 +50,7 @@ class Known:
         net = self._net
         found = set(net.weights) | set(net.sparse)
         for node in net.nodes:
-            if node.reads <= found and node.op_type not in RANDOM and not _draws(net, node.op_type):
+            if node.reads <= found and node.op_type not in RANDOM_OPERATORS and not _draws(net, node.op_type):
                 found.update(node.made)
         return frozenset(found)
 
@@ -186,6 +186,6 @@ def _draws(net: Net, op_type: str) -> bool:
     """Whether a function of the model's own may draw random numbers."""
     return any(
         op_type in {function.name, f"{function.domain}.{function.name}"}
-        and any(node.op_type in RANDOM for node in function.node)
+        and any(node.op_type in RANDOM_OPERATORS for node in function.node)
         for function in net.functions
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.core.value import Value, leaves
-from harness.corpus.schema_types import domain_of
+from harness.corpus.nodes import domain_of
 from harness.triage.anonymous import tellings
 from harness.triage.net import Net
 from harness.triage.node import Weight, all_nodes

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Optional
 import msgspec
 
 from harness.core.value import Value
+from harness.corpus.nodes import domain_of
 from harness.corpus.port import model_text
-from harness.corpus.schema_types import domain_of
 from harness.triage.node import Node, Weight, name_nodes, node_of, replaced_names, weight_of
 from harness.triage.subject import Subject
 

@@ -11,9 +11,9 @@ import numpy as np
 from harness.core.value import BITS, DTYPES, STRING, Tensor
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.external import external_place
+from harness.corpus.nodes import bodies, domain_of
 from harness.corpus.port import model_text
 from harness.corpus.protos import tensor_proto, tensor_value
-from harness.corpus.schema_types import bodies, domain_of
 
 if TYPE_CHECKING:
     import onnx

@@ -10,7 +10,7 @@ import numpy as np
 from harness.core.fault import Condition
 from harness.core.value import Tensor, Value, tensor
 from harness.corpus.element_types import NUMBERS
-from harness.corpus.schema_types import domain_of
+from harness.corpus.nodes import domain_of
 from harness.triage.lab import Axes
 from harness.triage.subject import Subject
 

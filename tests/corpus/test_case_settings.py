@@ -35,7 +35,7 @@ def side(path: Path, text: str) -> None:
     Path(f"{path}.toml").write_text(text, encoding="utf-8")
 
 
-def said(**inputs: InputSettings) -> ModelSettings:
+def settings_of(**inputs: InputSettings) -> ModelSettings:
     return ModelSettings(inputs=inputs)
 
 
@@ -53,22 +53,22 @@ def test_ranges_values_and_shapes_are_followed_and_part_of_the_digest(bert: Path
     case = load(bert)
     assert set(inputs(case)["input_ids"].ravel().tolist()) == {100, 101, 102}
     assert inputs(case)["attention_mask"].all()
-    settings = said(attention_mask=InputSettings(value=0), x=InputSettings(low=-2.0, high=-1.0))
+    settings = settings_of(attention_mask=InputSettings(value=0), x=InputSettings(low=-2.0, high=-1.0))
     changed = load(bert, settings)
     assert not inputs(changed)["attention_mask"].any()
     assert -2 <= inputs(changed)["x"].min() < -1.5 < inputs(changed)["x"].max() <= -1
     assert changed.digest != case.digest
     assert load(bert, settings).digest == changed.digest
-    shaped = said(x=InputSettings(shape=[8, 3]))
+    shaped = settings_of(x=InputSettings(shape=[8, 3]))
     assert inputs(load(bert, shaped))["x"].shape == (8, 3)
-    # One symbol has one size: what was said of it goes for the shape, too.
+    # One symbol has one size: a size in the settings also holds for the shape.
     with pytest.raises(ModelError, match=r"the shape \[8, 3\] is not one of \[4, 3\]"):
         load(bert, ModelSettings(dimensions={"batch": 4}).over(shaped))
 
 
 def test_the_matrix_replaces_what_the_side_file_says_of_the_same_input(bert: Path) -> None:
     side(bert, "inputs = { x = { high = 1.0 }, input_ids = { value = 7 } }")
-    found = inputs(load(bert, said(x=InputSettings(value=9))))
+    found = inputs(load(bert, settings_of(x=InputSettings(value=9))))
     assert set(found["x"].ravel().tolist()) == {9}
     assert set(found["input_ids"].ravel().tolist()) == {7}
 
@@ -81,14 +81,14 @@ def test_the_matrix_replaces_what_the_side_file_says_of_the_same_input(bert: Pat
             "dimension 'bacth', which it does not have; did you mean 'batch'",
         ),
         (
-            said(input_idx=InputSettings(high=2)),
+            settings_of(input_idx=InputSettings(high=2)),
             "input 'input_idx', which it does not have; did you mean 'input_ids'",
         ),
-        (said(x=InputSettings(shape=[2, 4])), r"'x': the shape \[2, 4\] is not one of \[\?, 3\]"),
-        (said(x=InputSettings(shape=[3])), r"the shape \[3\] is not one of"),
-        (said(input_ids=InputSettings(high=2.5)), "2.5 is no value of type int64"),
-        (said(input_ids=InputSettings(value="a")), "'a' is no value of type int64"),
-        (said(x=InputSettings(value="a")), "'a' is no value of type float32"),
+        (settings_of(x=InputSettings(shape=[2, 4])), r"'x': the shape \[2, 4\] is not one of \[\?, 3\]"),
+        (settings_of(x=InputSettings(shape=[3])), r"the shape \[3\] is not one of"),
+        (settings_of(input_ids=InputSettings(high=2.5)), "2.5 is no value of type int64"),
+        (settings_of(input_ids=InputSettings(value="a")), "'a' is no value of type int64"),
+        (settings_of(x=InputSettings(value="a")), "'a' is no value of type float32"),
         (ModelSettings(dimensions={"seq": 1 << 40}), "would be too large; 'input_ids' is"),
     ],
 )
@@ -122,7 +122,7 @@ def test_settings_of_inputs_that_are_not_generated_are_an_error(bert: Path) -> N
         np.save(bert.parent / "test_data_set_0" / f"input_{index}.npy", np.ones((1, 3), np.float32))
     assert load(bert, ModelSettings(dimensions={"seq": 3})).data_sets[0].name == "test_data_set_0"
     with pytest.raises(ModelError, match="nothing is generated: it has test_data_set_0"):
-        load(bert, said(x=InputSettings(value=1)))
+        load(bert, settings_of(x=InputSettings(value=1)))
 
 
 def test_only_tensors_can_be_described(write_model: Callable[..., Path]) -> None:
@@ -130,7 +130,7 @@ def test_only_tensors_can_be_described(write_model: Callable[..., Path]) -> None
         "m/s.onnx", "agraph (seq(float[2]) s) => (float[n] y) { y = ConcatFromSequence<axis=0>(s) }"
     )
     with pytest.raises(ModelError, match="'s': only tensors can be described, and this is of kind sequence"):
-        load(path, said(s=InputSettings(value=1)))
+        load(path, settings_of(s=InputSettings(value=1)))
 
 
 def test_sizes_that_are_spelled_as_expressions_follow(write_model: Callable[..., Path]) -> None:
@@ -155,4 +155,4 @@ def test_a_shape_helps_a_model_that_declares_none(write_model: Callable[..., Pat
     onnx.save(model, path)
     with pytest.raises(ModelError, match=r"no shape is declared .* give it a shape"):
         load(path)
-    assert inputs(load(path, said(x=InputSettings(shape=[2, 5]))))["x"].shape == (2, 5)
+    assert inputs(load(path, settings_of(x=InputSettings(shape=[2, 5]))))["x"].shape == (2, 5)

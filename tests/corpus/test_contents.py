@@ -1,11 +1,11 @@
-"""What generated inputs hold where the model, or the name of an input, makes it plain."""
+"""The content of generated inputs that the model, or the name of an input, decides."""
 
 import numpy as np
 import pytest
 
 from harness.core.model_settings import InputSettings
 from harness.core.value import Array, Tensor
-from harness.corpus.contents import Constant, Content, Counting, Indices, Range, content_of, restricted
+from harness.corpus.contents import Constant, Content, Counting, Indices, Range, content_of
 from harness.corpus.domains import Domain
 from harness.corpus.generate import generate
 from harness.corpus.port import Port, ValueType
@@ -29,7 +29,7 @@ def drawn(name: str, content: Content | None, dtype: str = "int64", *shape: int)
         ("encoder_attention_mask", "bool", Constant(value=True)),
         ("attentionMask", "int32", Constant(value=True)),
         ("input_mask:0", "int32", Constant(value=True)),
-        # Whether 0 or a large negative number hides a token, a float mask does not say.
+        # A float mask may hide a token by 0 or by a large negative number.
         ("attention_mask", "float32", None),
         ("key_padding_mask", "bool", None),
         ("mask", "bool", None),
@@ -39,29 +39,27 @@ def drawn(name: str, content: Content | None, dtype: str = "int64", *shape: int)
         ("ids", "int64", None),
     ],
 )
-def test_names_that_make_it_plain_and_names_that_do_not(
-    name: str, dtype: str, content: Content | None
-) -> None:
-    assert content_of(port(name, dtype), None, None) == content
+def test_names_that_decide_and_names_that_do_not(name: str, dtype: str, content: Content | None) -> None:
+    assert content_of(port(name, dtype), None, None, {}) == content
 
 
 def test_images_are_between_black_and_white() -> None:
     image = Port(name="input_image", type=ValueType(kind="tensor", dtype="float32", shape=(1, 3, 8, 8)))
-    assert content_of(image, None, None) == Range(0.0, 1.0)
-    assert content_of(port("image", "uint8", 1, 3, 8, 8), None, None) is None
-    assert content_of(port("image_size", "float32", 2), None, None) is None
+    assert content_of(image, None, None, {}) == Range(0.0, 1.0)
+    assert content_of(port("image", "uint8", 1, 3, 8, 8), None, None, {}) is None
+    assert content_of(port("image_size", "float32", 2), None, None, {}) is None
     pixels = drawn("image", Range(0.0, 1.0), "float32", 1, 3, 8, 8)
     assert 0 <= pixels.min() < 0.2
     assert 0.8 < pixels.max() < 1
 
 
-def test_what_the_graph_says_goes_before_names_and_what_was_said_before_all() -> None:
+def test_the_graph_overrides_names_and_settings_override_both() -> None:
     ids = port("attention_mask")
-    two, many = (restricted(Domain(extents=("rows",)), {"rows": rows}) for rows in (2, 16))
-    assert content_of(ids, None, two) == Indices(2)
-    assert content_of(port("position_ids"), None, many) == Counting(16)
-    assert content_of(ids, InputSettings(high=9), two) == Range(0, 9)
-    assert content_of(ids, InputSettings(shape=[1, 1]), two) == Indices(2)
+    table = Domain(extents=("rows",))
+    assert content_of(ids, None, table, {"rows": 2}) == Indices(2)
+    assert content_of(port("position_ids"), None, table, {"rows": 16}) == Counting(16)
+    assert content_of(ids, InputSettings(high=9), table, {"rows": 2}) == Range(0, 9)
+    assert content_of(ids, InputSettings(shape=[1, 1]), table, {"rows": 2}) == Indices(2)
 
 
 def test_indices_stay_within_the_table_and_within_the_type() -> None:
@@ -103,10 +101,10 @@ def test_constants_of_texts_and_truths() -> None:
 )
 def test_settings_that_do_not_suit_the_type(dtype: str, settings: InputSettings, cause: str) -> None:
     with pytest.raises(ValueError, match=cause):
-        content_of(port("x", dtype), settings, None)
+        content_of(port("x", dtype), settings, None, {})
 
 
 def test_the_whole_range_of_a_type_can_be_asked_for() -> None:
-    content = content_of(port("x", "uint8"), InputSettings(low=0, high=256), None)
+    content = content_of(port("x", "uint8"), InputSettings(low=0, high=256), None, {})
     assert content is not None
     assert drawn("x", content, "uint8", 5000).max() == 255

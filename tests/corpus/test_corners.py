@@ -10,8 +10,7 @@ import pytest
 from harness.core.value import Tensor
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import load_case
-from harness.corpus.corners.roster import corners
-from harness.corpus.corners.write import model_of
+from harness.corpus.corners.write import corners, model_of
 from harness.corpus.suites import open_suite
 
 CORNERS = corners()

@@ -1,4 +1,4 @@
-"""Models made from others go when nobody uses them; nothing else does."""
+"""Models made from others are removed if they are no longer used; nothing else is."""
 
 import os
 import time
@@ -27,7 +27,7 @@ def made(write_model: Callable[..., Path], own_cache: Path) -> Path:
     return case.model_path.parent
 
 
-def test_what_nobody_used_goes(made: Path) -> None:
+def test_unused_models_are_removed(made: Path) -> None:
     other = made.parents[1] / "precision" / "fp16" / "entry"
     other.mkdir(parents=True)
     (other / "model.onnx").write_bytes(b"abc")

@@ -1,4 +1,4 @@
-"""What graphs demand of their inputs, and what is generated for it."""
+"""Values that graphs demand of their inputs, and the inputs generated for them."""
 
 from pathlib import Path
 

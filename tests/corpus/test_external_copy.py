@@ -1,4 +1,4 @@
-"""A model once more, with its weights in another file."""
+"""Copies of models with their weights in another file."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What became of a graph: told by tensors, for each kind of change."""
+"""The changes of a graph, found by its tensors, for each kind of change."""
 
 import onnx
 import onnx.parser
@@ -15,7 +15,7 @@ def graph(text: str) -> Graph:
     return read_graph(onnx.parser.parse_model(f"{HEAD} {text}").SerializeToString())
 
 
-def told(before: str, after: str) -> list[tuple[str, str, int]]:
+def changes_of(before: str, after: str) -> list[tuple[str, str, int]]:
     return [(change.kind, change.text, change.times) for change in changes(graph(before), graph(after))]
 
 
@@ -67,12 +67,12 @@ def told(before: str, after: str) -> list[tuple[str, str, int]]:
     ],
 )
 def test_a_change_of_each_kind(before: str, after: str, expected: tuple[str, str, int]) -> None:
-    assert told(before, after) == [expected]
+    assert changes_of(before, after) == [expected]
 
 
-def test_what_stays_is_not_told() -> None:
+def test_what_stays_is_no_change() -> None:
     text = "(float[4] x) => (float[4] y) { a = Relu(x) y = Neg(a) }"
-    assert told(text, text) == []
+    assert changes_of(text, text) == []
 
 
 def test_equal_changes_are_counted_and_come_first() -> None:
@@ -80,7 +80,7 @@ def test_equal_changes_are_counted_and_come_first() -> None:
         a = Neg(x) b = Abs(a) c = Relu(b) d = Sin(c) e = Relu(d) y = Sin(e) }"""
     after = """(float[4] x) => (float[4] y) {
         b = com.microsoft.A(x) d = com.microsoft.B(b) y = com.microsoft.B(d) }"""
-    assert told(before, after) == [
+    assert changes_of(before, after) == [
         ("fused", "Relu + Sin → com.microsoft.B", 2),
         ("fused", "Neg + Abs → com.microsoft.A", 1),
     ]
@@ -92,7 +92,7 @@ def test_equal_nodes_that_are_both_gone_join_nothing() -> None:
         "(float[4] x) => (float[4] y, float[4] z) { a = Neg(x) y = Abs(a) b = Neg(x) c = Sin(b) z = Cos(c) }"
     )
     after = "(float[4] x) => (float[4] y, float[4] z) { y = com.microsoft.A(x) z = com.microsoft.B(x) }"
-    assert told(before, after) == [
+    assert changes_of(before, after) == [
         ("fused", "Neg + Abs → com.microsoft.A", 1),
         ("fused", "Neg + Sin + Cos → com.microsoft.B", 1),
     ]

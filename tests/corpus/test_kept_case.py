@@ -14,10 +14,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-import harness.corpus.case
 from harness.core.value import Map, Sequence, Tensor, Value, tensor, to_wire
 from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError
+from harness.corpus.model_file import read_model_file
 from harness.corpus.port import ValueType
 from harness.corpus.protos import encode
 from harness.corpus.suites import Suite, open_folder
@@ -75,13 +75,12 @@ VALUES: dict[str, tuple[onnx.TypeProto, ValueType, Value]] = {
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The models that were read from their files, from now on; and files need not have settled."""
     found: list[Path] = []
-    read = harness.corpus.case._read
 
-    def spy(suite: Suite, model: str, path: Path, *rest: Any) -> Any:
+    def spy(path: Path) -> bytes:
         found.append(path)
-        return read(suite, model, path, *rest)
+        return read_model_file(path)
 
-    monkeypatch.setattr("harness.corpus.case._read", spy)
+    monkeypatch.setattr("harness.corpus.case.read_model_file", spy)
     monkeypatch.setattr("harness.corpus.file_state.SETTLED_NS", -(10**12))
     return found
 

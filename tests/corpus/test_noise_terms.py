@@ -7,10 +7,10 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from harness.corpus.noise.operators import CLOSED, CONTROL_INPUTS, DISCONTINUOUS, EVEN, EXACT, INSIDE, RANDOM
-from harness.corpus.noise.sizes import size_of
+from harness.corpus.noise.operators import CLOSED, CONTROL_INPUTS, DISCONTINUOUS, EVEN, EXACT, INSIDE
+from harness.corpus.noise.tensors import is_whole, size_of
 from harness.corpus.noise.terms import LANES, UNKNOWN, Dims, terms_of
-from harness.corpus.noise.whole import is_whole
+from harness.corpus.origins import RANDOM_OPERATORS
 
 NODE = tuple[str, tuple[Dims, ...], dict[str, Any]]
 
@@ -96,7 +96,7 @@ def test_tables_name_operators_of_onnx() -> None:
         "SkipLayerNormalization",
         "SkipSimplifiedLayerNormalization",
     }
-    named = EXACT | DISCONTINUOUS | INSIDE | EVEN | CLOSED | RANDOM | CONTROL_INPUTS.keys()
+    named = EXACT | DISCONTINUOUS | INSIDE | EVEN | CLOSED | RANDOM_OPERATORS | CONTROL_INPUTS.keys()
     # Operators of onnx 1.23; an older one lacks the newest.
     assert len(named - known - contributed) <= 5
     assert not EXACT & (EVEN | INSIDE)

@@ -1,4 +1,4 @@
-"""Models with noise: where it goes, where it must not, and what the CPU EP makes of it."""
+"""Models with noise: where it is added and where not, and what the CPU EP computes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +13,9 @@ from harness.core.noise import noise_of
 from harness.core.spread import PROBES, Spread, spread_of
 from harness.core.value import Array, NamedValues, Tensor, tensor
 from harness.corpus.case import Case, load_case
-from harness.corpus.noise.drawing import AMPLITUDE
-from harness.corpus.noisy import JUMPING, MODEL, SAMPLES, SMOOTH, amplitudes_of, noisy_case, noisy_entry
+from harness.corpus.derived import MODEL
+from harness.corpus.noise import AMPLITUDE
+from harness.corpus.noisy import JUMPING, SAMPLES, SMOOTH, amplitudes_of, noisy_case, noisy_entry
 from harness.corpus.scenario import Inapplicable
 from harness.corpus.suites import open_folder
 

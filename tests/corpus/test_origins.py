@@ -1,4 +1,4 @@
-"""Where graph outputs come from, where that decides how they are judged."""
+"""The origins of graph outputs that decide how they are judged."""
 
 from pathlib import Path
 

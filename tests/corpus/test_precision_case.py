@@ -1,4 +1,4 @@
-"""What lies in the cache of a converted model: the model, its twin for the CPU EP, or why there is none."""
+"""The cache of a converted model: the model, its twin for the CPU EP, or why there is none."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -80,7 +80,7 @@ def test_why_there_is_none_is_kept(case: Case) -> None:
     assert precision_case(case, "int8-dynamic") == Inapplicable(
         "int8-dynamic does not apply: it has no weights"
     )
-    keep_made(case, "int8-dynamic", model("Abs"))  # somebody else was faster
+    keep_made(case, "int8-dynamic", model("Abs"))  # another process was faster
     assert isinstance(precision_case(case, "int8-dynamic"), Inapplicable)
 
 
@@ -97,7 +97,7 @@ def test_a_failure_is_kept_once_it_is_one_again(case: Case) -> None:
 
 def test_another_converter_makes_another_model(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = precision_entry(case, "fp16")
-    monkeypatch.setattr("harness.corpus.precision._converters", lambda: "newer")
+    monkeypatch.setattr("harness.corpus.precision.converters", lambda: "newer")
     assert precision_entry(case, "fp16") != entry
 
 
@@ -117,7 +117,7 @@ def test_a_damaged_model_is_made_again(case: Case, name: str, content: bytes | N
     assert rounded_case(made(case, "fp16")).facts.op_types == {"Relu": 1}
 
 
-def test_a_damaged_model_that_cannot_be_removed_is_told(case: Case) -> None:
+def test_a_damaged_model_that_cannot_be_removed_is_an_error(case: Case) -> None:
     keep_made(case, "fp16", model("Abs"))
     entry = precision_entry(case, "fp16")
     (entry / "model.onnx").write_bytes(b"nonsense")

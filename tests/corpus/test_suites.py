@@ -1,3 +1,5 @@
+"""Suites: their models, names and data folders; listing imports neither onnx nor a runtime."""
+
 import os
 import subprocess
 import sys
@@ -10,7 +12,7 @@ import pytest
 from harness.core.errors import UsageError
 from harness.core.value import Tensor
 from harness.corpus.case import load_case
-from harness.corpus.suites import SUITES, open_folder, open_suite
+from harness.corpus.suites import SUITES, open_folder, open_model, open_suite
 
 LISTING = """
 import sys
@@ -101,3 +103,37 @@ def test_listing_imports_neither_onnx_nor_a_runtime(
     folder = write_model().parent
     environment = {**os.environ, "EP_HARNESS_CACHE": str(own_cache), "PYTHONPATH": str(Path.cwd())}
     subprocess.run([sys.executable, "-c", LISTING, str(folder)], check=True, env=environment)
+
+
+def test_a_file_is_a_suite_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "a.onnx").touch()
+    suite = open_model(str(tmp_path / "a.onnx"))
+    assert suite.models() == ("a.onnx",)
+    assert suite.model_path("a.onnx") == tmp_path / "a.onnx"
+    assert suite.data_folder("a.onnx") == tmp_path
+
+
+def test_data_beside_it_is_not_its_own_where_other_models_are(tmp_path: Path) -> None:
+    for name in ("a.onnx", "b.onnx"):
+        (tmp_path / name).touch()
+    assert open_model(str(tmp_path / "a.onnx")).data_folder("a.onnx") == tmp_path / "a"
+
+
+def test_a_model_of_a_suite() -> None:
+    suite = open_model("zoo/mnist-small-op12")
+    assert (suite.name, suite.models()) == ("zoo", ("mnist-small-op12",))
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("zoo/mnist-smal-op12", "did you mean 'mnist-small-op12'"),
+        ("no/such.onnx", "there is no such model"),
+        ("zo/mnist-small-op12", "one of the suites"),
+        (".", "is a folder"),
+        (__file__, "is not named"),
+    ],
+)
+def test_what_is_no_model_is_an_error(name: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        open_model(name)

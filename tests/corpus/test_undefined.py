@@ -1,4 +1,4 @@
-"""For which values ONNX leaves the result of an operator undefined, and which outputs that reaches."""
+"""Values for which ONNX leaves a result undefined, and the outputs that depend on it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Models in float64: everything is double but what the model itself rounds, and what has no doubles."""
+"""Models in float64: all is double, except what the model rounds and what has no doubles."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -192,11 +192,11 @@ def test_external_weights_come_into_the_model(own_cache: Path, write_model: Writ
         ("g (double[4] x) => (double[4] y) { y = Neg(x) }", "narrower than float64"),
         ("g (float[4] x) => (float[4] y) { y = acme.Do(x) }", "Do of acme is not ONNX's"),
         ("g (float[4] x) => (float[4] y) { y = Nothing(x) }", "Nothing of ai.onnx is not ONNX's"),
-        ("g (float[4] x) => (float[4] y) { y = Neg(nowhere) }", "type of a value of Neg cannot be found"),
+        ("g (float[4] x) => (float[4] y) { y = Neg(nowhere) }", "type of a value of Neg is unknown"),
         ("g (float[4] x) => (float[4] y) { y = Neg(x, x) }", "more inputs or outputs than its operator"),
     ],
 )
-def test_what_has_no_form_in_float64_is_told(
+def test_what_has_no_form_in_float64_is_inapplicable(
     upcast: Callable[..., Case | Inapplicable], graph: str, why: str
 ) -> None:
     found = upcast(graph)

@@ -1,4 +1,4 @@
-"""The operators of a model, wherever they stand in it."""
+"""The operators of a model, in all its parts."""
 
 from onnx import helper, parser
 

@@ -1,6 +1,7 @@
-"""Values as files of ONNX's test data, with tensors beside them where they are large."""
+"""Values as files of ONNX test data, with large tensors beside them."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -8,7 +9,7 @@ import pytest
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 
 from harness.core.value import DTYPES, STRING, Map, Sequence, Tensor, Value, tensor, to_wire
-from harness.corpus import protos, value_file
+from harness.corpus import value_file
 from harness.corpus.port import ValueType
 from harness.corpus.protos import TooLargeError, encode
 from harness.corpus.value_file import read_value, write_value
@@ -23,7 +24,7 @@ WORDS = tensor(np.array(["a", "b" * 99], dtype=object))
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(value_file, "LARGE", 16)
     monkeypatch.setattr(value_file, "OUTSIDE_FROM", 9)
-    monkeypatch.setattr(value_file, "_BLOCK", 10)
+    monkeypatch.setattr(value_file, "BLOCK", 10)
 
 
 @pytest.mark.usefixtures("small_limits")
@@ -72,16 +73,14 @@ def test_a_small_value_is_one_file(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
-class _Endless:
+class Endless:
     """A protobuf that has become too large."""
-
-    name = ""
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf's own name
         raise EncodeError("Failed to serialize proto")
 
 
-def test_what_no_protobuf_holds_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protos, "_proto", lambda *_: _Endless())
+def test_a_value_too_large_for_a_protobuf_is_an_error_of_its_own() -> None:
+    endless: Any = Endless()
     with pytest.raises(TooLargeError, match="a protobuf ends at 2 GiB"):
-        encode(Tensor(dtype=STRING, array=np.empty(0, object)), TENSOR)
+        encode(Tensor(dtype=STRING, array=np.empty(0, object)), TENSOR, put=lambda _: endless)

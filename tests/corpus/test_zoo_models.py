@@ -9,8 +9,7 @@ import onnx
 import pytest
 
 from harness.corpus.zoo.graph import Graph
-from harness.corpus.zoo.roster import ZooModel, zoo_models
-from harness.corpus.zoo.write import build
+from harness.corpus.zoo.roster import ZooModel, build, zoo_models
 
 ort: Any = pytest.importorskip("onnxruntime")
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.verdict import Family
-from harness.corpus.one_model import open_model
-from harness.corpus.suites import Suite
+from harness.corpus.suites import Suite, open_model
 from harness.plan.matrix import Matrix, Models
 from harness.plan.target import Target
 from harness.studies.advise import Tried, advise

@@ -13,7 +13,7 @@ from harness.core.latency import Latency, latency_of
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import SCHEMA, OptionEffect, Record
 from harness.core.verdict import Verdict
-from harness.corpus.one_model import open_model
+from harness.corpus.suites import open_model
 from harness.engine.job import THREADS
 from harness.plan.matrix import Matrix, Models
 from harness.plan.target import Runtime, Target

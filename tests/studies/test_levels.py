@@ -8,7 +8,7 @@ import pytest
 from harness.core.errors import UsageError
 from harness.core.levels import Levels, Step
 from harness.core.verdict import Verdict
-from harness.corpus.one_model import open_model
+from harness.corpus.suites import open_model
 from harness.plan.matrix import Matrix, Models
 from harness.plan.target import Target
 from harness.studies.levels import examine_levels

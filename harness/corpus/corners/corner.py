@@ -1,4 +1,4 @@
-"""A corner: one operator, values at the edge of what it is defined for, and the answer."""
+"""A corner: one operator, values at the edge of its domain, and the answer."""
 
 from typing import Any
 
@@ -10,35 +10,38 @@ from harness.core.value import Array
 NAN, INF = np.nan, np.inf
 
 
-class Corner(msgspec.Struct, frozen=True, kw_only=True):
-    """One model of one operator, or of one and a second that makes its result visible.
+class Corner(msgspec.Struct, frozen=True):
+    """One model of one operator, or of two if only the second one's result shows the corner.
 
     Attributes:
-        name: Of the model; unique.
+        name: Name of the model; unique.
         op: The operator.
-        inputs: In its order; None for one that is left out.
-        expected: Its outputs, in its order: what IEEE 754, ONNX's specification and numpy agree on.
-        attributes: Of the operator.
-        constants: Which of ``inputs`` are initializers, because many providers want them so.
-        then: A second operator on the first output, where the corner cannot be seen in the first one's.
-        opset: That the model imports.
+        inputs: Its inputs in order.
+        expected: Its outputs in order: IEEE 754, ONNX's specification and numpy agree on them.
+        attributes: Attributes of the operator.
+        constants: Which of ``inputs`` are initializers, because many providers support only these.
+        then: A second operator on the first output.
     """
 
     name: str
     op: str
-    inputs: tuple[Array | None, ...]
+    inputs: tuple[Array, ...]
     expected: tuple[Array, ...]
     attributes: dict[str, Any] = {}
     constants: tuple[int, ...] = ()
     then: str = ""
-    opset: int = 20
 
 
 def floats(*items: float, dtype: Any = np.float32) -> Array:
-    """A vector of floats."""
+    """Return a vector of floats."""
     return np.array(items, dtype)
 
 
 def ints(*items: int, dtype: Any = np.int64) -> Array:
-    """A vector of integers."""
+    """Return a vector of integers."""
     return np.array(items, dtype)
+
+
+def reduction(name: str, op: str, x: Array, axis: int, y: Array) -> Corner:
+    """Return a corner of an operator that reduces one axis."""
+    return Corner(f"{op.lower()}_{name}", op, (x, ints(axis)), (y,), {"keepdims": 0}, (1,))

@@ -1,11 +1,11 @@
-"""Integers beyond 2^24 and 2^31, where providers that compute them in float32 or int32 show it."""
+"""Integers beyond 2^24 and 2^31: providers that compute in float32 or int32 get them wrong."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.corners.corner import Corner, floats, ints
+from harness.corpus.corners.corner import Corner, floats, ints, reduction
 
 _WIDE = ints(2**33, -(2**33), 2**33 + 1, 2**62 + 1, -(2**63), 2**63 - 1, 0, -1)
 _CLOSE = ints(2**33 + 1, -(2**33), 2**33, 2**62, -(2**63), 2**63 - 2, 1, -1)
@@ -13,7 +13,7 @@ _CLOSE = ints(2**33 + 1, -(2**33), 2**33, 2**62, -(2**63), 2**63 - 2, 1, -1)
 
 
 def integers() -> Iterator[Corner]:
-    """Every corner of this kind."""
+    """Yield every corner of this kind."""
     yield from _moved()
     yield from _computed()
     yield from _compared()
@@ -22,11 +22,11 @@ def integers() -> Iterator[Corner]:
 
 
 def _moved() -> Iterator[Corner]:
-    yield Corner(name="identity_int64_wide", op="Identity", inputs=(_WIDE,), expected=(_WIDE,))
+    yield Corner("identity_int64_wide", "Identity", (_WIDE,), (_WIDE,))
     unsigned = ints(2**64 - 1, 2**63, 2**33, 0, dtype=np.uint64)
-    yield Corner(name="identity_uint64_wide", op="Identity", inputs=(unsigned,), expected=(unsigned,))
+    yield Corner("identity_uint64_wide", "Identity", (unsigned,), (unsigned,))
     narrow = ints(2**31 - 1, -(2**31), 2**24 + 1, dtype=np.int32)
-    yield Corner(name="identity_int32_wide", op="Identity", inputs=(narrow,), expected=(narrow,))
+    yield Corner("identity_int32_wide", "Identity", (narrow,), (narrow,))
     table = _WIDE.reshape(4, 2)
     moves: tuple[tuple[str, str, tuple[Array, ...], Array, dict[str, object]], ...] = (
         ("transpose", "Transpose", (table,), table.T, {"perm": [1, 0]}),
@@ -40,57 +40,45 @@ def _moved() -> Iterator[Corner]:
         ("tile", "Tile", (_WIDE, ints(2)), np.tile(_WIDE, 2), {}),
     )
     for name, op, inputs, y, attributes in moves:
-        yield Corner(
-            name=f"{name}_int64_wide",
-            op=op,
-            inputs=inputs,
-            expected=(np.ascontiguousarray(y),),
-            attributes=attributes,
-            constants=() if op == "Concat" else tuple(range(1, len(inputs))),
-        )
+        constants = () if op == "Concat" else tuple(range(1, len(inputs)))
+        yield Corner(f"{name}_int64_wide", op, inputs, (np.ascontiguousarray(y),), attributes, constants)
     choice = np.arange(8) % 2 == 0
     y = np.where(choice, _WIDE, _CLOSE)
-    yield Corner(name="where_int64_wide", op="Where", inputs=(choice, _WIDE, _CLOSE), expected=(y,))
+    yield Corner("where_int64_wide", "Where", (choice, _WIDE, _CLOSE), (y,))
     low = ints(2**33, 7, -5, 2**31, -(2**31) - 1, 2**40 + 3)
     for dtype in (np.int32, np.int16, np.uint8):
         # "Fixed point to fixed point: when out of range, discard higher bits and reinterpret" (Cast).
         y = low.astype(dtype)
-        yield Corner(name=f"cast_int64_to_{y.dtype.name}", op="Cast", inputs=(low,), expected=(y,))
+        yield Corner(f"cast_int64_to_{y.dtype.name}", "Cast", (low,), (y,))
     big = ints(2**53, 2**53 + 2, 2**33, -(2**24) - 2)
     for float_type in (np.float32, np.float64):
         y = big.astype(float_type)
-        yield Corner(name=f"cast_int64_to_{y.dtype.name}", op="Cast", inputs=(big,), expected=(y,))
+        yield Corner(f"cast_int64_to_{y.dtype.name}", "Cast", (big,), (y,))
     fractions = floats(2.9, -2.9, 0.5, -0.5, 2147483520, -2147483648)
     y = fractions.astype(np.int32)
-    yield Corner(name="cast_float32_to_int32", op="Cast", inputs=(fractions,), expected=(y,))
+    yield Corner("cast_float32_to_int32", "Cast", (fractions,), (y,))
     beyond = floats(8589934592, -8589934592, 16777216)
     y = beyond.astype(np.int64)
-    yield Corner(name="cast_float32_to_int64", op="Cast", inputs=(beyond,), expected=(y,))
+    yield Corner("cast_float32_to_int64", "Cast", (beyond,), (y,))
 
 
 def _computed() -> Iterator[Corner]:
     a, b = ints(2**33, -(2**33), 2**40, 2**24), ints(1, -1, 2**20, 1)
     for op, y in (("Add", a + b), ("Sub", a - b), ("Mul", a * b)):
-        yield Corner(name=f"{op.lower()}_int64_wide", op=op, inputs=(a, b), expected=(y,))
+        yield Corner(f"{op.lower()}_int64_wide", op, (a, b), (y,))
     left, right = ints(2**24, 46341, -46341, dtype=np.int32), ints(1, 46340, 46340, dtype=np.int32)
     for op, y in (("Add", left + right), ("Sub", left - right), ("Mul", left * right)):
-        yield Corner(name=f"{op.lower()}_int32_beyond_float", op=op, inputs=(left, right), expected=(y,))
+        yield Corner(f"{op.lower()}_int32_beyond_float", op, (left, right), (y,))
     some = _WIDE[[0, 1, 2, 6, 7]]
-    yield Corner(name="abs_int64_wide", op="Abs", inputs=(some,), expected=(np.abs(some),))
-    yield Corner(name="neg_int64_wide", op="Neg", inputs=(some,), expected=(-some,))
+    yield Corner("abs_int64_wide", "Abs", (some,), (np.abs(some),))
+    yield Corner("neg_int64_wide", "Neg", (some,), (-some,))
     base, power = ints(3, -3, 2, 10), ints(20, 21, 40, 15)
-    yield Corner(name="pow_int64_wide", op="Pow", inputs=(base, power), expected=(base**power,))
+    yield Corner("pow_int64_wide", "Pow", (base, power), (base**power,))
     ramp = np.arange(2**33, 2**33 + 9, 3)
     limits = tuple(np.array(number) for number in (2**33, 2**33 + 9, 3))
-    yield Corner(name="range_int64_wide", op="Range", inputs=limits, expected=(ramp,), constants=(0, 1, 2))
+    yield Corner("range_int64_wide", "Range", limits, (ramp,), constants=(0, 1, 2))
     total = np.cumsum(_WIDE[:3])
-    yield Corner(
-        name="cumsum_int64_wide",
-        op="CumSum",
-        inputs=(_WIDE[:3], np.array(0)),
-        expected=(total,),
-        constants=(1,),
-    )
+    yield Corner("cumsum_int64_wide", "CumSum", (_WIDE[:3], np.array(0)), (total,), constants=(1,))
 
 
 def _compared() -> Iterator[Corner]:
@@ -101,54 +89,30 @@ def _compared() -> Iterator[Corner]:
         ("Max", np.maximum(_WIDE, _CLOSE)),
         ("Min", np.minimum(_WIDE, _CLOSE)),
     ):
-        yield Corner(name=f"{op.lower()}_int64_close", op=op, inputs=(_WIDE, _CLOSE), expected=(y,))
+        yield Corner(f"{op.lower()}_int64_close", op, (_WIDE, _CLOSE), (y,))
     a, b = ints(2**24, 2**24 + 1, -5, dtype=np.int32), ints(2**24 + 1, 2**24, -5, dtype=np.int32)
-    yield Corner(name="equal_int32_close", op="Equal", inputs=(a, b), expected=(a == b,))
-    yield Corner(name="less_int32_close", op="Less", inputs=(a, b), expected=(a < b,))
+    yield Corner("equal_int32_close", "Equal", (a, b), (a == b,))
+    yield Corner("less_int32_close", "Less", (a, b), (a < b,))
     row = np.array([[2**24, 2**24 + 1, 2**24]], np.int32)
-    yield Corner(
-        name="argmax_int32_close",
-        op="ArgMax",
-        inputs=(row,),
-        expected=(np.array([[1]]),),
-        attributes={"axis": 1},
-    )
-    yield Corner(
-        name="topk_int64_wide",
-        op="TopK",
-        inputs=(_WIDE, ints(2)),
-        expected=(_WIDE[[5, 3]], ints(5, 3)),
-        constants=(1,),
-    )
+    yield Corner("argmax_int32_close", "ArgMax", (row,), (np.array([[1]]),), {"axis": 1})
+    yield Corner("topk_int64_wide", "TopK", (_WIDE, ints(2)), (_WIDE[[5, 3]], ints(5, 3)), constants=(1,))
 
 
 def _divided() -> Iterator[Corner]:
     # ONNX's integer division truncates, and Mod takes the sign of the divisor as Python does.
     a, b = ints(7, -7, 7, -7, 2**33 + 1), ints(2, 2, -2, -2, 2)
     y = (np.sign(a) * np.sign(b)) * (np.abs(a) // np.abs(b))
-    yield Corner(name="div_int64_truncates", op="Div", inputs=(a, b), expected=(y,))
-    yield Corner(name="mod_int64_signs", op="Mod", inputs=(a, b), expected=(a % b,))
+    yield Corner("div_int64_truncates", "Div", (a, b), (y,))
+    yield Corner("mod_int64_signs", "Mod", (a, b), (a % b,))
     small, divisor = a[:4].astype(np.int32), b[:4].astype(np.int32)
-    yield Corner(
-        name="div_int32_truncates",
-        op="Div",
-        inputs=(small, divisor),
-        expected=(y[:4].astype(np.int32),),
-    )
-    yield Corner(name="mod_int32_signs", op="Mod", inputs=(small, divisor), expected=(small % divisor,))
+    yield Corner("div_int32_truncates", "Div", (small, divisor), (y[:4].astype(np.int32),))
+    yield Corner("mod_int32_signs", "Mod", (small, divisor), (small % divisor,))
     bits = ints(2**33 + 5, -1, dtype=np.int64)
     mask = ints(2**33 + 3, 2**40, dtype=np.int64)
-    yield Corner(name="bitwiseand_int64_wide", op="BitwiseAnd", inputs=(bits, mask), expected=(bits & mask,))
+    yield Corner("bitwiseand_int64_wide", "BitwiseAnd", (bits, mask), (bits & mask,))
 
 
 def _reduced() -> Iterator[Corner]:
     table = np.array([[2**33, 2**33 + 1], [-(2**40), 2**40 + 7]])
     for op, y in (("ReduceSum", table.sum(1)), ("ReduceMax", table.max(1)), ("ReduceMin", table.min(1))):
-        yield Corner(
-            name=f"{op.lower()}_int64_wide",
-            op=op,
-            inputs=(table, ints(1)),
-            expected=(y,),
-            attributes={"keepdims": 0},
-            constants=(1,),
-        )
+        yield reduction("int64_wide", op, table, 1, y)

@@ -1,20 +1,25 @@
 """The corners as models with test data, in ONNX's usual layout."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from onnx import ModelProto, ValueInfoProto, helper, numpy_helper
 
-from harness.core.value import Array, tensor
+from harness.core.value import Array
 from harness.corpus.corners.corner import Corner
-from harness.corpus.corners.roster import corners
-from harness.corpus.protos import tensor_proto
+from harness.corpus.corners.integers import integers
+from harness.corpus.corners.not_finite import not_finite
+from harness.corpus.corners.ties import ties
+from harness.corpus.corners.zeros import zeros
 
-if TYPE_CHECKING:
-    import onnx
+_OPSET, _IR_VERSION = 20, 9
+"""The IR version is that of the opset, so that old onnxruntimes load the models."""
 
-IR_VERSION = 9
-"""That of the opset, so that old onnxruntimes load the models."""
+
+def corners() -> dict[str, Corner]:
+    """Return every corner by its name, which is unique."""
+    with np.errstate(all="ignore"):  # corners are what numpy warns of
+        return {corner.name: corner for kind in (not_finite, integers, zeros, ties) for corner in kind()}
 
 
 def write_corner_suite(folder: Path) -> None:
@@ -24,47 +29,36 @@ def write_corner_suite(folder: Path) -> None:
         data_set = home / "test_data_set_0"
         data_set.mkdir(parents=True)
         (home / "model.onnx").write_bytes(model_of(corner).SerializeToString())
-        fed = [array for index, array in _present(corner) if index not in corner.constants]
+        fed = [array for index, array in enumerate(corner.inputs) if index not in corner.constants]
         for role, arrays in (("input", fed), ("output", corner.expected)):
             for index, array in enumerate(arrays):
-                data = tensor_proto(tensor(array)).SerializeToString()
+                data = numpy_helper.from_array(array).SerializeToString()
                 (data_set / f"{role}_{index}.pb").write_bytes(data)
 
 
-def model_of(corner: Corner) -> "onnx.ModelProto":
-    """The model of a corner; inputs are ``a``, ``b``, ``c``, outputs ``y`` and ``z``."""
-    import onnx
-    from onnx import helper
-
+def model_of(corner: Corner) -> ModelProto:
+    """Return the model of a corner; inputs are ``a``, ``b``, ``c``, outputs ``y`` and ``z``."""
     attributes = dict(corner.attributes)
     if corner.op == "Cast":
         attributes["to"] = helper.np_dtype_to_tensor_dtype(corner.expected[0].dtype)
-    names = ["" if array is None else "abcde"[index] for index, array in enumerate(corner.inputs)]
-    outputs = ["y", "z"][: len(corner.expected)]
-    made = ["x"] if corner.then else outputs
-    nodes = [helper.make_node(corner.op, names, made, **attributes)]
+    named = dict(zip("abcde", corner.inputs, strict=False))
+    expected = dict(zip("yz", corner.expected, strict=False))
+    made = ["x"] if corner.then else [*expected]
+    nodes = [helper.make_node(corner.op, [*named], made, **attributes)]
     if corner.then:
-        nodes.append(helper.make_node(corner.then, made, outputs))
-    inputs, weights = [], []
-    for index, array in _present(corner):
-        if index in corner.constants:
-            weight = tensor_proto(tensor(array))
-            weight.name = names[index]
-            weights.append(weight)
-        else:
-            inputs.append(_declared(names[index], array))
-    ports = [_declared(name, array) for name, array in zip(outputs, corner.expected, strict=True)]
-    graph = helper.make_graph(nodes, corner.name, inputs, ports, weights)
-    opset = helper.make_opsetid("", corner.opset)
-    return onnx.helper.make_model(graph, ir_version=IR_VERSION, opset_imports=[opset])
+        nodes.append(helper.make_node(corner.then, made, [*expected]))
+    weights = {"abcde"[index] for index in corner.constants}
+    graph = helper.make_graph(
+        nodes,
+        corner.name,
+        [_declared(name, array) for name, array in named.items() if name not in weights],
+        [_declared(name, array) for name, array in expected.items()],
+        [numpy_helper.from_array(array, name) for name, array in named.items() if name in weights],
+    )
+    opset = helper.make_opsetid("", _OPSET)
+    return helper.make_model(graph, ir_version=_IR_VERSION, opset_imports=[opset])
 
 
-def _present(corner: Corner) -> list[tuple[int, Array]]:
-    return [(index, array) for index, array in enumerate(corner.inputs) if array is not None]
-
-
-def _declared(name: str, array: Array) -> "onnx.ValueInfoProto":
-    from onnx import helper
-
+def _declared(name: str, array: Array) -> ValueInfoProto:
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(array.dtype))
     return helper.make_tensor_value_info(name, kind, array.shape)

@@ -1,4 +1,7 @@
-"""Rounding noise inside a graph: which operators round, by how much, and the graph that shows it.
+"""Rounding noise: models in which every rounding is drawn at random."""
 
-``harness.corpus.noisy`` makes a case of it.
-"""
+AMPLITUDE = "ep_harness.noise_amplitude"
+"""The further input of a model with noise: a float32 scalar that all noise is multiplied by."""
+
+BFLOAT16_CASTS = 13
+"""Opset from which on Cast takes bfloat16."""

@@ -1,40 +1,41 @@
-"""Nodes that add numbers drawn by lot to a tensor."""
+"""Nodes that add random numbers to a tensor."""
 
 import random
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
-from harness.corpus.noise.tensor_types import NUMBERS
+from onnx import GraphProto, NodeProto
+from onnx.helper import make_node, make_tensor, make_tensor_value_info
 
-if TYPE_CHECKING:
-    import onnx
+from harness.corpus.noise import AMPLITUDE
+from harness.corpus.schema_types import FLOATS
 
-AMPLITUDE = "ep_harness.noise_amplitude"
-HALF, TRUE = "ep_harness.half", "ep_harness.true"
+_HALF, _TRUE = "ep_harness.half", "ep_harness.true"
 FLOAT, DOUBLE = "tensor(float)", "tensor(double)"
+_SINGLE = FLOATS[FLOAT]
 
 FOUND = 3.0**0.5
-"""Half-width of noise whose root mean square is 1: an error that is known but for its sign."""
+"""Half-width of noise whose root mean square is 1: an error of known size and unknown sign."""
 
-BOUNDS = {"float16": 2.0**15, "tensor(float16)": 2.0**12}
-"""Precision, or type -> absolute value from which on noise does not grow any more.
+_BOUNDS = {"float16": 2.0**15, "tensor(float16)": 2.0**12}
+"""Precision, or type -> absolute value above which noise does not grow.
 
 The largest numbers, which masks are made of, must not overflow.
 """
 
-BOUND = 2.0**100
+_BOUND = 2.0**100
 """The same for all others."""
 
 CLIP_BY_INPUTS = 11
 """Opset from which on the bounds of Clip are inputs."""
 
-FINDS_INFINITY = 10
+_FINDS_INFINITY = 10
 """Opset from which on there is IsInf; IsNaN is older."""
 
-DRAWN_BY_DROPOUT = 22
+_DRAWN_BY_DROPOUT = 22
 """Opset from which on the CPU EP (of onnxruntime 1.31) has no kernel for RandomUniformLike.
 
-It has one for Dropout, which in training doubles an element or drops it: a sign by lot, about as fast.
+It has one for Dropout, which in training doubles an element or drops it: a random sign, about as fast.
 """
 
 
@@ -43,140 +44,117 @@ class Drawing:
 
     Args:
         opset: Version of ONNX's operators in the model.
-        bound: Absolute value from which on noise does not grow; some types have another.
+        precision: The precision whose roundings are drawn.
     """
 
-    def __init__(self, opset: int, bound: float) -> None:
-        self.opset = opset
-        self.bound = bound
+    def __init__(self, opset: int, precision: str) -> None:
         self.sites = 0
         """Places with noise so far."""
+        self._opset = opset
+        self._bound = _BOUNDS.get(precision, _BOUND)
         self._bounds: set[float] = set()
-        # Streams of seeds in a row resemble each other in the generator of the CPU EP.
+        # In the CPU EP's generator, streams of consecutive seeds resemble each other.
         self._seeds = random.Random(0)  # noqa: S311 - nothing is secret here
 
-    def complete(self, graph: "onnx.GraphProto") -> None:
-        """Give a main graph what the nodes refer to."""
-        from onnx.helper import make_node, make_tensor, make_tensor_value_info
-
-        single = NUMBERS[FLOAT]
-        graph.input.append(make_tensor_value_info(AMPLITUDE, single, []))
+    def complete(self, graph: GraphProto) -> None:
+        """Add to a main graph what the nodes refer to."""
+        graph.input.append(make_tensor_value_info(AMPLITUDE, _SINGLE, []))
         for bound in sorted(self._bounds):
-            graph.initializer.append(make_tensor(_bound(bound), single, [], [bound]))
-        if self.sites and self.opset >= DRAWN_BY_DROPOUT:
-            graph.initializer.append(make_tensor(HALF, single, [], [0.5]))
-            # A constant here would have the Dropout optimized away. No amplitude is NaN.
-            graph.node.insert(0, make_node("Equal", [AMPLITUDE, AMPLITUDE], [TRUE]))
+            graph.initializer.append(make_tensor(_named(bound), _SINGLE, [], [bound]))
+        if self.sites and self._opset >= _DRAWN_BY_DROPOUT:
+            graph.initializer.append(make_tensor(_HALF, _SINGLE, [], [0.5]))
+            # With a constant here, Dropout would be optimized away. No amplitude is NaN.
+            graph.node.insert(0, make_node("Equal", [AMPLITUDE, AMPLITUDE], [_TRUE]))
 
     def noise(
-        self,
-        source: str,
-        result: str,
-        kind: str,
-        width: float,
-        rounded_to: int = 0,
-        *,
-        even: bool = False,
-    ) -> "Iterator[onnx.NodeProto]":
-        """Nodes that make a noisy tensor of another.
+        self, source: str, result: str, kind: str, width: float, rounded_to: int = 0, *, even: bool = False
+    ) -> Iterator[NodeProto]:
+        """Yield nodes that make a noisy tensor of another.
 
         Args:
-            source: Name of the one.
-            result: Name of the other.
+            source: Name of the tensor.
+            result: Name of the noisy tensor.
             kind: Type of both.
             width: Half-width of the noise.
-            rounded_to: Type whose rounding error the noise is in proportion to; 0: the elements themselves.
-            even: Whether the mean of all elements adds to what the noise of each is in proportion to.
+            rounded_to: Type whose rounding error the noise is proportional to; 0: the elements themselves.
+            even: Whether the noise of each element also grows with the mean of all elements.
         """
-        from onnx.helper import make_node
-
-        single, stem = NUMBERS[FLOAT], f"{result}.{self.sites}"
+        stem = f"{result}.{self.sites}"
         self.sites += 1
         wide = source
         if kind != FLOAT:
             wide = f"{stem}.wide"
-            yield make_node("Cast", [source], [wide], to=single)
+            yield make_node("Cast", [source], [wide], to=_SINGLE)
         scale = f"{stem}.scale"
-        yield self._clip(wide, scale, BOUNDS.get(kind, self.bound))
+        yield self._clip(wide, scale, _BOUNDS.get(kind, self._bound))
         if rounded_to:
             narrow, rounded, lost = f"{stem}.narrow", f"{stem}.rounded", f"{stem}.lost"
             yield make_node("Cast", [scale], [narrow], to=rounded_to)
-            yield make_node("Cast", [narrow], [rounded], to=single)
+            yield make_node("Cast", [narrow], [rounded], to=_SINGLE)
             yield make_node("Sub", [scale, rounded], [lost])
             scale = lost
         if even:
-            size, mean, level = f"{stem}.size", f"{stem}.mean", f"{stem}.level"
-            yield make_node("Abs", [scale], [size])
-            counted = size
-            if self.opset >= FINDS_INFINITY:
-                counted = f"{stem}.counted"
-                yield from self._zero_where_special(wide, size, counted)
-            yield make_node("ReduceMean", [counted], [mean], keepdims=0)
-            yield make_node("Add", [size, mean], [level])
+            level = f"{stem}.level"
+            yield from self._add_mean(wide, scale, level, stem)
             scale = level
         noise = f"{stem}.noise"
         yield from self._draw(scale, noise, width)
         if kind == FLOAT:
             yield make_node("Add", [source, noise], [result])
         elif kind == DOUBLE:  # the noise is float32, the sum must not be
-            yield make_node("Cast", [noise], [f"{stem}.double"], to=NUMBERS[DOUBLE])
+            yield make_node("Cast", [noise], [f"{stem}.double"], to=FLOATS[DOUBLE])
             yield make_node("Add", [source, f"{stem}.double"], [result])
         else:
             yield make_node("Add", [wide, noise], [f"{stem}.sum"])
-            yield make_node("Cast", [f"{stem}.sum"], [result], to=NUMBERS[kind])
+            yield make_node("Cast", [f"{stem}.sum"], [result], to=FLOATS[kind])
 
-    def _zero_where_special(self, source: str, size: str, result: str) -> "Iterator[onnx.NodeProto]":
-        """Nodes that leave NaN and infinity out of a mean: one of them would be the mean of all."""
-        from onnx.helper import make_node
+    def _add_mean(self, source: str, scale: str, level: str, stem: str) -> Iterator[NodeProto]:
+        """Yield nodes that add the mean magnitude of all elements to the magnitude of each."""
+        size, mean, counted = f"{stem}.size", f"{stem}.mean", f"{stem}.size"
+        yield make_node("Abs", [scale], [size])
+        if self._opset >= _FINDS_INFINITY:
+            # Without NaN and infinity: one of them would be the mean of all.
+            counted = f"{stem}.counted"
+            nan, infinite, special, none = (
+                f"{counted}.{word}" for word in ("nan", "infinite", "special", "none")
+            )
+            yield make_node("IsNaN", [source], [nan])
+            yield make_node("IsInf", [source], [infinite])
+            yield make_node("Or", [nan, infinite], [special])
+            yield make_node("Constant", [], [none], value=make_tensor("zero", _SINGLE, [], [0.0]))
+            yield make_node("Where", [special, none, size], [counted])
+        yield make_node("ReduceMean", [counted], [mean], keepdims=0)
+        yield make_node("Add", [size, mean], [level])
 
-        nan, infinite, special, none = (f"{result}.{word}" for word in ("nan", "infinite", "special", "none"))
-        yield make_node("IsNaN", [source], [nan])
-        yield make_node("IsInf", [source], [infinite])
-        yield make_node("Or", [nan, infinite], [special])
-        yield make_node("Constant", [], [none], value=_zero())
-        yield make_node("Where", [special, none, size], [result])
-
-    def _draw(self, scale: str, noise: str, width: float) -> "Iterator[onnx.NodeProto]":
-        """Nodes that multiply a tensor of float32 with numbers drawn by lot, and with the amplitude.
+    def _draw(self, scale: str, noise: str, width: float) -> Iterator[NodeProto]:
+        """Yield nodes that multiply a float32 tensor by random numbers and by the amplitude.
 
         Args:
             scale: Name of the tensor.
             noise: Name of the result.
-            width: Half-width of what is drawn.
+            width: Half-width of the random numbers.
         """
-        from onnx.helper import make_node
-
         seed = self._seeds.randrange(1 << 24)
         drawn, amplitude = f"{noise}.drawn", f"{noise}.amplitude"
-        if self.opset < DRAWN_BY_DROPOUT:
-            one = NUMBERS[FLOAT]
-            yield make_node(
-                "RandomUniformLike", [scale], [drawn], dtype=one, low=-width, high=width, seed=float(seed)
-            )
+        if self._opset < _DRAWN_BY_DROPOUT:
+            attributes: Any = {"dtype": _SINGLE, "low": -width, "high": width, "seed": float(seed)}
+            yield make_node("RandomUniformLike", [scale], [drawn], **attributes)
             yield make_node("Mul", [drawn, AMPLITUDE], [amplitude])
             yield make_node("Mul", [amplitude, scale], [noise])
             return
         yield make_node("Constant", [], [f"{noise}.width"], value_float=width / FOUND)
         yield make_node("Mul", [f"{noise}.width", AMPLITUDE], [amplitude])
-        yield make_node("Dropout", [scale, HALF, TRUE], [f"{noise}.doubled"], seed=seed)
+        yield make_node("Dropout", [scale, _HALF, _TRUE], [f"{noise}.doubled"], seed=seed)
         yield make_node("Sub", [f"{noise}.doubled", scale], [drawn])
         yield make_node("Mul", [drawn, amplitude], [noise])
 
-    def _clip(self, source: str, result: str, bound: float) -> "onnx.NodeProto":
-        """What noise grows with: infinity keeps its place, and so does the number that masks are made of."""
-        from onnx.helper import make_node
-
-        if self.opset < CLIP_BY_INPUTS:
+    def _clip(self, source: str, result: str, bound: float) -> NodeProto:
+        """Return a node that bounds what noise grows with, for infinity and for the numbers of masks."""
+        if self._opset < CLIP_BY_INPUTS:
             return make_node("Clip", [source], [result], min=-bound, max=bound)
         self._bounds |= {bound, -bound}
-        return make_node("Clip", [source, _bound(-bound), _bound(bound)], [result])
+        return make_node("Clip", [source, _named(-bound), _named(bound)], [result])
 
 
-def _bound(number: float) -> str:
-    return f"ep_harness.bound.{number:g}"
-
-
-def _zero() -> "onnx.TensorProto":
-    from onnx.helper import make_tensor
-
-    return make_tensor("zero", NUMBERS[FLOAT], [], [0.0])
+def _named(bound: float) -> str:
+    return f"ep_harness.bound.{bound:g}"

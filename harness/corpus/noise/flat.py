@@ -1,55 +1,48 @@
-"""A model as noise is put into it: of ONNX's operators alone, in an opset that noise can be written in."""
+"""The form of a model that noise is put into: ONNX's operators only, no functions, opset 7 or later."""
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from harness.corpus.schema_types import bodies, domain_of
+import onnx
+import onnx.defs
+import onnx.inliner
 
-if TYPE_CHECKING:
-    import onnx
+from harness.corpus.nodes import all_nodes, domain_of
 
-OLDEST_OPSET = 7
+_OLDEST_OPSET = 7
 """Earlier operators do not broadcast by themselves."""
 
 
 class NotFlatError(Exception):
-    """The model cannot be written so; the text says why."""
+    """The model has no such form; the text says why."""
 
 
-def flattened(model: "onnx.ModelProto") -> "onnx.ModelProto":
-    """The model with the bodies of its own functions in the place of their calls, in opset 7 at least.
+def flattened(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model with its functions inlined, in opset 7 or later.
 
-    An opset before 7 is raised where every operator of the model means the same there.
+    An opset before 7 is raised if every operator of the model means the same in opset 7.
 
     Raises:
         NotFlatError: A function is of another opset, or an operator has changed its meaning.
     """
-    import onnx.inliner
-
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
         if model.functions:
             raise NotFlatError("the model has functions of another opset than its own")
     for one in model.opset_import:
-        if domain_of(one) == "" and one.version < OLDEST_OPSET:
-            changed = sorted(set(_changed(model.graph.node, one.version)))
+        if domain_of(one) == "" and one.version < _OLDEST_OPSET:
+            changed = ", ".join(sorted(set(_changed(model, one.version))))
             if changed:
                 raise NotFlatError(
-                    f"the model is of an opset before {OLDEST_OPSET}, which changed {', '.join(changed)}"
+                    f"the model is of an opset before {_OLDEST_OPSET}, which changed {changed}"
                 )
-            one.version = OLDEST_OPSET
+            one.version = _OLDEST_OPSET
     return model
 
 
-def _changed(nodes: "Iterable[onnx.NodeProto]", opset: int) -> Iterator[str]:
-    """Operators that mean something else in opset 7."""
-    import onnx.defs
-
-    for node in nodes:
-        for body in bodies(node):
-            yield from _changed(body.node, opset)
-        if domain_of(node):
-            continue
-        meanings = [onnx.defs.get_schema(node.op_type, at).since_version for at in (opset, OLDEST_OPSET)]
-        if meanings[0] != meanings[1]:
-            yield node.op_type
+def _changed(model: onnx.ModelProto, opset: int) -> Iterator[str]:
+    """Yield the operators that have another meaning in opset 7."""
+    for node in all_nodes(model.graph.node):
+        if not domain_of(node):
+            old, new = (onnx.defs.get_schema(node.op_type, at) for at in (opset, _OLDEST_OPSET))
+            if old.since_version != new.since_version:
+                yield node.op_type

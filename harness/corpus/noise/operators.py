@@ -1,81 +1,71 @@
 """How much an operator rounds, in unit roundoffs of the precision that computes."""
 
-# fmt: off
-EXACT = frozenset({
-    "Abs", "AffineGrid", "And", "ArgMax", "ArgMin", "ArrayFeatureExtractor", "Binarizer", "BitCast", "Cast",
-    "CastLike", "CastMap", "CategoryMapper", "Ceil", "CenterCropPad", "Clip", "Compress", "Concat",
-    "ConcatFromSequence", "Constant", "ConstantOfShape", "DepthToSpace", "DictVectorizer", "Dropout",
-    "DynamicQuantizeLinear", "Equal", "Expand", "EyeLike", "FeatureVectorizer", "Flatten", "Floor",
-    "Gather", "GatherElements", "GatherND", "GlobalMaxPool", "Greater", "GreaterOrEqual", "Hardmax",
-    "Identity", "If", "Imputer", "IsInf", "IsNaN", "LabelEncoder", "Less", "LessOrEqual", "Loop", "Max",
-    "MaxPool", "MaxRoiPool", "MaxUnpool", "Min", "Neg", "NonMaxSuppression", "NonZero", "Not", "OneHot",
-    "OneHotEncoder", "Optional", "OptionalGetElement", "OptionalHasElement", "Or", "Pad", "QuantizeLinear",
-    "ReduceMax", "ReduceMin", "Relu", "Reshape", "ReverseSequence", "Round", "Scan", "Scatter",
-    "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
-    "SequenceMap", "Shape", "Shrink", "Sign", "Size", "Slice", "SpaceToDepth", "Split", "SplitToSequence",
-    "Squeeze", "TensorScatter", "ThresholdedRelu", "Tile", "TopK", "Transpose", "Trilu", "Unique",
-    "Unsqueeze", "Where", "Xor", "ZipMap",
-})
-"""Operators that copy, choose or count: what comes out is right to the last bit, or wrong."""
+from harness.corpus.nodes import operators
 
-DISCONTINUOUS = frozenset({
-    "ArgMax", "ArgMin", "Binarizer", "Ceil", "DynamicQuantizeLinear", "Equal", "Floor", "Greater",
-    "GreaterOrEqual", "Hardmax", "LabelEncoder", "Less", "LessOrEqual", "LinearClassifier", "MaxUnpool",
-    "Mod", "NonMaxSuppression", "NonZero", "OneHot", "OneHotEncoder", "QLinearConv", "QLinearMatMul",
-    "QuantizeLinear", "Range", "Round", "SVMClassifier", "Shrink", "Sign", "ThresholdedRelu", "TopK",
-    "TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor", "Unique",
-})
-"""Operators whose result jumps: the least noise in their float inputs may change what comes out altogether.
+EXACT = operators("""
+    Abs AffineGrid And ArgMax ArgMin ArrayFeatureExtractor Binarizer BitCast Cast CastLike CastMap
+    CategoryMapper Ceil CenterCropPad Clip Compress Concat ConcatFromSequence Constant ConstantOfShape
+    DepthToSpace DictVectorizer Dropout DynamicQuantizeLinear Equal Expand EyeLike FeatureVectorizer
+    Flatten Floor Gather GatherElements GatherND GlobalMaxPool Greater GreaterOrEqual Hardmax Identity
+    If Imputer IsInf IsNaN LabelEncoder Less LessOrEqual Loop Max MaxPool MaxRoiPool MaxUnpool Min Neg
+    NonMaxSuppression NonZero Not OneHot OneHotEncoder Optional OptionalGetElement OptionalHasElement Or
+    Pad QuantizeLinear ReduceMax ReduceMin Relu Reshape ReverseSequence Round Scan Scatter SequenceAt
+    SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap Shape Shrink
+    Sign Size Slice SpaceToDepth Split SplitToSequence Squeeze TensorScatter ThresholdedRelu Tile TopK
+    Transpose Trilu Unique Unsqueeze Where Xor ZipMap
+""")
+"""Operators that copy, choose or count: their result is right to the last bit, or wrong."""
+
+DISCONTINUOUS = operators("""
+    ArgMax ArgMin Binarizer Ceil DynamicQuantizeLinear Equal Floor Greater GreaterOrEqual Hardmax
+    LabelEncoder Less LessOrEqual LinearClassifier MaxUnpool Mod NonMaxSuppression NonZero OneHot
+    OneHotEncoder QLinearConv QLinearMatMul QuantizeLinear Range Round SVMClassifier Shrink Sign
+    ThresholdedRelu TopK TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor Unique
+""")
+"""Operators whose result jumps: the least noise in their float inputs may change it altogether.
 
 ``Cast`` to anything but a float is one more.
 """
 
-INSIDE = frozenset({
-    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Attention", "Cosh", "Erf", "Exp", "GRU", "Gelu",
-    "GroupNormalization", "GroupQueryAttention", "InstanceNormalization", "LSTM", "LayerNormalization",
-    "Log", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "Mish", "MultiHeadAttention",
-    "Pow", "RMSNormalization", "RNN", "Resize", "RotaryEmbedding", "Sigmoid",
-    "SimplifiedLayerNormalization", "Sinh", "SkipLayerNormalization",
-    "SkipSimplifiedLayerNormalization", "Softmax", "Softplus", "Swish", "Tanh",
-})
-"""Operators that round inside, in ways that depend on how their operand lies.
+INSIDE = operators("""
+    Acos Acosh Asin Asinh Atan Atanh Attention Cosh Erf Exp GRU Gelu GroupNormalization
+    GroupQueryAttention InstanceNormalization LSTM LayerNormalization Log LogSoftmax LpNormalization
+    MeanVarianceNormalization Mish MultiHeadAttention Pow RMSNormalization RNN Resize RotaryEmbedding
+    Sigmoid SimplifiedLayerNormalization Sinh SkipLayerNormalization SkipSimplifiedLayerNormalization
+    Softmax Softplus Swish Tanh
+""")
+"""Operators that round inside, in ways that depend on the values of their operand.
 
 The circular functions do not: processors reduce an argument of any size to the last bit. Of numbers up to
 100,000, Sin and Cos of onnxruntime are 1.5 unit roundoffs off at most, those of OpenVINO 0.5.
 """
 
 CIRCULAR = frozenset({"Cos", "Sin", "Tan"})
-"""Operators for which an angle's last bit counts the more, the larger it is."""
+"""Operators for which the last bit of a large angle counts more than that of a small one."""
 
-COPIES = frozenset({
-    "Concat", "Expand", "Flatten", "Gather", "Identity", "Neg", "Reshape", "Slice", "Split", "Squeeze",
-    "Tile", "Transpose", "Unsqueeze",
-})
-"""Operators that angles may pass on their way."""
+COPIES = operators("""
+    Concat Expand Flatten Gather Identity Neg Reshape Slice Split Squeeze Tile Transpose Unsqueeze
+""")
+"""Operators that pass angles on."""
 
-EVEN = frozenset({
-    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Attention", "Celu", "Cos", "Elu", "Erf", "GRU",
-    "Gelu", "GridSample", "GroupNormalization", "GroupQueryAttention", "InstanceNormalization", "LSTM",
-    "LayerNormalization", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "Mish",
-    "MultiHeadAttention", "RMSNormalization", "RNN", "Resize", "RoiAlign", "RotaryEmbedding", "Selu",
-    "Sigmoid", "Sin", "Sinh", "SkipLayerNormalization", "Softplus", "Swish", "Tan", "Tanh", "Upsample",
-})
+EVEN = operators("""
+    Acos Acosh Asin Asinh Atan Atanh Attention Celu Cos Elu Erf GRU Gelu GridSample GroupNormalization
+    GroupQueryAttention InstanceNormalization LSTM LayerNormalization LogSoftmax LpNormalization
+    MeanVarianceNormalization Mish MultiHeadAttention RMSNormalization RNN Resize RoiAlign
+    RotaryEmbedding Selu Sigmoid Sin Sinh SkipLayerNormalization Softplus Swish Tan Tanh Upsample
+""")
 """Operators whose results are differences of larger numbers, or come from a polynomial.
 
-A small element is as uncertain as a large one, near enough: ``exp(x) - 1`` next to 0 errs like ``exp(x)``.
+A small element is about as uncertain as a large one: near 0, ``exp(x) - 1`` has the error of ``exp(x)``.
 """
 
-CLOSED = frozenset({
-    "Abs", "Add", "Ceil", "Clip", "Concat", "Expand", "Floor", "Gather", "Identity", "Max", "Min", "Mul",
-    "Neg", "Reshape", "Round", "Sign", "Slice", "Squeeze", "Sub", "Tile", "Transpose", "Unsqueeze", "Where",
-})
-"""Operators that make whole numbers of whole numbers: exactly, as long as these are small."""
+CLOSED = operators("""
+    Abs Add Ceil Clip Concat Expand Floor Gather Identity Max Min Mul Neg Reshape Round Sign Slice
+    Squeeze Sub Tile Transpose Unsqueeze Where
+""")
+"""Operators that make whole numbers of whole numbers, exactly if these are small."""
 
-RANDOM = frozenset({
-    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-})
-"""Operators that draw numbers of their own."""
-
+# fmt: off
 CONTROL_INPUTS: dict[str, frozenset[int]] = {
     "CenterCropPad": frozenset({1}), "Col2Im": frozenset({1, 2}), "ConstantOfShape": frozenset({0}),
     "CumSum": frozenset({1}), "DFT": frozenset({1, 2}), "Expand": frozenset({1}), "GRU": frozenset({4}),
@@ -86,50 +76,22 @@ CONTROL_INPUTS: dict[str, frozenset[int]] = {
     "Split": frozenset({1}), "Squeeze": frozenset({1}), "Tile": frozenset({1}), "TopK": frozenset({1}),
     "Unsqueeze": frozenset({1}), "Upsample": frozenset({1}),
 }
-"""Inputs that say how large a result is, or where to cut: they stay exact, with all that they come from."""
-# fmt: on
+"""Inputs that say how large a result is, or where to cut: they and their sources stay exact."""
 
 UNITS: dict[str, float] = {
-    "Acos": 2,
-    "Acosh": 2,
-    "Asin": 2,
-    "Asinh": 2,
-    "Atan": 2.5,
-    "Atanh": 2.5,
-    "Celu": 2,
-    "Cos": 2,
-    "Cosh": 2,
-    "Div": 1.25,
-    "Elu": 2,
-    "Erf": 4,
-    "Exp": 1.5,
-    "GRU": 4,
-    "Gelu": 4,
-    "GridSample": 4,
-    "LSTM": 4,
-    "Log": 1.5,
-    "Mish": 4,
-    "Pow": 4,
-    "RNN": 4,
-    "Reciprocal": 1.25,
-    "Resize": 4,
-    "RoiAlign": 4,
-    "Selu": 2,
-    "Sigmoid": 2.5,
-    "Sin": 2,
-    "Sinh": 2,
-    "Softplus": 2.5,
-    "Swish": 2.5,
-    "Tan": 2.5,
-    "Tanh": 2.5,
+    "Acos": 2, "Acosh": 2, "Asin": 2, "Asinh": 2, "Atan": 2.5, "Atanh": 2.5, "Celu": 2, "Cos": 2, "Cosh": 2,
+    "Div": 1.25, "Elu": 2, "Erf": 4, "Exp": 1.5, "GRU": 4, "Gelu": 4, "GridSample": 4, "LSTM": 4,
+    "Log": 1.5, "Mish": 4, "Pow": 4, "RNN": 4, "Reciprocal": 1.25, "Resize": 4, "RoiAlign": 4, "Selu": 2,
+    "Sigmoid": 2.5, "Sin": 2, "Sinh": 2, "Softplus": 2.5, "Swish": 2.5, "Tan": 2.5, "Tanh": 2.5,
     "Upsample": 4,
 }
+# fmt: on
 """Half-width of an operator's own error in unit roundoffs, where it is not 1.
 
-Functions have a half of the units in the last place that the OpenCL C specification grants them (relative
-error of single-precision built-in functions, full profile): 3 for exp and log, 4 to 5 for the circular and
-hyperbolic functions, 2.5 for a quotient; erf and pow, which are granted 16, a quarter. One unit in the last
-place is up to two unit roundoffs. Healthy implementations err by less; one that used all of it would still
-lie within the limits. Interpolating operators (Resize, GridSample, RoiAlign) round coordinates before they
-weigh with them, and recurrent ones run through several functions in each step.
+Functions get half of the units in the last place that the OpenCL C specification allows (relative error of
+single-precision built-in functions, full profile): 3 for exp and log, 4 to 5 for the circular and hyperbolic
+functions, 2.5 for a quotient. erf and pow, which are allowed 16, get a quarter. One unit in the last place is
+up to two unit roundoffs. Healthy implementations err by less; one that used all of it would still be within
+the limits. Interpolating operators (Resize, GridSample, RoiAlign) also round their coordinates, and recurrent
+ones use several functions in each step.
 """

@@ -1,49 +1,33 @@
-"""A model in which every rounding is drawn by lot: noise after each operator that rounds.
+"""A model in which every rounding is drawn at random: noise after each operator that rounds.
 
 An operator's result ``y`` becomes ``y + s * r * a``: ``r`` is drawn uniformly from ``[-h, h]`` anew in each
-run, ``a`` is a further input of the model, and ``s`` is what the rounding error is in proportion to: ``y``
-itself or, at a precision coarser than the type of ``y``, the error of rounding ``y`` to it. What is constant,
-a whole number, or says how large something is, stays exact.
+run, ``a`` is a further input of the model, and the rounding error is proportional to ``s``: to ``y`` itself
+or, at a precision coarser than the type of ``y``, to the error of rounding ``y`` to it. Constants, whole
+numbers, and sizes stay exact.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import msgspec
+import onnx
 
 from harness.core.noise import PRECISIONS
-from harness.corpus.noise.drawing import (
-    BOUND,
-    BOUNDS,
-    CLIP_BY_INPUTS,
-    DOUBLE,
-    FLOAT,
-    FOUND,
-    Drawing,
-)
-from harness.corpus.noise.operators import (
-    CLOSED,
-    CONTROL_INPUTS,
-    DISCONTINUOUS,
-    EVEN,
-    EXACT,
-    INSIDE,
-    UNITS,
-)
-from harness.corpus.noise.scope import Scope
-from harness.corpus.noise.sizes import size_of
-from harness.corpus.noise.tensor_types import COMPUTED, NUMBERS, result_types
+from harness.core.tolerance import UNIT_ROUNDOFF
+from harness.corpus.element_types import ELEMENT_TYPES
+from harness.corpus.nodes import bodies, domain_of, number_of, opsets_of, replace_nodes
+from harness.corpus.noise.drawing import CLIP_BY_INPUTS, DOUBLE, FLOAT, FOUND, Drawing
+from harness.corpus.noise.operators import CLOSED, CONTROL_INPUTS, DISCONTINUOUS, EVEN, EXACT, INSIDE, UNITS
+from harness.corpus.noise.tensors import Scope, is_whole, size_of
 from harness.corpus.noise.terms import PRODUCTS, terms_of
-from harness.corpus.noise.whole import is_whole
-from harness.corpus.schema_types import bodies, domain_of
+from harness.corpus.schema_types import FLOATS, result_types
 
-if TYPE_CHECKING:
-    import onnx
+_ROUNDOFF = {kind: UNIT_ROUNDOFF[ELEMENT_TYPES[number]] for kind, number in FLOATS.items()}
+"""Types that operators compute in -> unit roundoff."""
 
-CASTS = {"float16": 10, "bfloat16": 16}
+_CASTS = {"float16": 10, "bfloat16": 16}
 """Precisions that a Cast rounds to -> ``TensorProto.DataType``."""
 
-ACCUMULATED, SUMMED = 0.5, 0.42
+_ACCUMULATED, _SUMMED = 0.5, 0.42
 """Half-widths of the noise of a sum of n terms, in ``sqrt(n)`` unit roundoffs: on its terms, and on the sum.
 
 A sum that grows term by term rounds each partial sum. With rounding errors of zero mean and a root mean
@@ -54,11 +38,8 @@ the first addend is noise on each term of ``0.42 sqrt(3 n / 2) u``, the second i
 ``0.42 sqrt(n) u``. GPUs, which add up in this order, show just this from 64 to 4096 terms.
 """
 
-COARSE_UNITS = 2.0
-"""Most that an operator's own error counts at a coarser precision, where it is computed in a finer one."""
-
-BFLOAT16_CASTS = 13
-"""Opset from which on Cast knows bfloat16."""
+_COARSE_UNITS = 2.0
+"""Upper limit of an operator's own error at a coarser precision: operators compute in a finer one."""
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,28 +47,27 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         sites: Places with noise.
-        jumps: Operators with jumps whose inputs carry noise.
+        jumps: Whether inputs of operators with jumps carry noise.
     """
 
     sites: int
-    jumps: frozenset[str]
+    jumps: bool
 
 
-def add_noise(model: "onnx.ModelProto", precision: str, *, folded: bool = True) -> Written:
-    """Put noise into a model in place; it has ``AMPLITUDE``, a float32 scalar, as a further input then.
+def add_noise(model: onnx.ModelProto, precision: str, *, folded: bool = True) -> Written:
+    """Put noise into a model, in place; ``AMPLITUDE`` becomes a further input.
 
     Args:
-        model: As ``harness.corpus.noise.flat`` leaves it.
+        model: As ``harness.corpus.noise.flat`` returns it.
         precision: A key of ``PRECISIONS`` in ``harness.core.spread``.
-        folded: Whether what is computed of constants alone is exact, as if it had been computed before.
+        folded: Whether results of constants alone are exact, as if they had been computed before.
     """
     if not any(domain_of(one) == "" for one in model.opset_import):
         model.opset_import.add(domain="", version=CLIP_BY_INPUTS)
-    opsets = {domain_of(one): one.version for one in model.opset_import}
-    writer = _Writer(precision, opsets, folded=folded)
+    writer = _Writer(precision, opsets_of(model), folded=folded)
     writer.graph(model.graph, Scope(), main=True)
     writer.drawing.complete(model.graph)
-    return Written(sites=writer.drawing.sites, jumps=frozenset(writer.jumps))
+    return Written(sites=writer.drawing.sites, jumps=writer.jumps)
 
 
 class _Writer:
@@ -97,16 +77,16 @@ class _Writer:
         self.precision = precision
         self.folded = folded
         self.opsets = opsets
-        self.jumps: set[str] = set()
-        self.drawing = Drawing(opsets.get("", CLIP_BY_INPUTS), BOUNDS.get(precision, BOUND))
+        self.jumps = False
+        self.drawing = Drawing(opsets.get("", CLIP_BY_INPUTS), precision)
 
-    def graph(self, graph: "onnx.GraphProto", outside: Scope, *, main: bool = False) -> Mapping[str, str]:
-        """Rewrite one graph; the types of its tensors."""
+    def graph(self, graph: onnx.GraphProto, outside: Scope, *, main: bool = False) -> Mapping[str, str]:
+        """Rewrite one graph, and return the types of its tensors."""
         scope = outside.within(graph)
         nodes: list[onnx.NodeProto] = []
         renamed: dict[str, str] = {}
         if not main:
-            # What a loop carries is noisy from the second iteration on.
+            # The state of a loop is noisy from the second iteration on.
             scope.noisy.update(port.name for port in graph.input)
         for port in graph.input if main else ():
             kind = scope.types[port.name]
@@ -119,20 +99,18 @@ class _Writer:
             for index, name in enumerate(node.input):
                 node.input[index] = renamed.get(name, name)
             nodes += self.node(node, scope)
-        del graph.node[:]
-        graph.node.extend(nodes)
+        replace_nodes(graph, nodes)
         return scope.types
 
-    def node(self, node: "onnx.NodeProto", scope: Scope) -> "Iterator[onnx.NodeProto]":
-        """What stands in a node's place."""
+    def node(self, node: onnx.NodeProto, scope: Scope) -> Iterator[onnx.NodeProto]:
+        """Yield what replaces a node."""
         dims = [scope.sizes.get(name) for name in node.input]
         inner = self.learn(node, scope)
         fed = {name for name in node.input if name}
         results = [name for name in node.output if name]
         if self.folded and not inner and fed <= scope.constant:
             scope.constant.update(results)
-        if _jumps(node) and any(scope.is_float(name) for name in fed & scope.noisy):
-            self.jumps.add(node.op_type)
+        self.jumps |= _jumps(node) and any(scope.is_float(name) for name in fed & scope.noisy)
         if inner or fed & scope.noisy:
             scope.noisy.update(results)
         floats = [name for name in results if scope.varies(name) and name not in scope.whole]
@@ -159,8 +137,8 @@ class _Writer:
             )
             scope.noisy.add(name)
 
-    def learn(self, node: "onnx.NodeProto", scope: Scope) -> bool:
-        """Rewrite a node's bodies, and take down what its results are; whether it has any bodies."""
+    def learn(self, node: onnx.NodeProto, scope: Scope) -> bool:
+        """Rewrite a node's bodies, and note what its results are. Return whether it has bodies."""
         inner = [self.graph(body, scope) for body in bodies(node)]
         for name, kind in result_types(node, self.opsets, scope.types, inner):
             scope.types[name] = scope.types.get(name) or kind
@@ -171,12 +149,12 @@ class _Writer:
             scope.whole.update(name for name in node.output if name)
         return bool(inner)
 
-    def operand(self, node: "onnx.NodeProto", scope: Scope, terms: float) -> "Iterator[onnx.NodeProto]":
-        """Noise on the first operand that varies: of the sum that is made of it, and of roundings within.
+    def operand(self, node: onnx.NodeProto, scope: Scope, terms: float) -> Iterator[onnx.NodeProto]:
+        """Yield noise on the first operand that varies: for the sum over it, and for roundings inside.
 
         What an operator rounds inside (a mean before it is subtracted, an argument that is reduced) counts as
-        a rounding of its operand; where that has just been rounded, once is enough. At coarser precisions
-        noise on one factor of a product stands for the rounding of the other, which are the weights.
+        a rounding of its operand, unless that has just been rounded. At coarser precisions noise on one
+        factor of a product stands for the rounding of the other, the weights.
         """
         control = CONTROL_INPUTS.get(node.op_type, frozenset())
         for index, name in enumerate(node.input):
@@ -187,7 +165,7 @@ class _Writer:
                 width = self.width(kind) if node.op_type in PRODUCTS else 0.0
             else:
                 inside = node.op_type in INSIDE and name not in scope.noisy
-                width = _both(inside * self.width(kind), ACCUMULATED * COMPUTED[FLOAT] * terms**0.5)
+                width = _both(inside * self.width(kind), _ACCUMULATED * _ROUNDOFF[FLOAT] * terms**0.5)
             if width:
                 node.input[index] = f"{name}.ep_harness.operand.{self.drawing.sites}"
                 yield from self.drawing.noise(name, node.input[index], kind, width)
@@ -195,30 +173,30 @@ class _Writer:
 
     def rounding(
         self, source: str, result: str, kind: str, units: float, terms: float, *, even: bool = False
-    ) -> "Iterator[onnx.NodeProto]":
-        """Noise of a result that an operator rounds.
+    ) -> Iterator[onnx.NodeProto]:
+        """Yield the noise of a result that an operator rounds.
 
         Args:
             source: Name of the exact result.
             result: Name of the noisy one.
             kind: Type of both.
-            units: Unit roundoffs that the operator's own error may have.
+            units: The operator's own error in unit roundoffs.
             terms: How many terms have been added up.
-            even: Whether small elements of the result err like large ones.
+            even: Whether small elements of the result are as uncertain as large ones.
         """
         if self.is_coarse(kind):
-            width = FOUND * min(units, COARSE_UNITS)
-            yield from self.drawing.noise(source, result, kind, width, CASTS[self.precision])
+            width = FOUND * min(units, _COARSE_UNITS)
+            yield from self.drawing.noise(source, result, kind, width, _CASTS[self.precision])
         else:
-            width = _both(units * self.width(kind), SUMMED * COMPUTED[FLOAT] * terms**0.5)
+            width = _both(units * self.width(kind), _SUMMED * _ROUNDOFF[FLOAT] * terms**0.5)
             yield from self.drawing.noise(source, result, kind, width, even=even)
 
-    def is_angle(self, node: "onnx.NodeProto", scope: Scope, terms: float) -> bool:
-        """Whether a node multiplies exact numbers, and circular functions alone read the products.
+    def is_angle(self, node: onnx.NodeProto, scope: Scope, terms: float) -> bool:
+        """Return whether a node multiplies exact numbers, and only circular functions read the products.
 
-        Every implementation rounds a product to nearest, so all have the same one: what tells them apart is
-        the rounding of what they fuse it with, and nothing can be fused into the argument of a sine. Noise on
-        an angle of 1,000, as in the embedding of a time or a position, would hide all else.
+        Every implementation rounds a product to nearest, so all have the same one. They differ in what they
+        fuse it with, and nothing can be fused into the argument of a sine. Noise on an angle of 1,000, as in
+        the embedding of a time or a position, would hide all else.
         """
         return (
             node.op_type in {"Mul", "MatMul"}
@@ -229,37 +207,37 @@ class _Writer:
         )
 
     def is_coarse(self, kind: str) -> bool:
-        """Whether a tensor of this type loses bits when it is rounded to the precision."""
-        return self.precision in CASTS and kind in {FLOAT, DOUBLE}
+        """Return whether a tensor of this type loses bits when it is rounded to the precision."""
+        return self.precision in _CASTS and kind in {FLOAT, DOUBLE}
 
     def width(self, kind: str) -> float:
-        """Half-width of the noise of one rounding; a type narrower than the precision rounds like itself."""
+        """Return the half-width of a rounding's noise; a type below the precision rounds like itself."""
         unit = PRECISIONS[self.precision]
-        return unit if kind == DOUBLE else max(unit, COMPUTED[kind])
+        return unit if kind == DOUBLE else max(unit, _ROUNDOFF[kind])
 
 
 def _both(left: float, right: float) -> float:
-    """The half-width of the sum of two independent noises."""
+    """Return the half-width of the sum of two independent noises."""
     return float((left**2 + right**2) ** 0.5)
 
 
-def _makes_whole(node: "onnx.NodeProto", scope: Scope) -> bool:
-    """Whether the results of a node are whole numbers."""
+def _makes_whole(node: onnx.NodeProto, scope: Scope) -> bool:
+    """Return whether the results of a node are whole numbers."""
     if domain_of(node):
         return False
     if node.op_type == "Cast":
-        return scope.types.get(node.input[0]) not in COMPUTED or node.input[0] in scope.whole
+        return scope.types.get(node.input[0]) not in FLOATS or node.input[0] in scope.whole
     if node.op_type == "Constant":
         return any(one.name == "value" and is_whole(one.t) for one in node.attribute)
     floats = [name for name in node.input if scope.is_float(name)]
     return node.op_type in CLOSED and bool(floats) and scope.whole.issuperset(floats)
 
 
-def _is_exact(node: "onnx.NodeProto") -> bool:
+def _is_exact(node: onnx.NodeProto) -> bool:
     return node.op_type in EXACT or node.op_type.startswith("QLinear")
 
 
-def _jumps(node: "onnx.NodeProto") -> bool:
+def _jumps(node: onnx.NodeProto) -> bool:
     if node.op_type in {"Cast", "CastLike"}:
-        return any(one.name == "to" and one.i not in NUMBERS.values() for one in node.attribute)
+        return number_of(node, "to", FLOATS[FLOAT]) not in FLOATS.values()
     return node.op_type in DISCONTINUOUS or node.op_type.startswith("QLinear")

@@ -1,25 +1,22 @@
 """A BERT encoder: Devlin et al., 2018, as exported from PyTorch."""
 
-from functools import partial
-
 import numpy as np
 
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, FLOAT, Graph, Symbol
+from harness.corpus.zoo.graph import BATCH, FLOAT, Architecture, Graph, Symbol
 from harness.corpus.zoo.inputs import padding_mask, token_ids
-from harness.corpus.zoo.layers import gelu, layer_norm, linear, mask_value, self_attention
+from harness.corpus.zoo.layers import layer_norm, linear, mask_value, mlp, self_attention
 
-SEQUENCE = Symbol("sequence", 16)
+_SEQUENCE = Symbol("sequence", 16)
 
-POSITIONS = 128
+_POSITIONS = 128
 """The longest sequence that has position embeddings."""
 
 
 def build(g: Graph, *, width: int, heads: int, layers: int, vocabulary: int) -> None:
-    """Three embeddings, encoder layers with the normalization after the addition, and the pooler."""
-    ids = g.input("input_ids", (BATCH, SEQUENCE), token_ids(vocabulary))
-    mask = g.input("attention_mask", (BATCH, SEQUENCE), padding_mask)
-    types = g.input("token_type_ids", (BATCH, SEQUENCE), token_ids(2))
+    """Add three embeddings, encoder layers that normalize after the addition, and the pooler."""
+    ids = g.input("input_ids", (BATCH, _SEQUENCE), token_ids(vocabulary))
+    mask = g.input("attention_mask", (BATCH, _SEQUENCE), padding_mask)
+    types = g.input("token_type_ids", (BATCH, _SEQUENCE), token_ids(2))
     with g.scope("embeddings"):
         x = _embed(g, ids, types, width, vocabulary)
     with g.scope("mask"):
@@ -30,11 +27,11 @@ def build(g: Graph, *, width: int, heads: int, layers: int, vocabulary: int) -> 
             with g.scope("attention"):
                 x = layer_norm(g, g.op("Add", self_attention(g, x, width, heads, mask), x), width, 1e-12)
             with g.scope("mlp"):
-                x = layer_norm(g, g.op("Add", _mlp(g, x, width), x), width, 1e-12)
+                x = layer_norm(g, g.op("Add", mlp(g, x, width), x), width, 1e-12)
     with g.scope("pooler"):
         first = g.op("Gather", x, g.constant(np.array(0, np.int64)), axis=1)
         pooled = g.op("Tanh", linear(g, first, (width, width)))
-    g.output("last_hidden_state", x, "float32", (BATCH, SEQUENCE, width))
+    g.output("last_hidden_state", x, "float32", (BATCH, _SEQUENCE, width))
     g.output("pooler_output", pooled, "float32", (BATCH, width))
 
 
@@ -42,24 +39,17 @@ def _embed(g: Graph, ids: str, types: str, width: int, vocabulary: int) -> str:
     words = g.op("Gather", g.normal("word", (vocabulary, width), 0.5), ids)
     kinds = g.op("Gather", g.normal("type", (2, width), 0.2), types)
     length = g.op("Slice", g.op("Shape", ids), g.ints(1), g.ints(2))
-    table = g.normal("position", (1, POSITIONS, width), 0.2)
+    table = g.normal("position", (1, _POSITIONS, width), 0.2)
     positions = g.op("Slice", table, g.ints(0), length, g.ints(1))
     return layer_norm(g, g.op("Add", g.op("Add", words, kinds), positions), width, 1e-12)
-
-
-def _mlp(g: Graph, x: str, width: int) -> str:
-    with g.scope("up"):
-        x = gelu(g, linear(g, x, (width, 4 * width), gain=2.0))
-    with g.scope("down"):
-        return linear(g, x, (4 * width, width))
 
 
 BERT = Architecture(
     name="bert",
     what="text encoder: three embeddings, masked attention, LayerNormalization, Gelu, a Tanh pooler",
+    build=build,
     sizes={
-        "small": partial(build, width=64, heads=4, layers=2, vocabulary=512),
-        "base": partial(build, width=256, heads=8, layers=4, vocabulary=4096),
+        "small": {"width": 64, "heads": 4, "layers": 2, "vocabulary": 512},
+        "base": {"width": 256, "heads": 8, "layers": 4, "vocabulary": 4096},
     },
-    opsets=(17, 22),
 )

@@ -1,8 +1,11 @@
-"""What decoders with cached keys and values share: their dimensions and the causal mask."""
+"""Decoders with cached keys and values: their dimensions, the cache and the causal mask."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
-from harness.corpus.zoo.graph import Graph, Symbol
+from harness.corpus.zoo.graph import BATCH, Graph, Symbol
+from harness.corpus.zoo.inputs import activations
 from harness.corpus.zoo.layers import mask_value
 
 SEQUENCE = Symbol("sequence", 4)
@@ -11,25 +14,33 @@ SEQUENCE = Symbol("sequence", 4)
 PAST = Symbol("past_sequence", 8)
 """Tokens whose keys and values are cached."""
 
-TOTAL = Symbol("total_sequence", SEQUENCE.size + PAST.size)
-"""Of outputs only, so that any two sizes of the others fit together."""
+_TOTAL = Symbol("total_sequence", SEQUENCE.size + PAST.size)
+"""A dimension of outputs only, so that any two sizes of the others fit together."""
+
+_PARTS = ("key", "value")
+
+
+def cached(g: Graph, name: str, layers: int, heads: int, size: int) -> list[list[str]]:
+    """Declare the cached keys and values of each layer; the name has places for layer and part."""
+    shape = (BATCH, heads, PAST, size)
+    return [
+        [g.input(name.format(layer, part), shape, activations) for part in _PARTS] for layer in range(layers)
+    ]
+
+
+def keep(g: Graph, name: str, presents: Sequence[Sequence[str]], heads: int, size: int) -> None:
+    """Make the keys and values of each layer outputs, the new ones included."""
+    for layer, present in enumerate(presents):
+        for part, value in zip(_PARTS, present, strict=True):
+            g.output(name.format(layer, part), value, "float32", (BATCH, heads, _TOTAL, size))
 
 
 def visible(g: Graph, positions: str, total: str) -> str:
-    """Which keys each new token may see: those up to its own position.
-
-    Args:
-        g: The graph.
-        positions: Of the new tokens, the last axis.
-        total: How many keys there are, a scalar.
-
-    Returns:
-        Bool, with an axis for the keys after those of the positions.
-    """
+    """Return which keys each new token may see, as bool with an axis for them: those up to its position."""
     keys = g.op("Range", g.constant(np.array(0)), total, g.constant(np.array(1)))
     return g.op("LessOrEqual", keys, g.op("Unsqueeze", positions, g.ints(-1)))
 
 
 def hide(g: Graph, seen: str) -> str:
-    """Float32, added to the scores: 0 where a key may be seen, and the lowest number elsewhere."""
+    """Return what is added to the scores: 0 for a visible key, the lowest float32 for any other."""
     return g.op("Where", seen, g.scalar(0), g.scalar(float(mask_value())))

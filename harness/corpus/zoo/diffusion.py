@@ -1,12 +1,9 @@
 """One level of a latent diffusion UNet: Rombach et al., 2021."""
 
-from functools import partial
-
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, FLOAT, Graph, Symbol
+from harness.corpus.zoo.graph import BATCH, FLOAT, Architecture, Graph, Symbol
 from harness.corpus.zoo.inputs import activations
 from harness.corpus.zoo.layers import (
     attention,
@@ -19,23 +16,23 @@ from harness.corpus.zoo.layers import (
     split_heads,
 )
 
-LATENTS = 4
-GROUPS = 8
-TEXT = Symbol("text_sequence", 8)
+_LATENTS = 4
+_GROUPS = 8
+_TEXT = Symbol("text_sequence", 8)
 
-PER_CHANNEL = 21
-"""The opset from which GroupNormalization scales channels; as it was in opset 18, nobody exported it."""
+_PER_CHANNEL = 21
+"""Opset from which on GroupNormalization scales channels; exporters never wrote that of opset 18."""
 
 
 def build(g: Graph, *, side: int, width: int, heads: int, context: int) -> None:
-    """Down, a block that attends to the text, and up again with a skip connection."""
-    x = g.input("sample", (BATCH, LATENTS, side, side), activations)
+    """Add the way down, a block that attends to the text, and the way up with a skip connection."""
+    x = g.input("sample", (BATCH, _LATENTS, side, side), activations)
     step = g.input("timestep", (BATCH,), _steps)
-    text = g.input("encoder_hidden_states", (BATCH, TEXT, context), activations)
+    text = g.input("encoder_hidden_states", (BATCH, _TEXT, context), activations)
     with g.scope("time"):
         time = _embed(g, step, width)
     with g.scope("in"):
-        skip = conv(g, x, (LATENTS, width), 3, gain=1.0)
+        skip = conv(g, x, (_LATENTS, width), 3, gain=1.0)
     with g.scope("down"):
         x = _residual(g, skip, time, (width, width), width, side)
         x = conv(g, x, (width, width), 3, stride=2, gain=1.0)
@@ -56,17 +53,17 @@ def build(g: Graph, *, side: int, width: int, heads: int, context: int) -> None:
         x = g.op("Concat", x, skip, axis=1)
         x = _residual(g, x, time, (2 * width, width), width, side)
     with g.scope("out"):
-        x = conv(g, silu(g, _group_norm(g, x, width, side)), (width, LATENTS), 3)
-    g.output("noise", x, "float32", (BATCH, LATENTS, side, side))
+        x = conv(g, silu(g, _group_norm(g, x, width, side)), (width, _LATENTS), 3)
+    g.output("noise", x, "float32", (BATCH, _LATENTS, side, side))
 
 
 def _steps(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Of 1,000 steps of training, int64."""
+    """Draw steps of a training of 1,000 steps, int64."""
     return random.integers(0, 1000, shape)
 
 
 def _embed(g: Graph, step: str, width: int) -> str:
-    """Sines and cosines of the step at many frequencies, and two layers."""
+    """Add sines and cosines of the step at many frequencies, and two layers."""
     half = width // 2
     rates = g.weight("rates", 10000.0 ** (-np.arange(half) / half)[None])
     angles = g.op("Mul", g.op("Unsqueeze", g.op("Cast", step, to=FLOAT), g.ints(1)), rates)
@@ -79,11 +76,11 @@ def _embed(g: Graph, step: str, width: int) -> str:
 
 def _group_norm(g: Graph, x: str, channels: int, side: int) -> str:
     scale, shift = g.normal("scale", (channels,), 0.1, mean=1.0), g.normal("shift", (channels,), 0.1)
-    if g.opset >= PER_CHANNEL:
-        return g.op("GroupNormalization", x, scale, shift, num_groups=GROUPS, epsilon=1e-5)
+    if g.opset >= _PER_CHANNEL:
+        return g.op("GroupNormalization", x, scale, shift, num_groups=_GROUPS, epsilon=1e-5)
     # As PyTorch exports it: groups in the place of channels, then a scale and a shift for each channel.
-    flat = g.op("Reshape", x, g.ints(0, GROUPS, channels // GROUPS * side * side))
-    ones, zeros = g.constant(np.ones(GROUPS, np.float32)), g.constant(np.zeros(GROUPS, np.float32))
+    flat = g.op("Reshape", x, g.ints(0, _GROUPS, channels // _GROUPS * side * side))
+    ones, zeros = g.constant(np.ones(_GROUPS, np.float32)), g.constant(np.zeros(_GROUPS, np.float32))
     normal = g.op("InstanceNormalization", flat, ones, zeros, epsilon=1e-5)
     normal = g.op("Reshape", normal, g.ints(0, channels, side, side))
     scaled = g.op("Mul", normal, g.op("Unsqueeze", scale, g.ints(1, 2)))
@@ -105,7 +102,7 @@ def _residual(g: Graph, x: str, time: str, channels: tuple[int, int], time_width
 
 
 def _transformer(g: Graph, x: str, text: str, sizes: tuple[int, int, int], side: int) -> str:
-    """Attention of the picture to itself and to the text, and a gated feed-forward layer."""
+    """Add attention of the picture to itself and to the text, and a gated feed-forward layer."""
     width, heads, context = sizes
     with g.scope("tokens"):
         y = _group_norm(g, x, width, side)
@@ -139,9 +136,9 @@ def _attend(g: Graph, x: str, to: str, widths: tuple[int, int], heads: int) -> s
 DIFFUSION = Architecture(
     name="diffusion",
     what="block of a diffusion UNet: group normalization, time embedding, self- and cross-attention, Resize",
+    build=build,
     sizes={
-        "small": partial(build, side=8, width=32, heads=2, context=24),
-        "base": partial(build, side=16, width=64, heads=4, context=128),
+        "small": {"side": 8, "width": 32, "heads": 2, "context": 24},
+        "base": {"side": 16, "width": 64, "heads": 4, "context": 128},
     },
-    opsets=(17, 22),
 )

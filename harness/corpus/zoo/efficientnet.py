@@ -1,18 +1,15 @@
-"""A classifier in the manner of EfficientNet: Tan and Le, 2019."""
+"""A classifier like EfficientNet: Tan and Le, 2019."""
 
-from functools import partial
-
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, Graph
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import batch_norm, conv, reduce, silu
 
-Stage = tuple[int, int, int, int, int]
+_Stage = tuple[int, int, int, int, int]
 """Expansion, channels, kernel, stride, blocks."""
 
 
-def build(g: Graph, *, image: int, stages: tuple[Stage, ...]) -> None:
-    """A stem, stages of MBConv blocks, and a head; pooling is a mean over both axes, as from TensorFlow."""
+def build(g: Graph, *, image: int, stages: tuple[_Stage, ...]) -> None:
+    """Add a stem, stages of MBConv blocks, and a head that pools by a mean, as from TensorFlow."""
     x = g.input("image", (BATCH, 3, image, image), images)
     channels = 16
     with g.scope("stem"):
@@ -56,11 +53,12 @@ def _mbconv(g: Graph, x: str, channels: tuple[int, int], expansion: int, kernel:
 EFFICIENTNET = Architecture(
     name="efficientnet",
     what="image classifier: MBConv with Sigmoid * x and squeeze and excitation, ReduceMean pools, Softmax",
+    build=build,
     sizes={
-        "small": partial(build, image=32, stages=((1, 16, 3, 1, 1), (4, 24, 3, 2, 2))),
-        "base": partial(
-            build, image=64, stages=((1, 16, 3, 1, 1), (6, 24, 3, 2, 2), (6, 40, 5, 2, 2), (6, 80, 3, 2, 3))
-        ),
+        "small": {"image": 32, "stages": ((1, 16, 3, 1, 1), (4, 24, 3, 2, 2))},
+        "base": {
+            "image": 64,
+            "stages": ((1, 16, 3, 1, 1), (6, 24, 3, 2, 2), (6, 40, 5, 2, 2), (6, 80, 3, 2, 3)),
+        },
     },
-    opsets=(17, 22),
 )

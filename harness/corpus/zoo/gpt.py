@@ -1,13 +1,10 @@
-"""A GPT-2 decoder: Radford et al., 2019, in the form that continues from cached keys and values."""
-
-from functools import partial
+"""A GPT-2 decoder: Radford et al., 2019, with cached keys and values."""
 
 import numpy as np
 
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.causal import PAST, SEQUENCE, TOTAL, hide, visible
-from harness.corpus.zoo.graph import BATCH, Graph
-from harness.corpus.zoo.inputs import activations, token_ids
+from harness.corpus.zoo.causal import SEQUENCE, cached, hide, keep, visible
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph
+from harness.corpus.zoo.inputs import token_ids
 from harness.corpus.zoo.layers import (
     attention,
     gelu_tanh,
@@ -15,22 +12,19 @@ from harness.corpus.zoo.layers import (
     length,
     linear,
     merge_heads,
+    mlp,
     split_heads,
 )
 
-POSITIONS = 128
+_POSITIONS = 128
 """The longest text, cached tokens included."""
 
 
 def build(g: Graph, *, width: int, heads: int, layers: int, vocabulary: int) -> None:
-    """Token and position embeddings, decoder layers, and the head that shares the token embedding."""
+    """Add token and position embeddings, decoder layers, and the head that shares the token embedding."""
     size = width // heads
     ids = g.input("input_ids", (BATCH, SEQUENCE), token_ids(vocabulary))
-    shape = (BATCH, heads, PAST, size)
-    caches = [
-        [g.input(f"past_{layer}_{part}", shape, activations) for part in ("key", "value")]
-        for layer in range(layers)
-    ]
+    caches = cached(g, "past_{}_{}", layers, heads, size)
     with g.scope("mask"):
         past = length(g, caches[0][0], 2)
         total = g.op("Add", past, length(g, ids, 1))
@@ -41,7 +35,7 @@ def build(g: Graph, *, width: int, heads: int, layers: int, vocabulary: int) -> 
         words = g.normal("word", (vocabulary, width), 1 / width**0.5)
         x = g.op("Gather", words, ids)
         x = g.op(
-            "Add", x, g.op("Gather", g.normal("position", (POSITIONS, width), 0.5 / width**0.5), positions)
+            "Add", x, g.op("Gather", g.normal("position", (_POSITIONS, width), 0.5 / width**0.5), positions)
         )
     presents = []
     for layer in range(layers):
@@ -50,18 +44,16 @@ def build(g: Graph, *, width: int, heads: int, layers: int, vocabulary: int) -> 
             x = g.op("Add", x, y)
             presents.append(present)
         with g.scope(f"layer{layer}/mlp"):
-            x = g.op("Add", x, _mlp(g, layer_norm(g, x, width), width))
+            x = g.op("Add", x, mlp(g, layer_norm(g, x, width), width, gelu_tanh, gain=0.5))
     with g.scope("head"):
         logits = g.op("MatMul", layer_norm(g, x, width), g.op("Transpose", words, perm=[1, 0]))
     g.output("logits", logits, "float32", (BATCH, SEQUENCE, vocabulary))
-    for layer, present in enumerate(presents):
-        for part, value in zip(("key", "value"), present, strict=True):
-            g.output(f"present_{layer}_{part}", value, "float32", (*shape[:2], TOTAL, size))
+    keep(g, "present_{}_{}", presents, heads, size)
 
 
 def _attention(
     g: Graph, x: str, cache: list[str], sizes: tuple[int, int], mask: str
-) -> tuple[str, tuple[str, str]]:
+) -> tuple[str, list[str]]:
     width, heads = sizes
     size = width // heads
     with g.scope("qkv"):
@@ -71,22 +63,15 @@ def _attention(
     value = g.op("Concat", cache[1], value, axis=2)
     context = merge_heads(g, attention(g, query, key, value, size=size, mask=mask), width)
     with g.scope("output"):
-        return linear(g, context, (width, width), gain=0.5), (key, value)
-
-
-def _mlp(g: Graph, x: str, width: int) -> str:
-    with g.scope("up"):
-        x = gelu_tanh(g, linear(g, x, (width, 4 * width), gain=2.0))
-    with g.scope("down"):
-        return linear(g, x, (4 * width, width), gain=0.5)
+        return linear(g, context, (width, width), gain=0.5), [key, value]
 
 
 GPT = Architecture(
     name="gpt",
     what="text decoder with a cache: causal mask by Range and Where, Split, Concat with the past, tanh Gelu",
+    build=build,
     sizes={
-        "small": partial(build, width=64, heads=4, layers=2, vocabulary=512),
-        "base": partial(build, width=256, heads=8, layers=4, vocabulary=4096),
+        "small": {"width": 64, "heads": 4, "layers": 2, "vocabulary": 512},
+        "base": {"width": 256, "heads": 8, "layers": 4, "vocabulary": 4096},
     },
-    opsets=(17, 22),
 )

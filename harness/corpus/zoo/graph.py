@@ -1,10 +1,11 @@
-"""A model in the making: operators, seeded weights and the inputs that go with them."""
+"""A model while it is built: operators, seeded weights and inputs."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -14,21 +15,21 @@ if TYPE_CHECKING:
     import onnx
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
-"""Makes the data of one input in a shape; its element type is the input's."""
+"""Makes the data of one input in a shape; its element type becomes the input's."""
 
 
 class Symbol(NamedTuple):
-    """A symbolic dimension, and the size that it has in the suite's data."""
+    """A symbolic dimension, and its size in the suite's data."""
 
     name: str
     size: int
 
 
-Dims = Sequence[int | Symbol | str]
-"""Sizes of the axes; a text is a dimension that the data decides on, in outputs only."""
+_Dims = Sequence[int | Symbol | str]
+"""Sizes of the axes; a text is a dimension of outputs whose size depends on the data."""
 
 BATCH = Symbol("batch", 2)
-"""Two, because many a provider's fault only shows from the second item on."""
+"""Two, because many faults of providers only show from the second item on."""
 
 ML_DOMAIN = "ai.onnx.ml"
 
@@ -36,8 +37,8 @@ FLOAT, INT32 = 1, 6
 """Numbers of element types in ``TensorProto``, for Cast."""
 
 
-class Body:
-    """A branch of If or the body of Loop while its nodes are added."""
+class _Body:
+    """A branch of If or the body of Loop."""
 
     def __init__(self) -> None:
         self.outputs: list[onnx.ValueInfoProto] = []
@@ -48,14 +49,14 @@ class Graph:
     """Collects a model.
 
     Values go by their names, as in ONNX. The names of nodes and weights show the layer, such as
-    ``layer0/attention/MatMul``. The random numbers of a weight or an input derive from its name and the seed:
-    the exports of one architecture at two opsets hold the same weights and are fed the same data, however
-    their nodes differ.
+    ``layer0/attention/MatMul``. The random numbers of a weight or an input derive from its name and the seed,
+    so the exports of one architecture at two opsets have the same weights and inputs, however their nodes
+    differ.
 
     Args:
-        seed: Of all random numbers.
+        seed: The seed of all random numbers.
         opset: Version of ONNX's operators.
-        ml_opset: Version of the operators for classical machine learning, where there are any.
+        ml_opset: Version of the operators for classical machine learning, if there are any.
         fixed: Declare the sizes of symbolic dimensions instead of their names.
     """
 
@@ -75,26 +76,26 @@ class Graph:
 
     @contextmanager
     def scope(self, name: str) -> Iterator[None]:
-        """Put a layer's name before the names of what is added inside."""
+        """Prefix the names of what is added inside with a layer's name."""
         outer, self._scope = self._scope, (*self._scope, name)
         yield
         self._scope = outer
 
-    def input(self, name: str, dims: Dims, draw: Draw) -> str:
-        """Declare an input, with data of the symbols' sizes; the data decides on the element type."""
+    def input(self, name: str, dims: _Dims, draw: Draw) -> str:
+        """Declare an input; its data has the symbols' sizes and decides on the element type."""
         shape = tuple(dim.size if isinstance(dim, Symbol) else int(dim) for dim in dims)
         data = draw(self.random(name), shape)
         self.inputs[name] = data
         self._ports.append(self.declare(name, data.dtype, dims))
         return name
 
-    def output(self, name: str, value: str, dtype: DTypeLike, dims: Dims) -> None:
-        """Make a value an output; it takes the output's name everywhere outside of bodies."""
+    def output(self, name: str, value: str, dtype: DTypeLike, dims: _Dims) -> None:
+        """Make a value an output, which renames it everywhere outside of bodies."""
         self._rename(value, name)
         self._outputs.append(self.declare(name, dtype, dims))
 
     def output_maps(self, name: str, value: str) -> None:
-        """As ``output``, for what ZipMap makes: a sequence of maps from string to float32."""
+        """Make a result of ZipMap an output: a sequence of maps from string to float32."""
         import onnx
 
         self._rename(value, name)
@@ -103,16 +104,16 @@ class Graph:
         self._outputs.append(onnx.helper.make_value_info(name, onnx.helper.make_sequence_type_proto(entry)))
 
     def normal(self, name: str, shape: Sequence[int], std: float, mean: float = 0.0) -> str:
-        """A float32 weight of normally distributed elements."""
+        """Add a float32 weight of normally distributed elements."""
         values = self.random(name).standard_normal(shape, np.float32)
         return self.weight(name, np.float32(mean) + np.float32(std) * values)
 
     def uniform(self, name: str, shape: Sequence[int], low: float, high: float) -> str:
-        """A float32 weight of evenly distributed elements."""
+        """Add a float32 weight of evenly distributed elements."""
         return self.weight(name, self.random(name).uniform(low, high, shape))
 
     def weight(self, name: str, values: Array) -> str:
-        """A weight; float64 becomes float32, every other type is kept."""
+        """Add a weight; float64 becomes float32."""
         full = self._full(name)
         if full in self._weights:
             raise ValueError(f"two weights are named {full!r}")
@@ -120,20 +121,20 @@ class Graph:
         return full
 
     def random(self, name: str) -> np.random.Generator:
-        """The random numbers that belong to a name within its layer, the same on every machine."""
+        """Return the random numbers of a name within its layer, the same on every machine."""
         digest = hashlib.sha256(f"{self._seed}\0{self._full(name)}".encode()).digest()
         return np.random.default_rng(list(digest))
 
     def ints(self, *values: int) -> str:
-        """A constant int64 vector, such as axes or a shape; equal ones are shared."""
+        """Add a constant int64 vector, such as axes or a shape; equal ones are shared."""
         return self.constant(np.array(values, np.int64))
 
     def scalar(self, value: float) -> str:
-        """A constant float32 scalar; equal ones are shared."""
+        """Add a constant float32 scalar; equal ones are shared."""
         return self.constant(np.array(value, np.float32))
 
     def constant(self, values: Array) -> str:
-        """A small constant of any type; equal ones are shared."""
+        """Add a small constant of any type; equal ones are shared."""
         key = (str(values.dtype), values.shape, values.tobytes())
         if key not in self._constants:
             self._constants[key] = self._initializer(f"constant_{len(self._constants)}", values)
@@ -153,18 +154,18 @@ class Graph:
         return outputs
 
     @contextmanager
-    def body(self, name: str, inputs: "Sequence[onnx.ValueInfoProto]" = ()) -> Iterator[Body]:
-        """Nodes added inside belong to a body, which sees all names from outside; then ``graph`` is set."""
+    def body(self, name: str, inputs: "Sequence[onnx.ValueInfoProto]" = ()) -> Iterator[_Body]:
+        """Add the nodes inside to a body, which sees all names from outside; ``graph`` is set at the end."""
         import onnx
 
-        outer, self._nodes, body = self._nodes, [], Body()
+        outer, self._nodes, body = self._nodes, [], _Body()
         with self.scope(name):
             yield body
         body.graph = onnx.helper.make_graph(self._nodes, name, inputs, body.outputs)
         self._nodes = outer
 
-    def declare(self, name: str, dtype: DTypeLike, dims: Dims) -> "onnx.ValueInfoProto":
-        """How an input or output is declared, here or in a body; texts are of type object."""
+    def declare(self, name: str, dtype: DTypeLike, dims: _Dims) -> "onnx.ValueInfoProto":
+        """Return the declaration of an input or output, here or in a body; texts are of type object."""
         import onnx
 
         shape = [
@@ -174,7 +175,7 @@ class Graph:
         return onnx.helper.make_tensor_value_info(name, number, shape)
 
     def model(self, name: str) -> "onnx.ModelProto":
-        """The model as it stands."""
+        """Return the model built so far."""
         import onnx
 
         opsets = [onnx.helper.make_opsetid("", self.opset)]
@@ -223,3 +224,25 @@ class Graph:
         self._nodes.append(
             onnx.helper.make_node(op_type, inputs, outputs, name=name, domain=domain, **attributes)
         )
+
+
+class Architecture(msgspec.Struct, frozen=True, kw_only=True):
+    """An architecture that is exported in several sizes, at two opsets.
+
+    Attributes:
+        name: Such as ``resnet``.
+        what: One line about its parts.
+        build: Adds the whole model to an empty graph.
+        sizes: Name of a size -> arguments of ``build``; ``small`` runs in milliseconds.
+        opsets: Versions of ONNX's operators, the older first.
+        ml_opsets: Versions of the operators for classical machine learning, if it has any.
+        symbolic: Whether it has symbolic dimensions; then its small size is also exported with fixed ones.
+    """
+
+    name: str
+    what: str
+    build: Callable[..., None]
+    sizes: Mapping[str, Mapping[str, Any]]
+    opsets: tuple[int, int] = (17, 22)
+    ml_opsets: tuple[int, int] | None = None
+    symbolic: bool = True

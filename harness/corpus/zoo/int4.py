@@ -1,24 +1,21 @@
-"""A feed-forward block with weights of four bits in blocks, as language models are shipped."""
-
-from functools import partial
+"""A feed-forward block with weights of four bits in blocks, as in shipped language models."""
 
 import ml_dtypes
 import numpy as np
 
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, Graph, Symbol
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph, Symbol
 from harness.corpus.zoo.inputs import activations
 from harness.corpus.zoo.layers import layer_norm, silu
 
-SEQUENCE = Symbol("sequence", 8)
+_SEQUENCE = Symbol("sequence", 8)
 
-BLOCK = 32
+_BLOCK = 32
 """Neighbouring weights along the sum that share a scale."""
 
 
 def build(g: Graph, *, width: int, layers: int) -> None:
-    """Gated feed-forward layers, each beside a skip connection."""
-    x = g.input("hidden_states", (BATCH, SEQUENCE, width), activations)
+    """Add gated feed-forward layers, each beside a skip connection."""
+    x = g.input("hidden_states", (BATCH, _SEQUENCE, width), activations)
     inner = 2 * width
     for layer in range(layers):
         with g.scope(f"layer{layer}"):
@@ -26,14 +23,14 @@ def build(g: Graph, *, width: int, layers: int) -> None:
             gate = silu(g, _matmul(g, "gate", y, (width, inner), gain=2.0))
             y = g.op("Mul", gate, _matmul(g, "up", y, (width, inner)))
             x = g.op("Add", x, _matmul(g, "down", y, (inner, width)))
-    g.output("last_hidden_state", x, "float32", (BATCH, SEQUENCE, width))
+    g.output("last_hidden_state", x, "float32", (BATCH, _SEQUENCE, width))
 
 
 def _matmul(g: Graph, name: str, x: str, features: tuple[int, int], gain: float = 1.0) -> str:
-    """A product with a weight ``(features[0], features[1])`` of int4, dequantized block by block."""
+    """Add a product with a weight of int4, dequantized block by block."""
     with g.scope(name):
         values = (gain / features[0]) ** 0.5 * g.random("weight").standard_normal(features)
-        blocks = values.reshape(features[0] // BLOCK, BLOCK, features[1])
+        blocks = values.reshape(features[0] // _BLOCK, _BLOCK, features[1])
         scales = (np.abs(blocks).max(axis=1) / 7).astype(np.float32)
         steps = np.rint(blocks / scales[:, None]).clip(-7, 7).reshape(features)
         weight = g.op(
@@ -41,7 +38,7 @@ def _matmul(g: Graph, name: str, x: str, features: tuple[int, int], gain: float 
             g.weight("weight", steps.astype(ml_dtypes.int4)),
             g.weight("scale", scales),
             axis=0,
-            block_size=BLOCK,
+            block_size=_BLOCK,
         )
         return g.op("MatMul", x, weight)
 
@@ -49,9 +46,10 @@ def _matmul(g: Graph, name: str, x: str, features: tuple[int, int], gain: float 
 INT4 = Architecture(
     name="int4-mlp",
     what="feed-forward block of a language model: DequantizeLinear of int4 in blocks of 32, MatMul, SwiGLU",
+    build=build,
     sizes={
-        "small": partial(build, width=64, layers=1),
-        "base": partial(build, width=512, layers=2),
+        "small": {"width": 64, "layers": 1},
+        "base": {"width": 512, "layers": 2},
     },
     opsets=(21, 23),
 )

@@ -1,42 +1,39 @@
 """A CNN quantized to eight bits, in the QDQ form of onnxruntime's static quantization."""
 
-from functools import partial
-
 import numpy as np
 
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, Graph
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import images
 
-POSITIVE = (6 / 255, 0)
+_POSITIVE = (6 / 255, 0)
 """Scale and zero point after a rectifier: from 0 to 6."""
 
-SIGNED = (8 / 255, 128)
+_SIGNED = (8 / 255, 128)
 """Scale and zero point elsewhere: from -4 to 4."""
 
 
 def build(g: Graph, *, image: int, width: int, blocks: int) -> None:
-    """Residual blocks; activations are uint8, weights int8 for each channel, biases int32."""
-    x = _quantize(g, g.input("image", (BATCH, 3, image, image), images), SIGNED)
+    """Add residual blocks; activations are uint8, weights int8 for each channel, biases int32."""
+    x = _quantize(g, g.input("image", (BATCH, 3, image, image), images), _SIGNED)
     with g.scope("stem"):
-        x = _quantize(g, g.op("Relu", _conv(g, x, (3, width), SIGNED, stride=2, gain=2.0)), POSITIVE)
+        x = _quantize(g, g.op("Relu", _conv(g, x, (3, width), _SIGNED, stride=2, gain=2.0)), _POSITIVE)
     for block in range(blocks):
         with g.scope(f"block{block}/conv1"):
-            y = _quantize(g, g.op("Relu", _conv(g, x, (width, width), POSITIVE, gain=1.0)), POSITIVE)
+            y = _quantize(g, g.op("Relu", _conv(g, x, (width, width), _POSITIVE, gain=1.0)), _POSITIVE)
         with g.scope(f"block{block}/conv2"):
-            y = _quantize(g, _conv(g, y, (width, width), POSITIVE, gain=0.5), SIGNED)
+            y = _quantize(g, _conv(g, y, (width, width), _POSITIVE, gain=0.5), _SIGNED)
         with g.scope(f"block{block}"):
-            x = _quantize(g, g.op("Relu", g.op("Add", x, y)), POSITIVE)
+            x = _quantize(g, g.op("Relu", g.op("Add", x, y)), _POSITIVE)
     with g.scope("head"):
-        x = _quantize(g, g.op("GlobalAveragePool", x), POSITIVE)
-        x = _quantize(g, g.op("Flatten", x, axis=1), POSITIVE)
-        weight, bias = _weights(g, (10, width), POSITIVE, (4 / width) ** 0.5)
-        logits = _quantize(g, g.op("Gemm", x, weight, bias, transB=1), SIGNED)
+        x = _quantize(g, g.op("GlobalAveragePool", x), _POSITIVE)
+        x = _quantize(g, g.op("Flatten", x, axis=1), _POSITIVE)
+        weight, bias = _weights(g, (10, width), _POSITIVE, (4 / width) ** 0.5)
+        logits = _quantize(g, g.op("Gemm", x, weight, bias, transB=1), _SIGNED)
     g.output("logits", logits, "float32", (BATCH, 10))
 
 
 def _quantize(g: Graph, x: str, levels: tuple[float, int]) -> str:
-    """Round to levels, and back: what a quantizing provider fuses with the operators on both sides."""
+    """Round to levels, and back; quantizing providers fuse this with the operators on both sides."""
     scale, zero = g.scalar(levels[0]), g.constant(np.array(levels[1], np.uint8))
     return g.op("DequantizeLinear", g.op("QuantizeLinear", x, scale, zero), scale, zero)
 
@@ -50,7 +47,7 @@ def _conv(
 
 
 def _weights(g: Graph, shape: tuple[int, ...], levels: tuple[float, int], std: float) -> tuple[str, str]:
-    """A weight and a bias, dequantized; the bias has the product of the scales of input and weight."""
+    """Add a weight and a bias, dequantized; the bias has the product of the scales of input and weight."""
     channels = shape[0]
     random = g.random("weight")
     values = std * random.standard_normal(shape)
@@ -78,9 +75,9 @@ def _weights(g: Graph, shape: tuple[int, ...], levels: tuple[float, int], std: f
 INT8 = Architecture(
     name="int8-cnn",
     what="quantized image classifier: QuantizeLinear and DequantizeLinear around Conv, Add and Gemm",
+    build=build,
     sizes={
-        "small": partial(build, image=32, width=16, blocks=2),
-        "base": partial(build, image=64, width=64, blocks=4),
+        "small": {"image": 32, "width": 16, "blocks": 2},
+        "base": {"image": 64, "width": 64, "blocks": 4},
     },
-    opsets=(17, 22),
 )

@@ -1,9 +1,9 @@
-"""Layers that several architectures share, each as exporters write it at the opset of the graph.
+"""Layers of several architectures, in the form that exporters write at the opset of the graph.
 
 Weights keep the scale of activations: He's standard deviation before a rectifier, Glorot's elsewhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -21,17 +21,17 @@ def conv(
     bias: bool = True,
     gain: float = 2.0,
 ) -> str:
-    """Convolution ``(N, channels[0], H, W)`` to ``(N, channels[1], H / stride, W / stride)``.
+    """Add a convolution ``(N, channels[0], H, W)`` to ``(N, channels[1], H / stride, W / stride)``.
 
     Args:
         g: The graph.
         x: The input's name.
-        channels: Of input and output.
-        kernel: Odd side of the kernel.
-        stride: In both directions.
-        group: Groups; as many as channels make it depthwise.
-        bias: With a bias.
-        gain: Variance of the output over that of the input; 2 makes up for a rectifier.
+        channels: Channels of input and output.
+        kernel: Side of the kernel; odd.
+        stride: Stride in both directions.
+        group: Groups; with as many as channels, the convolution is depthwise.
+        bias: Whether there is a bias.
+        gain: Variance of the output over that of the input; 2 compensates for a rectifier.
     """
     before, after = channels
     fan_in = before // group * kernel * kernel
@@ -50,7 +50,7 @@ def conv(
 
 
 def batch_norm(g: Graph, x: str, channels: int, *, scale: float = 1.0) -> str:
-    """Batch normalization with statistics as of training; ``scale`` shrinks the end of a residual branch."""
+    """Add batch normalization with statistics as after training; ``scale`` shrinks a residual branch."""
     return g.op(
         "BatchNormalization",
         x,
@@ -63,19 +63,19 @@ def batch_norm(g: Graph, x: str, channels: int, *, scale: float = 1.0) -> str:
 
 
 def linear(g: Graph, x: str, features: tuple[int, int], *, bias: bool = True, gain: float = 1.0) -> str:
-    """``x @ W + b`` over the last axis, as MatMul and Add."""
+    """Add ``x @ W + b`` over the last axis, as MatMul and Add."""
     product = g.op("MatMul", x, g.normal("weight", features, (gain / features[0]) ** 0.5))
     return g.op("Add", product, g.normal("bias", features[1:], 0.05)) if bias else product
 
 
 def layer_norm(g: Graph, x: str, width: int, epsilon: float = 1e-5) -> str:
-    """Layer normalization over the last axis."""
+    """Add layer normalization over the last axis."""
     scale, shift = g.normal("scale", (width,), 0.1, mean=1.0), g.normal("shift", (width,), 0.1)
     return g.op("LayerNormalization", x, scale, shift, axis=-1, epsilon=epsilon)
 
 
 def gelu(g: Graph, x: str) -> str:
-    """Gelu with the error function: one operator from opset 20, before that five."""
+    """Add Gelu with the error function: one operator from opset 20 on, five before."""
     if g.opset >= 20:  # noqa: PLR2004 - the opset of the operator
         return g.op("Gelu", x)
     erf = g.op("Erf", g.op("Div", x, g.scalar(2**0.5)))
@@ -83,7 +83,7 @@ def gelu(g: Graph, x: str) -> str:
 
 
 def gelu_tanh(g: Graph, x: str) -> str:
-    """Gelu with the hyperbolic tangent: one operator from opset 20, before that eight."""
+    """Add Gelu with the hyperbolic tangent: one operator from opset 20 on, eight before."""
     if g.opset >= 20:  # noqa: PLR2004 - the opset of the operator
         return g.op("Gelu", x, approximate="tanh")
     cubic = g.op("Mul", g.op("Pow", x, g.scalar(3)), g.scalar(0.044715))
@@ -92,22 +92,22 @@ def gelu_tanh(g: Graph, x: str) -> str:
 
 
 def silu(g: Graph, x: str) -> str:
-    """``x * sigmoid(x)``, also called Swish."""
+    """Add ``x * sigmoid(x)``, also called Swish."""
     return g.op("Mul", x, g.op("Sigmoid", x))
 
 
 def split_heads(g: Graph, x: str, heads: int, size: int) -> str:
-    """``(N, sequence, heads * size)`` to ``(N, heads, sequence, size)``."""
+    """Reshape ``(N, sequence, heads * size)`` to ``(N, heads, sequence, size)``."""
     return g.op("Transpose", g.op("Reshape", x, g.ints(0, 0, heads, size)), perm=[0, 2, 1, 3])
 
 
 def merge_heads(g: Graph, x: str, width: int) -> str:
-    """``(N, heads, sequence, size)`` to ``(N, sequence, width)``."""
+    """Reshape ``(N, heads, sequence, size)`` to ``(N, sequence, width)``."""
     return g.op("Reshape", g.op("Transpose", x, perm=[0, 2, 1, 3]), g.ints(0, 0, width))
 
 
 def attention(g: Graph, query: str, key: str, value: str, *, size: int, mask: str = "") -> str:
-    """Scaled dot products over ``(N, heads, sequence, size)``; ``mask`` is added to the scores."""
+    """Add scaled dot products over ``(N, heads, sequence, size)``; ``mask`` is added to the scores."""
     scores = g.op("MatMul", query, g.op("Transpose", key, perm=[0, 1, 3, 2]))
     scores = g.op("Div", scores, g.scalar(size**0.5))
     if mask:
@@ -116,7 +116,7 @@ def attention(g: Graph, query: str, key: str, value: str, *, size: int, mask: st
 
 
 def self_attention(g: Graph, x: str, width: int, heads: int, mask: str = "") -> str:
-    """Projections to query, key and value, attention, and the projection of its result."""
+    """Add projections to query, key and value, attention, and the projection of its result."""
     parts = []
     for name in ("query", "key", "value"):
         with g.scope(name):
@@ -126,18 +126,28 @@ def self_attention(g: Graph, x: str, width: int, heads: int, mask: str = "") -> 
         return linear(g, context, (width, width))
 
 
+def mlp(
+    g: Graph, x: str, width: int, activation: Callable[[Graph, str], str] = gelu, gain: float = 1.0
+) -> str:
+    """Add feed-forward layers of four times the width; ``gain`` is that of the second."""
+    with g.scope("up"):
+        x = activation(g, linear(g, x, (width, 4 * width), gain=2.0))
+    with g.scope("down"):
+        return linear(g, x, (4 * width, width), gain=gain)
+
+
 def reduce(g: Graph, op_type: str, x: str, axes: Sequence[int], *, keepdims: int = 1) -> str:
-    """ReduceMean and its like, whose axes are an attribute before opset 18 and an input from there on."""
+    """Add a reduction such as ReduceMean; its axes are an attribute before opset 18, later an input."""
     if g.opset >= 18:  # noqa: PLR2004 - the opset of the change
         return g.op(op_type, x, g.ints(*axes), keepdims=keepdims)
     return g.op(op_type, x, axes=list(axes), keepdims=keepdims)
 
 
 def length(g: Graph, x: str, axis: int) -> str:
-    """The size of one axis, as an int64 scalar."""
+    """Add the size of one axis, as an int64 scalar."""
     return g.op("Gather", g.op("Shape", x), g.constant(np.array(axis)), axis=0)
 
 
 def mask_value() -> np.float32:
-    """What exporters add to the scores of hidden positions: the lowest float32, not infinity."""
+    """Return what exporters add to the scores of hidden positions: the lowest float32, not infinity."""
     return np.float32(np.finfo(np.float32).min)

@@ -1,26 +1,24 @@
-"""A Llama decoder: Touvron et al., 2023; from opset 23 with the operators that ONNX made for such models."""
+"""A Llama decoder: Touvron et al., 2023; from opset 23 on with ONNX's operators for such models."""
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.causal import PAST, SEQUENCE, TOTAL, hide, visible
-from harness.corpus.zoo.graph import BATCH, Graph
-from harness.corpus.zoo.inputs import activations, token_ids
+from harness.corpus.zoo.causal import PAST, SEQUENCE, cached, hide, keep, visible
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph
+from harness.corpus.zoo.inputs import token_ids
 from harness.corpus.zoo.layers import attention, length, linear, merge_heads, reduce, silu, split_heads
 
-OWN_OPERATORS = 23
+_OWN_OPERATORS = 23
 """The opset of RMSNormalization, RotaryEmbedding and Attention."""
 
-POSITIONS = 128
+_POSITIONS = 128
 """The longest text, cached tokens included."""
 
 
-class Size(NamedTuple):
-    """Width of the model and of its feed-forward part, heads of queries and of keys, layers, tokens known."""
+class _Size(NamedTuple):
+    """Width of the model and of its feed-forward part, heads of queries and keys, layers, vocabulary."""
 
     width: int
     inner: int
@@ -35,19 +33,15 @@ class Size(NamedTuple):
         return self.width // self.heads
 
 
-def build(g: Graph, *, size: Size) -> None:
-    """Token embedding, decoder layers and the head; positions are an input, as in the usual exports."""
+def build(g: Graph, *, size: _Size) -> None:
+    """Add token embedding, decoder layers and the head; positions are an input, as in the usual exports."""
     ids = g.input("input_ids", (BATCH, SEQUENCE), token_ids(size.vocabulary))
     positions = g.input("position_ids", (BATCH, SEQUENCE), _following)
-    shape = (BATCH, size.key_heads, PAST, size.head)
-    caches = [
-        [g.input(f"past_key_values.{layer}.{part}", shape, activations) for part in ("key", "value")]
-        for layer in range(size.layers)
-    ]
+    caches = cached(g, "past_key_values.{}.{}", size.layers, size.key_heads, size.head)
     with g.scope("mask"):
         total = g.op("Add", length(g, caches[0][0], 2), length(g, ids, 1))
         mask = g.op("Unsqueeze", visible(g, positions, total), g.ints(1))
-        if g.opset < OWN_OPERATORS:
+        if g.opset < _OWN_OPERATORS:
             mask = hide(g, mask)
     with g.scope("rotary"):
         tables = _tables(size.head)
@@ -65,25 +59,23 @@ def build(g: Graph, *, size: Size) -> None:
     with g.scope("head"):
         logits = linear(g, _rms_norm(g, x, size.width), (size.width, size.vocabulary), bias=False)
     g.output("logits", logits, "float32", (BATCH, SEQUENCE, size.vocabulary))
-    for layer, present in enumerate(presents):
-        for part, value in zip(("key", "value"), present, strict=True):
-            g.output(f"present.{layer}.{part}", value, "float32", (*shape[:2], TOTAL, size.head))
+    keep(g, "present.{}.{}", presents, size.key_heads, size.head)
 
 
 def _following(_random: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Positions after those that are cached."""
+    """Draw the positions after the cached ones."""
     return np.broadcast_to(np.arange(PAST.size, PAST.size + shape[1]), shape).astype(np.int64)
 
 
 def _tables(size: int) -> tuple[Array, Array]:
-    """Cosine and sine for each position and half of the elements of a head, float32."""
-    angles = np.outer(np.arange(POSITIONS), 10000.0 ** (-np.arange(0, size, 2) / size))
+    """Return cosine and sine for each position and half of the elements of a head."""
+    angles = np.outer(np.arange(_POSITIONS), 10000.0 ** (-np.arange(0, size, 2) / size))
     return np.cos(angles), np.sin(angles)
 
 
 def _rms_norm(g: Graph, x: str, width: int) -> str:
     scale = g.normal("scale", (width,), 0.1, mean=1.0)
-    if g.opset >= OWN_OPERATORS:
+    if g.opset >= _OWN_OPERATORS:
         return g.op("RMSNormalization", x, scale, axis=-1, epsilon=1e-5)
     power = reduce(g, "ReduceMean", g.op("Pow", x, g.scalar(2)), (-1,))
     root = g.op("Sqrt", g.op("Add", power, g.scalar(1e-5)))
@@ -91,16 +83,16 @@ def _rms_norm(g: Graph, x: str, width: int) -> str:
 
 
 def _attention(
-    g: Graph, x: str, cache: list[str], size: Size, mask: str, rotary: tuple[str, ...]
+    g: Graph, x: str, cache: list[str], size: _Size, mask: str, rotary: tuple[str, ...]
 ) -> tuple[str, list[str]]:
-    """Grouped-query attention; the result, and the keys and values with the new ones."""
+    """Add grouped-query attention. Return its result, and the keys and values with the new ones."""
     parts = []
     for name, heads in (("query", size.heads), ("key", size.key_heads), ("value", size.key_heads)):
         with g.scope(name):
             part = linear(g, x, (size.width, heads * size.head), bias=False)
             part = split_heads(g, part, heads, size.head)
             parts.append(part if name == "value" else _rotate(g, part, size, rotary))
-    if g.opset >= OWN_OPERATORS:
+    if g.opset >= _OWN_OPERATORS:
         y, *present = g.ops(3, "Attention", *parts, mask, *cache)
     else:
         query, *new = parts
@@ -112,9 +104,9 @@ def _attention(
         return linear(g, merged, (size.width, size.width), bias=False, gain=0.5), present
 
 
-def _rotate(g: Graph, x: str, size: Size, rotary: tuple[str, ...]) -> str:
+def _rotate(g: Graph, x: str, size: _Size, rotary: tuple[str, ...]) -> str:
     cosine, sine, positions = rotary
-    if g.opset >= OWN_OPERATORS:
+    if g.opset >= _OWN_OPERATORS:
         return g.op("RotaryEmbedding", x, cosine, sine, positions)
     half = size.head // 2
     low, high = g.ops(2, "Split", x, g.ints(half, half), axis=-1)
@@ -126,8 +118,8 @@ def _rotate(g: Graph, x: str, size: Size, rotary: tuple[str, ...]) -> str:
     return g.op("Concat", turned_low, turned_high, axis=-1)
 
 
-def _repeat(g: Graph, x: str, size: Size) -> str:
-    """Each head of keys or values once for every query that it serves."""
+def _repeat(g: Graph, x: str, size: _Size) -> str:
+    """Repeat each head of keys or values for every head of queries that uses it."""
     batch = g.op("Unsqueeze", length(g, x, 0), g.ints(0))
     total = g.op("Unsqueeze", length(g, x, 2), g.ints(0))
     groups = g.ints(size.key_heads, size.heads // size.key_heads)
@@ -136,7 +128,7 @@ def _repeat(g: Graph, x: str, size: Size) -> str:
     return g.op("Reshape", wide, g.op("Concat", batch, g.ints(size.heads), total, g.ints(size.head), axis=0))
 
 
-def _swiglu(g: Graph, x: str, size: Size) -> str:
+def _swiglu(g: Graph, x: str, size: _Size) -> str:
     with g.scope("gate"):
         gate = silu(g, linear(g, x, (size.width, size.inner), bias=False, gain=2.0))
     with g.scope("up"):
@@ -148,9 +140,10 @@ def _swiglu(g: Graph, x: str, size: Size) -> str:
 LLAMA = Architecture(
     name="llama",
     what="text decoder: RMS normalization, rotary positions, SwiGLU, grouped-query attention with a cache",
+    build=build,
     sizes={
-        "small": partial(build, size=Size(64, 176, 8, 2, 2, 512)),
-        "base": partial(build, size=Size(256, 688, 8, 2, 4, 4096)),
+        "small": {"size": _Size(64, 176, 8, 2, 2, 512)},
+        "base": {"size": _Size(256, 688, 8, 2, 4, 4096)},
     },
-    opsets=(17, OWN_OPERATORS),
+    opsets=(17, _OWN_OPERATORS),
 )

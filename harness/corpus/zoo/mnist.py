@@ -1,14 +1,11 @@
-"""The MNIST classifier on the page of the NNAPI provider, node for node."""
+"""The MNIST classifier on the page of the NNAPI provider, node by node."""
 
-from functools import partial
-
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import Graph
+from harness.corpus.zoo.graph import Architecture, Graph
 from harness.corpus.zoo.inputs import digits
 
 
 def build(g: Graph, *, channels: tuple[int, int]) -> None:
-    """Two convolutions whose biases are separate nodes, and a matrix product whose weight is reshaped."""
+    """Add two convolutions with biases as nodes, and a matrix product with a reshaped weight."""
     first, second = channels
     x = g.input("Input3", (1, 1, 28, 28), digits)
     with g.scope("conv1"):
@@ -36,7 +33,8 @@ def _conv(g: Graph, x: str, channels: tuple[int, int]) -> str:
 MNIST = Architecture(
     name="mnist",
     what="digit classifier of the NNAPI page: Conv + Add, Relu, MaxPool, a reshaped weight, MatMul + Add",
-    sizes={"small": partial(build, channels=(8, 16)), "base": partial(build, channels=(32, 64))},
+    build=build,
+    sizes={"small": {"channels": (8, 16)}, "base": {"channels": (32, 64)}},
     opsets=(12, 22),
     symbolic=False,
 )

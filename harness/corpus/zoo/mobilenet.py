@@ -1,16 +1,14 @@
 """MobileNetV3: Howard et al., Searching for MobileNetV3, 2019."""
 
-from functools import partial
 from typing import NamedTuple
 
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, Graph
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import batch_norm, conv
 
 
-class Row(NamedTuple):
-    """One bottleneck, as in table 2 of the paper: channels inside and after, and what is in between."""
+class _Row(NamedTuple):
+    """One bottleneck of table 2 of the paper."""
 
     expanded: int
     after: int
@@ -20,8 +18,8 @@ class Row(NamedTuple):
     activation: str
 
 
-def build(g: Graph, *, image: int, rows: tuple[Row, ...]) -> None:
-    """A stem, inverted bottlenecks and a classifier of two 1 x 1 convolutions."""
+def build(g: Graph, *, image: int, rows: tuple[_Row, ...]) -> None:
+    """Add a stem, inverted bottlenecks and a classifier of two 1 x 1 convolutions."""
     x = g.input("image", (BATCH, 3, image, image), images)
     channels = 16
     with g.scope("stem"):
@@ -40,7 +38,7 @@ def build(g: Graph, *, image: int, rows: tuple[Row, ...]) -> None:
     g.output("logits", logits, "float32", (BATCH, 100))
 
 
-def _bottleneck(g: Graph, x: str, before: int, row: Row) -> str:
+def _bottleneck(g: Graph, x: str, before: int, row: _Row) -> str:
     inner = row.expanded
     with g.scope("expand"):
         y = g.op(row.activation, batch_norm(g, conv(g, x, (before, inner), 1, bias=False), inner))
@@ -64,26 +62,26 @@ def _gate(g: Graph, x: str, channels: int) -> str:
 
 
 _SMALL = (
-    Row(16, 16, 3, 1, squeeze=True, activation="Relu"),
-    Row(48, 24, 3, 2, squeeze=False, activation="Relu"),
-    Row(96, 24, 5, 1, squeeze=True, activation="HardSwish"),
+    _Row(16, 16, 3, 1, squeeze=True, activation="Relu"),
+    _Row(48, 24, 3, 2, squeeze=False, activation="Relu"),
+    _Row(96, 24, 5, 1, squeeze=True, activation="HardSwish"),
 )
 _BASE = (
     *_SMALL,
-    Row(96, 40, 5, 2, squeeze=True, activation="HardSwish"),
-    Row(240, 40, 5, 1, squeeze=True, activation="HardSwish"),
-    Row(240, 40, 5, 1, squeeze=True, activation="HardSwish"),
-    Row(120, 48, 5, 1, squeeze=True, activation="HardSwish"),
-    Row(288, 96, 5, 2, squeeze=True, activation="HardSwish"),
-    Row(576, 96, 5, 1, squeeze=True, activation="HardSwish"),
+    _Row(96, 40, 5, 2, squeeze=True, activation="HardSwish"),
+    _Row(240, 40, 5, 1, squeeze=True, activation="HardSwish"),
+    _Row(240, 40, 5, 1, squeeze=True, activation="HardSwish"),
+    _Row(120, 48, 5, 1, squeeze=True, activation="HardSwish"),
+    _Row(288, 96, 5, 2, squeeze=True, activation="HardSwish"),
+    _Row(576, 96, 5, 1, squeeze=True, activation="HardSwish"),
 )
 
 MOBILENET = Architecture(
     name="mobilenet",
     what="image classifier for phones: depthwise Conv, HardSwish, squeeze and excitation with HardSigmoid",
+    build=build,
     sizes={
-        "small": partial(build, image=32, rows=_SMALL),
-        "base": partial(build, image=64, rows=_BASE),
+        "small": {"image": 32, "rows": _SMALL},
+        "base": {"image": 64, "rows": _BASE},
     },
-    opsets=(17, 22),
 )

@@ -1,4 +1,4 @@
-"""The reference of the zoo, written from the models themselves: ``docs/reference/zoo.md``."""
+"""The reference of the zoo, written from the models: ``docs/reference/zoo.md``."""
 
 import math
 import sys
@@ -10,10 +10,8 @@ import msgspec
 
 from harness.core.value import STRING, Array, tensor
 from harness.corpus.facts import model_facts
-from harness.corpus.port import value_type
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.roster import ARCHITECTURES, ZooModel, zoo_models
-from harness.corpus.zoo.write import build
+from harness.corpus.zoo.graph import Architecture
+from harness.corpus.zoo.roster import ARCHITECTURES, ZooModel, build, zoo_models
 
 if TYPE_CHECKING:
     import onnx
@@ -52,7 +50,7 @@ attributes of `ai.onnx.ml`; operators with those in branches and bodies of loops
 
 
 class _Export(msgspec.Struct, frozen=True, kw_only=True):
-    """What the tables say about one model."""
+    """The facts about one model in the tables."""
 
     inputs: Mapping[str, tuple[str, str, str]]
     opset: str
@@ -63,7 +61,7 @@ class _Export(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reference() -> str:
-    """The whole page as Markdown: an overview, then one section for each architecture."""
+    """Return the page as Markdown: an overview, then one section for each architecture."""
     exports = {name: _export(model) for name, model in zoo_models().items()}
     overview = _table(
         ("architecture", "what it is made of", "weights", "opsets"),
@@ -83,20 +81,25 @@ def reference() -> str:
 
 
 def _sizes(architecture: Architecture) -> Iterator[ZooModel]:
-    """One model of each size."""
+    """Yield one model of each size."""
     for size in architecture.sizes:
         yield ZooModel(architecture=architecture, size=size, opset=architecture.opsets[0])
 
 
 def _section(architecture: Architecture, exports: Mapping[str, _Export]) -> Iterator[str]:
     own = [model for model in zoo_models().values() if model.architecture is architecture]
-    yield from ("", f"## {architecture.name}", "", f"{_sentence(architecture.what)}.", "")
+    yield from (
+        "",
+        f"## {architecture.name}",
+        "",
+        f"{architecture.what[0].upper()}{architecture.what[1:]}.",
+        "",
+    )
     yield from _table(
         ("model", "opset", "nodes", "weights", "size"),
         (
-            (f"`{model.name}`", export.opset, str(export.nodes), _count(export.weights), _size(export.nbytes))
-            for model in own
-            for export in [exports[model.name]]
+            (f"`{name}`", one.opset, str(one.nodes), _count(one.weights), _size(one.nbytes))
+            for name, one in ((model.name, exports[model.name]) for model in own)
         ),
     )
     for model in _sizes(architecture):
@@ -109,22 +112,15 @@ def _section(architecture: Architecture, exports: Mapping[str, _Export]) -> Iter
 
 
 def _operators(architecture: Architecture, exports: Mapping[str, _Export]) -> Iterator[str]:
-    """Those of the small model at the older opset, and what another size or the newer opset changes."""
-    older, newer = architecture.opsets
-    listed = {
-        (model.size, model.opset): exports[model.name].operators
-        for model in zoo_models().values()
-        if model.architecture is architecture and not model.fixed
-    }
-    small = listed["small", older]
-    yield f"Operators of `small` at opset {older}: {_counts(small)}."
-    added = Counter(listed["small", newer])
-    added.subtract(small)
-    more = {name: count for name, count in added.items() if count > 0}
-    less = {name: -count for name, count in added.items() if count < 0}
-    if more or less:
-        yield ""
-        yield f"At opset {newer}: {_counts(more) or 'nothing'} more, {_counts(less) or 'nothing'} less."
+    """Yield the operators of the small model at the older opset, and what the newer opset changes."""
+    older, newer = (
+        Counter(exports[ZooModel(architecture=architecture, size="small", opset=opset).name].operators)
+        for opset in architecture.opsets
+    )
+    yield f"Operators of `small` at opset {architecture.opsets[0]}: {_counts(older)}."
+    if older != newer:
+        more, less = _counts(newer - older) or "nothing", _counts(older - newer) or "nothing"
+        yield from ("", f"At opset {architecture.opsets[1]}: {more} more, {less} less.")
 
 
 def _export(model: ZooModel) -> _Export:
@@ -132,11 +128,7 @@ def _export(model: ZooModel) -> _Export:
     proto = g.model(model.name)
     facts = model_facts(proto)
     return _Export(
-        inputs={
-            port.name: _input(port, g.inputs[port.name])
-            for port in proto.graph.input
-            if port.name in g.inputs
-        },
+        inputs={port.name: _input(port, g.inputs[port.name]) for port in proto.graph.input},
         opset=", ".join(f"{domain} {version}" for domain, version in facts.opsets.items()),
         nodes=facts.nodes,
         weights=sum(math.prod(weight.dims) for weight in proto.graph.initializer)
@@ -147,25 +139,21 @@ def _export(model: ZooModel) -> _Export:
 
 
 def _input(port: "onnx.ValueInfoProto", data: Array) -> tuple[str, str, str]:
-    """Type, declared shape with the size of each symbol, and range."""
-    value = tensor(data)
-    declared = value_type(port.type, {})
-    symbols = [dim.dim_param for dim in port.type.tensor_type.shape.dim]
-    sizes = [
-        f"{symbol} = {size}" if symbol else str(size)
-        for symbol, size in zip(symbols, data.shape, strict=True)
-    ]
-    if declared.dtype == STRING:
+    """Return type, declared shape with the size of each symbol, and range."""
+    dtype = tensor(data).dtype
+    dims = zip(port.type.tensor_type.shape.dim, data.shape, strict=True)
+    sizes = [f"{dim.dim_param} = {size}" if dim.dim_param else str(size) for dim, size in dims]
+    if dtype == STRING:
         extent = f"{len(set(data.ravel()))} different words"
     else:
         numbers = data[data == data]  # noqa: PLR0124 - without NaN
         extent = f"{numbers.min():.4g} to {numbers.max():.4g}"
         extent += ", some NaN" if numbers.size < data.size else ""
-    return value.dtype, f"({', '.join(sizes)})", extent
+    return dtype, f"({', '.join(sizes)})", extent
 
 
 def _elements(attribute: "onnx.AttributeProto") -> int:
-    """Numbers and texts in a list, or the elements of a tensor."""
+    """Return how many numbers and texts an attribute holds."""
     lists = (attribute.floats, attribute.ints, attribute.strings)
     return sum(map(len, lists)) + (math.prod(attribute.t.dims) if attribute.type == attribute.TENSOR else 0)
 
@@ -175,7 +163,7 @@ def _counts(operators: Mapping[str, int]) -> str:
 
 
 def _count(number: int) -> str:
-    """Three digits, as in 12.3 k."""
+    """Return three digits, as in 12.3 k."""
     for unit, factor in (("M", 10**6), ("k", 10**3)):
         if number >= factor:
             return f"{number / factor:.3g} {unit}"
@@ -184,10 +172,6 @@ def _count(number: int) -> str:
 
 def _size(nbytes: int) -> str:
     return f"{nbytes / 1e6:.3g} MB" if nbytes >= 10**6 else f"{nbytes / 1e3:.3g} kB"
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

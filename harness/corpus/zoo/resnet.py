@@ -1,15 +1,12 @@
 """ResNet: He et al., Deep Residual Learning for Image Recognition, 2015."""
 
-from functools import partial
-
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, Graph
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import batch_norm, conv
 
 
 def build(g: Graph, *, image: int, width: int, blocks: int) -> None:
-    """A stem, stages of basic blocks that halve the image and double the width, pooling and Gemm."""
+    """Add a stem, stages of basic blocks that halve the image and double the width, pooling and Gemm."""
     x = g.input("image", (BATCH, 3, image, image), images)
     with g.scope("stem"):
         x = g.op("Relu", batch_norm(g, conv(g, x, (3, width), 3, bias=False), width))
@@ -41,9 +38,9 @@ def _block(g: Graph, x: str, channels: tuple[int, int], stride: int) -> str:
 RESNET = Architecture(
     name="resnet",
     what="residual image classifier: Conv + BatchNormalization + Relu, Add, GlobalAveragePool, Gemm",
+    build=build,
     sizes={
-        "small": partial(build, image=32, width=16, blocks=1),
-        "base": partial(build, image=32, width=32, blocks=2),
+        "small": {"image": 32, "width": 16, "blocks": 1},
+        "base": {"image": 32, "width": 32, "blocks": 2},
     },
-    opsets=(17, 22),
 )

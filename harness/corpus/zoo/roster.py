@@ -1,13 +1,17 @@
-"""The zoo's models by name. Naming them builds nothing and imports no onnx."""
+"""The zoo's models by name. Listing them builds nothing and imports no onnx."""
+
+from pathlib import Path
 
 import msgspec
 
-from harness.corpus.zoo.architecture import Architecture
+from harness.core.value import tensor
+from harness.corpus.protos import tensor_proto
 from harness.corpus.zoo.bert import BERT
 from harness.corpus.zoo.detector import DETECTOR
 from harness.corpus.zoo.diffusion import DIFFUSION
 from harness.corpus.zoo.efficientnet import EFFICIENTNET
 from harness.corpus.zoo.gpt import GPT
+from harness.corpus.zoo.graph import Architecture, Graph
 from harness.corpus.zoo.int4 import INT4
 from harness.corpus.zoo.int8 import INT8
 from harness.corpus.zoo.llama import LLAMA
@@ -20,25 +24,12 @@ from harness.corpus.zoo.trees import TREES
 from harness.corpus.zoo.unet import UNET
 from harness.corpus.zoo.vit import VIT
 
+# fmt: off
 ARCHITECTURES: tuple[Architecture, ...] = (
-    MNIST,
-    RESNET,
-    MOBILENET,
-    EFFICIENTNET,
-    UNET,
-    VIT,
-    BERT,
-    GPT,
-    LLAMA,
-    SPEECH_LSTM,
-    SPEECH_GRU,
-    DETECTOR,
-    DIFFUSION,
-    INT8,
-    INT4,
-    TREES,
-    TEXT,
+    MNIST, RESNET, MOBILENET, EFFICIENTNET, UNET, VIT, BERT, GPT, LLAMA, SPEECH_LSTM, SPEECH_GRU, DETECTOR,
+    DIFFUSION, INT8, INT4, TREES, TEXT,
 )
+# fmt: on
 """All architectures, in the order of the reference."""
 
 
@@ -46,10 +37,10 @@ class ZooModel(msgspec.Struct, frozen=True, kw_only=True):
     """One export of an architecture.
 
     Attributes:
-        architecture: Which.
+        architecture: The architecture.
         size: A key of its sizes.
         opset: One of its opsets.
-        fixed: Whether its symbolic dimensions are declared by their sizes, as accelerators want them.
+        fixed: Whether symbolic dimensions are declared by their sizes, as many accelerators require.
     """
 
     architecture: Architecture
@@ -59,19 +50,19 @@ class ZooModel(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """Such as ``resnet-small-op17``, or ``resnet-small-fixed-op17``."""
+        """The name, such as ``resnet-small-op17`` or ``resnet-small-fixed-op17``."""
         parts = [self.architecture.name, self.size, *["fixed"] * self.fixed, f"op{self.opset}"]
         return "-".join(parts)
 
     @property
     def ml_opset(self) -> int | None:
-        """Version of the operators for classical machine learning, where there are any."""
+        """Version of the operators for classical machine learning, if there are any."""
         versions = self.architecture.ml_opsets
         return None if versions is None else versions[self.architecture.opsets.index(self.opset)]
 
 
 def zoo_models() -> dict[str, ZooModel]:
-    """Every model of the zoo by its name."""
+    """Return every model of the zoo by its name."""
     models = [
         ZooModel(architecture=architecture, size=size, opset=opset, fixed=fixed)
         for architecture in ARCHITECTURES
@@ -80,3 +71,31 @@ def zoo_models() -> dict[str, ZooModel]:
         for opset in architecture.opsets
     ]
     return {model.name: model for model in models}
+
+
+def build(model: ZooModel) -> Graph:
+    """Return the finished graph, with its inputs."""
+    g = Graph(
+        # Without the opset: both exports have the same weights and must give the same answers.
+        seed=f"{model.architecture.name}-{model.size}",
+        opset=model.opset,
+        ml_opset=model.ml_opset,
+        fixed=model.fixed,
+    )
+    model.architecture.build(g, **model.architecture.sizes[model.size])
+    return g
+
+
+def write_zoo_model(name: str, folder: Path) -> None:
+    """Write ``model.onnx`` and ``test_data_set_0/input_N.pb`` into an empty folder.
+
+    There is no expected data: goldens are computed, as for a user's own model.
+    """
+    g = build(zoo_models()[name])
+    (folder / "model.onnx").write_bytes(g.model(name).SerializeToString())
+    data_set = folder / "test_data_set_0"
+    data_set.mkdir()
+    for index, (port, data) in enumerate(g.inputs.items()):
+        proto = tensor_proto(tensor(data))
+        proto.name = port
+        (data_set / f"input_{index}.pb").write_bytes(proto.SerializeToString())

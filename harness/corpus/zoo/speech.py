@@ -1,28 +1,25 @@
-"""Speech recognisers as before transformers: a streaming LSTM and a bidirectional GRU."""
-
-from functools import partial
+"""Speech recognisers without transformers: a streaming LSTM and a bidirectional GRU."""
 
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, FLOAT, INT32, Graph, Symbol
+from harness.corpus.zoo.graph import BATCH, FLOAT, INT32, Architecture, Graph, Symbol
 from harness.corpus.zoo.inputs import activations, log_mel
 from harness.corpus.zoo.layers import length, linear
 
-FRAMES = Symbol("frames", 24)
+_FRAMES = Symbol("frames", 24)
 
-MELS = 40
+_MELS = 40
 
-TOKENS = 32
+_TOKENS = 32
 """Characters, the blank included."""
 
-GATES = {"LSTM": 4, "GRU": 3}
+_GATES = {"LSTM": 4, "GRU": 3}
 
 
 def build_lstm(g: Graph, *, hidden: int, layers: int) -> None:
-    """One direction, with the state of the text so far as inputs and outputs of each layer."""
-    x = _front(g, g.input("features", (BATCH, FRAMES, MELS), log_mel), hidden)
+    """Add layers of one direction, each with its state as inputs and outputs."""
+    x = _front(g, g.input("features", (BATCH, _FRAMES, _MELS), log_mel), hidden)
     states = []
     for layer in range(layers):
         before = [g.input(f"{part}_{layer}", (1, BATCH, hidden), activations) for part in ("hidden", "cell")]
@@ -38,8 +35,8 @@ def build_lstm(g: Graph, *, hidden: int, layers: int) -> None:
 
 
 def build_gru(g: Graph, *, hidden: int, layers: int) -> None:
-    """Both directions over the whole recording, which is shorter than the longest for some of the batch."""
-    features = g.input("features", (BATCH, FRAMES, MELS), log_mel)
+    """Add layers of both directions over recordings of several lengths."""
+    features = g.input("features", (BATCH, _FRAMES, _MELS), log_mel)
     shares = g.input("lengths", (BATCH,), _shares)
     with g.scope("lengths"):
         frames = g.op("Cast", length(g, features, 1), to=FLOAT)
@@ -65,18 +62,18 @@ def build_gru(g: Graph, *, hidden: int, layers: int) -> None:
 
 
 def _front(g: Graph, features: str, hidden: int) -> str:
-    """A causal convolution over time; ``(frames, N, hidden)``, the order that recurrent operators want."""
+    """Add a causal convolution over time, with a result ``(frames, N, hidden)`` for recurrent operators."""
     with g.scope("front"):
         x = g.op("Transpose", features, perm=[0, 2, 1])
         x = g.op("Pad", x, g.ints(0, 0, 2, 0, 0, 0), g.scalar(0))
-        weight = g.normal("weight", (hidden, MELS, 3), (2 / (3 * MELS)) ** 0.5)
+        weight = g.normal("weight", (hidden, _MELS, 3), (2 / (3 * _MELS)) ** 0.5)
         x = g.op("Conv", x, weight, g.normal("bias", (hidden,), 0.05), kernel_shape=[3])
         return g.op("Transpose", g.op("Relu", x), perm=[2, 0, 1])
 
 
 def _weights(g: Graph, cell: str, sizes: tuple[int, int], directions: int) -> list[str]:
     before, hidden = sizes
-    rows = GATES[cell] * hidden
+    rows = _GATES[cell] * hidden
     return [
         g.normal("input", (directions, rows, before), (1 / before) ** 0.5),
         g.normal("recurrence", (directions, rows, hidden), (1 / hidden) ** 0.5),
@@ -86,31 +83,31 @@ def _weights(g: Graph, cell: str, sizes: tuple[int, int], directions: int) -> li
 
 def _finish(g: Graph, x: str, width: int) -> None:
     with g.scope("head"):
-        scores = linear(g, g.op("Transpose", x, perm=[1, 0, 2]), (width, TOKENS), gain=8.0)
-    g.output("log_probabilities", g.op("LogSoftmax", scores, axis=-1), "float32", (BATCH, FRAMES, TOKENS))
+        scores = linear(g, g.op("Transpose", x, perm=[1, 0, 2]), (width, _TOKENS), gain=8.0)
+    g.output("log_probabilities", g.op("LogSoftmax", scores, axis=-1), "float32", (BATCH, _FRAMES, _TOKENS))
 
 
 def _shares(_random: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Length of each recording over that of the longest, float32; the first is the longest."""
+    """Return the length of each recording over that of the longest, the first one, float32."""
     return np.where(np.arange(*shape) == 0, 1, 0.75).astype(np.float32)
 
 
 SPEECH_LSTM = Architecture(
     name="speech-lstm",
     what="streaming speech recogniser: Pad, Conv over time, LSTM with its state as inputs and outputs",
+    build=build_lstm,
     sizes={
-        "small": partial(build_lstm, hidden=48, layers=2),
-        "base": partial(build_lstm, hidden=256, layers=3),
+        "small": {"hidden": 48, "layers": 2},
+        "base": {"hidden": 256, "layers": 3},
     },
-    opsets=(17, 22),
 )
 
 SPEECH_GRU = Architecture(
     name="speech-gru",
     what="speech recogniser: Pad, Conv over time, GRU in both directions with the length of each recording",
+    build=build_gru,
     sizes={
-        "small": partial(build_gru, hidden=32, layers=2),
-        "base": partial(build_gru, hidden=192, layers=3),
+        "small": {"hidden": 32, "layers": 2},
+        "base": {"hidden": 192, "layers": 3},
     },
-    opsets=(17, 22),
 )

@@ -1,4 +1,4 @@
-"""A text classifier of ai.onnx.ml: words in, a label and its probabilities out."""
+"""A text classifier of ai.onnx.ml, from words to a label and its probabilities."""
 
 from functools import partial
 from typing import Any
@@ -6,49 +6,48 @@ from typing import Any
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, ML_DOMAIN, Graph, Symbol
+from harness.corpus.zoo.graph import BATCH, ML_DOMAIN, Architecture, Graph, Symbol
 from harness.corpus.zoo.layers import reduce
 
-WORDS = Symbol("words", 12)
+_WORDS = Symbol("words", 12)
 
-LABELS = ("complaint", "order", "praise", "question")
+_LABELS = ("complaint", "order", "praise", "question")
 
-LABEL_TENSORS = 4
+_LABEL_TENSORS = 4
 """The version of ai.onnx.ml in which LabelEncoder takes tensors as attributes."""
 
-EMBEDDING = 16
+_EMBEDDING = 16
 
 
 def build(g: Graph, *, vocabulary: int, bigrams: int) -> None:
-    """Words become indices with embeddings, and counts of words and pairs; a linear classifier takes both."""
+    """Add embeddings of words, and counts of words and pairs; a linear classifier takes both."""
     known = [f"word{index}" for index in range(vocabulary)]
-    words = g.input("words", (BATCH, WORDS), partial(_text, known))
+    words = g.input("words", (BATCH, _WORDS), partial(_text, known))
     with g.scope("embedding"):
         ids = g.op("LabelEncoder", words, domain=ML_DOMAIN, **_encoder(g, known))
-        x = g.op("Gather", g.normal("table", (vocabulary + 1, EMBEDDING), 1.0), ids)
+        x = g.op("Gather", g.normal("table", (vocabulary + 1, _EMBEDDING), 1.0), ids)
         x = reduce(g, "ReduceMax", x, (1,), keepdims=0)
     with g.scope("counts"):
         counts = g.op("TfIdfVectorizer", words, **_grams(known, bigrams, g.random("weights")))
-    features = EMBEDDING + vocabulary + bigrams
+    features = _EMBEDDING + vocabulary + bigrams
     label, scores = g.ops(
         2,
         "LinearClassifier",
         g.op("Concat", x, counts, axis=1),
         domain=ML_DOMAIN,
-        coefficients=(g.random("coefficients").standard_normal(len(LABELS) * features) * 0.3).tolist(),
-        intercepts=(g.random("intercepts").standard_normal(len(LABELS)) * 0.1).tolist(),
-        classlabels_strings=list(LABELS),
+        coefficients=(g.random("coefficients").standard_normal(len(_LABELS) * features) * 0.3).tolist(),
+        intercepts=(g.random("intercepts").standard_normal(len(_LABELS)) * 0.1).tolist(),
+        classlabels_strings=list(_LABELS),
         post_transform="SOFTMAX",
     )
-    named = g.op("ZipMap", scores, domain=ML_DOMAIN, classlabels_strings=list(LABELS))
+    named = g.op("ZipMap", scores, domain=ML_DOMAIN, classlabels_strings=list(_LABELS))
     g.output("label", label, "object", (BATCH,))
-    g.output("scores", scores, "float32", (BATCH, len(LABELS)))
+    g.output("scores", scores, "float32", (BATCH, len(_LABELS)))
     g.output_maps("probabilities", named)
 
 
 def _text(known: list[str], random: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Known words, half of them followed by the next of the vocabulary, and some that nobody knows."""
+    """Draw known words, half of them followed by the next of the vocabulary, and some unknown ones."""
     ids = random.integers(0, len(known), shape)
     for place in range(1, shape[1]):
         follows = random.random(shape[0]) < 0.5  # noqa: PLR2004 - the half of the docstring
@@ -59,10 +58,10 @@ def _text(known: list[str], random: np.random.Generator, shape: tuple[int, ...])
 
 
 def _encoder(g: Graph, known: list[str]) -> dict[str, Any]:
-    """Index from 1; what is not known is 0."""
+    """Return indices from 1; unknown words are 0."""
     import onnx
 
-    if g.ml_opset is not None and g.ml_opset >= LABEL_TENSORS:
+    if g.ml_opset is not None and g.ml_opset >= _LABEL_TENSORS:
         values = np.arange(1, len(known) + 1, dtype=np.int64)
         return {
             "keys_tensor": onnx.numpy_helper.from_array(np.array(known, object), "keys"),
@@ -77,7 +76,7 @@ def _encoder(g: Graph, known: list[str]) -> dict[str, Any]:
 
 
 def _grams(known: list[str], bigrams: int, random: np.random.Generator) -> dict[str, Any]:
-    """Every known word, and pairs of neighbours in the vocabulary, weighted by how rare they are."""
+    """Return every known word, and pairs of neighbours in the vocabulary, with weights."""
     pairs = [word for index in range(bigrams) for word in known[index : index + 2]]
     count = len(known) + bigrams
     return {
@@ -95,10 +94,10 @@ def _grams(known: list[str], bigrams: int, random: np.random.Generator) -> dict[
 TEXT = Architecture(
     name="text",
     what="text classifier of ai.onnx.ml on strings: LabelEncoder, TfIdfVectorizer, LinearClassifier, ZipMap",
+    build=build,
     sizes={
-        "small": partial(build, vocabulary=40, bigrams=20),
-        "base": partial(build, vocabulary=4000, bigrams=2000),
+        "small": {"vocabulary": 40, "bigrams": 20},
+        "base": {"vocabulary": 4000, "bigrams": 2000},
     },
-    opsets=(17, 22),
-    ml_opsets=(3, LABEL_TENSORS),
+    ml_opsets=(3, _LABEL_TENSORS),
 )

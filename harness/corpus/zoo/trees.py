@@ -1,25 +1,23 @@
-"""A gradient-boosted classifier as scikit-learn's converter exports it."""
+"""A gradient-boosted classifier as exported by scikit-learn's converter."""
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import ML_DOMAIN, Graph, Symbol
+from harness.corpus.zoo.graph import ML_DOMAIN, Architecture, Graph, Symbol
 
-ROWS = Symbol("batch", 16)
+_ROWS = Symbol("batch", 16)
 """Enough for missing values, and for most branches of a tree."""
 
-CLASSES = 3
-FEATURES = 12
+_CLASSES = 3
+_FEATURES = 12
 
-TREE_ENSEMBLE = 5
+_TREE_ENSEMBLE = 5
 """The version of ai.onnx.ml that replaced TreeEnsembleRegressor by TreeEnsemble."""
 
 
-class Forest(NamedTuple):
+class _Forest(NamedTuple):
     """Complete binary trees of one depth; each inner node tests one feature, each leaf adds to one class.
 
     Nodes of a tree are counted from its root, level by level: ``n`` leads to ``2 n + 1`` and ``2 n + 2``.
@@ -38,41 +36,41 @@ class Forest(NamedTuple):
 
 
 def build(g: Graph, *, trees: int, depth: int) -> None:
-    """Missing values are filled in and features scaled; then the trees, Softmax and ArgMax."""
-    x = g.input("features", (ROWS, FEATURES), _measurements)
+    """Add what fills in missing values and scales features, then the trees, Softmax and ArgMax."""
+    x = g.input("features", (_ROWS, _FEATURES), _measurements)
     random = g.random("forest")
     x = g.op(
         "Imputer",
         x,
         domain=ML_DOMAIN,
         replaced_value_float=float("nan"),
-        imputed_value_floats=(5 * random.random(FEATURES)).tolist(),
+        imputed_value_floats=(5 * random.random(_FEATURES)).tolist(),
     )
-    x = g.op("Scaler", x, domain=ML_DOMAIN, offset=[5.0] * FEATURES, scale=[0.4] * FEATURES)
-    forest = Forest(
-        features=random.integers(0, FEATURES, (trees, 2**depth - 1)),
+    x = g.op("Scaler", x, domain=ML_DOMAIN, offset=[5.0] * _FEATURES, scale=[0.4] * _FEATURES)
+    forest = _Forest(
+        features=random.integers(0, _FEATURES, (trees, 2**depth - 1)),
         splits=random.standard_normal((trees, 2**depth - 1), np.float32),
-        classes=random.integers(0, CLASSES, (trees, 2**depth)),
+        classes=random.integers(0, _CLASSES, (trees, 2**depth)),
         scores=random.standard_normal((trees, 2**depth), np.float32) / np.float32(trees**0.5),
     )
-    if g.ml_opset is not None and g.ml_opset >= TREE_ENSEMBLE:
+    if g.ml_opset is not None and g.ml_opset >= _TREE_ENSEMBLE:
         scores = g.op("TreeEnsemble", x, domain=ML_DOMAIN, **_as_ensemble(forest))
     else:
         scores = g.op("TreeEnsembleRegressor", x, domain=ML_DOMAIN, **_as_regressor(forest))
     label = g.op("ArgMax", scores, axis=1, keepdims=0)
-    g.output("label", label, "int64", (ROWS,))
-    g.output("probabilities", g.op("Softmax", scores, axis=1), "float32", (ROWS, CLASSES))
+    g.output("label", label, "int64", (_ROWS,))
+    g.output("probabilities", g.op("Softmax", scores, axis=1), "float32", (_ROWS, _CLASSES))
 
 
 def _measurements(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Float32 from 0 to 10, every tenth of them missing."""
+    """Draw float32 from 0 to 10, a tenth of them missing."""
     values = 10 * random.random(shape)
     values[random.random(shape) < 0.1] = np.nan  # noqa: PLR2004 - the share of the docstring
     return values.astype(np.float32)
 
 
-def _as_regressor(forest: Forest) -> dict[str, Any]:
-    """All nodes of all trees in one list, leaves included."""
+def _as_regressor(forest: _Forest) -> dict[str, Any]:
+    """Return all nodes of all trees in one list, leaves included."""
     trees, inner = forest.features.shape
     leaves = inner + 1
     nodes = np.arange(inner + leaves)
@@ -84,7 +82,7 @@ def _as_regressor(forest: Forest) -> dict[str, Any]:
         return padded.ravel().tolist()
 
     return {
-        "n_targets": CLASSES,
+        "n_targets": _CLASSES,
         "aggregate_function": "SUM",
         "post_transform": "NONE",
         "nodes_treeids": np.repeat(np.arange(trees), nodes.size).tolist(),
@@ -101,8 +99,8 @@ def _as_regressor(forest: Forest) -> dict[str, Any]:
     }
 
 
-def _as_ensemble(forest: Forest) -> dict[str, Any]:
-    """Inner nodes and leaves in lists of their own; children count from the start of the whole list."""
+def _as_ensemble(forest: _Forest) -> dict[str, Any]:
+    """Return inner nodes and leaves in separate lists; children count from the start of a list."""
     import onnx
 
     trees, inner = forest.features.shape
@@ -119,7 +117,7 @@ def _as_ensemble(forest: Forest) -> dict[str, Any]:
         return onnx.numpy_helper.from_array(values.ravel(), name)
 
     return {
-        "n_targets": CLASSES,
+        "n_targets": _CLASSES,
         "aggregate_function": 1,  # sum
         "post_transform": 0,  # none
         "tree_roots": (np.arange(trees) * inner).tolist(),
@@ -138,10 +136,10 @@ def _as_ensemble(forest: Forest) -> dict[str, Any]:
 TREES = Architecture(
     name="trees",
     what="tabular classifier of ai.onnx.ml: Imputer for missing values, Scaler, an ensemble of trees, ArgMax",
+    build=build,
     sizes={
-        "small": partial(build, trees=10, depth=4),
-        "base": partial(build, trees=200, depth=8),
+        "small": {"trees": 10, "depth": 4},
+        "base": {"trees": 200, "depth": 8},
     },
-    opsets=(17, 22),
-    ml_opsets=(3, TREE_ENSEMBLE),
+    ml_opsets=(3, _TREE_ENSEMBLE),
 )

@@ -1,19 +1,16 @@
-"""U-Net: Ronneberger et al., 2015, with both ways of enlarging that exporters write."""
-
-from functools import partial
+"""U-Net: Ronneberger et al., 2015, with both ways of upsampling that exporters write."""
 
 import numpy as np
 
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, Graph
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import photographs
 from harness.corpus.zoo.layers import batch_norm, conv
 
-CLASSES = 3
+_CLASSES = 3
 
 
 def build(g: Graph, *, image: int, width: int, levels: int) -> None:
-    """Levels that halve the image, and their way back: ConvTranspose below, Resize at the top."""
+    """Add levels that halve the image, and the way back: ConvTranspose below, Resize at the top."""
     x = g.input("image", (BATCH, 3, image, image), photographs)
     channels, skips = 3, []
     for level in range(levels):
@@ -32,8 +29,8 @@ def build(g: Graph, *, image: int, width: int, levels: int) -> None:
             x = _twice(g, x, (channels, channels // 2))
             channels //= 2
     with g.scope("head"):
-        x = conv(g, x, (channels, CLASSES), 1, gain=1.0)
-    g.output("mask", g.op("Sigmoid", x), "float32", (BATCH, CLASSES, image, image))
+        x = conv(g, x, (channels, _CLASSES), 1, gain=1.0)
+    g.output("mask", g.op("Sigmoid", x), "float32", (BATCH, _CLASSES, image, image))
 
 
 def _twice(g: Graph, x: str, channels: tuple[int, int]) -> str:
@@ -58,9 +55,9 @@ def _enlarge(g: Graph, x: str, channels: int, *, by_resize: bool) -> str:
 UNET = Architecture(
     name="unet",
     what="segmentation: skip connections with Concat, ConvTranspose, linear Resize, a mask for each pixel",
+    build=build,
     sizes={
-        "small": partial(build, image=32, width=8, levels=2),
-        "base": partial(build, image=64, width=16, levels=3),
+        "small": {"image": 32, "width": 8, "levels": 2},
+        "base": {"image": 64, "width": 16, "levels": 3},
     },
-    opsets=(17, 22),
 )

@@ -1,21 +1,18 @@
 """A vision transformer: Dosovitskiy et al., An Image is Worth 16x16 Words, 2020."""
 
-from functools import partial
-
 import numpy as np
 
-from harness.corpus.zoo.architecture import Architecture
-from harness.corpus.zoo.graph import BATCH, Graph
+from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import gelu, layer_norm, linear, self_attention
 
-PATCH = 8
+_PATCH = 8
 
 
 def build(g: Graph, *, image: int, width: int, heads: int, layers: int) -> None:
-    """Patches by a convolution, a class token, layers with the normalization before the branch."""
+    """Add patches by a convolution, a class token, and layers that normalize before the branch."""
     x = g.input("pixel_values", (BATCH, 3, image, image), images)
-    patches = (image // PATCH) ** 2
+    patches = (image // _PATCH) ** 2
     with g.scope("embeddings"):
         x = _embed(g, x, width, patches)
     for layer in range(layers):
@@ -36,8 +33,8 @@ def build(g: Graph, *, image: int, width: int, heads: int, layers: int) -> None:
 
 
 def _embed(g: Graph, x: str, width: int, patches: int) -> str:
-    weight = g.normal("weight", (width, 3, PATCH, PATCH), (1 / (3 * PATCH * PATCH)) ** 0.5)
-    x = g.op("Conv", x, weight, kernel_shape=[PATCH, PATCH], strides=[PATCH, PATCH])
+    weight = g.normal("weight", (width, 3, _PATCH, _PATCH), (1 / (3 * _PATCH * _PATCH)) ** 0.5)
+    x = g.op("Conv", x, weight, kernel_shape=[_PATCH, _PATCH], strides=[_PATCH, _PATCH])
     x = g.op("Transpose", g.op("Reshape", x, g.ints(0, width, patches)), perm=[0, 2, 1])
     batch = g.op("Slice", g.op("Shape", x), g.ints(0), g.ints(1))
     shape = g.op("Concat", batch, g.ints(1, width), axis=0)
@@ -49,9 +46,9 @@ def _embed(g: Graph, x: str, width: int, patches: int) -> str:
 VIT = Architecture(
     name="vit",
     what="vision transformer: patches by Conv, a class token by Expand, attention, Gelu, LayerNormalization",
+    build=build,
     sizes={
-        "small": partial(build, image=32, width=64, heads=4, layers=2),
-        "base": partial(build, image=64, width=192, heads=6, layers=6),
+        "small": {"image": 32, "width": 64, "heads": 4, "layers": 2},
+        "base": {"image": 64, "width": 192, "heads": 6, "layers": 6},
     },
-    opsets=(17, 22),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.corpus.schema_types import domain_of
+from harness.corpus.nodes import domain_of
 from harness.triage.context import Context
 from harness.triage.live import restricted
 from harness.triage.net import Net

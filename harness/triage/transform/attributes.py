@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harness.corpus.schema_types import domain_of
+from harness.corpus.nodes import domain_of
 from harness.triage.context import Context
 from harness.triage.net import Net
 from harness.triage.node import all_nodes, node_of

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from harness.core.value import Tensor
 from harness.corpus.generate import generate
+from harness.corpus.nodes import bodies
 from harness.corpus.port import Port, value_type
 from harness.corpus.protos import tensor_proto
-from harness.corpus.schema_types import bodies
 from harness.triage.context import Context
 from harness.triage.cut import pruned
 from harness.triage.known import SEED, shape_of

@@ -2,7 +2,7 @@
 
 import re
 
-from harness.corpus.schema_types import domain_of
+from harness.corpus.nodes import domain_of
 from harness.triage.context import Context
 from harness.triage.net import Net, load
 from harness.triage.node import all_nodes, node_name

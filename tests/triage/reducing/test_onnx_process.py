@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import onnx
 import pytest
 
-from harness.corpus.zoo.roster import zoo_models
-from harness.corpus.zoo.write import build
+from harness.corpus.zoo.roster import build, zoo_models
 from harness.triage.onnx_process import OnnxProcess
 
 VALID = onnx.parser.parse_model(

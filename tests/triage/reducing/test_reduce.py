@@ -10,8 +10,7 @@ import pytest
 
 import harness.triage
 from harness.core.value import Array, Tensor
-from harness.corpus.zoo.roster import zoo_models
-from harness.corpus.zoo.write import build
+from harness.corpus.zoo.roster import build, zoo_models
 from harness.triage.context import origins
 from harness.triage.measure import is_smaller
 from harness.triage.net import load

@@ -1,0 +1,81 @@
+"""The nodes of a model: domains, attributes, and the bodies of control flow."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from harness.corpus.port import model_text
+
+if TYPE_CHECKING:
+    import onnx
+
+_DEFAULT_DOMAIN = "ai.onnx"
+"""The long spelling of ONNX's own domain, whose short one is empty."""
+
+
+def domain_of(named: "onnx.NodeProto | onnx.OperatorSetIdProto | onnx.FunctionProto") -> str:
+    """Return the domain of a node, an opset or a function; ONNX's own is empty."""
+    return "" if named.domain == _DEFAULT_DOMAIN else named.domain
+
+
+def operators(names: str) -> frozenset[str]:
+    """Return a set of operators from their names, with blanks between them."""
+    return frozenset(names.split())
+
+
+def operator_name(domain: str, op_type: str) -> str:
+    """Return the name of an operator; a domain other than ONNX's own comes first: ``com.microsoft.Gelu``."""
+    return f"{domain}.{op_type}" if domain else op_type
+
+
+def opsets_of(imports: "onnx.ModelProto | onnx.FunctionProto") -> dict[str, int]:
+    """Return the opset versions that a model or a function imports, by domain."""
+    return {domain_of(one): one.version for one in imports.opset_import}
+
+
+def named_opsets(model: "onnx.ModelProto") -> dict[str, int]:
+    """Return the opset versions that a model imports; ONNX's own domain is ``ai.onnx``."""
+    return {model_text(one.domain) or _DEFAULT_DOMAIN: one.version for one in model.opset_import}
+
+
+def bodies(node: "onnx.NodeProto") -> "Iterator[onnx.GraphProto]":
+    """Yield the branches and bodies of a node."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def all_nodes(nodes: "Iterable[onnx.NodeProto]") -> "Iterator[onnx.NodeProto]":
+    """Yield nodes, each followed by those in its bodies."""
+    for node in nodes:
+        yield node
+        for body in bodies(node):
+            yield from all_nodes(body.node)
+
+
+def number_of(node: "onnx.NodeProto", name: str, default: float) -> float:
+    """Return a numeric attribute of a node."""
+    return next((float(one.f or one.i) for one in node.attribute if one.name == name), default)
+
+
+def weight_names(graph: "onnx.GraphProto") -> set[str]:
+    """Return the names of the initializers of a graph, sparse ones included."""
+    return {one.name for one in graph.initializer} | {one.values.name for one in graph.sparse_initializer}
+
+
+def tensors_in(declared: "onnx.TypeProto") -> "Iterator[onnx.TypeProto.Tensor | onnx.TypeProto.SparseTensor]":
+    """Yield the tensor types within a declared type."""
+    kind = declared.WhichOneof("value")
+    if kind in {"tensor_type", "sparse_tensor_type"}:
+        yield getattr(declared, kind)
+    elif kind in {"sequence_type", "optional_type"}:
+        yield from tensors_in(getattr(declared, kind).elem_type)
+    elif kind == "map_type":
+        yield from tensors_in(declared.map_type.value_type)
+
+
+def replace_nodes(graph: "onnx.GraphProto", nodes: "Iterable[onnx.NodeProto]") -> None:
+    """Put other nodes in the place of all nodes of a graph; they may be made from these."""
+    made = list(nodes)
+    del graph.node[:]
+    graph.node.extend(made)

@@ -1,0 +1,135 @@
+"""Facts about the tensors of a graph before it runs: types, sizes, constants, noise."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+
+from harness.corpus.element_types import ELEMENT_TYPES, is_floating
+from harness.corpus.nodes import bodies, domain_of, operators, weight_names
+from harness.corpus.noise.operators import CIRCULAR, CONTROL_INPUTS, COPIES
+from harness.corpus.noise.terms import Dims, attribute_of
+from harness.corpus.protos import tensor_value
+from harness.corpus.schema_types import FLOATS, declared_types
+
+_SIZES = frozenset({"Shape", "Size"})
+"""Operators that read the size of a tensor, not its values."""
+
+_MOST_WHOLE = 64
+"""Elements of a weight that may be whole numbers; a larger one is data."""
+
+_LARGEST_WHOLE = 256
+"""The number up to which even bfloat16 has all whole numbers."""
+
+_AS_FIRST = operators("""
+    Abs BatchNormalization Cast Clip DequantizeLinear Dropout Elu Erf Exp Gelu HardSigmoid HardSwish
+    Identity InstanceNormalization LayerNormalization LeakyRelu Mish Neg PRelu QuantizeLinear
+    RMSNormalization Relu Sigmoid SimplifiedLayerNormalization SkipLayerNormalization
+    SkipSimplifiedLayerNormalization Softmax Softplus Sqrt Swish Tanh
+""")
+"""Operators whose first result has the size of their first input."""
+_BROADCASTING = frozenset({"Add", "Div", "Mul", "Pow", "Sub"})
+"""Operators of two inputs, the smaller of which is repeated."""
+
+
+class Scope:
+    """The tensors that a node may read."""
+
+    def __init__(self) -> None:
+        self.types: dict[str, str] = {}
+        self.sizes: dict[str, Dims] = {}
+        self.constant: set[str] = set()
+        """Weights, and what is computed from weights alone, before the model runs."""
+        self.held: set[str] = set()
+        """Tensors that decide how large others are."""
+        self.whole: set[str] = set()
+        """Floats that are small whole numbers."""
+        self.noisy: set[str] = set()
+        """Tensors that carry noise."""
+        self.not_angles: set[str] = set()
+        """Tensors that not only circular functions read."""
+
+    def within(self, graph: onnx.GraphProto) -> "Scope":
+        """Return the scope of a graph that sees this one."""
+        inner = Scope()
+        inner.types = self.types | declared_types(graph)
+        inner.sizes = self.sizes | _declared_sizes(graph)
+        inner.constant = self.constant | weight_names(graph)
+        inner.held = self.held | _held(graph)
+        inner.whole = self.whole | {weight.name for weight in graph.initializer if is_whole(weight)}
+        inner.noisy = set(self.noisy)
+        inner.not_angles = _not_angles(graph)
+        return inner
+
+    def is_float(self, name: str) -> bool:
+        """Return whether a tensor is of a type that operators compute in."""
+        return self.types.get(name) in FLOATS
+
+    def varies(self, name: str) -> bool:
+        """Return whether a tensor is a float that may carry noise."""
+        return self.is_float(name) and name not in self.constant and name not in self.held
+
+
+def is_whole(weight: onnx.TensorProto) -> bool:
+    """Return whether a weight consists of a few floats that are small whole numbers."""
+    dtype = ELEMENT_TYPES.get(weight.data_type, "")
+    if math.prod(weight.dims) > _MOST_WHOLE or not is_floating(dtype):
+        return False
+    if weight.data_location == weight.EXTERNAL:
+        return False
+    numbers = tensor_value(weight).array.astype(np.float64)
+    return bool(np.all((numbers == np.rint(numbers)) & (np.abs(numbers) <= _LARGEST_WHOLE)))
+
+
+def size_of(node: onnx.NodeProto, dims: Sequence[Dims]) -> Dims:
+    """Return the size of a node's first result, for the most frequent operators before sums."""
+    if not dims or dims[0] is None:
+        return None
+    first, second = dims[0], dims[1] if len(dims) > 1 else None
+    if node.op_type in _AS_FIRST:
+        return first
+    if node.op_type in _BROADCASTING and second is not None:
+        return max(first, second, key=len)
+    if node.op_type == "Transpose":
+        order = attribute_of(node, "perm", range(len(first))[::-1])
+        return tuple(first[axis] for axis in order) if sorted(order) == [*range(len(first))] else None
+    if node.op_type == "MatMul" and first and second:
+        return (*first[:-1], second[-1])
+    return None
+
+
+def _declared_sizes(graph: onnx.GraphProto) -> dict[str, Dims]:
+    sizes: dict[str, Dims] = {}
+    for info in (*graph.value_info, *graph.output, *graph.input):
+        if info.type.HasField("tensor_type") and info.type.tensor_type.HasField("shape"):
+            sizes[info.name] = tuple(
+                dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else None
+                for dim in info.type.tensor_type.shape.dim
+            )
+    return sizes | {weight.name: tuple(weight.dims) for weight in graph.initializer}
+
+
+def _held(graph: onnx.GraphProto) -> set[str]:
+    """Return the tensors that sizes come from."""
+    held: set[str] = set()
+    for node in reversed(graph.node):
+        control = CONTROL_INPUTS.get(node.op_type, frozenset())
+        held.update(name for index, name in enumerate(node.input) if index in control)
+        if node.op_type not in _SIZES and held.intersection(node.output):
+            held.update(node.input)
+    return held - {""}
+
+
+def _not_angles(graph: onnx.GraphProto) -> set[str]:
+    """Return the tensors that a node reads which is neither a circular function nor passes them on to one."""
+    read = {port.name for port in graph.output}
+    for node in reversed(graph.node):
+        for body in bodies(node):
+            read |= _not_angles(body) | {name for inner in body.node for name in inner.input}
+        plain = not domain_of(node)
+        if plain and node.op_type in CIRCULAR:
+            continue
+        if not plain or node.op_type not in COPIES or read.intersection(node.output):
+            read.update(node.input)
+    return read
