@@ -7,8 +7,8 @@ from harness.core.verdict import Family, Verdict
 from harness.report.diff import Diff, compare
 from harness.report.gate import Judgement, Limits, judge
 from harness.report.gate_text import gate_github, gate_lines
+from harness.report.inert import annotation, plain
 from harness.report.merge import merge
-from harness.report.plain import annotation, plain
 from harness.report.read import RunData
 
 MakeRecord = Callable[..., Record]

@@ -216,7 +216,7 @@ SHOWN_MODELS = (
     "Array.from(document.querySelectorAll('.grid tbody:not([hidden]) tr:not(.suite):not([hidden]) th'),"
     " (head) => head.textContent)"
 )
-SHOWN_LANES = (
+SHOWN_COLUMNS = (
     "Array.from(document.querySelectorAll('.grid thead .name'))"
     ".filter((name) => name.offsetParent).map((name) => name.textContent)"
 )
@@ -349,15 +349,15 @@ def test_models_are_filtered_and_ordered_and_a_reload_keeps_it(browser: Browser,
     )
     browser.value(
         "form.elements.verdict.value = 'nan mismatch';"
-        "form.querySelector('select.lanes[name=\"lane.precision\"]').value = 'fp16';"
+        "form.querySelector('select.columns[name=\"column.precision\"]').value = 'fp16';"
         "form.querySelector('input[value=failed]').checked = true;"
         "form.dispatchEvent(new Event('input', { bubbles: true }));"
     )
     assert browser.value(SHOWN_MODELS) == ["m_nan_mismatch"]
-    assert browser.value(SHOWN_LANES) == ["half"]
+    assert browser.value(SHOWN_COLUMNS) == ["half"]
     browser.open(browser.value("location.href"))
     assert browser.value(SHOWN_MODELS) == ["m_nan_mismatch"]
-    assert browser.value(SHOWN_LANES) == ["half"]
+    assert browser.value(SHOWN_COLUMNS) == ["half"]
     browser.value("form.reset()")
     browser.until(f"{SHOWN_MODELS}.length === {len(every)}")
     assert not browser.value("location.hash")

@@ -192,7 +192,7 @@ def test_hostile_names_and_messages_stay_text(record: MakeRecord, merged: Merged
             content=ModelContent(opsets={"ai.onnx": 21}, ops={"Abs": 1}, types=("float32",)),
         ),
         record("timed", latency=LATENCY),
-        record("other lane", axes={"option.x": "1"}, effect=OptionEffect(options=("x",), seen=False)),
+        record("other column", axes={"option.x": "1"}, effect=OptionEffect(options=("x",), seen=False)),
         record(target="cuda", provider="Cuda", verdict=Verdict.UNAVAILABLE),
     ]
     hostile = [

@@ -5,8 +5,7 @@ import pytest
 
 from harness.core.errors import UsageError
 from harness.core.record import Record
-from harness.report.folders import run_folders
-from harness.report.read import read_run
+from harness.report.read import read_run, run_folders
 
 MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]
@@ -41,5 +40,5 @@ def test_the_plan_is_read_by_name(record: MakeRecord, write_run: WriteRun) -> No
 def test_a_plan_of_another_run_is_refused(record: MakeRecord, write_run: WriteRun) -> None:
     run = write_run("run", [record("a")], missing=["onnx-node/b[npu]"])
     (run / "plan.txt").write_text("onnx-node/a[npu]\n", "utf-8")
-    with pytest.raises(UsageError, match=r"not the plan that run\.json tells of"):
+    with pytest.raises(UsageError, match=r"not the plan that run\.json names"):
         read_run(run)
