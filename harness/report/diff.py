@@ -17,8 +17,8 @@ from harness.report.merge import MergedRun, merge
 from harness.report.read import read_run, run_folders
 from harness.report.worst import HEADROOM_WARNING, least_bits, most_headroom
 
-DIFF_SCHEMA = 1
-LOST_BITS = 3.0
+_DIFF_SCHEMA = 1
+_LOST_BITS = 3.0
 """Loss of delivered bits that is reported of a passing cell. Half the way from float32 to float16 is 5, from
 float16 to bfloat16 3; the same arithmetic in another order changes about one."""
 
@@ -172,7 +172,7 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
     both = sum(change.kind not in (Kind.NEW, Kind.GONE) for change in found if _both_ranked(change))
     kinds = Counter(change.kind for change in found)
     return Diff(
-        schema=DIFF_SCHEMA,
+        schema=_DIFF_SCHEMA,
         old=names[0],
         new=names[1],
         old_not_run=_not_run(old),
@@ -262,7 +262,7 @@ def _facts(old: Record, new: Record, *, like: bool) -> Iterator[str]:
     if not old.verdict.family is new.verdict.family is Family.PASSED:
         return
     bits = least_bits(old), least_bits(new)
-    if bits[1] is not None and (bits[0] is None or bits[0] - bits[1] >= LOST_BITS):
+    if bits[1] is not None and (bits[0] is None or bits[0] - bits[1] >= _LOST_BITS):
         yield f"delivered bits {'exact' if bits[0] is None else brief(bits[0])} -> {brief(bits[1])}"
     used = most_headroom(old), most_headroom(new)
     if like and used[0] is not None and used[1] is not None and used[1] > max(used[0], HEADROOM_WARNING):

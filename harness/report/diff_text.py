@@ -5,18 +5,18 @@ from collections.abc import Iterator, Sequence
 
 from harness.report.diff import Change, Diff, Flow, Kind
 from harness.report.figures import plural
-from harness.report.inert import annotation, code, plain, table
+from harness.report.inert import annotation, code, heading, plain, table
 from harness.report.likeness import Unlike
 
 WIDTH = 80
 
-SHOWN_CHANGES = 20
+_SHOWN_CHANGES = 20
 """How many cells of one kind are listed in a terminal."""
 
 MAX_ANNOTATIONS = 10
 """How many annotations of each level GitHub shows of a step."""
 
-SHOWN_IN_MARKDOWN = 200
+_SHOWN_IN_MARKDOWN = 200
 """How many in Markdown: of all kinds some 300 KB, and GitHub shows up to 1 MiB."""
 
 
@@ -58,9 +58,7 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
     ]
     yield from table(("family", "before", "came", "went", "after"), rows, figures=4)
     if diff.unlike:
-        yield ""
-        yield "### Not alike"
-        yield ""
+        yield from heading("### Not alike")
         for unlike in diff.unlike:
             for what, items in (("environment", unlike.environment), ("settings", unlike.settings)):
                 if items:
@@ -68,19 +66,19 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
     for kind in Kind:
         changes = diff.of(kind)
         if changes:
-            yield ""
-            yield f"### {kind.value.replace('_', ' ').capitalize()}: {plural(len(changes), 'cell')}"
-            yield ""
+            yield from heading(
+                f"### {kind.value.replace('_', ' ').capitalize()}: {plural(len(changes), 'cell')}"
+            )
             yield f"{kind.meaning[0].upper()}{kind.meaning[1:]}."
             yield ""
             shown = [
                 (code(change.cell), code(change.arrow), code(_why(change)) if _why(change) else "")
-                for change in changes[:SHOWN_IN_MARKDOWN]
+                for change in changes[:_SHOWN_IN_MARKDOWN]
             ]
             yield from table(("cell", "verdict", "why"), shown)
-            if len(changes) > SHOWN_IN_MARKDOWN:
+            if len(changes) > _SHOWN_IN_MARKDOWN:
                 yield ""
-                yield f"and {len(changes) - SHOWN_IN_MARKDOWN:,} more"
+                yield f"and {len(changes) - _SHOWN_IN_MARKDOWN:,} more"
 
 
 def diff_github(diff: Diff) -> Iterator[str]:
@@ -130,9 +128,9 @@ def _flow_lines(flows: Sequence[Flow]) -> Iterator[str]:
 
 
 def _change_lines(changes: Sequence[Change]) -> Iterator[str]:
-    for change in changes[:SHOWN_CHANGES]:
+    for change in changes[:_SHOWN_CHANGES]:
         yield f"    {plain(change.cell)}"
         why = _why(change)
         yield from wrapped(f"{plain(change.arrow)}" + (f": {plain(why)}" if why else ""), 8)
-    if len(changes) > SHOWN_CHANGES:
-        yield f"    and {len(changes) - SHOWN_CHANGES:,} more: --json names them all"
+    if len(changes) > _SHOWN_CHANGES:
+        yield f"    and {len(changes) - _SHOWN_CHANGES:,} more: --json names them all"

@@ -9,7 +9,7 @@ from harness.core.errors import one_line
 from harness.report.column import Column
 from harness.report.view import Report
 
-SHOWN_OPTIONS = 20
+_SHOWN_OPTIONS = 20
 """How many options of one column are named."""
 
 
@@ -36,5 +36,5 @@ def report_effects(report: Report) -> Iterator[ColumnEffect]:
             if record.effect is not None:
                 counts[record.effect.options].append(record.effect.seen)
         for options, seen in counts.items():
-            shown = tuple(one_line(option, 120) for option in options[:SHOWN_OPTIONS])
+            shown = tuple(one_line(option, 120) for option in options[:_SHOWN_OPTIONS])
             yield ColumnEffect(column=column, options=shown, judged=len(seen), seen=sum(seen))

@@ -26,7 +26,7 @@ from harness.report.worst import least_bits
 MAX_SQUARES = 8_000
 """Squares in one file, which a browser lays out in a fraction of a second."""
 
-MAX_CHARS = 2_000_000
+_MAX_CHARS = 2_000_000
 """About how large one file may be, with the records behind its squares."""
 
 _TITLE_CHARS = 120
@@ -187,7 +187,7 @@ def _parts(suites: Sequence[GridSuite]) -> Iterator[GridPart]:
         begin = 0
         for index, row in enumerate(suite.rows):
             size = _chars(row)
-            if squares and (squares + len(row.cells) > MAX_SQUARES or chars + size > MAX_CHARS):
+            if squares and (squares + len(row.cells) > MAX_SQUARES or chars + size > _MAX_CHARS):
                 if index > begin:
                     part.append(msgspec.structs.replace(suite, rows=suite.rows[begin:index]))
                 yield _part(number, part)

@@ -19,10 +19,10 @@ the last edge is out of tolerance."""
 
 BANDS = ("exact", "to 1%", "to 10%", "to 50%", "to 80%", "to 100%", "out of tolerance")
 
-SHOWN_CLOSE = 25
+_SHOWN_CLOSE = 25
 """How many of the right answers closest to their limit are named."""
 
-CLOSE = 0.5
+_CLOSE = 0.5
 """Share of the allowed error from which a right answer is named."""
 
 
@@ -58,8 +58,8 @@ def closest(cells: Iterable[ReportCell]) -> tuple[tuple[float, ReportCell], ...]
     """Return the right answers closest to their limit, with their share of the allowed error."""
     right = (cell for cell in cells if cell.record.verdict.family is Family.PASSED)
     near = ((used, cell) for cell in right if (used := most_headroom(cell.record)) is not None)
-    close = (pair for pair in near if pair[0] >= CLOSE)
-    return tuple(heapq.nlargest(SHOWN_CLOSE, close, key=lambda pair: pair[0]))
+    close = (pair for pair in near if pair[0] >= _CLOSE)
+    return tuple(heapq.nlargest(_SHOWN_CLOSE, close, key=lambda pair: pair[0]))
 
 
 def _band(record: Record) -> int | None:

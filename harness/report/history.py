@@ -25,7 +25,7 @@ from harness.report.summary import summarise
 from harness.report.worst import least_bits, most_headroom
 
 HISTORY_SCHEMA = 1
-HIGH = 0.95
+_HIGH = 0.95
 """Share of a target's right answers that use less of their tolerance than its ``headroom_high``."""
 
 _APPLICATION = 0x45504831
@@ -115,7 +115,7 @@ class History:
         records = [record for _, record in run.records]
         started = sorted(_to_seconds(record.started) for record in records if record.started)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        matrix = matrix_name(run)
+        matrix = _matrix_name(run)
         not_run = run.planned - sum(record.verdict.family is not Family.MISSING for record in records)
         known = (digest, name, matrix, started[0] if started else now, started[-1] if started else now, now)
         number = self.database.execute(
@@ -184,7 +184,7 @@ class History:
             raise UsageError(Problem(where=str(self.path), what=f"no history: {error}", hint=hint)) from error
 
 
-def matrix_name(run: MergedRun) -> str:
+def _matrix_name(run: MergedRun) -> str:
     """Return the matrix file's name, by which runs are compared; the run's own name if it has none."""
     path = run.matrix.get("path")
     # The last part of a path of either kind of system.
@@ -239,7 +239,7 @@ def _trends(records: list[Record], *, complete: bool) -> Iterator[tuple[object, 
             ),
             *(row.untested.count, row.unsupported.count, row.failed.count),
             bits.median if bits else None,
-            used[int(HIGH * (len(used) - 1))] if used else None,
+            used[int(_HIGH * (len(used) - 1))] if used else None,
             used[-1] if used else None,
             p50.median if p50 else None,
         )

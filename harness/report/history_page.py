@@ -12,10 +12,10 @@ from harness.report.precision import SCALE_BITS
 from harness.report.trend import Series, TrendPoint, Trends
 from harness.report.worst import HEADROOM_WARNING
 
-SHOWN_POINTS = 60
+_SHOWN_POINTS = 60
 """Runs in one chart and table: two months of nights."""
 
-SHOWN_CELLS = 300
+_SHOWN_CELLS = 300
 """How many failing or rising cells are listed."""
 
 _OVER = 1.25
@@ -39,10 +39,10 @@ def write_history_page(trends: Trends, out: Path, *, templates: Path | None = No
     series = [
         ShownSeries(series=each, points=points, charts=tuple(_charts(points)))
         for each in trends.series
-        for points in [each.points[-SHOWN_POINTS:]]
+        for points in [each.points[-_SHOWN_POINTS:]]
     ]
     page = Pages(templates).make(
-        "history.html", trends=trends, series=series, shown=SHOWN_CELLS, width=WIDTH, height=HEIGHT
+        "history.html", trends=trends, series=series, shown=_SHOWN_CELLS, width=WIDTH, height=HEIGHT
     )
     write_pages(out, [("index.html", page)])
     return out / "index.html"

@@ -29,6 +29,11 @@ def code(text: object) -> str:
     return f"`{line}`"
 
 
+def heading(text: str) -> tuple[str, ...]:
+    """Return the lines of a Markdown heading, with empty lines around it."""
+    return ("", text, "")
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, figures: int = 0) -> Iterator[str]:
     """Yield the lines of a Markdown table.
 

@@ -11,7 +11,10 @@ from harness.report.merge import Conflict, Environment
 from harness.report.rows import CellRow, TargetRow
 from harness.report.view import Report
 
-REPORT_SCHEMA: Literal[1] = 1
+_REPORT_SCHEMA: Literal[1] = 1
+
+
+_COPIED = ("name", "first", "last", "recorded", "not_run", "complete", "unexpected")
 
 
 class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,16 +62,10 @@ def to_json(report: Report, targets: tuple[TargetRow, ...], cells: Iterable[Cell
     """Render the file."""
     run = report.run
     content = ReportFile(
-        schema=REPORT_SCHEMA,
-        name=report.name,
+        schema=_REPORT_SCHEMA,
+        **{name: getattr(report, name) for name in _COPIED},
         runs=run.names,
-        first=report.first,
-        last=report.last,
         planned=run.planned,
-        recorded=report.recorded,
-        not_run=report.not_run,
-        complete=report.complete,
-        unexpected=report.unexpected,
         flaky=len(report.flaky),
         notices=run.notices,
         verdicts=dict(report.verdicts),

@@ -31,13 +31,13 @@ FLOOR = 0.05
 """A change by this share or less is of no interest: the mere place of code and data in memory changes as much
 (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009)."""
 
-FLOOR_MS = 0.01
+_FLOOR_MS = 0.01
 """A change by so many milliseconds or less is of no interest: the smallest models spend them in Python."""
 
-CONFIDENCE = 0.99
+_CONFIDENCE = 0.99
 """Of each interval; it is high because a report compares hundreds of cells."""
 
-RESAMPLES = 1000
+_RESAMPLES = 1000
 
 FEWEST_RUNS = 10
 """Fewest samples of each side for an answer."""
@@ -77,10 +77,10 @@ def latency_change(before: Sequence[Latency], after: Sequence[Latency]) -> Laten
     ratio = medians[1] / medians[0] if medians[0] else None
     if why_not := _not_comparable(before, after):
         return LatencyChange(verdict="unclear", ratio=ratio, low=None, high=None, reason=why_not)
-    tail = (1 - CONFIDENCE) / 2
+    tail = (1 - _CONFIDENCE) / 2
     ratios = _quantiles(after) / _quantiles(before)
     low, high = np.quantile(ratios, (tail, 1 - tail), axis=0, method="nearest")
-    verdict = _judged(low, high, 1 + max(FLOOR, FLOOR_MS / min(medians)))
+    verdict = _judged(low, high, 1 + max(FLOOR, _FLOOR_MS / min(medians)))
     reason = f"{medians[0]:.4g} ms became {medians[1]:.4g} ms: {low[-1]:.3g} to {high[-1]:.3g} times"
     if excuse := _excuse(verdict, before, after):
         verdict, reason = "unclear", f"{reason}, but {excuse}"
@@ -104,18 +104,11 @@ def unlike(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ..
 
 
 def _hardware(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
-    devices = environment.get("devices")
-    chosen = (
-        [device.get("device") for device in devices if isinstance(device, dict)]
-        if isinstance(devices, list)
-        else []
-    )
+    listed = environment.get("devices")
+    entries = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    devices = [device for each in entries if isinstance(device := each.get("device"), dict)]
     # Other facts of a device may contain a driver's version.
-    kinds = [
-        {key: device.get(key) for key in ("type", "vendor_id", "device_id")}
-        for device in chosen
-        if isinstance(device, dict)
-    ]
+    kinds = [{key: device.get(key) for key in ("type", "vendor_id", "device_id")} for device in devices]
     return [
         ("machine", str(environment.get("machine", "unknown"))),
         ("processor", str(environment.get("processor", "unknown"))),
@@ -161,13 +154,13 @@ def _excuse(verdict: Verdict, before: Sequence[Latency], after: Sequence[Latency
 
 
 def _quantiles(side: Sequence[Latency]) -> Floats:
-    """Return quantiles of resampled runs, shape ``(RESAMPLES, len(_QUANTILES))``."""
+    """Return quantiles of resampled runs, shape ``(_RESAMPLES, len(_QUANTILES))``."""
     series = [np.asarray(latency.samples_ms) for latency in side]
     # The seed comes from the data: the sides draw independently, and their order does not matter.
     generator = np.random.default_rng([zlib.crc32(samples.tobytes()) for samples in series])
     if len(series) == 1:
-        return _of(_blocks(series[0], RESAMPLES, generator))
-    drawn = generator.integers(0, len(series), (RESAMPLES, len(series)))
+        return _of(_blocks(series[0], _RESAMPLES, generator))
+    drawn = generator.integers(0, len(series), (_RESAMPLES, len(series)))
     pools = (np.concatenate([_blocks(series[index], 1, generator)[0] for index in row]) for row in drawn)
     return np.concatenate([_of(pool[np.newaxis]) for pool in pools])
 

@@ -12,7 +12,7 @@ from harness.report.figures import brief
 from harness.report.latency_change import unlike
 from harness.report.merge import Environment, MergedRun, target_settings
 
-SHOWN_DIFFERENCES = 8
+_SHOWN_DIFFERENCES = 8
 """How many differences of one kind are named."""
 
 
@@ -64,9 +64,9 @@ def differences(old: dict[str, object], new: dict[str, object]) -> tuple[str, ..
     rows = [row for row in environment_table(sides).rows if not row.same]
     shown = [
         one_line(f"{row.key}: {row.values[0] or '(absent)'} -> {row.values[1] or '(absent)'}", 160)
-        for row in rows[:SHOWN_DIFFERENCES]
+        for row in rows[:_SHOWN_DIFFERENCES]
     ]
-    more = [f"{len(rows) - SHOWN_DIFFERENCES:,} more"] if len(rows) > SHOWN_DIFFERENCES else []
+    more = [f"{len(rows) - _SHOWN_DIFFERENCES:,} more"] if len(rows) > _SHOWN_DIFFERENCES else []
     return (*shown, *more)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from harness.core.noise import DEFAULT_LIMITS
 from harness.report.figures import alike, brief, multiple, plural, ratio
 from harness.report.groups import Groups
-from harness.report.inert import code, table
+from harness.report.inert import code, heading, table
 from harness.report.rows import TargetRow
 from harness.report.tone import spoken
 from harness.report.view import Report
@@ -47,7 +47,7 @@ def _lines(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
 
 
 def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
-    yield from _heading("## Targets")
+    yield from heading("## Targets")
     head = (
         "target", "by the EP", "in part", "weak golden", "untested", "unsupported", "failed",
         "tried", "excluded", "skipped", "not run", "cells", "suspicious",
@@ -84,7 +84,7 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
 def _noise(report: Report) -> Iterator[str]:
     if not report.noise:
         return
-    yield from _heading("## Error against rounding noise")
+    yield from heading("## Error against rounding noise")
     rows = [
         (
             code(row.column.label),
@@ -109,7 +109,7 @@ def _noise(report: Report) -> Iterator[str]:
 def _conversion(report: Report) -> Iterator[str]:
     if not report.conversion:
         return
-    yield from _heading("## Cost of a lower precision")
+    yield from heading("## Cost of a lower precision")
     rows = [
         (
             code(row.column.label),
@@ -130,7 +130,7 @@ def _conversion(report: Report) -> Iterator[str]:
 def _conflicts(report: Report) -> Iterator[str]:
     if not report.run.conflicts:
         return
-    yield from _heading(f"## Conflicts: {plural(len(report.run.conflicts), 'cell')}")
+    yield from heading(f"## Conflicts: {plural(len(report.run.conflicts), 'cell')}")
     rows = [
         (
             code(conflict.cell),
@@ -145,7 +145,7 @@ def _conflicts(report: Report) -> Iterator[str]:
 def _groups(title: str, groups: Groups) -> Iterator[str]:
     if not groups.count:
         return
-    yield from _heading(f"## {title}: {plural(groups.count, 'cell')}")
+    yield from heading(f"## {title}: {plural(groups.count, 'cell')}")
     rows = [
         (
             spoken(group.verdict) + (f" ({code(group.cause)})" if group.cause else ""),
@@ -162,7 +162,7 @@ def _groups(title: str, groups: Groups) -> Iterator[str]:
 def _unavailable(report: Report) -> Iterator[str]:
     if not report.unavailable:
         return
-    yield from _heading("## Unavailable")
+    yield from heading("## Unavailable")
     rows = [
         (code(each.column.label), code(each.cause), code(each.reason), f"{each.count:,}")
         for each in report.unavailable[:_SHOWN]
@@ -172,13 +172,9 @@ def _unavailable(report: Report) -> Iterator[str]:
 
 
 def _words(report: Report) -> Iterator[str]:
-    yield from _heading("## Verdicts")
+    yield from heading("## Verdicts")
     rows = [(spoken(verdict), verdict.meaning, f"{count:,}") for verdict, count in report.verdicts]
     yield from table(("verdict", "meaning", "cells"), rows, figures=1)
-
-
-def _heading(text: str) -> tuple[str, ...]:
-    return ("", text, "")
 
 
 def _more(count: int, what: str = "") -> Iterator[str]:

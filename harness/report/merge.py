@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from harness.report.figures import plural
 from harness.report.read import RunData
 
 _SHOWN_SHARDS = 10
+_RESULT = attrgetter("verdict", "expected", "cause", "phase", "placement", "outputs", "golden", "effect")
 _NO_RESULT = "planned, but the run has no result for it"
 
 
@@ -74,7 +76,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def merge(runs: Sequence[RunData]) -> MergedRun:
-    """Put the cells of several runs side by side; cells with the ``same_result`` count once."""
+    """Put the cells of several runs side by side; cells with the same result count once."""
     names = _names(runs)
     conflicts = tuple(_conflicts(runs, names))
     apart = {conflict.target for conflict in conflicts}
@@ -100,26 +102,13 @@ def merge(runs: Sequence[RunData]) -> MergedRun:
     )
 
 
-def same_result(one: Record, other: Record) -> bool:
+def _same_result(one: Record, other: Record) -> bool:
     """Return whether two records of a cell say the same about the EP; time and memory do not count.
 
     Verdict, expectation, cause, phase, placement, metrics of the outputs, golden and effect of options count.
     Messages do not, because they may contain addresses and times.
     """
-    return one == other or _result(one) == _result(other)
-
-
-def _result(record: Record) -> tuple[object, ...]:
-    return (
-        record.verdict,
-        record.expected,
-        record.cause,
-        record.phase,
-        record.placement,
-        record.outputs,
-        record.golden,
-        record.effect,
-    )
+    return one == other or _RESULT(one) == _RESULT(other)
 
 
 def _names(runs: Sequence[RunData]) -> tuple[str, ...]:
@@ -141,7 +130,7 @@ def _conflicts(runs: Sequence[RunData], names: Sequence[str]) -> Iterator[Confli
         for record in run.records:
             if record.verdict is Verdict.NOT_RUN:
                 continue
-            if not same_result(first.setdefault(record.cell, record), record):
+            if not _same_result(first.setdefault(record.cell, record), record):
                 differ[record.cell] = record.target
     if not differ:
         return

@@ -18,10 +18,10 @@ from harness.report.column import Column
 from harness.report.figures import Share, Spread, spread
 from harness.report.worst import worst_noise
 
-NEAR = 1 / 4
+_NEAR = 1 / 4
 """Below this multiple a result is far more precise than the precision that it is compared with."""
 
-SHOWN_FAR = 50
+_SHOWN_FAR = 50
 """How many of the cells farthest beyond the limits are named."""
 
 SHOWN_FAR_OF_A_COLUMN = 5
@@ -32,7 +32,7 @@ SHOWN_REASONS = 8
 
 _REASON_CHARS = 160
 
-SCALE_DECADES = 2
+_SCALE_DECADES = 2
 """How many powers of ten the plot has on either side of 1."""
 
 _Excess = tuple[float, Noise]
@@ -47,7 +47,7 @@ class ColumnNoise(msgspec.Struct, frozen=True, kw_only=True):
         cells: Cells with a figure.
         ratios: Root mean square of the error over that of the noise, of these cells.
         above: Cells beyond the default limits: rounding alone does not explain them.
-        below: Cells below ``NEAR``.
+        below: Cells below ``_NEAR``.
         like: ``(precision, cells)``: the precision that a cell's error is most like, the most frequent first.
     """
 
@@ -80,7 +80,19 @@ def column_noise(column: Column, records: Iterable[Record]) -> tuple[ColumnNoise
         worst = worst_noise(record)
         if worst and _is_the_providers(record):
             found[worst[1].precision].append(worst)
-    rows = [_row(column, precision, its) for precision, its in found.items()]
+    rows = [
+        ColumnNoise(
+            column=column,
+            precision=precision,
+            cells=len(its),
+            ratios=ratios,
+            above=sum(excess > 1 for excess, _ in its),
+            below=sum(noise.rms < _NEAR for _, noise in its),
+            like=tuple(Counter(noise.like for _, noise in its if noise.like).most_common()),
+        )
+        for precision, its in found.items()
+        if (ratios := spread([noise.rms for _, noise in its]))
+    ]
     return tuple(sorted(rows, key=lambda row: (-row.cells, row.precision)))
 
 
@@ -100,14 +112,14 @@ def farthest(cells: Iterable[ReportCell]) -> tuple[tuple[Noise, ReportCell], ...
         if worst and worst[0] > 1 and _is_the_providers(cell.record):
             by_column[cell.column].append((worst, cell))
     tops = (heapq.nlargest(SHOWN_FAR_OF_A_COLUMN, its, key=_by_excess) for its in by_column.values())
-    top = heapq.nlargest(SHOWN_FAR, chain.from_iterable(tops), key=_by_excess)
+    top = heapq.nlargest(_SHOWN_FAR, chain.from_iterable(tops), key=_by_excess)
     return tuple((noise, cell) for (_, noise), cell in top)
 
 
 def on_log_scale(ratio: float) -> float:
     """Return the place of a multiple on the plot, in percent of its width; 1 is in the middle."""
     decades = math.log10(ratio) if ratio > 0 else -math.inf
-    return round(50 + 50 * min(max(decades / SCALE_DECADES, -1.0), 1.0), 2)
+    return round(50 + 50 * min(max(decades / _SCALE_DECADES, -1.0), 1.0), 2)
 
 
 def _is_the_providers(record: Record) -> bool:
@@ -117,19 +129,3 @@ def _is_the_providers(record: Record) -> bool:
 
 def _by_excess(found: tuple[_Excess, ReportCell]) -> float:
     return found[0][0]
-
-
-def _row(column: Column, precision: str, found: list[_Excess]) -> ColumnNoise:
-    ratios = [noise.rms for _, noise in found]
-    summary = spread(ratios)
-    if summary is None:
-        raise ValueError("a row needs at least one figure")
-    return ColumnNoise(
-        column=column,
-        precision=precision,
-        cells=len(found),
-        ratios=summary,
-        above=sum(excess > 1 for excess, _ in found),
-        below=sum(ratio < NEAR for ratio in ratios),
-        like=tuple(Counter(noise.like for _, noise in found if noise.like).most_common()),
-    )

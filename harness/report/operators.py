@@ -18,13 +18,13 @@ from harness.report.column import Column
 from harness.report.figures import Segment, Share, stacked
 from harness.report.view import Documented, Report
 
-MAX_OPERATORS = 1_000
+_MAX_OPERATORS = 1_000
 """Rows of the table: ONNX and onnxruntime have some 400 operators, but a model may name any number."""
 
 MAX_SQUARES = 20_000
 """Squares of the table: operators times columns."""
 
-REACHES = {
+_REACHES = {
     "passed": "all pass",
     "partial": "some pass",
     "failed": "none passes, some fail",
@@ -32,7 +32,7 @@ REACHES = {
 }
 """Tone of a tried operator -> its meaning."""
 
-SHOWN_NOTES = 3
+_SHOWN_NOTES = 3
 """How many kinds of trouble are listed for one operator in one column."""
 
 _ONNX = "ai.onnx"
@@ -121,14 +121,14 @@ class ColumnOperators(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reached(self) -> tuple[int, ...]:
-        """Number of operators of each tone of ``REACHES``."""
+        """Number of operators of each tone of ``_REACHES``."""
         counts = Counter(operator.tone for operator in self.operators)
-        return tuple(counts[tone] for tone in REACHES)
+        return tuple(counts[tone] for tone in _REACHES)
 
     @property
     def bar(self) -> tuple[Segment, ...]:
         """These numbers as a bar; the keys are the tones."""
-        return stacked(zip(REACHES, self.reached, strict=True))
+        return stacked(zip(_REACHES, self.reached, strict=True))
 
 
 class OperatorTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,7 +144,7 @@ class OperatorTable(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[ColumnOperators, ...]
     left_out: int
 
-    reaches: ClassVar = REACHES
+    reaches: ClassVar = _REACHES
 
     @property
     def rows(self) -> tuple[tuple[str, tuple[Operator | None, ...]], ...]:
@@ -171,7 +171,7 @@ def operator_table(report: Report) -> OperatorTable:
     for cell in report.cells:
         _count(tallies[cell.column], cell.record)
     names = sorted({name for tally in tallies.values() for name in tally})
-    shown = names[: min(MAX_OPERATORS, MAX_SQUARES // max(1, len(tallies)))]
+    shown = names[: min(_MAX_OPERATORS, MAX_SQUARES // max(1, len(tallies)))]
     return OperatorTable(
         names=tuple(shown),
         columns=tuple(
@@ -214,20 +214,17 @@ def only_operator(record: Record) -> str:
     return next(iter(ops)) if len(ops) == 1 else ""
 
 
-class _Tally:
-    """Counts of one operator in one column."""
+class _Tally(msgspec.Struct):
+    """Counts of one operator in one column; ``opsets`` has ``(passed, tried)`` of each version."""
 
-    __slots__ = ("cpu_nodes", "ep_nodes", "failed", "opsets", "other_types", "reasons", "troubles", "types")
-
-    def __init__(self) -> None:
-        self.opsets: dict[int, tuple[int, int]] = {}  # version -> passed, tried
-        self.types: set[str] = set()
-        self.other_types: set[str] = set()
-        self.failed = 0
-        self.ep_nodes = 0
-        self.cpu_nodes = 0
-        self.troubles: Counter[Verdict] = Counter()
-        self.reasons: dict[Verdict, str] = {}
+    opsets: dict[int, tuple[int, int]] = {}
+    types: set[str] = set()
+    other_types: set[str] = set()
+    failed: int = 0
+    ep_nodes: int = 0
+    cpu_nodes: int = 0
+    troubles: Counter[Verdict] = msgspec.field(default_factory=Counter)
+    reasons: dict[Verdict, str] = {}
 
     def verdict(self, record: Record, opset: int, types: Iterable[str]) -> None:
         """Count a model of only this operator."""
@@ -246,7 +243,7 @@ class _Tally:
             version: Share(passed, tried, not complete)
             for version, (passed, tried) in sorted(self.opsets.items())
         }
-        troubles = self.troubles.most_common(SHOWN_NOTES)
+        troubles = self.troubles.most_common(_SHOWN_NOTES)
         return Operator(
             name=name,
             passed=Share(

@@ -65,9 +65,7 @@ class Pages:
             multiple=multiple,
             ratio=ratio,
         )
-        self.environment.globals.update(
-            tones=TONES, symbols=SYMBOLS, version=_version(), generator=GENERATOR
-        )
+        self.environment.globals.update(tones=TONES, symbols=SYMBOLS, version=_version(), generator=GENERATOR)
 
     def make(self, template: str, *, scripts: tuple[str, ...] = ("report.js",), **context: object) -> str:
         """Render one page.

@@ -159,6 +159,8 @@ _COPIED = (
     ),
     *("reason", "weak_golden", "suspicious", "golden", "started"),
 )
+_COUNTS = ("cells", "skipped", "excluded", "tried", "suspicious", "flaky")
+_SHARES = ("weak", "untested", "unsupported", "failed")
 
 
 def target_rows(report: Report) -> tuple[TargetRow, ...]:
@@ -174,20 +176,12 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
             provider=row.column.provider,
             axes=dict(row.column.axes),
             required=row.column.target in report.run.required,
-            cells=row.cells,
-            skipped=row.skipped,
-            excluded=row.excluded,
+            **{name: getattr(row, name) for name in _COUNTS},
+            **{name: getattr(row, name).count for name in _SHARES},
             not_run=row.missing,
-            tried=row.tried,
             passed=row.by_ep.count,
             passed_in_part=row.partly.count,
-            weak=row.weak.count,
-            untested=row.untested.count,
-            unsupported=row.unsupported.count,
-            failed=row.failed.count,
             unexpected=unexpected[row.column],
-            suspicious=row.suspicious,
-            flaky=row.flaky,
             median_bits=precision.bits.median if precision.bits else None,
             noise_precision=noise.precision if noise else "",
             noise_cells=noise.cells if noise else 0,

@@ -15,10 +15,10 @@ from harness.report.history import History
 from harness.report.likeness import differences
 from harness.report.worst import HEADROOM_WARNING
 
-RISE = 0.02
+_RISE = 0.02
 """Smallest rise, as a share of the tolerance; another order of the same sums changes less."""
 
-BEFORE = 10
+_BEFORE = 10
 """How many earlier results of a cell give the median that a new one is compared with."""
 
 
@@ -318,10 +318,10 @@ def _failing(book: _Book, cell: str, label: str, target: str, points: Sequence[C
 
 def _rising(cell: str, label: str, points: Sequence[CellPoint]) -> Rising | None:
     now = points[-1]
-    earlier = [point.headroom for point in points[:-1] if point.headroom is not None][-BEFORE:]
+    earlier = [point.headroom for point in points[:-1] if point.headroom is not None][-_BEFORE:]
     if now.headroom is None or now.verdict.family is not Family.PASSED or not earlier:
         return None
     before = statistics.median(earlier)
-    if now.headroom <= HEADROOM_WARNING or now.headroom < before + RISE:
+    if now.headroom <= HEADROOM_WARNING or now.headroom < before + _RISE:
         return None
     return Rising(cell=cell, label=label, before=before, now=now.headroom, runs=len(earlier))
