@@ -245,7 +245,7 @@ def test_no_text_is_a_formula(text: str) -> None:
     assert inert_csv(text)[0] in "'\\"
 
 
-def test_an_unknown_format_is_told(run_folder: Path, tmp_path: Path) -> None:
+def test_an_unknown_format_is_reported(run_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean 'markdown'"):
         publish([run_folder], tmp_path, ["html", "markdwon"])
 

@@ -104,7 +104,7 @@ def test_a_slower_provider_is_found(runs: int) -> None:
     assert "same" not in found
 
 
-def test_a_change_that_nobody_cares_for_is_none() -> None:
+def test_a_change_of_no_interest_is_none() -> None:
     generator = np.random.default_rng(3)
     before, after = measured(generator, spread=0.002), measured(generator, ms=10.2, spread=0.002)
     change = latency_change([latency(before)], [latency(after)])

@@ -152,7 +152,7 @@ def test_environments_are_kept_apart_where_they_differ(record: MakeRecord, run_o
     assert len(merge([old, old]).environments) == 1
 
 
-def test_more_records_than_planned_is_told(record: MakeRecord, run_of: MakeRun) -> None:
+def test_more_records_than_planned_is_reported(record: MakeRecord, run_of: MakeRun) -> None:
     run = merge([run_of([record("a"), record("b")], planned=1)])
     assert run.planned == 2
     assert run.notices == ("run: records.jsonl has 2 cells, more than the 1 that were planned.",)

@@ -90,7 +90,7 @@ def test_one_column_does_not_fill_the_list_of_the_farthest(
     assert far[0].href.startswith("cells.html#")
 
 
-def test_why_there_is_no_noise_is_told(record: MakeRecord, merged: Merged, site: Site) -> None:
+def test_why_there_is_no_noise_is_reported(record: MakeRecord, merged: Merged, site: Site) -> None:
     reasons = ["it holds <Loop>"] * 3 + [f"reason {number}" for number in range(SHOWN_REASONS + 3)]
     found = [record(f"m{index}", no_spread=reason) for index, reason in enumerate(reasons)]
     report = built(merged(found))

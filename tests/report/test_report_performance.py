@@ -81,7 +81,7 @@ def test_the_fastest_is_first_and_the_others_are_compared_with_it(
     ]
 
 
-def test_what_makes_times_hard_to_compare_is_said(record: MakeRecord, page_of: PageOf) -> None:
+def test_what_makes_times_hard_to_compare_is_reported(record: MakeRecord, page_of: PageOf) -> None:
     page = page_of(
         [
             record("a", "npu", latency=latency(1.0, waiting_threads=0.2, device_mib=12.0)),

@@ -24,7 +24,7 @@ def test_a_damaged_run_is_not_taken_for_a_folder_of_runs(record: MakeRecord, wri
     assert run_folders(run) == (run,)
 
 
-def test_an_empty_folder_and_none_are_told(tmp_path: Path) -> None:
+def test_an_empty_folder_and_none_are_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no run: neither"):
         run_folders(tmp_path)
     with pytest.raises(UsageError, match="no such run folder"):
