@@ -180,4 +180,4 @@ def _allowed(output: OutputMetrics) -> str:
     if noise is not None and noise.rms_limit is not None and noise.max_limit is not None:
         return f"{multiple(noise.rms_limit)} its noise, {multiple(noise.max_limit)} in one element"
     tolerance = f"{brief(output.atol)} + {brief(output.rtol)} · |golden|"
-    return f"{tolerance}, or as the CPU EP does it" if is_within(output.precision_error) else tolerance
+    return f"{tolerance}, or as far off as the CPU EP" if is_within(output.precision_error) else tolerance

@@ -13,13 +13,13 @@ _SHOWN = 4
 _CHARS = 600
 _NAME_CHARS = 80
 _UNITS = {"ms": "ms", "mib": "MiB", "bytes": "bytes"}
-_NEARER = {"golden": "the golden is nearer", "ep": "the provider is nearer", "equal": "both are as near"}
+_NEARER = {"golden": "the golden is nearer", "ep": "the provider is nearer", "equal": "both are equally near"}
 
 
 def evidence(record: Record) -> Iterator[tuple[str, str]]:
     """Yield ``(label, text)`` pairs: rounding noise that is missing, precision, adjudication, repeats."""
     if record.no_spread:
-        yield "Rounding noise", one_line(f"not known: {record.no_spread}", _CHARS)
+        yield "Rounding noise", one_line(f"unknown: {record.no_spread}", _CHARS)
     costs = [
         _cost(one_line(output.name, _NAME_CHARS), error)
         for output in record.outputs
@@ -35,7 +35,7 @@ def evidence(record: Record) -> Iterator[tuple[str, str]]:
         repeats = record.repeats
         results = "the same bits" if repeats.distinct == 1 else f"{repeats.distinct:,} different results"
         apart = f", up to {brief(repeats.max_abs)} from the first" if repeats.max_abs else ""
-        wanted = "; equal bits are asked for" if repeats.bit_equal else ""
+        wanted = "; equal bits are required" if repeats.bit_equal else ""
         sessions = "one session" if repeats.sessions == 1 else f"each of {repeats.sessions:,} sessions"
         where = f"{plural(repeats.runs, 'run')} in {sessions}"
         yield "Repeats", f"{where}: {results}{apart}{wanted}"
@@ -59,7 +59,7 @@ def noise_words(noise: Noise | None) -> str:
 
 def _cost(name: str, error: PrecisionError) -> str:
     numbers = (
-        "" if error.error is None else f"error {brief(error.error)} against the model as it came",
+        "" if error.error is None else f"error {brief(error.error)} against the model before conversion",
         "" if error.cpu_error is None else f"the CPU EP's {brief(error.cpu_error)}",
         "" if error.ratio is None else f"ratio {ratio(error.ratio)}",
         f"numbers missing: {one_line(error.unknown, _NAME_CHARS)}" if error.unknown else "",

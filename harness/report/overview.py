@@ -1,4 +1,4 @@
-"""The page *Overview*: what else stands there beside the counts of the report."""
+"""The page *Overview*: its view, beside the counts that the report has."""
 
 from collections.abc import Iterator
 from typing import ClassVar

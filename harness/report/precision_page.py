@@ -1,4 +1,4 @@
-"""The page *Precision*: what else stands there beside delivered bits, noise and conversion."""
+"""The page *Precision*: its view, beside the bits, noise and conversion that the report has."""
 
 from collections.abc import Iterator
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Every format tells the same numbers, and nothing that a model or provider says does anything in any."""
+"""Every format has the same numbers, and no text of a model or provider has an effect in any format."""
 
 import csv
 import io

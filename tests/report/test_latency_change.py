@@ -1,4 +1,4 @@
-"""A slower provider is found, a noisy machine is not taken for one."""
+"""A slower provider is found; noise of the machine is not reported as a slower provider."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The memory of each target's processes, as the report tells it."""
+"""The memory of each target's processes in the report."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""What the report says of errors in multiples of rounding noise, and of converted models."""
+"""Errors in multiples of rounding noise, and errors of converted models, in the report."""
 
 from collections.abc import Callable, Sequence
 
@@ -160,7 +160,7 @@ def test_rows_for_programs(noisy: Callable[..., Record], record: MakeRecord, mer
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"no_spread": "it holds\nLoop"}, [("Rounding noise", "not known: it holds Loop")]),
+        ({"no_spread": "it holds\nLoop"}, [("Rounding noise", "unknown: it holds Loop")]),
         (
             {"repeats": Repeats(runs=10, sessions=2, distinct=3, max_abs=1.25e-6, bit_equal=True)},
             [
@@ -168,7 +168,7 @@ def test_rows_for_programs(noisy: Callable[..., Record], record: MakeRecord, mer
                     "Repeats",
                     (
                         "10 runs in each of 2 sessions: 3 different results, up to 1.25e-06 from the first; "
-                        "equal bits are asked for"
+                        "equal bits are required"
                     ),
                 )
             ],
@@ -189,7 +189,7 @@ def test_rows_for_programs(noisy: Callable[..., Record], record: MakeRecord, mer
                     "Nearer the truth",
                     (
                         "y: the provider is nearer, by float64: golden 0.001, provider 2e-08; "
-                        "z: both are as near, by float64: golden 1e-08, provider 1e-08"
+                        "z: both are equally near, by float64: golden 1e-08, provider 1e-08"
                     ),
                 )
             ],
@@ -214,7 +214,7 @@ def test_an_error_like_that_of_the_cpu_is_no_share_of_a_tolerance(record: MakeRe
 def test_the_three_numbers_in_words(record: MakeRecord) -> None:
     lost = PrecisionError(error=2e-3, cpu_error=1e-3, ratio=2.0)
     told = dict(evidence(with_output(record("a"), precision_error=lost)))
-    words = "y: error 0.002 against the model as it came, the CPU EP's 0.001, ratio 2"
+    words = "y: error 0.002 against the model before conversion, the CPU EP's 0.001, ratio 2"
     assert told == {"Cost of the precision": words}
     zero = PrecisionError(cpu_error=0.0, unknown="the golden is all 0")
     told = dict(evidence(with_output(record("a"), precision_error=zero)))

@@ -46,6 +46,9 @@ def test_pages_of_a_larger_report_go(record: MakeRecord, merged: Merged, tmp_pat
     write_site(build_report(merged([record()]), lambda *_: "", {}), tmp_path)
     assert not (tmp_path / "operators-3.html").exists()
     assert (tmp_path / "operators-1.html").exists()
+    nothing_tried = merged([record(verdict=Verdict.UNAVAILABLE)])
+    write_site(build_report(nothing_tried, lambda *_: "", {}), tmp_path)
+    assert not list(tmp_path.glob("operators*.html"))
     assert (tmp_path / "models-mine.html").exists()
 
 
