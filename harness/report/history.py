@@ -3,7 +3,6 @@
 import contextlib
 import datetime as dt
 import hashlib
-import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
@@ -115,7 +114,7 @@ class History:
         records = [record for _, record in run.records]
         started = sorted(_to_seconds(record.started) for record in records if record.started)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        matrix = _matrix_name(run)
+        matrix = run.matrix_file or run.names[0]
         not_run = run.planned - sum(record.verdict.family is not Family.MISSING for record in records)
         known = (digest, name, matrix, started[0] if started else now, started[-1] if started else now, now)
         number = self.database.execute(
@@ -182,13 +181,6 @@ class History:
         except sqlite3.Error as error:
             hint = "name a history, or a new file in a folder that can be written, with --db"
             raise UsageError(Problem(where=str(self.path), what=f"no history: {error}", hint=hint)) from error
-
-
-def _matrix_name(run: MergedRun) -> str:
-    """Return the matrix file's name, by which runs are compared; the run's own name if it has none."""
-    path = run.matrix.get("path")
-    # The last part of a path of either kind of system.
-    return re.split(r"[/\\]", path)[-1] if isinstance(path, str) and path else run.names[0]
 
 
 def _to_seconds(started: str) -> str:

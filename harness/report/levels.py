@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.levels import KINDS, ORIGINS, Levels, OperatorRow
+from harness.core.levels import KINDS, ORIGINS, Levels
 from harness.report.page import Pages, write_pages
 
 _PAGE = "levels.html"
@@ -61,11 +61,7 @@ def levels_page(found: Levels) -> str:
 def _groups(found: Levels) -> Iterator[tuple[str, list[Row]]]:
     """Yield the operators of each origin: a heading, and their rows."""
     for origin, rows in groupby(found.operators, key=lambda row: row.operator.origin):
-        yield ORIGINS[origin], [_operator(row, found) for row in rows]
-
-
-def _operator(row: OperatorRow, found: Levels) -> Row:
-    return _row(row.operator.label, found, row.in_model, row.counts)
+        yield ORIGINS[origin], [_row(row.operator.label, found, row.in_model, row.counts) for row in rows]
 
 
 def _row(label: str, found: Levels, in_model: int, counts: tuple[int | None, ...]) -> Row:

@@ -1,5 +1,6 @@
 """Several runs as one: equal results once, different ones side by side, missing ones by name."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
@@ -73,6 +74,17 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     required: frozenset[str]
     conflicts: tuple[Conflict, ...]
     notices: tuple[str, ...]
+
+    @property
+    def matrix_path(self) -> str:
+        """The matrix file as the run was given it; empty if unknown."""
+        path = self.matrix.get("path")
+        return path if isinstance(path, str) else ""
+
+    @property
+    def matrix_file(self) -> str:
+        """The last part of this path, on either kind of system."""
+        return re.split(r"[/\\]", self.matrix_path)[-1]
 
 
 def merge(runs: Sequence[RunData]) -> MergedRun:

@@ -3,7 +3,6 @@
 A page computes what only it shows; :mod:`harness.report.site` has the table of pages.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -122,7 +121,7 @@ def build_report(
     column_by_record = {id(cell.record): cell.column for cell in cells}
     for record in records:
         by_column[column_by_record[id(record)]].append(record)
-    path = _matrix_path(run)
+    path = run.matrix_path or "MATRIX"
     verdicts = Counter(record.verdict for record in records)
     failed = [cell for cell in cells if cell.record.verdict.family is Family.FAILED]
     others = [cell for cell in cells if cell.record.verdict.family is not Family.FAILED]
@@ -131,8 +130,7 @@ def build_report(
     conversions = (column_conversion(column, by_column[column]) for column in columns)
     return Report(
         run=run,
-        # The last part of a path of either kind of system.
-        name=one_line(re.split(r"[/\\]", path)[-1] if path != "MATRIX" else run.folders[0].name, 120),
+        name=one_line(run.matrix_file or run.folders[0].name, 120),
         matrix_path=path,
         first=started[0] if started else "",
         last=started[-1] if started else "",
@@ -172,8 +170,3 @@ def _unavailable(column: Column, records: Iterable[Record]) -> Iterable[Unavaila
 def _target_order(run: MergedRun) -> list[str]:
     """Return targets as the matrix lists them, then as the environments do; repeats do no harm."""
     return list(dict.fromkeys([*target_settings(run.matrix), *(each.target for each in run.environments)]))
-
-
-def _matrix_path(run: MergedRun) -> str:
-    path = run.matrix.get("path")
-    return path if isinstance(path, str) and path else "MATRIX"
