@@ -101,6 +101,17 @@ def pages(site: Site) -> Callable[..., dict[str, Page]]:
 Pages = Callable[..., dict[str, Page]]
 
 
+PAGES_IN_ORDER = [
+    "index.html",
+    "models.html",
+    "operators.html",
+    "precision.html",
+    "performance.html",
+    "failures.html",
+    "cells.html",
+]
+
+
 def every_verdict(record: MakeRecord, text: str = "a reason") -> list[Record]:
     return [
         record(f"m_{verdict.value}", verdict=verdict, reason=text, cause="cause", phase=Phase.RUN)
@@ -137,6 +148,8 @@ def test_pages_are_well_formed_and_their_links_lead_somewhere(
     for name, page in found.items():
         assert len(ids[name]) == len(set(ids[name])), name
         assert len(page.of("h1")) == 1, name
+        pages_of_the_site = [attrs["href"] for attrs in page.of("a") if attrs["href"] in PAGES_IN_ORDER]
+        assert [href for href in pages_of_the_site if href != "index.html"][:6] == PAGES_IN_ORDER[1:], name
         for attrs in page.of("a"):
             file, _, anchor = attrs["href"].partition("#")
             assert (file or name) in found, f"{name} leads to {attrs['href']}"

@@ -138,6 +138,7 @@ def test_failures_are_told_by_operator_the_worst_first(record: MakeRecord, merge
         ],
         record("conv0", verdict=Verdict.MISMATCH, op="Conv", content=content("Conv")),
         record("both", verdict=Verdict.ERROR, content=content("Conv", "Abs")),
+        record("untried", verdict=Verdict.INVALID_MODEL, content=content("Abs")),
     ]
     (failures,) = failures_view(report_of(merged(records)))
     rows = failures.operators

@@ -12,9 +12,8 @@ from harness.core.verdict import Phase, Verdict
 from harness.report import cell, details, grid
 from harness.report.command import command_of
 from harness.report.details import detail_pages
-from harness.report.environment import environment_table
 from harness.report.groups import SHOWN_CELLS, SHOWN_GROUPS
-from harness.report.merge import Environment, MergedRun
+from harness.report.merge import MergedRun
 from harness.report.precision_page import precision_view
 from harness.report.view import Report, build_report
 
@@ -235,6 +234,15 @@ def test_details_go_to_the_most_urgent_cells_first(
     assert [bool(square and square.href) for square in squares] == [False, False, True, True]
 
 
+def test_outputs_out_of_tolerance_come_first(record: MakeRecord, merged: Merged) -> None:
+    (output,) = record(verdict=Verdict.MISMATCH).outputs
+    wrong = {"a": 0, "b": 2, "c": 0, "d": 1}
+    outputs = [msgspec.structs.replace(output, name=name, mismatched=n) for name, n in wrong.items()]
+    report = build_report(merged([record(verdict=Verdict.MISMATCH, outputs=outputs)]), nothing, {})
+    (found,) = detailed(report)
+    assert [row.metrics.name for row in found.outputs] == ["b", "d", "a", "c"]
+
+
 def test_details_and_models_are_spread_over_pages(
     record: MakeRecord, merged: Merged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -316,33 +324,3 @@ def test_a_model_without_a_record_leaves_its_square_empty(record: MakeRecord, me
     rows = [[square is not None for square in row.cells] for row in suite.rows]
     assert rows == [[True, False], [False, True]]
     assert [share.text for share in suite.passed] == ["1 of 1 (100%)", "1 of 1 (100%)"]
-
-
-def test_environments_are_flattened_side_by_side() -> None:
-    table = environment_table(
-        [
-            Environment(
-                target="npu",
-                run="r",
-                fingerprint={
-                    "python": "3.11",
-                    "devices": [{"name": "x"}],
-                    "plugin": None,
-                    "providers": ["A", "B"],
-                },
-            ),
-            Environment(
-                target="gpu",
-                run="r",
-                fingerprint={"python": "3.11", "plugin": {"version": 2, "loaded": True}, "env": {}},
-            ),
-        ]
-    )
-    assert table.columns == ("npu", "gpu")
-    assert [(row.key, row.values, row.same) for row in table.rows] == [
-        ("python", ("3.11", "3.11"), True),
-        ("devices[0].name", ("x", ""), False),
-        ("providers", ("A, B", ""), False),
-        ("plugin.version", ("", "2"), False),
-        ("plugin.loaded", ("", "yes"), False),
-    ]
