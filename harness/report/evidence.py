@@ -6,7 +6,7 @@ from harness.core.errors import one_line
 from harness.core.output_metrics import Noise, OutputMetrics, PrecisionError
 from harness.core.record import Record
 from harness.core.reference import Adjudication
-from harness.core.scenario import Fact, Scalar
+from harness.core.scenario import Observation, Scalar
 from harness.report.figures import alike, brief, multiple, plural, ratio
 
 _SHOWN = 4
@@ -92,7 +92,7 @@ def _listed(words: list[str]) -> str:
     return one_line("; ".join(words[:_SHOWN] + more), _CHARS)
 
 
-def _fact(name: str, fact: Fact) -> str:
+def _fact(name: str, fact: Observation) -> str:
     stem, _, last = name.rpartition("_")
     unit = _UNITS.get(last, "") if stem else ""
     label = (stem if unit else name).replace("_", " ")

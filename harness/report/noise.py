@@ -9,7 +9,6 @@ from itertools import chain
 import msgspec
 
 from harness.core.errors import one_line
-from harness.core.noise import DEFAULT_LIMITS, rms_limit
 from harness.core.output_metrics import Noise
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict

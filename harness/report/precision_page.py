@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import msgspec
 
+from harness.core.noise import DEFAULT_LIMITS
 from harness.core.output_metrics import Noise
-from harness.core.spread import DEFAULT_LIMITS
 from harness.report.cell import ReportCell
 from harness.report.effect import ColumnEffect, report_effects
 from harness.report.headroom import BANDS, ColumnHeadroom, closest, column_headroom

@@ -1,8 +1,8 @@
 """The worst output of a cell: by delivered bits, by tolerance, by rounding noise and by lost precision."""
 
+from harness.core.noise import DEFAULT_LIMITS, rms_limit
 from harness.core.output_metrics import Noise, PrecisionError
 from harness.core.record import Record
-from harness.core.spread import DEFAULT_LIMITS, rms_limit
 
 HEADROOM_WARNING = 0.8
 """Share of the allowed error above which a rise is reported: the next one may be a mismatch."""
