@@ -1,5 +1,5 @@
-// A drawer shows everything recorded about the cell of a square. The records of the page travel in it,
-// compressed; they are unpacked when the first one is asked for, and shown as text, never as markup.
+// A drawer shows everything recorded about the cell of a square. The page contains its records, compressed;
+// they are unpacked when the first one is needed, and shown as text, never as markup.
 
 const drawer = document.getElementById("drawer");
 let unpacked = null;
@@ -15,7 +15,7 @@ async function entry(number) {
   return JSON.parse((await unpacked)[number]);
 }
 
-// Colours of a terminal go; what cannot be seen is spelled out, as everywhere in the report.
+// Terminal colours are removed; invisible characters are spelled out, as everywhere in the report.
 const ANSI = /\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])/g;
 const INVISIBLE = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\p{Cs}\u{e0000}-\u{e0fff}]/gu;
 function visible(text) {
@@ -49,7 +49,7 @@ function isTable(value) {
   return Array.isArray(value) && value.length > 0 && value.every((item) => item !== null && typeof item === "object");
 }
 
-// What a row holds as a table of its own, such as its noise, becomes columns: "noise rms".
+// A nested table of a row, such as its noise, becomes columns: "noise rms".
 function flat(row) {
   return Object.fromEntries(Object.entries(row).flatMap(([key, value]) => {
     const nested = value !== null && typeof value === "object" && !Array.isArray(value);
@@ -118,7 +118,7 @@ async function open(cell) {
   const link = cell.querySelector("a");
   if (link) {
     const more = document.createElement("p");
-    more.append(Object.assign(element("a", "Its place among the details, with what the process printed"), { href: link.href }));
+    more.append(Object.assign(element("a", "Details of this cell, with the output of its process"), { href: link.href }));
     parts.splice(4, 0, more);
   }
   drawer.className = toneOf(cell);
@@ -129,7 +129,7 @@ async function open(cell) {
   keep();
 }
 
-// A link to a cell opens it, where it is on this page.
+// A link to a cell opens it, if it is on this page.
 async function openAsked(id) {
   unpacked ??= unpack();
   const number = (await unpacked).findIndex((line) => line && JSON.parse(line)[1].cell === id);
@@ -163,7 +163,7 @@ drawer.addEventListener("click", (event) => {
     drawer.close();
   }
 });
-// Said some time after it is closed, and by then it may be open again.
+// The event comes some time after the closing; the drawer may be open again by then.
 drawer.addEventListener("close", () => {
   if (!drawer.open) {
     besides.delete("cell");

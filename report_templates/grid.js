@@ -7,7 +7,7 @@ const heads = Array.from(grid.tHead.rows[0].cells).slice(1);
 // Worst first.
 const TONES = ["failed", "unsupported", "untested", "weak", "partial", "passed", "excluded", "skipped", "missing"];
 
-// Rows as they came: `first` is the number of the record behind the first square.
+// Rows in their original order: `first` is the number of the record behind the first square.
 let squares = 0;
 const suites = Array.from(grid.tBodies, (body) => {
   const name = body.rows[0].querySelector(".suite-name").textContent;
@@ -34,7 +34,7 @@ function verdictOf(cell) {
   return toneOf(cell) === "partial" ? "pass partial" : /^\S+ ([^,!]*)/.exec(cell.textContent)?.[1].trim();
 }
 
-// Columns go by a rule of the page's own style sheet: thousands of squares need not be touched.
+// Columns are hidden by a rule of the page's own style sheet: thousands of squares need not be touched.
 const sheet = document.styleSheets[0];
 let rules = 0;
 function showColumns(wanted) {
@@ -50,12 +50,12 @@ function showColumns(wanted) {
   });
 }
 
-function lanesWanted() {
+function columnsWanted() {
   const wanted = heads.map(() => true);
-  for (const select of form.querySelectorAll("select.lanes")) {
-    const lanes = select.selectedOptions[0]?.dataset.lanes;
-    if (lanes !== undefined) {
-      const chosen = new Set(lanes.split(" ").map(Number));
+  for (const select of form.querySelectorAll("select.columns")) {
+    const columns = select.selectedOptions[0]?.dataset.columns;
+    if (columns !== undefined) {
+      const chosen = new Set(columns.split(" ").map(Number));
       wanted.forEach((_, index) => {
         wanted[index] &&= chosen.has(index);
       });
@@ -68,7 +68,7 @@ function filter() {
   const text = form.elements.q.value.trim().toLowerCase();
   const verdict = form.elements.verdict.value;
   const tones = Array.from(form.querySelectorAll("input:checked"), (box) => box.value);
-  const wanted = lanesWanted();
+  const wanted = columnsWanted();
   showColumns(wanted);
   const everything = !verdict && !tones.length;
   let count = 0;
@@ -112,7 +112,7 @@ function order(column, direction) {
   });
 }
 
-// What stands in the address besides the filters and the order: the cell that is open.
+// Further state in the address, beside the filters and the order: the open cell.
 const besides = new Map();
 
 function keep() {
@@ -169,7 +169,7 @@ form.hidden = false;
 restore();
 filter();
 const asked = state.read().get("cell");
-// The links to the other pages of the table take the state along from the start.
+// The links to the other pages of the table have the state from the start.
 if (location.hash.startsWith("#?")) {
   keep();
 }

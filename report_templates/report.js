@@ -1,7 +1,7 @@
-// An enhancement only: every page says what it says without it.
+// Only an enhancement: every page has all of its content without it.
 "use strict";
 
-// The state of a page stands in the fragment, "#?key=value", which works for files as it does on a server.
+// The state of a page is in the fragment, "#?key=value", which works for files as it does on a server.
 const state = {
   read() {
     return new URLSearchParams(location.hash.startsWith("#?") ? location.hash.slice(2) : "");
@@ -9,7 +9,7 @@ const state = {
   write(pairs) {
     const text = new URLSearchParams(pairs).toString();
     history.replaceState(null, "", text ? `#?${text}` : location.pathname + location.search);
-    // The other pages of a table take the state along.
+    // The links to the other pages of a table pass the state on.
     for (const link of document.querySelectorAll("nav.pages a")) {
       link.hash = text ? `?${text}` : "";
     }
@@ -27,7 +27,7 @@ function openTarget() {
 addEventListener("hashchange", openTarget);
 openTarget();
 
-// A command can be copied; where the clipboard is closed to a page, as it is to files, it is selected.
+// A command can be copied. If the page has no access to the clipboard, as for files, it is selected.
 function copyButton(code) {
   const button = document.createElement("button");
   button.type = "button";

@@ -1,4 +1,4 @@
-// Tables sort by a click on a heading, and show the rows with a name.
+// Tables are sorted by a click on a heading, and filtered by name.
 
 const tables = Array.from(document.querySelectorAll("table.sortable"), (table) => ({
   table,
@@ -69,7 +69,7 @@ tables.forEach((one, index) => {
     head.append(button);
     button.addEventListener("click", () => {
       const now = head.getAttribute("aria-sort");
-      // Numbers are mostly asked for largest first.
+      // Numbers are mostly wanted largest first.
       const first = one.rows.length && one.rows[0].cells[column].dataset.sort !== undefined ? -1 : 1;
       const direction = now === null ? first : now === (first > 0 ? "ascending" : "descending") ? -first : 0;
       order(one, direction ? column : -1, direction);

@@ -8,7 +8,7 @@ from harness.core.errors import EXIT_OK
 from harness.report.figures import Share, brief, plural
 from harness.report.history import History
 from harness.report.history_page import write_history_page
-from harness.report.plain import plain
+from harness.report.inert import plain
 from harness.report.trend import CellPoint, Failing, Trends, cell_points, trends
 
 SHOWN = 20

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from harness.core.text import visible
-from harness.report.json_text import inert_json
+from harness.report.inert import inert_json
 from harness.run.summary import WIDTH
 
 DAY_S = 86400.0

@@ -1,4 +1,4 @@
-"""Badges: small JSON files that shields.io turns into pictures (https://shields.io/badges/endpoint-badge)."""
+"""Badges: small JSON files from which shields.io makes pictures (https://shields.io/badges/endpoint-badge)."""
 
 import hashlib
 import re
@@ -25,9 +25,9 @@ class Badge(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def badges(report: Report, targets: Sequence[TargetRow]) -> Iterator[tuple[str, Badge]]:
-    """``(file name, badge)``: ``badge.json`` for the whole report, one below ``badges/`` for each target.
+    """Yield ``(file name, badge)``: ``badge.json`` for the whole report, one in ``badges/`` for each target.
 
-    The message is the share of tried cells whose right answer the EP had a part in, with both numbers.
+    The message is the share of tried cells with a right answer in which the EP had a part, with both numbers.
     """
     whole = Share(
         sum(row.passed + row.passed_in_part for row in targets),
@@ -57,7 +57,7 @@ def _badge(label: str, share: Share, unexpected: int, not_run: int) -> Badge:
 
 
 def _file_name(label: str, taken: set[str]) -> str:
-    """A name that needs no escaping in a URL, and no other target has where upper and lower case are one."""
+    """Return a name that needs no escaping in a URL and is unique even if upper and lower case are equal."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.")
     if name and len(name) <= _MAX_NAME and name.casefold() not in taken:
         return name

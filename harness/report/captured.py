@@ -1,18 +1,18 @@
-"""What a failing cell wrote to its descriptors, cut to its beginning and end."""
+"""The output of a failing cell, cut to its beginning and end."""
 
 from pathlib import Path
 
 from harness.core.record import Record
 
 EDGE_BYTES = 2048
-"""How much is shown of the beginning, and of the end, in bytes."""
+"""Size of the shown beginning, and of the shown end, in bytes."""
 
 
 def captured_output(run_folder: Path, record: Record) -> str:
-    """An excerpt of ``artifacts/<digest>/output.txt``; empty where there is none.
+    """Return an excerpt of ``artifacts/<digest>/output.txt``; empty if there is none.
 
-    The path comes from a record, so a path that leaves the run folder (``..``, absolute, a symbolic
-    link) is not followed.
+    The path comes from a record, so a path out of the run folder (``..``, absolute, a symbolic link) is not
+    followed.
     """
     if not record.artifacts:
         return ""

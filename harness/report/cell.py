@@ -1,24 +1,84 @@
-"""A record placed in the report: its lane, its run folder, and where its details stand."""
+"""The cells of the report: each record with its column, its run folder and the place of its details."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from harness.core.record import Record
-from harness.report.lane import Lane
+from harness.core.verdict import Family, Verdict
+from harness.report.column import Column, column_of
+
+REASON_CHARS = 600
+"""Longest reason in the details of a cell."""
+
+SHOWN_RETRIES = 10
+"""How many retries of one cell are listed."""
+
+MAX_DETAILS_CHARS = 1_200_000
+"""Details in one page, which then stays below 3 MB: a browser opens that at once."""
+
+MAX_DETAIL_PAGES = 4
+"""Pages of details. They serve readers without scripts, and links; the table of models holds every record."""
 
 
 class ReportCell(msgspec.Struct, frozen=True, kw_only=True):
     """One record with its place in the report.
 
     Attributes:
-        record: The record.
-        lane: Its lane.
-        folder: The run folder it comes from.
-        href: Where its details stand in the site, such as ``cells.html#c12``; empty where they are not shown.
+        folder: The run folder of the record.
+        href: Link to its details, such as ``cells.html#c12``; empty if they are not shown.
     """
 
     record: Record
-    lane: Lane
+    column: Column
     folder: Path
     href: str
+
+
+def placed(records: Sequence[tuple[Path, Record]]) -> tuple[ReportCell, ...]:
+    """Return the cells, sorted by suite, model and column; the most urgent ones have a link to details."""
+    ordered = sorted(records, key=lambda pair: (pair[1].suite, pair[1].model, pair[1].cell))
+    hrefs = _hrefs(record for _, record in ordered)
+    # A run has many cells and few columns: equal ones become one object.
+    known: dict[Column, Column] = {}
+    cells = []
+    for index, (folder, record) in enumerate(ordered):
+        column = column_of(record)
+        column = known.setdefault(column, column)
+        cells.append(ReportCell(record=record, column=column, folder=folder, href=hrefs.get(index, "")))
+    return tuple(cells)
+
+
+def details_rank(record: Record) -> int | None:
+    """Return the index of the section for a record's details, 0 the most urgent; None without details."""
+    if not record.expected:
+        return 0
+    if record.suspicious:
+        return 2
+    if record.verdict is Verdict.PASS_PARTIAL:
+        return 3
+    return {Family.FAILED: 1, Family.UNSUPPORTED: 4, Family.EXCLUDED: 5}.get(record.verdict.family)
+
+
+def page_file(stem: str, number: int) -> str:
+    """Return the name of a page's file: ``cells.html``, then ``cells-2.html``; ``number`` counts from 1."""
+    return f"{stem}-{number}.html" if number > 1 else f"{stem}.html"
+
+
+def _hrefs(records: Iterable[Record]) -> dict[int, str]:
+    """Return index -> link of the records with details, the most urgent first, until the pages are full."""
+    ranked = sorted(
+        # About what the details take: markup, metrics and command, and the reason.
+        (rank, index, 700 + min(len(record.reason), REASON_CHARS))
+        for index, record in enumerate(records)
+        if (rank := details_rank(record)) is not None
+    )
+    found = {}
+    before = 0
+    for _, index, chars in ranked:
+        page = before // MAX_DETAILS_CHARS
+        if page < MAX_DETAIL_PAGES:
+            found[index] = f"{page_file('cells', page + 1)}#c{index}"
+        before += chars
+    return found

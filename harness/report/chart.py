@@ -9,7 +9,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 6.0, 6.0, 6.0, 6.0
 
 
 class Dot(msgspec.Struct, frozen=True, kw_only=True):
-    """One run's figure; ``title`` is what a pointer resting on it shows."""
+    """One run's figure; ``title`` is the text under the pointer."""
 
     x: float
     y: float
@@ -21,12 +21,12 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
     """A line with gaps where runs have no figure.
 
     Attributes:
-        name: What is drawn.
-        latest: The newest figure in words; empty where the newest run has none.
+        name: The name of the figure.
+        latest: The newest figure in words; empty if the newest run has none.
         path: Path data of the line.
-        dots: A dot for each figure; marked where the environment changed.
-        limits: Heights of lines across, such as a limit.
-        label: The whole in words, for who cannot see it.
+        dots: A dot for each figure; marked if the environment changed.
+        limits: Heights of horizontal lines, such as a limit.
+        label: The whole chart in words, for screen readers.
     """
 
     name: str
@@ -46,15 +46,15 @@ def chart(
     marked: Sequence[bool],
     limits: Sequence[float] = (),
 ) -> Chart | None:
-    """Draw one; None where there is no figure at all.
+    """Draw a chart; None without any figure.
 
     Args:
-        name: What is drawn.
-        values: One for each run, oldest first; None where a run has none.
-        words: What a pointer shows of each.
+        name: The name of the figure.
+        values: One for each run, oldest first; None if a run has none.
+        words: The text under the pointer for each.
         top: The value at the upper edge; larger ones are drawn there. The lower edge is 0.
         marked: Runs before which the environment changed.
-        limits: Values at which lines go across.
+        limits: Values of horizontal lines.
     """
     if all(value is None for value in values):
         return None

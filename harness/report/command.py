@@ -11,7 +11,7 @@ _GLOB = re.compile(r"[*?\[]")
 
 
 def command_of(record: Record, matrix_path: str) -> str:
-    """``ep-harness run MATRIX --target NAME --model SUITE/MODEL``, quoted, for just this target and model."""
+    """Return ``ep-harness run MATRIX --target NAME --model SUITE/MODEL``, quoted, for one cell's model."""
     model = _literal(f"{record.suite}/{record.model}")
     return f"{_beginning(matrix_path, _target(record))} --model {shlex.quote(model)}"
 
@@ -22,7 +22,7 @@ def _beginning(matrix_path: str, target: str) -> str:
 
 
 def _target(record: Record) -> str:
-    # Where runs disagree, a target is shown with its run; the id names it as the matrix does.
+    # If runs contradict each other, the target is named with its run; the id has the matrix's name.
     if " @ " not in record.target:
         return record.target
     try:
@@ -32,5 +32,5 @@ def _target(record: Record) -> str:
 
 
 def _literal(name: str) -> str:
-    """A glob that matches just this name."""
+    """Return a glob that matches only this name."""
     return _GLOB.sub(r"[\g<0>]", name)

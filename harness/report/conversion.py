@@ -1,31 +1,30 @@
-"""What the conversion of models to a lower precision costs: on each lane's provider, and on the CPU EP."""
+"""What models lose by conversion to a lower precision: on each column's provider, and on the CPU EP."""
 
 from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
 
-from harness.core.output_metrics import PrecisionError
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
+from harness.report.column import Column
 from harness.report.figures import Spread, spread
-from harness.report.lane import Lane
+from harness.report.worst import worst_error
 
 
-class LaneConversion(msgspec.Struct, frozen=True, kw_only=True):
-    """Errors against the goldens of the models as they came, each cell with its worst output.
+class ColumnConversion(msgspec.Struct, frozen=True, kw_only=True):
+    """Errors against the goldens of the models before conversion, each cell with its worst output.
 
     Attributes:
-        lane: Which.
         cells: Cells with a figure.
         error: Median of the relative error on the provider.
-        cpu_error: Median of that on the CPU EP with the same converted model; null without any.
+        cpu_error: The same on the CPU EP with the same converted model; null without any.
         ratios: The provider's error over the CPU EP's, of the cells that have one.
-        unknown: Why cells lack one of the numbers -> how many, the most frequent first; such a cell counts
-            among ``cells`` where it has the others.
+        unknown: ``(why a number is missing, cells)``, the most frequent first; such a cell counts among
+            ``cells`` if it has the others.
     """
 
-    lane: Lane
+    column: Column
     cells: int
     error: float
     cpu_error: float | None
@@ -33,17 +32,8 @@ class LaneConversion(msgspec.Struct, frozen=True, kw_only=True):
     unknown: tuple[tuple[str, int], ...]
 
 
-def worst_error(record: Record) -> PrecisionError | None:
-    """Of the output that loses most; None where the model was not converted, or has no floating output.
-
-    One whose error is unknown stands only for a cell in which all are.
-    """
-    found = [output.precision_error for output in record.outputs if output.precision_error is not None]
-    return max(found, key=lambda each: -1.0 if each.error is None else each.error, default=None)
-
-
-def lane_conversion(lane: Lane, records: Iterable[Record]) -> LaneConversion | None:
-    """Measure one lane; None where none of its cells has a figure."""
+def column_conversion(column: Column, records: Iterable[Record]) -> ColumnConversion | None:
+    """Measure one column; None if none of its cells has a figure."""
     worst = [
         error
         for record in records
@@ -55,8 +45,8 @@ def lane_conversion(lane: Lane, records: Iterable[Record]) -> LaneConversion | N
     if errors is None:
         return None
     cpu = spread([each.cpu_error for each in found if each.cpu_error is not None])
-    return LaneConversion(
-        lane=lane,
+    return ColumnConversion(
+        column=column,
         cells=len(found),
         error=errors.median,
         cpu_error=cpu.median if cpu else None,

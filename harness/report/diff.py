@@ -1,4 +1,4 @@
-"""Two runs, cell by cell: what regressed, what is fixed, what else changed, what is new and what is gone."""
+"""The difference of two runs, cell by cell: regressed, fixed, changed, new and gone."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -10,26 +10,23 @@ import msgspec
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
-from harness.report.drift import HEADROOM_WARNING, most_headroom
 from harness.report.figures import brief, plural
-from harness.report.folders import run_folders
-from harness.report.grid import least_bits
 from harness.report.latency_change import latency_change
-from harness.report.likeness import Likeness, Unlike
-from harness.report.measure import other_measure
+from harness.report.likeness import Likeness, Unlike, other_measure
 from harness.report.merge import MergedRun, merge
-from harness.report.read import read_run
+from harness.report.read import read_run, run_folders
+from harness.report.worst import HEADROOM_WARNING, least_bits, most_headroom
 
-DIFF_SCHEMA = 1
-LOST_BITS = 3.0
-"""Fewer delivered bits that are told of a cell that still passes: half the way from float32 to float16 is 5,
-from float16 to bfloat16 3; the same arithmetic in another order changes about one."""
+_DIFF_SCHEMA = 1
+_LOST_BITS = 3.0
+"""Loss of delivered bits that is reported of a passing cell. Half the way from float32 to float16 is 5, from
+float16 to bfloat16 3; the same arithmetic in another order changes about one."""
 
 _REASON_CHARS = 300
 
 
 class Kind(StrEnum):
-    """What became of a cell. *A result* is one of the families failed, unsupported, untested and passed."""
+    """How a cell changed. *A result* is one of the families failed, unsupported, untested and passed."""
 
     REGRESSED = "regressed"
     FIXED = "fixed"
@@ -40,14 +37,14 @@ class Kind(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return _MEANINGS[self]
 
 
 _MEANINGS = {
     Kind.REGRESSED: "a worse result than before",
-    Kind.FIXED: "computed rightly by the EP, and was not before",
-    Kind.CHANGED: "another verdict that is neither, or other facts worth a look",
+    Kind.FIXED: "a right answer by the EP, and a worse result before",
+    Kind.CHANGED: "another verdict that is neither, or other facts of note",
     Kind.OTHER_MEASURE: "another verdict, but judged by another tolerance, golden or model",
     Kind.NEW: "has a result, and had none before",
     Kind.GONE: "had a result, and has none now",
@@ -59,22 +56,21 @@ _RANKS = {
     Family.UNTESTED: 2,
     Family.PASSED: 3,
 }
-"""The better, the higher. Families without a rank are no result."""
+"""Higher is better. Families without a rank are no result."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one cell.
+    """How one cell changed.
 
     Attributes:
-        kind: In a word.
         cell: Its id.
-        before: Its verdict in the old run; null where it was not in its plan.
+        before: Its verdict in the old run; null if it was not planned.
         after: The same in the new run.
-        expected: False where the new verdict is not what the new matrix expects.
-        flaky: Whether further tries gave another verdict, in either run.
+        expected: False if the new verdict is not what the new matrix expects.
+        flaky: Whether retries gave another verdict, in either run.
         slower: Whether its latency grew by more than noise explains.
-        facts: What else differs, such as ``delivered bits 20.3 -> 10.6``; one line each.
-        reason: What the new run says of it; one line.
+        facts: Other differences, such as ``delivered bits 20.3 -> 10.6``; one line each.
+        reason: The reason in the new run; one line.
     """
 
     kind: Kind
@@ -98,10 +94,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flow(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells of one family in both runs, and how many came and went between them.
-
-    ``after = before + entered - left``, and no figure stands for another.
-    """
+    """Cells of one family in both runs: ``after = before + entered - left``."""
 
     family: Family
     before: int
@@ -111,17 +104,17 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diff(msgspec.Struct, frozen=True, kw_only=True):
-    """How two runs differ.
+    """The difference of two runs.
 
     Attributes:
         old: Name of the old run.
         new: Name of the new run.
         old_not_run: Planned cells without a result in the old run.
         new_not_run: The same in the new run.
-        required_unavailable: Targets that the new run requires, and that are unavailable in it.
+        required_unavailable: Required targets that are unavailable in the new run.
         compared: Cells with a result in both.
-        unchanged: Those of them with nothing to tell.
-        kinds: How many cells changed in which way.
+        unchanged: Those of them without a change.
+        kinds: Number of cells by kind of change.
         flows: The families, in their order.
         changes: By kind, then by cell.
         unlike: Targets whose environment or settings differ.
@@ -141,12 +134,12 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     unlike: tuple[Unlike, ...]
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
-        """The changes of one kind."""
+        """Return the changes of one kind."""
         return tuple(change for change in self.changes if change.kind is kind)
 
 
 def read_side(path: Path) -> MergedRun:
-    """A run, or a folder of runs, as one side of a comparison.
+    """Read a run, or a folder of runs, as one side of a comparison.
 
     Raises:
         UsageError: It cannot be read, or its runs contradict each other.
@@ -157,11 +150,7 @@ def read_side(path: Path) -> MergedRun:
 
 
 def refuse_conflicts(run: MergedRun, where: str) -> None:
-    """Make sure that a run can be one side of a comparison.
-
-    Raises:
-        UsageError: It consists of runs that contradict each other.
-    """
+    """Raise UsageError if the merged runs contradict each other: then they cannot be compared."""
     if run.conflicts:
         cells = plural(len(run.conflicts), "cell")
         what = f"its runs hold different results of {cells}, such as {run.conflicts[0].cell!r}"
@@ -169,13 +158,7 @@ def refuse_conflicts(run: MergedRun, where: str) -> None:
 
 
 def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
-    """Compare two runs; neither may have conflicts.
-
-    Args:
-        old: The run to compare with.
-        new: The run in question.
-        names: What the two are called.
-    """
+    """Compare two runs; neither may have conflicts. ``names`` are those of the old and the new run."""
     before = {record.cell: record for _, record in old.records}
     after = {record.cell: record for _, record in new.records}
     likeness = Likeness(old, new)
@@ -189,7 +172,7 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
     both = sum(change.kind not in (Kind.NEW, Kind.GONE) for change in found if _both_ranked(change))
     kinds = Counter(change.kind for change in found)
     return Diff(
-        schema=DIFF_SCHEMA,
+        schema=_DIFF_SCHEMA,
         old=names[0],
         new=names[1],
         old_not_run=_not_run(old),
@@ -200,12 +183,12 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
         kinds={kind: kinds[kind] for kind in order},
         flows=tuple(_flows(before, after)),
         changes=tuple(sorted(found, key=lambda change: order.index(change.kind))),
-        unlike=likeness.told(),
+        unlike=likeness.unlike_targets(),
     )
 
 
 def _change(old: Record | None, new: Record | None, likeness: Likeness) -> Change | None:
-    """What became of one cell; None where there is nothing to tell."""
+    """Return how one cell changed; None if it did not."""
     one = new or old
     if one is None:
         return None
@@ -218,7 +201,7 @@ def _change(old: Record | None, new: Record | None, likeness: Likeness) -> Chang
         facts = (*measure, *_facts(old, new, like=not measure), *([slow] if slow else []))
         kind = _kind(old, new, measure, facts)
     elif not _ranked(one):
-        # Not tried where it is planned: with or without it there is no result.
+        # Planned in one run, and not tried there: neither run has a result.
         return None
     else:
         kind = Kind.NEW if new else Kind.GONE
@@ -244,7 +227,7 @@ def _kind(old: Record, new: Record, measure: tuple[str, ...], facts: tuple[str, 
     if _ranked(old) != _ranked(new):
         return Kind.NEW if _ranked(new) else Kind.GONE
     if old.verdict is new.verdict:
-        # Another measure alone is no news of the cell.
+        # Another measure alone is no change of the cell.
         return Kind.CHANGED if len(facts) > len(measure) else None
     if not _ranked(new):
         return Kind.CHANGED
@@ -269,7 +252,7 @@ def _rank(record: Record) -> tuple[int, bool]:
 
 
 def _facts(old: Record, new: Record, *, like: bool) -> Iterator[str]:
-    """What differs beside the verdict, where it is worth a look; ``like`` where both had one measure."""
+    """Yield differences of note beside the verdict; ``like`` if both were judged by the same measure."""
     if old.expected != new.expected and old.verdict is new.verdict:
         yield "now as the matrix expects" if new.expected else "no longer as the matrix expects"
     if old.placement and new.placement and old.placement.ep_nodes != new.placement.ep_nodes:
@@ -279,7 +262,7 @@ def _facts(old: Record, new: Record, *, like: bool) -> Iterator[str]:
     if not old.verdict.family is new.verdict.family is Family.PASSED:
         return
     bits = least_bits(old), least_bits(new)
-    if bits[1] is not None and (bits[0] is None or bits[0] - bits[1] >= LOST_BITS):
+    if bits[1] is not None and (bits[0] is None or bits[0] - bits[1] >= _LOST_BITS):
         yield f"delivered bits {'exact' if bits[0] is None else brief(bits[0])} -> {brief(bits[1])}"
     used = most_headroom(old), most_headroom(new)
     if like and used[0] is not None and used[1] is not None and used[1] > max(used[0], HEADROOM_WARNING):
@@ -287,7 +270,7 @@ def _facts(old: Record, new: Record, *, like: bool) -> Iterator[str]:
 
 
 def _latency(old: Record, new: Record, likeness: Likeness) -> str:
-    """What noise does not explain, on machines that are alike; else empty."""
+    """Return a change of latency that noise does not explain; empty without one, or if machines differ."""
     if old.latency is None or new.latency is None or not likeness.comparable(new.target):
         return ""
     change = latency_change((old.latency,), (new.latency,))

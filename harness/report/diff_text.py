@@ -1,34 +1,33 @@
-"""A difference in words: for a terminal of 80 columns, and as Markdown for a step summary."""
+"""A difference as text: for a terminal of 80 columns, as Markdown for a step summary, as annotations."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
 
 from harness.report.diff import Change, Diff, Flow, Kind
 from harness.report.figures import plural
+from harness.report.inert import annotation, code, heading, plain, table
 from harness.report.likeness import Unlike
-from harness.report.markdown_text import code, table
-from harness.report.plain import annotation, plain
 
 WIDTH = 80
 
-SHOWN_CHANGES = 20
-"""How many cells of one kind are named in a terminal."""
+_SHOWN_CHANGES = 20
+"""How many cells of one kind are listed in a terminal."""
 
 MAX_ANNOTATIONS = 10
-"""What GitHub shows of a step, of each level."""
+"""How many annotations of each level GitHub shows of a step."""
 
-SHOWN_IN_MARKDOWN = 200
+_SHOWN_IN_MARKDOWN = 200
 """How many in Markdown: of all kinds some 300 KB, and GitHub shows up to 1 MiB."""
 
 
 def headline(diff: Diff) -> str:
-    """Every count by itself; nothing is netted."""
+    """Return one line with all counts; nothing is netted."""
     counts = [f"{count:,} {kind.value.replace('_', ' ')}" for kind, count in diff.kinds.items()]
     return f"{', '.join(counts)}; {diff.unchanged:,} of {plural(diff.compared, 'compared cell')} unchanged"
 
 
 def diff_lines(diff: Diff) -> Iterator[str]:
-    """The lines for a terminal."""
+    """Yield the lines for a terminal."""
     yield f"old  {plain(diff.old)}" + _incomplete(diff.old_not_run)
     yield f"new  {plain(diff.new)}" + _incomplete(diff.new_not_run)
     for unlike in diff.unlike:
@@ -46,7 +45,7 @@ def diff_lines(diff: Diff) -> Iterator[str]:
 
 
 def diff_markdown(diff: Diff) -> Iterator[str]:
-    """The lines of a Markdown document; names and messages stand in code, where nothing is interpreted."""
+    """Yield the lines of a Markdown document; names and messages are code, which is not interpreted."""
     yield "## What changed"
     yield ""
     yield f"{code(diff.old)}{_incomplete(diff.old_not_run)} → {code(diff.new)}{_incomplete(diff.new_not_run)}"
@@ -59,9 +58,7 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
     ]
     yield from table(("family", "before", "came", "went", "after"), rows, figures=4)
     if diff.unlike:
-        yield ""
-        yield "### Not alike"
-        yield ""
+        yield from heading("### Not alike")
         for unlike in diff.unlike:
             for what, items in (("environment", unlike.environment), ("settings", unlike.settings)):
                 if items:
@@ -69,23 +66,23 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
     for kind in Kind:
         changes = diff.of(kind)
         if changes:
-            yield ""
-            yield f"### {kind.value.replace('_', ' ').capitalize()}: {plural(len(changes), 'cell')}"
-            yield ""
+            yield from heading(
+                f"### {kind.value.replace('_', ' ').capitalize()}: {plural(len(changes), 'cell')}"
+            )
             yield f"{kind.meaning[0].upper()}{kind.meaning[1:]}."
             yield ""
             shown = [
                 (code(change.cell), code(change.arrow), code(_why(change)) if _why(change) else "")
-                for change in changes[:SHOWN_IN_MARKDOWN]
+                for change in changes[:_SHOWN_IN_MARKDOWN]
             ]
             yield from table(("cell", "verdict", "why"), shown)
-            if len(changes) > SHOWN_IN_MARKDOWN:
+            if len(changes) > _SHOWN_IN_MARKDOWN:
                 yield ""
-                yield f"and {len(changes) - SHOWN_IN_MARKDOWN:,} more"
+                yield f"and {len(changes) - _SHOWN_IN_MARKDOWN:,} more"
 
 
 def diff_github(diff: Diff) -> Iterator[str]:
-    """Annotations of a GitHub workflow, as many as GitHub shows of a step; the worst kinds first."""
+    """Yield annotations of a GitHub workflow, as many as GitHub shows of a step; the worst kinds first."""
     yield annotation("notice", "ep-harness diff", headline(diff))
     levels = {"error": (Kind.REGRESSED, Kind.GONE), "warning": (Kind.OTHER_MEASURE, Kind.CHANGED)}
     for level, kinds in levels.items():
@@ -95,7 +92,7 @@ def diff_github(diff: Diff) -> Iterator[str]:
 
 
 def change_line(change: Change) -> str:
-    """One change in one line, whatever it holds."""
+    """Return a change in one line."""
     why = _why(change)
     return f"{plain(change.cell)}: {plain(change.arrow)}" + (f" ({plain(why)})" if why else "")
 
@@ -111,7 +108,7 @@ def _incomplete(not_run: int) -> str:
 
 
 def wrapped(line: str, indent: int) -> Iterator[str]:
-    """A line folded to ``WIDTH`` columns."""
+    """Yield a line, folded to ``WIDTH`` columns."""
     space = " " * indent
     yield from textwrap.wrap(line, WIDTH, initial_indent=space, subsequent_indent=space)
 
@@ -131,9 +128,9 @@ def _flow_lines(flows: Sequence[Flow]) -> Iterator[str]:
 
 
 def _change_lines(changes: Sequence[Change]) -> Iterator[str]:
-    for change in changes[:SHOWN_CHANGES]:
+    for change in changes[:_SHOWN_CHANGES]:
         yield f"    {plain(change.cell)}"
         why = _why(change)
         yield from wrapped(f"{plain(change.arrow)}" + (f": {plain(why)}" if why else ""), 8)
-    if len(changes) > SHOWN_CHANGES:
-        yield f"    and {len(changes) - SHOWN_CHANGES:,} more: --json names them all"
+    if len(changes) > _SHOWN_CHANGES:
+        yield f"    and {len(changes) - _SHOWN_CHANGES:,} more: --json names them all"

@@ -12,8 +12,8 @@ class EnvironmentRow(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         key: Path of the fact, such as ``versions.onnxruntime``.
-        values: One text per environment; empty where it does not say.
-        same: True where every environment says the same, and there is more than one.
+        values: One text per environment; empty if it lacks the fact.
+        same: True if all environments, of several, have the same value.
     """
 
     key: str
@@ -29,10 +29,10 @@ class EnvironmentTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def environment_table(environments: Sequence[Environment]) -> EnvironmentTable:
-    """Flatten the fingerprints and line them up; facts that no environment has a value for are left out."""
+    """Flatten the fingerprints into a table, without facts that have no value in any environment."""
     flat = [dict(_flatten("", environment.fingerprint)) for environment in environments]
     seen = dict.fromkeys(key for facts in flat for key, value in facts.items() if value)
-    # In order of first appearance, but what belongs to one top-level key stays together.
+    # In order of first appearance, but facts of one top-level key stay together.
     tops = {top: rank for rank, top in enumerate(dict.fromkeys(_top(key) for key in seen))}
     keys = sorted(seen, key=lambda key: tops[_top(key)])
     names = [environment.target for environment in environments]

@@ -1,4 +1,4 @@
-"""What a cell's verdict rests on beside the comparison with the golden, in words."""
+"""Facts about a cell in words: its scenario, and what its verdict rests on beside the comparison."""
 
 from collections.abc import Iterator
 
@@ -6,18 +6,20 @@ from harness.core.errors import one_line
 from harness.core.output_metrics import Noise, OutputMetrics, PrecisionError
 from harness.core.record import Record
 from harness.core.reference import Adjudication
+from harness.core.scenario import Observation, Scalar
 from harness.report.figures import alike, brief, multiple, plural, ratio
 
 _SHOWN = 4
 _CHARS = 600
 _NAME_CHARS = 80
-_NEARER = {"golden": "the golden is nearer", "ep": "the provider is nearer", "equal": "both are as near"}
+_UNITS = {"ms": "ms", "mib": "MiB", "bytes": "bytes"}
+_NEARER = {"golden": "the golden is nearer", "ep": "the provider is nearer", "equal": "both are equally near"}
 
 
 def evidence(record: Record) -> Iterator[tuple[str, str]]:
-    """``(label, text)`` pairs: rounding noise that is missing, precision, adjudication, repeats."""
+    """Yield ``(label, text)`` pairs: rounding noise that is missing, precision, adjudication, repeats."""
     if record.no_spread:
-        yield "Rounding noise", one_line(f"not known: {record.no_spread}", _CHARS)
+        yield "Rounding noise", one_line(f"unknown: {record.no_spread}", _CHARS)
     costs = [
         _cost(one_line(output.name, _NAME_CHARS), error)
         for output in record.outputs
@@ -33,14 +35,21 @@ def evidence(record: Record) -> Iterator[tuple[str, str]]:
         repeats = record.repeats
         results = "the same bits" if repeats.distinct == 1 else f"{repeats.distinct:,} different results"
         apart = f", up to {brief(repeats.max_abs)} from the first" if repeats.max_abs else ""
-        wanted = "; equal bits are asked for" if repeats.bit_equal else ""
+        wanted = "; equal bits are required" if repeats.bit_equal else ""
         sessions = "one session" if repeats.sessions == 1 else f"each of {repeats.sessions:,} sessions"
         where = f"{plural(repeats.runs, 'run')} in {sessions}"
         yield "Repeats", f"{where}: {results}{apart}{wanted}"
 
 
+def scenario_facts(record: Record) -> Iterator[tuple[str, str]]:
+    """Yield ``("Scenario", "dynamic_shapes: shapes given, batch=2; run 3.1, 40 ms")``, or nothing."""
+    told = "; ".join(_fact(name, fact) for name, fact in record.scenario.items())
+    if told:
+        yield "Scenario", one_line(f"{record.axes.get('scenario', '')}: {told}", _CHARS)
+
+
 def noise_words(noise: Noise | None) -> str:
-    """``1.23 × float32, 7.5 × in one element; like tf32``; empty where there is none."""  # noqa: RUF002
+    """Return ``1.23 × float32, 7.5 × in one element; like tf32``; empty without noise."""  # noqa: RUF002
     if noise is None:
         return ""
     like = f"; like {alike(noise.like)}" if noise.like and noise.like != noise.precision else ""
@@ -50,7 +59,7 @@ def noise_words(noise: Noise | None) -> str:
 
 def _cost(name: str, error: PrecisionError) -> str:
     numbers = (
-        "" if error.error is None else f"error {brief(error.error)} against the model as it came",
+        "" if error.error is None else f"error {brief(error.error)} against the model before conversion",
         "" if error.cpu_error is None else f"the CPU EP's {brief(error.cpu_error)}",
         "" if error.ratio is None else f"ratio {ratio(error.ratio)}",
         f"numbers missing: {one_line(error.unknown, _NAME_CHARS)}" if error.unknown else "",
@@ -59,12 +68,12 @@ def _cost(name: str, error: PrecisionError) -> str:
 
 
 def _values(output: OutputMetrics) -> str:
-    """What the values are besides numbers."""
+    """Return what is known about the values of an output beside its errors."""
     details = output.details
     if details is None:
         return ""
     facts = (
-        f"drawn by lot, judged as {details.distribution}" if details.distribution else "",
+        f"random values, judged as {details.distribution}" if details.distribution else "",
         f"at most {multiple(details.steps)} its quantization step off" if details.steps else "",
         f"{plural(details.ties, 'position')} where the values tie" if details.ties else "",
         f"{plural(details.signed_zeros, 'zero')} of the other sign" if details.signed_zeros else "",
@@ -81,3 +90,19 @@ def _adjudicated(found: Adjudication) -> str:
 def _listed(words: list[str]) -> str:
     more = [f"{len(words) - _SHOWN:,} more outputs"] if len(words) > _SHOWN else []
     return one_line("; ".join(words[:_SHOWN] + more), _CHARS)
+
+
+def _fact(name: str, fact: Observation) -> str:
+    stem, _, last = name.rpartition("_")
+    unit = _UNITS.get(last, "") if stem else ""
+    label = (stem if unit else name).replace("_", " ")
+    values = fact if isinstance(fact, tuple) else (fact,)
+    return f"{label} {', '.join(map(_scalar, values)) or 'none'}" + (f" {unit}" if unit else "")
+
+
+def _scalar(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return brief(value)
+    return f"{value:,}" if isinstance(value, int) else value

@@ -1,16 +1,17 @@
-"""Figures as a reader sees them: shares that never hide their denominator, quartiles, moments."""
+"""Figures as text: shares with their denominator, quartiles, times."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 import msgspec
 
 
 class Share(msgspec.Struct, frozen=True):
-    """``count`` of ``total``; a percentage exists only where ``total`` is not zero.
+    """``count`` of ``total``; there is no percentage if ``total`` is zero.
 
     Attributes:
-        open: Whether cells that were not run may still join: then nothing is true of all cells, or of none.
+        open: Whether cells were not run: then no share is all or none of the cells.
     """
 
     count: int
@@ -19,7 +20,7 @@ class Share(msgspec.Struct, frozen=True):
 
     @property
     def percent(self) -> str:
-        """``84.3%``, or ``no data``; 0 and 100 are written only where they are exact and final."""
+        """``84.3%``, or ``no data``; 0% and 100% only if they are exact and final."""
         if not self.total:
             return "no data"
         if self.count in (0, self.total):
@@ -37,7 +38,7 @@ class Share(msgspec.Struct, frozen=True):
 
 
 def moment(text: str) -> str:
-    """``2026-11-23 03:11:19 UTC`` of a time in ISO 8601 that names its zone; any other text as it is."""
+    """Return ``2026-11-23 03:11:19 UTC`` of a time in ISO 8601 with its zone; any other text unchanged."""
     try:
         time = dt.datetime.fromisoformat(text)
         return f"{time.astimezone(dt.UTC):%Y-%m-%d %H:%M:%S} UTC" if time.tzinfo else text
@@ -56,7 +57,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def spread(values: Sequence[float]) -> Spread | None:
-    """The five-number summary of finite values; None where there are none."""
+    """Return the five-number summary of finite values; None without any."""
     if not values:
         return None
     ordered = sorted(values)
@@ -70,26 +71,46 @@ def spread(values: Sequence[float]) -> Spread | None:
     return Spread(least=ordered[0], q1=at(0.25), median=at(0.5), q3=at(0.75), most=ordered[-1])
 
 
+class Segment(msgspec.Struct, frozen=True):
+    """One segment of a stacked bar; ``start`` and ``width`` in percent of the bar."""
+
+    key: str | int
+    count: int
+    start: float
+    width: float
+
+
+def stacked(counts: Iterable[tuple[str | int, int]]) -> tuple[Segment, ...]:
+    """Return the segments of ``(key, count)`` pairs in their order, without empty ones."""
+    pairs = [(key, count) for key, count in counts if count]
+    total = sum(count for _, count in pairs)
+    before = accumulate((count for _, count in pairs), initial=0)
+    return tuple(
+        Segment(key, count, round(100 * start / total, 3), round(100 * count / total, 3))
+        for (key, count), start in zip(pairs, before, strict=False)
+    )
+
+
 def plural(count: int, noun: str) -> str:
-    """``1 cell``, ``1,893 cells``."""
+    """Return ``1 cell``, ``1,893 cells``."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def brief(value: float | None) -> str:
-    """A measured number in at most three significant digits; a dash where it is undefined."""
+    """Return a measured number in at most three significant digits; a dash if it is undefined."""
     return "–" if value is None else f"{value:.3g}"  # noqa: RUF001 - a typographic dash
 
 
 def ratio(value: float) -> str:
-    """``1.23``, ``3,012``: in at most three significant digits, or whole."""
+    """Return ``1.23``, ``3,012``: at most three significant digits, or a whole number."""
     return f"{value:,.0f}" if 1e3 <= value < 1e6 else brief(value)  # noqa: PLR2004
 
 
 def alike(like: str) -> str:
-    """The precision that an error is like, in words: ``none`` is beyond the noise of any."""
+    """Return the precision that an error is like, in words; ``none`` is beyond the noise of any."""
     return "no precision" if like == "none" else like
 
 
 def multiple(value: float) -> str:
-    """``1.23 ×``, ``3,012 ×``."""  # noqa: RUF002
+    """Return ``1.23 ×``, ``3,012 ×``."""  # noqa: RUF002
     return f"{ratio(value)} ×"  # noqa: RUF001

@@ -1,4 +1,4 @@
-"""Whether a run may pass, compared with an older one, under a policy."""
+"""The gate: whether a run passes, compared with an older one, under a policy."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -8,18 +8,18 @@ from harness.core.verdict import Family
 from harness.report.diff import Change, Diff, Kind
 
 Flake = Callable[[Change], str]
-"""The reason why a change is known to come and go; empty where it is not."""
+"""Returns the reason why a change is a known flake; empty if it is none."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many cells may take a turn for the worse. What got better never makes up for them.
+    """How many cells may become worse. Cells that became better never make up for them.
 
     Attributes:
         regressed: Cells with a worse result.
-        gone: Cells that had a result and have none: left the plan, not run, unavailable, excluded.
+        gone: Cells that had a result and have none: not planned, not run, unavailable, excluded.
         other_measure: Cells with another verdict under another tolerance, golden or model.
         not_run: Planned cells without a result in the new run, whatever the old one had.
-        required_unavailable: Targets that the new run requires and that are unavailable in it, likewise.
+        required_unavailable: Required targets that are unavailable in the new run, likewise.
         enter: Family -> cells that may enter it, from another family or as new cells; a family that is not
             named has no limit of its own.
         slower: Cells whose latency grew by more than noise explains.
@@ -41,10 +41,10 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         limit: Its key, such as ``regressed`` or ``enter.failed``.
-        count: Cells that count; of ``required_unavailable`` targets.
-        allowed: How many may.
-        changes: These cells; empty for ``not_run`` and ``required_unavailable``, which are about the new run.
-        what: What is counted.
+        count: Number of cells; of targets for ``required_unavailable``.
+        allowed: The limit.
+        changes: These cells; empty for ``not_run`` and ``required_unavailable``.
+        what: Name of what is counted.
     """
 
     limit: str
@@ -55,12 +55,12 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gate says.
+    """The result of the gate.
 
     Attributes:
         passed: Whether no limit is exceeded.
-        breaches: The limits that are.
-        excused: ``(change, reason)`` of the cells that do not count, because they are known flakes.
+        breaches: The exceeded limits.
+        excused: ``(change, reason)`` of the known flakes, which do not count.
     """
 
     passed: bool
@@ -69,7 +69,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge(diff: Diff, limits: Limits, flake: Flake) -> Judgement:
-    """Hold a difference against the limits; ``flake`` tells the changes that do not count."""
+    """Compare a difference with the limits; changes for which ``flake`` returns a reason do not count."""
     counting: list[Change] = []
     excused: list[tuple[Change, str]] = []
     for change in diff.changes:
@@ -83,7 +83,7 @@ def judge(diff: Diff, limits: Limits, flake: Flake) -> Judgement:
 
 
 def _declared(change: Change) -> bool:
-    """Whether a cell fails as the new matrix says."""
+    """Return whether a cell fails as the new matrix expects."""
     return change.expected and change.after is not None and change.after.family is Family.FAILED
 
 

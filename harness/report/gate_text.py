@@ -1,4 +1,4 @@
-"""What a gate says, in words: for a terminal, and as annotations of a GitHub workflow."""
+"""The result of a gate as text: for a terminal, and as annotations of a GitHub workflow."""
 
 from collections.abc import Iterator
 
@@ -6,13 +6,13 @@ from harness.report.diff import Change, Diff
 from harness.report.diff_text import MAX_ANNOTATIONS, change_line, diff_lines, wrapped
 from harness.report.figures import plural
 from harness.report.gate import Breach, Judgement
-from harness.report.plain import annotation, plain
+from harness.report.inert import annotation, plain
 
 _SHOWN = 20
 
 
 def gate_lines(diff: Diff, judgement: Judgement) -> Iterator[str]:
-    """The difference, then each limit that is exceeded, then the word."""
+    """Yield the difference, then each exceeded limit, then whether the gate passed."""
     yield from diff_lines(diff)
     yield ""
     if judgement.excused:
@@ -28,7 +28,7 @@ def gate_lines(diff: Diff, judgement: Judgement) -> Iterator[str]:
 
 
 def gate_github(judgement: Judgement) -> Iterator[str]:
-    """Annotations: one for each exceeded limit, then the cells, as many as GitHub shows of a step."""
+    """Yield an annotation for each exceeded limit, then for the cells, as many as GitHub shows of a step."""
     lines = [annotation("error", "ep-harness gate", _told(breach)) for breach in judgement.breaches]
     cells: dict[str, Change] = {}
     for breach in judgement.breaches:

@@ -1,25 +1,37 @@
-"""The table of models by lanes, cut into pages that a browser opens at once."""
+"""The page of models by targets: a square for each cell, cut into files that a browser opens at once.
 
-from collections.abc import Iterator, Sequence
+The records behind the squares travel in the page, compressed; its script unpacks them when a reader opens a
+cell. Base64 has no character with a meaning in HTML, so no text of a model or provider is in the source.
+"""
+
+import base64
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
+from markupsafe import Markup
 
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.errors import one_line
-from harness.core.record import Record
+from harness.core.record import Record, encode_record
 from harness.core.verdict import Family
-from harness.report.cell import ReportCell
+from harness.report.cell import ReportCell, page_file
+from harness.report.column import Column
+from harness.report.command import command_of
 from harness.report.figures import Share
-from harness.report.lane import Lane
 from harness.report.tone import SYMBOLS, spoken, tone_of
+from harness.report.view import Report
+from harness.report.worst import least_bits
 
 MAX_SQUARES = 8_000
-"""Squares in one page, which a browser lays out in a fraction of a second."""
+"""Squares in one file, which a browser lays out in a fraction of a second."""
 
-MAX_CHARS = 2_000_000
-"""About how large one page may be, the records behind its squares included."""
+_MAX_CHARS = 2_000_000
+"""About how large one file may be, with the records behind its squares."""
 
 _TITLE_CHARS = 120
+_LEVEL = 4
+"""Of compression: a tenth larger than by the default, in half the time."""
 
 
 class GridCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,11 +39,10 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         tone: How its verdict looks.
-        symbol: The verdict's symbol.
-        text: Delivered bits of a pass where there are any; else the verdict, spoken, and whether it is flaky.
-        title: What a pointer resting on it shows; empty where there are details, and for a plain pass.
-        href: Where its details stand in the site; empty where there are none.
-        expected: False where the verdict is not what the matrix expects.
+        text: Delivered bits of a pass, if there are any; else the verdict, and whether it is flaky.
+        title: Text under the pointer; empty if there are details, and for a plain pass.
+        href: Link to its details; empty if there are none.
+        expected: False if the verdict is not what the matrix expects.
     """
 
     tone: str
@@ -43,12 +54,11 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GridRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One model; a square per lane, None where the lane has no record of it.
+    """One model.
 
     Attributes:
-        model: Its name.
-        cells: Its squares.
-        records: The records behind the squares that there are, in their order.
+        cells: A square for each column; None if the column has no record of the model.
+        records: The records behind the squares, in their order.
     """
 
     model: str
@@ -60,10 +70,9 @@ class GridSuite(msgspec.Struct, frozen=True, kw_only=True):
     """Models of one suite, sorted.
 
     Attributes:
-        name: The suite.
-        models: How many models it has, on this page or not.
-        passed: Per lane how many of the tried cells of the whole suite passed.
-        rows: The models on this page.
+        models: Number of its models in all files.
+        passed: For each column the passed of the tried cells of the whole suite.
+        rows: The models in this file.
     """
 
     name: str
@@ -72,117 +81,145 @@ class GridSuite(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[GridRow, ...]
 
 
-class GridPage(msgspec.Struct, frozen=True, kw_only=True):
-    """One file of the table.
+class GridPart(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of the table in one file.
 
     Attributes:
         file: Its name, such as ``models-2.html``.
-        first: The first model on it, with its suite.
+        first: The first model in it, with its suite.
         last: The last one.
-        models: How many there are.
-        suites: The suites that begin or go on in it.
+        suites: The suites that begin or continue in it.
     """
 
     file: str
     first: str
     last: str
-    models: int
     suites: tuple[GridSuite, ...]
 
-    @property
-    def records(self) -> Iterator[Record]:
-        """The records behind the squares, row by row."""
-        return (record for suite in self.suites for row in suite.rows for record in row.records)
 
-
-class LaneFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """A choice among the lanes.
+class ColumnFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """A choice among the columns.
 
     Attributes:
         name: ``target``, or an axis.
-        choices: ``(value, indices of the lanes that have it)``.
+        choices: ``(value, indices of the columns that have it)``.
     """
 
     name: str
     choices: tuple[tuple[str, tuple[int, ...]], ...]
 
 
-def grid(cells: Sequence[ReportCell], lanes: Sequence[Lane], *, complete: bool) -> tuple[GridPage, ...]:
-    """Lay the cells out: suites and models sorted by name, lanes in the order given; one page at least."""
-    column = {lane: index for index, lane in enumerate(lanes)}
+class ModelPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The view of one file.
+
+    Attributes:
+        part: The part of the table in this file.
+        parts: All parts, for links to the other files.
+        filters: What the columns differ in.
+    """
+
+    part: GridPart
+    parts: tuple[GridPart, ...]
+    filters: tuple[ColumnFilter, ...]
+    matrix_path: str
+
+    @property
+    def records(self) -> Iterator[Record]:
+        """The records behind the squares, row by row."""
+        return (record for suite in self.part.suites for row in suite.rows for record in row.records)
+
+    @property
+    def archive(self) -> Markup:
+        """Base64 of zlib of a JSON line for each record: ``[command that repeats it, record]``."""
+        encoder = msgspec.json.Encoder()
+        lines = (
+            b"["
+            + encoder.encode(command_of(record, self.matrix_path))
+            + b","
+            + encode_record(record)
+            + b"]\n"
+            for record in self.records
+        )
+        raw = zlib.compress(b"".join(lines), _LEVEL)
+        # Only letters, digits, "+", "/" and "=": there is nothing to escape.
+        return Markup(base64.b64encode(raw).decode("ascii"))  # noqa: S704
+
+
+def model_pages(report: Report) -> Iterator[ModelPage]:
+    """Yield a view for each file; suites and models are sorted by name. There is at least one."""
+    index_of = {column: index for index, column in enumerate(report.columns)}
     suites: dict[str, dict[str, list[ReportCell | None]]] = {}
-    for cell in cells:
+    for cell in report.cells:
         rows = suites.setdefault(cell.record.suite, {})
-        row = rows.setdefault(cell.record.model, [None] * len(lanes))
-        row[column[cell.lane]] = cell
-    whole = [_suite(name, suites[name], len(lanes), complete=complete) for name in sorted(suites)]
-    return tuple(_pages(whole))
+        row = rows.setdefault(cell.record.model, [None] * len(report.columns))
+        row[index_of[cell.column]] = cell
+    whole = [
+        _suite(name, suites[name], len(report.columns), complete=report.complete) for name in sorted(suites)
+    ]
+    parts = tuple(_parts(whole))
+    filters = column_filters(report.columns)
+    for part in parts:
+        yield ModelPage(part=part, parts=parts, filters=filters, matrix_path=report.matrix_path)
 
 
-def lane_filters(lanes: Sequence[Lane]) -> tuple[LaneFilter, ...]:
-    """What the lanes differ in: their targets, and each axis with more than one value."""
-    filters = [_filter("target", [lane.target for lane in lanes])]
-    for axis in sorted({axis for lane in lanes for axis, _ in lane.axes}):
+def column_filters(columns: Sequence[Column]) -> tuple[ColumnFilter, ...]:
+    """Return what the columns differ in: their targets, and each axis with more than one value."""
+    filters = [_filter("target", [column.target for column in columns])]
+    for axis in sorted({axis for column in columns for axis, _ in column.axes}):
         default = AXIS_DEFAULTS.get(axis, "not set")
-        filters.append(_filter(axis, [dict(lane.axes).get(axis, default) for lane in lanes]))
+        filters.append(_filter(axis, [dict(column.axes).get(axis, default) for column in columns]))
     return tuple(found for found in filters if len(found.choices) > 1)
 
 
-def least_bits(record: Record) -> float | None:
-    """Delivered bits of the least precise output; None where every output is exact or not a float."""
-    return min((o.delivered_bits for o in record.outputs if o.delivered_bits is not None), default=None)
-
-
-def _filter(name: str, values: Sequence[str]) -> LaneFilter:
+def _filter(name: str, values: Iterable[str]) -> ColumnFilter:
     having: dict[str, list[int]] = {}
     for index, value in enumerate(values):
         having.setdefault(value, []).append(index)
-    return LaneFilter(name=name, choices=tuple((value, tuple(lanes)) for value, lanes in having.items()))
+    return ColumnFilter(name=name, choices=tuple((value, tuple(its)) for value, its in having.items()))
 
 
-def _pages(suites: Sequence[GridSuite]) -> Iterator[GridPage]:
-    """Fill page after page; a suite that does not fit goes on in the next one."""
-    number = 0
-    page: list[GridSuite] = []
+def _parts(suites: Sequence[GridSuite]) -> Iterator[GridPart]:
+    """Fill file after file; a suite that does not fit continues in the next one."""
+    number = 1
+    part: list[GridSuite] = []
     squares = chars = 0
     for suite in suites:
         begin = 0
         for index, row in enumerate(suite.rows):
             size = _chars(row)
-            if squares and (squares + len(row.cells) > MAX_SQUARES or chars + size > MAX_CHARS):
+            if squares and (squares + len(row.cells) > MAX_SQUARES or chars + size > _MAX_CHARS):
                 if index > begin:
-                    page.append(msgspec.structs.replace(suite, rows=suite.rows[begin:index]))
-                yield _page(number, page)
-                number, page, begin, squares, chars = number + 1, [], index, 0, 0
+                    part.append(msgspec.structs.replace(suite, rows=suite.rows[begin:index]))
+                yield _part(number, part)
+                number, part, begin, squares, chars = number + 1, [], index, 0, 0
             squares += len(row.cells)
             chars += size
-        page.append(msgspec.structs.replace(suite, rows=suite.rows[begin:]))
-    if page or not number:
-        yield _page(number, page)
+        part.append(msgspec.structs.replace(suite, rows=suite.rows[begin:]))
+    if part or number == 1:
+        yield _part(number, part)
 
 
 def _chars(row: GridRow) -> int:
-    """About how much of the page a row takes: its markup, and its records, compressed."""
+    """Return about how much of the page a row takes: its markup, and its compressed records."""
     squares = sum(40 + len(cell.title) + len(cell.text) + len(cell.href) for cell in row.cells if cell)
     outputs = sum(len(record.outputs) for record in row.records)
     runs = sum(record.latency.runs for record in row.records if record.latency is not None)
     return 40 + len(row.model) + squares + 90 * len(row.records) + 90 * outputs + 8 * runs
 
 
-def _page(number: int, suites: Sequence[GridSuite]) -> GridPage:
+def _part(number: int, suites: Sequence[GridSuite]) -> GridPart:
     names = [f"{suite.name}/{row.model}" for suite in suites for row in (suite.rows[0], suite.rows[-1])]
-    return GridPage(
-        file=f"models-{number + 1}.html" if number else "models.html",
+    return GridPart(
+        file=page_file("models", number),
         first=names[0] if names else "",
         last=names[-1] if names else "",
-        models=sum(len(suite.rows) for suite in suites),
         suites=tuple(suites),
     )
 
 
-def _suite(name: str, rows: dict[str, list[ReportCell | None]], lanes: int, *, complete: bool) -> GridSuite:
+def _suite(name: str, rows: dict[str, list[ReportCell | None]], columns: int, *, complete: bool) -> GridSuite:
     passed = []
-    for index in range(lanes):
+    for index in range(columns):
         families = [cell.record.verdict.family for row in rows.values() if (cell := row[index])]
         tried = sum(f not in (Family.SKIPPED, Family.EXCLUDED, Family.MISSING) for f in families)
         passed.append(Share(families.count(Family.PASSED), tried, not complete))
@@ -208,7 +245,7 @@ def _square(cell: ReportCell) -> GridCell:
         tone=look,
         symbol=SYMBOLS[look],
         text=_text(record),
-        # Where there are details the link leads to the same text; twice, it would double the page.
+        # The details that the link leads to have the same text; a second copy would double the page.
         title="" if cell.href or look == "passed" else _title(record),
         href=cell.href,
         expected=record.expected,

@@ -1,6 +1,7 @@
-"""Cells that ended the same way for the same reason."""
+"""Cells with the same verdict for the same reason."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
@@ -8,15 +9,14 @@ import msgspec
 from harness.core.verdict import Verdict
 from harness.report.cell import ReportCell
 from harness.report.command import command_of
-from harness.report.tone import tone
 
 SHOWN_CELLS = 60
-"""How many cells of one group are listed by name."""
+"""How many cells of one group are listed."""
 
 SHOWN_GROUPS = 100
-"""How many groups are listed; reasons that a hostile or chatty provider varies must not fill the page."""
+"""How many groups are listed; a provider with endless different reasons must not fill the page."""
 
-# Numbers, and what stands in quotes, differ from cell to cell where the reason is the same.
+# Numbers and quoted names differ from cell to cell although the reason is the same.
 _VARYING = re.compile(
     r"0x[0-9a-fA-F]+|'[^']{0,200}'|\"[^\"]{0,200}\"|\([\d, ]*\)|[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?%?"
 )
@@ -26,24 +26,21 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """Cells with one verdict and one reason.
 
     Attributes:
-        verdict: Their verdict.
-        tone: How the verdict looks.
         cause: Their cause, such as a signal; may be empty.
-        reason: The reason of the first of them, as an example where figures vary.
-        varies: True where the reasons differ in figures or names.
-        count: How many cells there are.
-        lanes: ``(label, count)`` for each lane concerned.
-        cells: The first ``SHOWN_CELLS`` of them.
-        command: Shell command that runs the first of them again.
+        reason: The reason of the first cell, an example if figures vary.
+        varies: True if the reasons differ in figures or names.
+        count: Number of cells.
+        columns: ``(label, count)`` for each column concerned.
+        cells: The first ``SHOWN_CELLS`` cells.
+        command: Shell command that runs the first cell again.
     """
 
     verdict: Verdict
-    tone: str
     cause: str
     reason: str
     varies: bool
     count: int
-    lanes: tuple[tuple[str, int], ...]
+    columns: tuple[tuple[str, int], ...]
     cells: tuple[ReportCell, ...]
     command: str
 
@@ -84,17 +81,13 @@ def grouped(cells: Iterable[ReportCell], matrix_path: str) -> Groups:
 
 def _group(members: list[ReportCell], matrix_path: str) -> Group:
     first = members[0].record
-    lanes: dict[str, int] = {}
-    for member in members:
-        lanes[member.lane.label] = lanes.get(member.lane.label, 0) + 1
     return Group(
         verdict=first.verdict,
-        tone=tone(first.verdict),
         cause=first.cause,
         reason=first.reason,
         varies=any(member.record.reason != first.reason for member in members),
         count=len(members),
-        lanes=tuple(lanes.items()),
+        columns=tuple(Counter(member.column.label for member in members).items()),
         cells=tuple(members[:SHOWN_CELLS]),
         command=command_of(first, matrix_path),
     )

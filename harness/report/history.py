@@ -1,9 +1,8 @@
-"""The history of runs: one SQLite file, to which runs are added and in which nothing is ever changed."""
+"""The history of runs: one SQLite file, to which runs are added; nothing in it is ever changed."""
 
 import contextlib
 import datetime as dt
 import hashlib
-import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
@@ -15,19 +14,18 @@ import msgspec
 from harness.core.errors import Problem, UsageError
 from harness.core.record import Record
 from harness.core.verdict import Family
+from harness.report.column import column_of, columns_in_order
 from harness.report.diff import read_side
-from harness.report.drift import most_headroom
 from harness.report.figures import spread
-from harness.report.folders import run_folders
-from harness.report.grid import least_bits
-from harness.report.lane import lane_of, lanes
 from harness.report.merge import MergedRun
 from harness.report.precision import delivered
+from harness.report.read import run_folders
 from harness.report.summary import summarise
+from harness.report.worst import least_bits, most_headroom
 
 HISTORY_SCHEMA = 1
-HIGH = 0.95
-"""The part of a target's cells that use up less of their tolerance than its ``headroom_high``."""
+_HIGH = 0.95
+"""Share of a target's right answers that use less of their tolerance than its ``headroom_high``."""
 
 _APPLICATION = 0x45504831
 """``EPH1``: marks the file as a history, for this program and for `file`."""
@@ -68,10 +66,10 @@ class History:
 
     Args:
         path: The file.
-        create: Whether to make it where it does not exist.
+        create: Whether to create it if it does not exist.
 
     Raises:
-        UsageError: It does not exist, cannot be opened, is something else, or of a later version.
+        UsageError: It does not exist, cannot be opened, is no history, or is of a later version.
     """
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
@@ -79,7 +77,7 @@ class History:
         if not create and not path.is_file():
             hint = "make it with: ep-harness history add RUN --db FILE"
             raise UsageError(Problem(where=str(path), what="there is no history", hint=hint))
-        with self._told():
+        with self._reporting():
             self.database = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
             try:
                 self._prepare(create=create)
@@ -98,7 +96,7 @@ class History:
         self.close()
 
     def add(self, path: Path) -> bool:
-        """Add a run, or a folder of runs as one; False where the history has it already.
+        """Add a run, or a folder of runs as one; return False if the history already has it.
 
         Raises:
             UsageError: The run cannot be read, its parts contradict each other, or the file is not writable.
@@ -106,7 +104,7 @@ class History:
         run = read_side(path)
         digest = _digest(run_folders(path))
         name = path.resolve().name
-        with self._told(), self._writing():
+        with self._reporting(), self._writing():
             if self.database.execute("SELECT 1 FROM run WHERE digest = ?", (digest,)).fetchone():
                 return False
             self._insert(run, digest, name)
@@ -116,7 +114,7 @@ class History:
         records = [record for _, record in run.records]
         started = sorted(_to_seconds(record.started) for record in records if record.started)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        matrix = matrix_name(run)
+        matrix = run.matrix_file or run.names[0]
         not_run = run.planned - sum(record.verdict.family is not Family.MISSING for record in records)
         known = (digest, name, matrix, started[0] if started else now, started[-1] if started else now, now)
         number = self.database.execute(
@@ -137,7 +135,7 @@ class History:
         )
         self.database.executemany(
             "INSERT INTO cell (matrix, cell, label, target) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            ((matrix, record.cell, lane_of(record).label, record.target) for record in records),
+            ((matrix, record.cell, column_of(record).label, record.target) for record in records),
         )
         self.database.executemany(
             "INSERT INTO result SELECT id, ?, ?, ?, ?, ?, ? FROM cell WHERE matrix = ? AND cell = ?",
@@ -149,7 +147,7 @@ class History:
         empty = not self.database.execute("SELECT 1 FROM sqlite_master").fetchone()
         if empty and create:
             with self._writing():
-                # Another process may have been faster.
+                # Another process may have created it meanwhile.
                 if not self.database.execute("SELECT 1 FROM sqlite_master").fetchone():
                     for statement in _statements():
                         self.database.execute(statement)
@@ -166,7 +164,7 @@ class History:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """All of it or nothing, and nobody else meanwhile."""
+        """Write in one transaction, and lock out other writers."""
         self.database.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -176,8 +174,8 @@ class History:
         self.database.execute("COMMIT")
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
-        """Turns what SQLite says into one line for people."""
+    def _reporting(self) -> Iterator[None]:
+        """Turn errors of SQLite into a message for users."""
         try:
             yield
         except sqlite3.Error as error:
@@ -185,15 +183,8 @@ class History:
             raise UsageError(Problem(where=str(self.path), what=f"no history: {error}", hint=hint)) from error
 
 
-def matrix_name(run: MergedRun) -> str:
-    """The matrix file's name, by which runs are comparable; the run folder's where the run does not say."""
-    path = run.matrix.get("path")
-    # The last part of a path of either kind of system.
-    return re.split(r"[/\\]", path)[-1] if isinstance(path, str) and path else run.names[0]
-
-
 def _to_seconds(started: str) -> str:
-    """UTC in ISO 8601 without fractions; text that is something else stays."""
+    """Return UTC in ISO 8601 without fractions; any other text unchanged."""
     return f"{started[:19]}Z" if started.endswith(("Z", "+00:00")) else started
 
 
@@ -211,24 +202,24 @@ def _statements() -> Iterator[str]:
 
 
 def _digest(folders: tuple[Path, ...]) -> str:
-    """Of what the runs recorded: the same wherever the folders lie."""
+    """Return a digest of the recorded results, independent of the folders' place."""
     parts = sorted(hashlib.sha256((folder / "records.jsonl").read_bytes()).digest() for folder in folders)
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 def _trends(records: list[Record], *, complete: bool) -> Iterator[tuple[object, ...]]:
-    by_lane: dict[object, list[Record]] = defaultdict(list)
+    by_column: dict[object, list[Record]] = defaultdict(list)
     for record in records:
-        by_lane[lane_of(record)].append(record)
-    for lane in lanes((lane_of(record) for record in records), ()):
-        its = by_lane[lane]
-        row = summarise(lane, its, complete=complete)
-        bits = delivered(lane, its).bits
+        by_column[column_of(record)].append(record)
+    for column in columns_in_order((column_of(record) for record in records), ()):
+        its = by_column[column]
+        row = summarise(column, its, complete=complete)
+        bits = delivered(column, its).bits
         right = [record for record in its if record.verdict.family is Family.PASSED]
         used = sorted(most for record in right if (most := most_headroom(record)) is not None)
         p50 = spread([record.latency.p50_ms for record in right if record.latency])
         yield (
-            *(lane.label, lane.target, lane.provider),
+            *(column.label, column.target, column.provider),
             *(
                 row.cells,
                 row.skipped,
@@ -240,7 +231,7 @@ def _trends(records: list[Record], *, complete: bool) -> Iterator[tuple[object, 
             ),
             *(row.untested.count, row.unsupported.count, row.failed.count),
             bits.median if bits else None,
-            used[int(HIGH * (len(used) - 1))] if used else None,
+            used[int(_HIGH * (len(used) - 1))] if used else None,
             used[-1] if used else None,
             p50.median if p50 else None,
         )

@@ -6,31 +6,34 @@ from typing import Literal
 import msgspec
 
 from harness.core.verdict import Verdict
-from harness.report.json_text import inert_json
-from harness.report.merge import Conflict, Environment, MergedRun
+from harness.report.inert import inert_json
+from harness.report.merge import Conflict, Environment
 from harness.report.rows import CellRow, TargetRow
 from harness.report.view import Report
 
-REPORT_SCHEMA: Literal[1] = 1
+_REPORT_SCHEMA: Literal[1] = 1
+
+
+_COPIED = ("name", "first", "last", "recorded", "not_run", "complete", "unexpected")
 
 
 class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``report.json`` holds.
+    """Contents of ``report.json``.
 
     Attributes:
         name: The matrix file's name.
         runs: Names of the run folders.
-        first: UTC time of the first cell, ISO 8601; empty where no record says.
+        first: UTC time of the first cell, ISO 8601; empty if no record has a time.
         last: The same for the cell that started last.
         planned: Cells planned.
         recorded: Cells with a result.
         not_run: Planned cells without a result.
-        complete: Whether nothing is missing and every run ended by itself.
+        complete: Whether no result is missing and every run ended by itself.
         unexpected: Cells whose verdict is not what the matrix expects.
-        flaky: Failures that gave another verdict when they were tried again.
-        notices: What a reader must know about the data.
+        flaky: Failures that gave another verdict when tried again.
+        notices: Problems of the data, one sentence each.
         verdicts: Verdict -> cells.
-        conflicts: Cells of which runs hold different results.
+        conflicts: Cells with different results in several runs.
         environments: Environment of each target.
         targets: Counts.
         cells: Every planned cell that is known by name.
@@ -55,25 +58,18 @@ class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[CellRow, ...]
 
 
-def to_json(
-    report: Report, run: MergedRun, targets: tuple[TargetRow, ...], cells: Iterable[CellRow]
-) -> bytes:
+def to_json(report: Report, targets: tuple[TargetRow, ...], cells: Iterable[CellRow]) -> bytes:
     """Render the file."""
+    run = report.run
     content = ReportFile(
-        schema=REPORT_SCHEMA,
-        name=report.name,
+        schema=_REPORT_SCHEMA,
+        **{name: getattr(report, name) for name in _COPIED},
         runs=run.names,
-        first=report.first,
-        last=report.last,
-        planned=report.planned,
-        recorded=report.recorded,
-        not_run=report.not_run,
-        complete=report.complete,
-        unexpected=report.unexpected,
-        flaky=report.flaky.count,
-        notices=report.notices,
+        planned=run.planned,
+        flaky=len(report.flaky),
+        notices=run.notices,
         verdicts=dict(report.verdicts),
-        conflicts=report.conflicts,
+        conflicts=run.conflicts,
         environments=run.environments,
         targets=targets,
         cells=tuple(cells),

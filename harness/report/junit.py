@@ -1,4 +1,4 @@
-"""The report as JUnit XML, as CI servers read it."""
+"""The report as JUnit XML for CI servers."""
 
 import html
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,16 +11,16 @@ from harness.report.view import Report
 
 _MAX_CHARS = 2_000
 _SECONDS = len("2026-11-20T10:00:00")
-"""Where the fractions of a second and the zone begin, which servers do not read."""
+"""Length of a time without the fractions and the zone, which servers do not read."""
 _SKIPPED = frozenset({Family.SKIPPED, Family.EXCLUDED, Family.UNTESTED, Family.UNSUPPORTED})
 
 
 def to_junit(report: Report, targets: Sequence[TargetRow], cells: Iterable[CellRow]) -> Iterator[str]:
-    """The file in pieces: a suite for each target at one point of its axes, a case for each of its cells.
+    """Yield the file in pieces: a suite for each row of the targets, a case for each cell.
 
-    An unexpected verdict is a failure, an unexpected pass and a required target that is unavailable included;
-    a cell that was not run is an error. Expected failures, and what says nothing of the EP, are skipped, with
-    the verdict in the message.
+    An unexpected verdict is a failure, also an unexpected pass and a required target that is unavailable. A
+    cell that was not run is an error. Expected failures, and verdicts that say nothing about the EP, are
+    skipped, with the verdict in the message.
     """
     required = {row.label for row in targets if row.required}
     by_suite: dict[str, list[tuple[CellRow, str]]] = {row.label: [] for row in targets}
@@ -43,7 +43,7 @@ def _suite(report: Report, label: str, cells: Sequence[tuple[CellRow, str]]) -> 
     yield "<properties>\n"
     yield _property("complete", "true" if report.complete else "false")
     yield _property("not_run", str(report.not_run))
-    yield from (_property("notice", notice) for notice in report.notices)
+    yield from (_property("notice", notice) for notice in report.run.notices)
     yield "</properties>\n"
     for cell, outcome in cells:
         yield from _case(label, cell, outcome)
@@ -51,7 +51,7 @@ def _suite(report: Report, label: str, cells: Sequence[tuple[CellRow, str]]) -> 
 
 
 def _case(label: str, cell: CellRow, outcome: str) -> Iterator[str]:
-    # Servers take what stands before a dot of the class's name for a package.
+    # Servers read the part before a dot in the class's name as a package.
     where = f"{label.replace('.', '_')}.{cell.suite.replace('.', '_')}"
     head = f"<testcase classname={_attribute(where)} name={_attribute(cell.cell)}"
     yield f'{head} time="{_seconds(cell):.6f}">'
@@ -68,7 +68,7 @@ def _case(label: str, cell: CellRow, outcome: str) -> Iterator[str]:
 
 
 def _outcome(cell: CellRow, *, required: bool) -> str:
-    """The element that a case has; empty for one that passed."""
+    """Return the element of a case; empty if it passed."""
     if cell.family is Family.MISSING:
         return "error"
     if not cell.expected or (required and cell.verdict is Verdict.UNAVAILABLE):
@@ -92,5 +92,5 @@ def _property(name: str, value: str) -> str:
 
 
 def _attribute(text: str) -> str:
-    # XML 1.0 has no way to write most control characters; they are spelled out.
+    # XML 1.0 cannot represent most control characters; they are spelled out.
     return f'"{html.escape(one_line(visible(text), _MAX_CHARS), quote=True)}"'

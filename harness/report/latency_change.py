@@ -1,18 +1,17 @@
-"""Whether one cell became slower from one run to another, told apart from noise.
+"""Whether one cell became slower from one run to another by more than noise.
 
 The times of consecutive runs are neither normal nor independent: they have a floor, a long tail, and
 phases. So the answer comes from intervals of two quantiles, by a bootstrap of moving blocks, which keeps
 neighbours together (Kuensch, "The jackknife and the bootstrap for general stationary observations", Annals
-of Statistics 17, 1989). Where a side has several runs of the harness, these are drawn first, for two
+of Statistics 17, 1989). If a side has several runs of the harness, these are drawn first, because two
 processes differ by more than the runs within one (Kalibera and Jones, "Rigorous benchmarking in reasonable
 time", ISMM 2013).
 
-The quantiles are the median and the lower decile. What disturbs a measurement only ever adds to it, so the
-fastest runs are the least disturbed ones (Chen and Revels, "Robust benchmarking in noisy environments",
-arXiv:1608.04295): a provider that became slower is slower in both, while a busy neighbour may leave the
-lower decile where it was.
+The quantiles are the median and the lower decile. Disturbances only add to a time, so the fastest runs are
+the least disturbed (Chen and Revels, "Robust benchmarking in noisy environments", arXiv:1608.04295). A
+slower provider is slower in both; another busy process may leave the lower decile unchanged.
 
-An interval is held against a region around 1 in which a change is of no interest (Schuirmann's two one-
+An interval is compared with a region around 1 in which a change is of no interest (Schuirmann's two one-
 sided tests, 1987): wholly inside is *same*, wholly outside *slower* or *faster*, across its border
 *unclear*.
 """
@@ -29,19 +28,19 @@ from numpy.typing import NDArray
 from harness.core.latency import Latency
 
 FLOOR = 0.05
-"""A change by this share or less is of no interest: where code and data happen to lie in memory alone makes
-that much (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009)."""
+"""A change by this share or less is of no interest: the mere place of code and data in memory changes as much
+(Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009)."""
 
-FLOOR_MS = 0.01
-"""Nor is one by so many milliseconds: some of the time of the smallest models is Python's."""
+_FLOOR_MS = 0.01
+"""A change by so many milliseconds or less is of no interest: the smallest models spend them in Python."""
 
-CONFIDENCE = 0.99
-"""Of each interval; a report compares hundreds of cells."""
+_CONFIDENCE = 0.99
+"""Of each interval; it is high because a report compares hundreds of cells."""
 
-RESAMPLES = 1000
+_RESAMPLES = 1000
 
 FEWEST_RUNS = 10
-"""Samples of each side without which nothing can be said."""
+"""Fewest samples of each side for an answer."""
 
 _QUANTILES = (0.1, 0.5)
 
@@ -53,11 +52,11 @@ class LatencyChange(msgspec.Struct, frozen=True, kw_only=True):
     """How a cell's latency changed.
 
     Attributes:
-        verdict: ``unclear`` where noise hides what happened, or the sides cannot be compared.
-        ratio: Median after over median before; null where that is zero.
-        low: Lower end of the interval of the ratio of medians; null where there is none.
+        verdict: ``unclear`` if noise hides the change, or the sides cannot be compared.
+        ratio: Median after over median before; null if the latter is zero.
+        low: Lower end of the interval of the ratio of medians; null without an interval.
         high: Its upper end.
-        reason: One line for people.
+        reason: One line for users.
     """
 
     verdict: Verdict
@@ -68,22 +67,20 @@ class LatencyChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def latency_change(before: Sequence[Latency], after: Sequence[Latency]) -> LatencyChange:
-    """Compare one cell's latency before and after.
-
-    The same samples give the same answer each time.
+    """Compare one cell's latency before and after; the same samples always give the same answer.
 
     Args:
-        before: From one run of the harness or, which is better, several; at least one.
+        before: From one run of the harness or, better, several; at least one.
         after: Likewise.
     """
     medians = tuple(float(np.median(_pooled(side))) for side in (before, after))
     ratio = medians[1] / medians[0] if medians[0] else None
     if why_not := _not_comparable(before, after):
         return LatencyChange(verdict="unclear", ratio=ratio, low=None, high=None, reason=why_not)
-    tail = (1 - CONFIDENCE) / 2
+    tail = (1 - _CONFIDENCE) / 2
     ratios = _quantiles(after) / _quantiles(before)
     low, high = np.quantile(ratios, (tail, 1 - tail), axis=0, method="nearest")
-    verdict = _judged(low, high, 1 + max(FLOOR, FLOOR_MS / min(medians)))
+    verdict = _judged(low, high, 1 + max(FLOOR, _FLOOR_MS / min(medians)))
     reason = f"{medians[0]:.4g} ms became {medians[1]:.4g} ms: {low[-1]:.3g} to {high[-1]:.3g} times"
     if excuse := _excuse(verdict, before, after):
         verdict, reason = "unclear", f"{reason}, but {excuse}"
@@ -95,14 +92,10 @@ def latency_change(before: Sequence[Latency], after: Sequence[Latency]) -> Laten
 
 
 def unlike(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
-    """Why the latencies of two environments cannot be compared; empty where they can.
+    """Return why the latencies of two environments of ``run.json`` cannot be compared; empty if they can.
 
-    Versions may differ, for they are what is compared: those of onnxruntime, of a provider, of a driver. The
-    hardware may not, nor the operating system, nor the number of threads.
-
-    Args:
-        before: An environment of ``run.json``.
-        after: Another one.
+    Versions of onnxruntime, of a provider or of a driver may differ: they are what is compared. Hardware,
+    operating system and number of threads may not.
     """
     pairs = (
         (key, old, new) for (key, old), (_, new) in zip(_hardware(before), _hardware(after), strict=True)
@@ -111,18 +104,11 @@ def unlike(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ..
 
 
 def _hardware(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
-    devices = environment.get("devices")
-    chosen = (
-        [device.get("device") for device in devices if isinstance(device, dict)]
-        if isinstance(devices, list)
-        else []
-    )
-    # What a device says of itself besides may hold a driver's version.
-    kinds = [
-        {key: device.get(key) for key in ("type", "vendor_id", "device_id")}
-        for device in chosen
-        if isinstance(device, dict)
-    ]
+    listed = environment.get("devices")
+    entries = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    devices = [device for each in entries if isinstance(device := each.get("device"), dict)]
+    # Other facts of a device may contain a driver's version.
+    kinds = [{key: device.get(key) for key in ("type", "vendor_id", "device_id")} for device in devices]
     return [
         ("machine", str(environment.get("machine", "unknown"))),
         ("processor", str(environment.get("processor", "unknown"))),
@@ -151,7 +137,7 @@ def _not_comparable(before: Sequence[Latency], after: Sequence[Latency]) -> str:
 
 
 def _judged(low: Floats, high: Floats, bound: float) -> Verdict:
-    """Where the intervals of all quantiles lie; ``bound`` ends the region in which nobody cares."""
+    """Return where the intervals of all quantiles lie; ``bound`` ends the region without interest."""
     if low.min() > bound:
         return "slower"
     if high.max() < 1 / bound:
@@ -160,7 +146,7 @@ def _judged(low: Floats, high: Floats, bound: float) -> Verdict:
 
 
 def _excuse(verdict: Verdict, before: Sequence[Latency], after: Sequence[Latency]) -> str:
-    """Who was in the way of the slower side; only that could have made the difference."""
+    """Return what disturbed the slower side; only that could explain the difference."""
     suspects = {"slower": after, "faster": before}.get(verdict, ())
     if not any(latency.disturbed for latency in suspects):
         return ""
@@ -168,19 +154,19 @@ def _excuse(verdict: Verdict, before: Sequence[Latency], after: Sequence[Latency
 
 
 def _quantiles(side: Sequence[Latency]) -> Floats:
-    """Quantiles of resampled runs, shape ``(RESAMPLES, len(_QUANTILES))``."""
+    """Return quantiles of resampled runs, shape ``(_RESAMPLES, len(_QUANTILES))``."""
     series = [np.asarray(latency.samples_ms) for latency in side]
-    # From the data: the two sides draw independently, and whichever comes first, the answer is the same.
+    # The seed comes from the data: the sides draw independently, and their order does not matter.
     generator = np.random.default_rng([zlib.crc32(samples.tobytes()) for samples in series])
     if len(series) == 1:
-        return _of(_blocks(series[0], RESAMPLES, generator))
-    drawn = generator.integers(0, len(series), (RESAMPLES, len(series)))
+        return _of(_blocks(series[0], _RESAMPLES, generator))
+    drawn = generator.integers(0, len(series), (_RESAMPLES, len(series)))
     pools = (np.concatenate([_blocks(series[index], 1, generator)[0] for index in row]) for row in drawn)
     return np.concatenate([_of(pool[np.newaxis]) for pool in pools])
 
 
 def _blocks(samples: Floats, count: int, generator: np.random.Generator) -> Floats:
-    """``count`` resamples of ``samples``, made of blocks of neighbours; the last block is cut."""
+    """Return ``count`` resamples of ``samples``, made of blocks of neighbours; the last block is cut."""
     length = math.ceil(len(samples) ** (1 / 3))
     starts = generator.integers(0, len(samples) - length + 1, (count, math.ceil(len(samples) / length)))
     indices = (starts[:, :, np.newaxis] + np.arange(length)).reshape(count, -1)

@@ -1,4 +1,4 @@
-"""The page of `ep-harness levels`: one self-contained HTML file with the looks of the report."""
+"""The page of `ep-harness levels`: one self-contained HTML file in the style of the report."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -6,11 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError
-from harness.core.levels import KINDS, ORIGINS, Levels, OperatorRow
-from harness.report.page import Pages
+from harness.core.levels import KINDS, ORIGINS, Levels
+from harness.report.page import Pages, write_pages
 
-PAGE = "levels.html"
+_PAGE = "levels.html"
 
 _GIVEN = -1  # the column of the model as it is
 
@@ -19,8 +18,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """One figure of the table of operators.
 
     Attributes:
-        count: Nodes; None where there is no graph.
-        delta: How that differs from what the step is held against, such as ``+2``; empty where it does not.
+        count: Nodes; None without a graph.
+        delta: Difference to the step that it is compared with, such as ``+2``; empty without a difference.
     """
 
     count: int | None
@@ -35,7 +34,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_levels_page(found: Levels, out: Path) -> Path:
-    """Write the page into a folder, which is created where it does not exist.
+    """Write the page into a folder, which is created if it does not exist.
 
     Returns:
         The page, ``out/levels.html``.
@@ -43,21 +42,14 @@ def write_levels_page(found: Levels, out: Path) -> Path:
     Raises:
         UsageError: The folder cannot be written.
     """
-    page = out / PAGE
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        # The page states a hash of its own style, so its line ends must not be translated.
-        page.write_text(levels_page(found), encoding="utf-8", newline="\n")
-    except OSError as error:
-        what = f"the page cannot be written: {error.strerror or error}"
-        raise UsageError(Problem(where=str(page), what=what, hint="choose another --out")) from error
-    return page
+    write_pages(out, [(_PAGE, levels_page(found))])
+    return out / _PAGE
 
 
 def levels_page(found: Levels) -> str:
-    """Render the page; whatever a model or a provider said in it is escaped and made visible."""
+    """Render the page; texts of models and providers are escaped and made visible."""
     return Pages().make(
-        PAGE,
+        _PAGE,
         scripts=(),
         found=found,
         groups=list(_groups(found)),
@@ -67,13 +59,9 @@ def levels_page(found: Levels) -> str:
 
 
 def _groups(found: Levels) -> Iterator[tuple[str, list[Row]]]:
-    """Operators by who defines them: a heading, and their rows."""
+    """Yield the operators of each origin: a heading, and their rows."""
     for origin, rows in groupby(found.operators, key=lambda row: row.operator.origin):
-        yield ORIGINS[origin], [_operator(row, found) for row in rows]
-
-
-def _operator(row: OperatorRow, found: Levels) -> Row:
-    return _row(row.operator.label, found, row.in_model, row.counts)
+        yield ORIGINS[origin], [_row(row.operator.label, found, row.in_model, row.counts) for row in rows]
 
 
 def _row(label: str, found: Levels, in_model: int, counts: tuple[int | None, ...]) -> Row:

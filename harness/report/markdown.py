@@ -5,21 +5,20 @@ from collections.abc import Iterator
 from harness.core.noise import DEFAULT_LIMITS
 from harness.report.figures import alike, brief, multiple, plural, ratio
 from harness.report.groups import Groups
-from harness.report.markdown_text import code, table
+from harness.report.inert import code, heading, table
 from harness.report.rows import TargetRow
 from harness.report.tone import spoken
 from harness.report.view import Report
 
-SHOWN = 25
+_SHOWN = 25
 """How many groups, conflicts or reasons are listed, so that the document stays below GitHub's 1 MiB."""
 
-
-SHOWN_LIKE = 4
-"""How many of the precisions are named that the cells of a target behave like."""
+_SHOWN_LIKE = 4
+"""How many precisions are listed that the cells of a target behave like."""
 
 
 def to_markdown(report: Report, targets: tuple[TargetRow, ...]) -> str:
-    """Render the document; names and messages stand in code, where nothing is interpreted."""
+    """Render the document; names and messages are code, which is not interpreted."""
     return "\n".join(_lines(report, targets)) + "\n"
 
 
@@ -28,15 +27,15 @@ def _lines(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
     yield ""
     state = "Complete" if report.complete else f"**INCOMPLETE: {report.not_run:,} not run**"
     yield (
-        f"{state}. {plural(report.planned, 'cell')} planned, {report.recorded:,} with a result, "
-        f"{report.unexpected:,} unexpected, {report.flaky.count:,} flaky."
+        f"{state}. {plural(report.run.planned, 'cell')} planned, {report.recorded:,} with a result, "
+        f"{report.unexpected:,} unexpected, {len(report.flaky):,} flaky."
     )
     if report.first:
         yield ""
         yield f"First cell {code(report.first)}, last cell {code(report.last)}."
-    if report.notices:
+    if report.run.notices:
         yield ""
-        yield from (f"* {code(notice)}" for notice in report.notices)
+        yield from (f"* {code(notice)}" for notice in report.run.notices)
     yield from _targets(report, targets)
     yield from _noise(report)
     yield from _conversion(report)
@@ -48,9 +47,7 @@ def _lines(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
 
 
 def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
-    yield ""
-    yield "## Targets"
-    yield ""
+    yield from heading("## Targets")
     head = (
         "target", "by the EP", "in part", "weak golden", "untested", "unsupported", "failed",
         "tried", "excluded", "skipped", "not run", "cells", "suspicious",
@@ -76,9 +73,9 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
     yield from table(head, rows, figures=12)
     yield ""
     yield (
-        "*By the EP*: right answers that the execution provider computed wholly, of the cells tried. "
-        "*Weak golden*: right answers by the provider that could not be told from most wrong ones. "
-        "*Untested*: right answers that the CPU gave in its place. "
+        "*By the EP*: right answers wholly by the execution provider, of the cells tried. "
+        "*Weak golden*: right answers by the provider that the golden cannot tell from most wrong ones. "
+        "*Untested*: right answers by the CPU in its place. "
         "*Suspicious*: cells that pass although their error is far above the rounding noise of their model. "
         "cells = tried + excluded + skipped + not run."
     )
@@ -87,14 +84,12 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
 def _noise(report: Report) -> Iterator[str]:
     if not report.noise:
         return
-    yield ""
-    yield "## Error against rounding noise"
-    yield ""
+    yield from heading("## Error against rounding noise")
     rows = [
         (
-            code(row.lane.label),
+            code(row.column.label),
             code(row.precision),
-            ", ".join(f"{code(alike(name))} {count:,}" for name, count in row.like[:SHOWN_LIKE]),
+            ", ".join(f"{code(alike(name))} {count:,}" for name, count in row.like[:_SHOWN_LIKE]),
             multiple(row.ratios.median),
             f"{ratio(row.ratios.q1)} to {ratio(row.ratios.q3)}",
             row.above_share.text,
@@ -106,7 +101,7 @@ def _noise(report: Report) -> Iterator[str]:
     )
     yield ""
     yield (
-        "Multiples of what rounding alone does to the same model on the CPU: near 1 is healthy; the limits "
+        "Multiples of the effect of rounding on the same model on the CPU. Near 1 is healthy; the limits "
         f"are {brief(DEFAULT_LIMITS.rms)} over an output and {brief(DEFAULT_LIMITS.max)} in one element."
     )
 
@@ -114,12 +109,10 @@ def _noise(report: Report) -> Iterator[str]:
 def _conversion(report: Report) -> Iterator[str]:
     if not report.conversion:
         return
-    yield ""
-    yield "## Cost of a lower precision"
-    yield ""
+    yield from heading("## Cost of a lower precision")
     rows = [
         (
-            code(row.lane.label),
+            code(row.column.label),
             brief(row.error),
             brief(row.cpu_error),
             brief(row.ratios.median if row.ratios else None),
@@ -131,32 +124,28 @@ def _conversion(report: Report) -> Iterator[str]:
     head = ("target", "error, median", "on the CPU, median", "ratio, median", "largest", "cells")
     yield from table(head, rows, figures=5)
     yield ""
-    yield "Errors of converted models against the goldens of the models as they came, relative."
+    yield "Relative errors of converted models against the goldens of the models before conversion."
 
 
 def _conflicts(report: Report) -> Iterator[str]:
-    if not report.conflicts:
+    if not report.run.conflicts:
         return
-    yield ""
-    yield f"## Conflicts: {plural(len(report.conflicts), 'cell')}"
-    yield ""
+    yield from heading(f"## Conflicts: {plural(len(report.run.conflicts), 'cell')}")
     rows = [
         (
             code(conflict.cell),
             ", ".join(f"{code(run)}: {spoken(verdict)}" for run, verdict in conflict.verdicts),
         )
-        for conflict in report.conflicts[:SHOWN]
+        for conflict in report.run.conflicts[:_SHOWN]
     ]
     yield from table(("cell", "verdicts"), rows)
-    yield from _more(len(report.conflicts) - SHOWN)
+    yield from _more(len(report.run.conflicts) - _SHOWN)
 
 
 def _groups(title: str, groups: Groups) -> Iterator[str]:
     if not groups.count:
         return
-    yield ""
-    yield f"## {title}: {plural(groups.count, 'cell')}"
-    yield ""
+    yield from heading(f"## {title}: {plural(groups.count, 'cell')}")
     rows = [
         (
             spoken(group.verdict) + (f" ({code(group.cause)})" if group.cause else ""),
@@ -164,30 +153,26 @@ def _groups(title: str, groups: Groups) -> Iterator[str]:
             code(group.cells[0].record.cell),
             f"{group.count:,}",
         )
-        for group in groups.shown[:SHOWN]
+        for group in groups.shown[:_SHOWN]
     ]
     yield from table(("verdict", "reason", "first cell", "cells"), rows, figures=1)
-    yield from _more(len(groups.shown) + groups.more - SHOWN, "groups")
+    yield from _more(len(groups.shown) + groups.more - _SHOWN, "groups")
 
 
 def _unavailable(report: Report) -> Iterator[str]:
     if not report.unavailable:
         return
-    yield ""
-    yield "## Unavailable"
-    yield ""
+    yield from heading("## Unavailable")
     rows = [
-        (code(each.lane.label), code(each.cause), code(each.reason), f"{each.count:,}")
-        for each in report.unavailable[:SHOWN]
+        (code(each.column.label), code(each.cause), code(each.reason), f"{each.count:,}")
+        for each in report.unavailable[:_SHOWN]
     ]
     yield from table(("target", "cause", "reason", "cells"), rows, figures=1)
-    yield from _more(len(report.unavailable) - SHOWN)
+    yield from _more(len(report.unavailable) - _SHOWN)
 
 
 def _words(report: Report) -> Iterator[str]:
-    yield ""
-    yield "## Verdicts"
-    yield ""
+    yield from heading("## Verdicts")
     rows = [(spoken(verdict), verdict.meaning, f"{count:,}") for verdict, count in report.verdicts]
     yield from table(("verdict", "meaning", "cells"), rows, figures=1)
 

@@ -1,23 +1,21 @@
-"""What the processes of each target did with memory."""
-
-from collections.abc import Iterable
+"""How much memory the processes of each target held, and whether they leak."""
 
 import msgspec
 
 from harness.core.leak import LEAK_KIB, ResidentMemory, resident_memory
 from harness.core.record import Record
+from harness.report.view import Report
 
 
 class TargetMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """The processes of one target; they serve all of its lanes.
+    """The processes of one target; they serve all of its columns.
 
     Attributes:
-        target: Its name.
         memory: What was measured.
         peak: The most that a process held.
         growth: Growth per session.
         reading: What that means, in words.
-        leaks: True where it is a leak.
+        leaks: True if it is a leak.
     """
 
     target: str
@@ -28,11 +26,17 @@ class TargetMemory(msgspec.Struct, frozen=True, kw_only=True):
     leaks: bool
 
 
-def target_memory(target: str, records: Iterable[Record]) -> TargetMemory | None:
-    """Measure one target; None where none of its records tells of a process."""
-    memory = resident_memory(records)
-    if not memory.processes:
-        return None
+def target_memory(report: Report) -> tuple[TargetMemory, ...]:
+    """Return the memory of each target, in the order of columns; without targets that have no process."""
+    by_target: dict[str, list[Record]] = {column.target: [] for column in report.columns}
+    # In the order in which they were written: memory grows along it.
+    for _, record in report.run.records:
+        by_target[record.target].append(record)
+    found = ((target, resident_memory(records)) for target, records in by_target.items())
+    return tuple(_row(target, memory) for target, memory in found if memory.processes)
+
+
+def _row(target: str, memory: ResidentMemory) -> TargetMemory:
     return TargetMemory(
         target=target,
         memory=memory,
@@ -52,7 +56,7 @@ def _reading(memory: ResidentMemory) -> str:
 
 
 def _kib(kib: float) -> str:
-    # No sign where it rounds to nothing.
+    # No sign if it rounds to nothing.
     sign = "" if round(kib) == 0 else "+" if kib > 0 else "−"  # noqa: RUF001 - a typographic minus
     return f"{sign}{abs(kib):,.0f} KiB"
 

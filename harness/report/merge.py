@@ -1,7 +1,9 @@
-"""Several runs as one: what they agree on once, what they differ in side by side, what is missing by name."""
+"""Several runs as one: equal results once, different ones side by side, missing ones by name."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 import msgspec
@@ -15,6 +17,7 @@ from harness.report.figures import plural
 from harness.report.read import RunData
 
 _SHOWN_SHARDS = 10
+_RESULT = attrgetter("verdict", "expected", "cause", "phase", "placement", "outputs", "golden", "effect")
 _NO_RESULT = "planned, but the run has no result for it"
 
 
@@ -27,13 +30,13 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell of which runs hold different results.
+    """A cell with different results in several runs.
 
     Attributes:
         cell: Its id.
         target: The target's own name.
-        verdicts: ``(run, verdict)`` of each run that has a result; they may be equal, where only figures
-            or placements differ.
+        verdicts: ``(run, verdict)`` of each run that has a result; they are equal if only figures or
+            placements differ.
     """
 
     cell: str
@@ -44,21 +47,21 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
 class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     """One or more runs with their cells side by side.
 
-    Where runs differ in a cell of a target, this target appears once for each of these runs, named
+    If runs differ in a cell of a target, this target appears once for each of these runs, named
     ``target @ run`` in ``Record.target`` and ``Environment.target``; ``Record.cell`` stays the id.
 
     Attributes:
         matrix: The matrix of the first run, as it was read.
         folders: The run folders.
-        names: What they are called, each by another name.
+        names: Their names, all different.
         records: ``(run folder, record)`` pairs, in the order of the runs; planned cells without a record
             follow those of their run, as ``not_run``.
-        planned: Cells planned in all runs together, each counted once for each target that is shown.
-        complete: True where every run says so and no planned cell is without a result.
-        environments: One entry per target; several where runs differ in it.
-        required: Targets, as they are shown, without which a run means nothing.
-        conflicts: Cells of which runs hold different results.
-        notices: What a reader must know about the data, one sentence each.
+        planned: Cells planned in all runs together, each counted once for each shown target.
+        complete: True if all runs are complete and every planned cell has a result.
+        environments: One entry per target; several if runs differ in it.
+        required: Required targets, by their shown names.
+        conflicts: Cells with different results in several runs.
+        notices: Problems of the data, one sentence each.
     """
 
     matrix: dict[str, object]
@@ -72,12 +75,20 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     conflicts: tuple[Conflict, ...]
     notices: tuple[str, ...]
 
+    @property
+    def matrix_path(self) -> str:
+        """The matrix file as the run was given it; empty if unknown."""
+        path = self.matrix.get("path")
+        return path if isinstance(path, str) else ""
+
+    @property
+    def matrix_file(self) -> str:
+        """The last part of this path, on either kind of system."""
+        return re.split(r"[/\\]", self.matrix_path)[-1]
+
 
 def merge(runs: Sequence[RunData]) -> MergedRun:
-    """Put the cells of several runs side by side.
-
-    A cell that several runs have with the same result counts once; ``same_result`` tells what that is.
-    """
+    """Put the cells of several runs side by side; cells with the same result count once."""
     names = _names(runs)
     conflicts = tuple(_conflicts(runs, names))
     apart = {conflict.target for conflict in conflicts}
@@ -103,37 +114,24 @@ def merge(runs: Sequence[RunData]) -> MergedRun:
     )
 
 
-def same_result(one: Record, other: Record) -> bool:
-    """Whether two records of a cell say the same about the EP, whatever time and memory it took them.
+def _same_result(one: Record, other: Record) -> bool:
+    """Return whether two records of a cell say the same about the EP; time and memory do not count.
 
-    Verdict, expectation, cause, phase, placement, metrics of the outputs, golden and effect of options count;
-    messages do not, for they may hold addresses and times.
+    Verdict, expectation, cause, phase, placement, metrics of the outputs, golden and effect of options count.
+    Messages do not, because they may contain addresses and times.
     """
-    return one == other or _result(one) == _result(other)
-
-
-def _result(record: Record) -> tuple[object, ...]:
-    return (
-        record.verdict,
-        record.expected,
-        record.cause,
-        record.phase,
-        record.placement,
-        record.outputs,
-        record.golden,
-        record.effect,
-    )
+    return one == other or _RESULT(one) == _RESULT(other)
 
 
 def _names(runs: Sequence[RunData]) -> tuple[str, ...]:
-    """A name for each run: the folder's, or as many parts of its path as tell it from the others."""
+    """Return a name for each run: as many parts of its path, from the end, as make it unique."""
     parts = [run.folder.parts or (".",) for run in runs]
     names = [""] * len(runs)
     for length in range(1, max(map(len, parts)) + 1):
         tails = ["/".join(part[-length:]) for part in parts]
         counts = Counter(tails)
         names = [name or (tail if counts[tail] == 1 else "") for name, tail in zip(names, tails, strict=True)]
-    # What is left is the same folder, named twice.
+    # A run without a name is the same folder, given twice.
     return tuple(name or "/".join(part) for name, part in zip(names, parts, strict=True))
 
 
@@ -144,7 +142,7 @@ def _conflicts(runs: Sequence[RunData], names: Sequence[str]) -> Iterator[Confli
         for record in run.records:
             if record.verdict is Verdict.NOT_RUN:
                 continue
-            if not same_result(first.setdefault(record.cell, record), record):
+            if not _same_result(first.setdefault(record.cell, record), record):
                 differ[record.cell] = record.target
     if not differ:
         return
@@ -160,7 +158,7 @@ def _conflicts(runs: Sequence[RunData], names: Sequence[str]) -> Iterator[Confli
 def _side_by_side(
     runs: Sequence[RunData], names: Sequence[str], apart: set[str]
 ) -> tuple[list[tuple[Path, Record]], int]:
-    """The records, and how many more runs had the same of one of them."""
+    """Return the records, and how many equal ones were left out."""
     kept: dict[tuple[str, str], tuple[Path, Record]] = {}
     repeated = 0
     for run, name in zip(runs, names, strict=True):
@@ -182,7 +180,7 @@ def _shown(target: str, run: str, apart: set[str]) -> str:
 def _named_missing(
     runs: Sequence[RunData], names: Sequence[str], apart: set[str]
 ) -> Iterator[tuple[Path, Record]]:
-    """A ``not_run`` record for each planned cell without one, once for each target that is shown."""
+    """Yield a ``not_run`` record for each planned cell without a record, once for each shown target."""
     recorded = {
         (record.cell, _shown(record.target, name, apart))
         for run, name in zip(runs, names, strict=True)
@@ -219,14 +217,14 @@ def _named_missing(
 
 
 def target_settings(matrix: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """Target -> what the matrix says of it; nothing of a matrix that is not as this version writes it."""
+    """Return target -> its settings in the matrix; empty for a matrix in another format."""
     listed = matrix.get("targets")
     targets = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     return {str(each.get("name")): each for each in targets}
 
 
 def _providers(matrix: Mapping[str, object]) -> dict[str, str]:
-    """Target -> first provider of its chain."""
+    """Return target -> first provider of its chain."""
     chains = {name: settings.get("provider") for name, settings in target_settings(matrix).items()}
     return {name: str(chain[0]) for name, chain in chains.items() if isinstance(chain, list) and chain}
 
@@ -239,7 +237,7 @@ def _required(runs: Sequence[RunData], names: Sequence[str], apart: set[str]) ->
 
 
 def _unnamed_missing(runs: Sequence[RunData]) -> int:
-    """Planned cells without a record, over all plans of which only their number is known."""
+    """Count planned cells without a record, over all plans of which only the number of cells is known."""
     recorded: dict[str, set[str]] = {}
     planned: dict[str, int] = {}
     named = {run.info.plan for run in runs if run.planned is not None}
@@ -250,7 +248,7 @@ def _unnamed_missing(runs: Sequence[RunData]) -> int:
 
 
 def _missing_shards(runs: Sequence[RunData]) -> Iterator[tuple[str, int]]:
-    """``(which shards did not come back, how many cells they planned)`` of each plan that came in shards."""
+    """Yield ``(missing shards in words, their planned cells)`` of each plan in shards."""
     by_plan: dict[ShardInfo, dict[int, int]] = defaultdict(dict)
     for run in runs:
         if run.info.shard:
@@ -284,7 +282,7 @@ def _notices(
     for run, name in zip(runs, names, strict=True):
         if run.torn:
             yield (
-                f"{name}: the last line of records.jsonl is torn, the run was cut off while writing it; "
+                f"{name}: the last line of records.jsonl is torn: the run was cut off while writing it; "
                 f"that cell counts as not run."
             )
         if run.damaged:
@@ -296,13 +294,13 @@ def _notices(
             )
         if len(run.records) > run.info.cells:
             yield (
-                f"{name}: records.jsonl holds {len(run.records):,} cells, more than the "
+                f"{name}: records.jsonl has {len(run.records):,} cells, more than the "
                 f"{run.info.cells:,} that were planned."
             )
     if repeated:
         yield (
-            f"{plural(repeated, 'result')} of an earlier run stood in a later one again, the same: they "
-            f"count once, with the times of the earlier."
+            f"{plural(repeated, 'result')} of an earlier run occurred again in a later one: such results "
+            f"count once, with the times of the earlier run."
         )
     yield from _on_conflicts(conflicts)
     if unnamed:

@@ -1,54 +1,46 @@
-"""Which operators each lane computes, from evidence.
+"""The pages *Operators*: which operators each column computes, from evidence.
 
-Two kinds of evidence stand apart. *Verdicts* come from models that hold one type of operator only, such as
-ONNX's operator tests: there a verdict is about that operator. *Placement* comes from every model: on which
-provider the nodes of a type were put, whatever became of the model.
+There are two kinds of evidence. *Verdicts* come from models of one type of operator, such as ONNX's operator
+tests: there a verdict is about that operator. *Placement* comes from every model: on which provider the
+nodes of a type were placed, whatever became of the model.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar
 
 import msgspec
 
+from harness.catalog.catalog import load_catalog
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
-from harness.report.cell import ReportCell
-from harness.report.figures import Share
-from harness.report.lane import Lane
+from harness.report.column import Column
+from harness.report.figures import Segment, Share, stacked
+from harness.report.view import Documented, Report
 
-MAX_OPERATORS = 1_000
+_MAX_OPERATORS = 1_000
 """Rows of the table: ONNX and onnxruntime have some 400 operators, but a model may name any number."""
 
 MAX_SQUARES = 20_000
-"""Operators times lanes in the table."""
+"""Squares of the table: operators times columns."""
 
-REACHES = {
+_REACHES = {
     "passed": "all pass",
     "partial": "some pass",
     "failed": "none passes, some fail",
     "unsupported": "none passes, none fails: left to the CPU, or refused",
 }
-"""Tone of an operator that was tried -> what it means."""
+"""Tone of a tried operator -> its meaning."""
 
-SHOWN_NOTES = 3
-"""How many kinds of trouble are told of one operator in one lane."""
+_SHOWN_NOTES = 3
+"""How many kinds of trouble are listed for one operator in one column."""
 
 _ONNX = "ai.onnx"
 _UNTRIED = (Family.SKIPPED, Family.EXCLUDED, Family.MISSING)
 
-Documented = Mapping[str, Mapping[str, str]]
-"""Provider -> operator -> what restricts it, as far as anybody documents the operators of a provider."""
-
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells of one operator that ended alike, and did not pass.
-
-    Attributes:
-        verdict: How.
-        count: How many.
-        reason: That of the first of them.
-    """
+    """Cells of one operator with the same verdict, which is no pass; with the reason of the first of them."""
 
     verdict: Verdict
     count: int
@@ -56,21 +48,21 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Operator(msgspec.Struct, frozen=True, kw_only=True):
-    """One type of operator in one lane.
+    """One type of operator in one column.
 
     Attributes:
         name: Its type.
-        passed: Models of this operator alone whose right answer the EP computed in whole, of the tried ones.
-        opsets: The same by version of ONNX's operators, ascending; 0 for models of other domains alone.
-        types: Element types of the inputs of models that passed in whole.
-        other_types: Element types of the other models that were tried, without those above.
-        failed: How many of the tried ones failed.
+        passed: Models of only this operator with a right answer wholly by the EP, of the tried ones.
+        opsets: The same by version of ONNX's operators, ascending; 0 for models without ONNX's own operators.
+        types: Element types of the inputs of models that passed wholly.
+        other_types: Element types of the other tried models, without those above.
+        failed: How many of the tried models failed.
         ep_nodes: Nodes of this type on the EP, over all models.
         cpu_nodes: Nodes of this type on the CPU EP.
-        troubles: What became of models of this operator alone that did not pass; the most frequent first.
-        troubles_left_out: Cells in kinds of trouble that are not listed.
-        listed: Whether documents list the operator for this provider; None where there is no list.
-        restriction: What restricts it by these documents.
+        troubles: Verdicts of the tried models that did not pass; the most frequent first.
+        troubles_left_out: Cells with verdicts that are not listed.
+        listed: Whether documents list the operator for this provider; None without a list.
+        restriction: Its restriction in these documents.
     """
 
     name: str
@@ -88,7 +80,7 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reach(self) -> str:
-        """``all``, ``some`` or ``none`` of the tried models passed; empty where none was tried."""
+        """``all``, ``some`` or ``none`` of the tried models passed; empty if none was tried."""
         if not self.passed.total:
             return ""
         if not self.passed.count:
@@ -97,14 +89,14 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tone(self) -> str:
-        """How ``reach`` looks: where none passes, whether any failed, or the EP just does not take it."""
+        """The tone of ``reach``; if none passes, it depends on whether any failed."""
         if self.reach == "none":
             return "failed" if self.failed else "unsupported"
         return {"all": "passed", "some": "partial", "": "skipped"}[self.reach]
 
     @property
     def where(self) -> str:
-        """``on the EP``, ``partly`` or ``CPU only``; empty where no node was placed."""
+        """``on the EP``, ``partly`` or ``CPU only``; empty if no node was placed."""
         if not self.ep_nodes and not self.cpu_nodes:
             return ""
         if not self.cpu_nodes:
@@ -113,7 +105,7 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def differs(self) -> str:
-        """How the evidence differs from the documents; empty where it does not, or where one is missing."""
+        """How the evidence differs from the documents; empty if it does not, or if either is missing."""
         if self.listed and self.reach == "none" and not self.ep_nodes:
             return "listed, but none passes"
         if self.listed is False and self.passed.count:
@@ -121,107 +113,121 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
         return ""
 
 
-class LaneOperators(msgspec.Struct, frozen=True, kw_only=True):
-    """The operators of one lane, sorted by name."""
+class ColumnOperators(msgspec.Struct, frozen=True, kw_only=True):
+    """The view of one column: its operators, sorted by name."""
 
-    lane: Lane
+    column: Column
     operators: tuple[Operator, ...]
 
     @property
     def reached(self) -> tuple[int, ...]:
-        """How many operators have each tone of ``REACHES``."""
+        """Number of operators of each tone of ``_REACHES``."""
         counts = Counter(operator.tone for operator in self.operators)
-        return tuple(counts[tone] for tone in REACHES)
+        return tuple(counts[tone] for tone in _REACHES)
 
     @property
-    def bar(self) -> tuple[tuple[str, float, float], ...]:
-        """``(tone, start, width)`` of these, in percent of the bar."""
-        total = max(1, sum(self.reached))
-        before = accumulate(self.reached, initial=0)
-        return tuple(
-            (tone, round(100 * start / total, 3), round(100 * count / total, 3))
-            for tone, count, start in zip(REACHES, self.reached, before, strict=False)
-            if count
-        )
+    def bar(self) -> tuple[Segment, ...]:
+        """These numbers as a bar; the keys are the tones."""
+        return stacked(zip(_REACHES, self.reached, strict=True))
 
 
 class OperatorTable(msgspec.Struct, frozen=True, kw_only=True):
-    """Operators by lanes.
+    """The view of the table: operators by columns.
 
     Attributes:
         names: The operators of the rows, sorted.
-        lanes: One entry per lane in which anything is known about an operator.
+        columns: The columns in which anything is known about an operator.
         left_out: Operators that are not shown.
     """
 
     names: tuple[str, ...]
-    lanes: tuple[LaneOperators, ...]
+    columns: tuple[ColumnOperators, ...]
     left_out: int
+
+    reaches: ClassVar = _REACHES
 
     @property
     def rows(self) -> tuple[tuple[str, tuple[Operator | None, ...]], ...]:
-        """``(name, operator per lane)``; None where nothing is known."""
-        known = [{operator.name: operator for operator in lane.operators} for lane in self.lanes]
-        return tuple((name, tuple(lane.get(name) for lane in known)) for name in self.names)
+        """``(name, operator in each column)``; None if nothing is known."""
+        known = [{operator.name: operator for operator in column.operators} for column in self.columns]
+        return tuple((name, tuple(column.get(name) for column in known)) for name in self.names)
 
 
-def operator_table(
-    lanes: Sequence[Lane], cells: Iterable[ReportCell], documented: Documented, *, complete: bool
-) -> OperatorTable:
-    """Count the evidence for each operator.
+def operators_view(report: Report) -> Iterator[OperatorTable]:
+    """Yield the table, if anything is known about any operator."""
+    table = operator_table(report)
+    if table.names:
+        yield table
 
-    Args:
-        lanes: The lanes, in their order.
-        cells: All cells.
-        documented: What documents list; a provider without an entry has no list.
-        complete: False where cells of the run were not run.
-    """
-    tallies: dict[Lane, dict[str, _Tally]] = {lane: {} for lane in lanes}
-    for cell in cells:
-        _count(tallies[cell.lane], cell.record)
-    names = sorted({name for lane in tallies.values() for name in lane})
-    shown = names[: min(MAX_OPERATORS, MAX_SQUARES // max(1, len(lanes)))]
+
+def column_views(report: Report) -> Iterator[ColumnOperators]:
+    """Yield a view for each column of the table."""
+    yield from operator_table(report).columns
+
+
+def operator_table(report: Report) -> OperatorTable:
+    """Count the evidence for each operator in each column."""
+    tallies: dict[Column, dict[str, _Tally]] = {column: {} for column in report.columns}
+    for cell in report.cells:
+        _count(tallies[cell.column], cell.record)
+    names = sorted({name for tally in tallies.values() for name in tally})
+    shown = names[: min(_MAX_OPERATORS, MAX_SQUARES // max(1, len(tallies)))]
     return OperatorTable(
         names=tuple(shown),
-        lanes=tuple(
-            LaneOperators(
-                lane=lane,
+        columns=tuple(
+            ColumnOperators(
+                column=column,
                 operators=tuple(
-                    tallies[lane][name].result(name, documented.get(lane.provider), complete=complete)
+                    tally[name].result(name, report.documented.get(column.provider), complete=report.complete)
                     for name in shown
-                    if name in tallies[lane]
+                    if name in tally
                 ),
             )
-            for lane in lanes
-            if tallies[lane]
+            for column, tally in tallies.items()
+            if tally
         ),
         left_out=len(names) - len(shown),
     )
 
 
+def documented_operators() -> Documented:
+    """Return provider -> operator -> its restrictions, of the providers that have a list in the catalogue.
+
+    Raises:
+        UsageError: The shipped catalogue cannot be read.
+    """
+    return {
+        provider.name: dict(provider.operators.operators)
+        for provider in load_catalog().providers
+        if provider.operators is not None and provider.operators.operators
+    }
+
+
+def is_tried(record: Record) -> bool:
+    """Return whether the EP was tried in a cell."""
+    return record.verdict.family not in _UNTRIED
+
+
 def only_operator(record: Record) -> str:
-    """The operator that a verdict is about: the only type in the model; empty where there are others."""
+    """Return the type of operator that a verdict is about: the model's only type; empty if it has several."""
     ops = record.content.ops if record.content is not None else {}
     return next(iter(ops)) if len(ops) == 1 else ""
 
 
-class _Tally:
-    """What is being counted about one operator in one lane."""
+class _Tally(msgspec.Struct):
+    """Counts of one operator in one column; ``opsets`` has ``(passed, tried)`` of each version."""
 
-    __slots__ = ("cpu_nodes", "ep_nodes", "failed", "opsets", "other_types", "reasons", "troubles", "types")
-
-    def __init__(self) -> None:
-        self.opsets: dict[int, tuple[int, int]] = {}  # version -> passed, tried
-        self.types: set[str] = set()
-        self.other_types: set[str] = set()
-        self.failed = 0
-        self.ep_nodes = 0
-        self.cpu_nodes = 0
-        self.troubles: Counter[Verdict] = Counter()
-        self.reasons: dict[Verdict, str] = {}
+    opsets: dict[int, tuple[int, int]] = {}
+    types: set[str] = set()
+    other_types: set[str] = set()
+    failed: int = 0
+    ep_nodes: int = 0
+    cpu_nodes: int = 0
+    troubles: Counter[Verdict] = msgspec.field(default_factory=Counter)
+    reasons: dict[Verdict, str] = {}
 
     def verdict(self, record: Record, opset: int, types: Iterable[str]) -> None:
-        """Count a model that holds nothing but this operator."""
+        """Count a model of only this operator."""
         passed = record.verdict is Verdict.PASS
         before, tried = self.opsets.get(opset, (0, 0))
         self.opsets[opset] = (before + passed, tried + 1)
@@ -232,12 +238,12 @@ class _Tally:
             self.reasons.setdefault(record.verdict, record.reason)
 
     def result(self, name: str, documented: Mapping[str, str] | None, *, complete: bool) -> Operator:
-        """What was counted."""
+        """Return the counts."""
         counted = {
             version: Share(passed, tried, not complete)
             for version, (passed, tried) in sorted(self.opsets.items())
         }
-        troubles = self.troubles.most_common(SHOWN_NOTES)
+        troubles = self.troubles.most_common(_SHOWN_NOTES)
         return Operator(
             name=name,
             passed=Share(
@@ -261,13 +267,13 @@ class _Tally:
         )
 
 
-def _count(lane: dict[str, _Tally], record: Record) -> None:
+def _count(tally: dict[str, _Tally], record: Record) -> None:
     placement, content = record.placement, record.content
     if placement is not None:
         for name, nodes in placement.ep_ops.items():
-            lane.setdefault(name, _Tally()).ep_nodes += nodes
+            tally.setdefault(name, _Tally()).ep_nodes += nodes
         for name, nodes in placement.cpu_ops.items():
-            lane.setdefault(name, _Tally()).cpu_nodes += nodes
+            tally.setdefault(name, _Tally()).cpu_nodes += nodes
     name = only_operator(record)
-    if name and content is not None and record.verdict.family not in _UNTRIED:
-        lane.setdefault(name, _Tally()).verdict(record, content.opsets.get(_ONNX, 0), content.types)
+    if name and content is not None and is_tried(record):
+        tally.setdefault(name, _Tally()).verdict(record, content.opsets.get(_ONNX, 0), content.types)

@@ -1,7 +1,8 @@
-"""A template -> one self-contained HTML page: its own style and script, and nothing from anywhere else."""
+"""Templates to self-contained HTML pages: each has its own style and script, and loads nothing."""
 
 import base64
 import hashlib
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,23 +17,26 @@ from harness.report.figures import alike, brief, moment, multiple, ratio
 from harness.report.tone import SYMBOLS, TONES, spoken, tone
 
 _MAX_CHARS = 5_000
-"""Longest single text in a page: above an excerpt of captured output, below what bloats the page."""
+"""Longest single text in a page: more than an excerpt of captured output has."""
 
 GENERATOR = "ort-ep-harness"
-"""What a page names as its maker."""
+"""The generator that a page names."""
 
 
 class Pages:
-    """Makes pages from templates.
+    """Renders pages from templates.
 
-    Everything a model or provider said is escaped, and its control characters are spelled out. The content
+    Texts of models and providers are escaped, and their control characters are spelled out. The content
     security policy of a page names its style and script by hash and forbids the rest.
 
     Args:
-        templates: Folder whose files take the place of the shipped ones of the same name.
+        templates: Folder with templates that replace the shipped ones of the same name.
+
+    Attributes:
+        environment: Jinja's, with the filters and variables of every template.
 
     Raises:
-        UsageError: There is no such folder.
+        UsageError: The folder does not exist.
     """
 
     def __init__(self, templates: Path | None = None) -> None:
@@ -42,7 +46,7 @@ class Pages:
         self._templates = templates
         folders = [*([] if templates is None else [templates]), data_root() / "report_templates"]
         self._loader = jinja2.FileSystemLoader(folders, encoding="utf-8")
-        self._environment = jinja2.Environment(
+        self.environment = jinja2.Environment(
             loader=self._loader,
             autoescape=True,
             undefined=jinja2.StrictUndefined,
@@ -50,7 +54,7 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters.update(
+        self.environment.filters.update(
             tone=tone,
             spoken=spoken,
             number=_number,
@@ -61,33 +65,31 @@ class Pages:
             multiple=multiple,
             ratio=ratio,
         )
-        self._environment.globals.update(
-            tones=TONES, symbols=SYMBOLS, version=_version(), generator=GENERATOR
-        )
+        self.environment.globals.update(tones=TONES, symbols=SYMBOLS, version=_version(), generator=GENERATOR)
 
     def make(self, template: str, *, scripts: tuple[str, ...] = ("report.js",), **context: object) -> str:
-        """Make one page.
+        """Render one page.
 
         Args:
             template: Name of the page's template, which extends ``page.html``.
             scripts: Scripts of the page, in this order.
-            context: What the template shows.
+            context: Variables of the template.
 
         Raises:
             UsageError: A template is wrong.
         """
         try:
             style, script = self._inline("report.css"), self._inline(*scripts)
-            return self._environment.get_template(template).render(
+            return self.environment.get_template(template).render(
                 style=style, script=script, style_hash=_hash(style), script_hash=_hash(script), **context
             )
         except (jinja2.TemplateError, UnicodeDecodeError) as error:
             raise UsageError(self._problem(error, template)) from error
 
     def _inline(self, *names: str) -> Markup:
-        # Files as they stand: nothing in them comes from a run. The newline at the start belongs to the
+        # Not escaped: nothing in these files comes from a run. The newline at the start belongs to the
         # element, so it is hashed too.
-        sources = (self._loader.get_source(self._environment, name)[0] for name in names)
+        sources = (self._loader.get_source(self.environment, name)[0] for name in names)
         return Markup("\n" + "\n".join(sources))  # noqa: S704
 
     def _problem(self, error: Exception, template: str) -> Problem:
@@ -97,18 +99,34 @@ class Pages:
         return Problem(
             where=f"{where}" + (f": line {line}" if line else ""),
             what=f"the template is wrong: {one_line(error)}",
-            hint=shipped if self._templates is None else f"mend it in {self._templates}, or take it out",
+            hint=shipped if self._templates is None else f"correct it in {self._templates}, or remove it",
         )
 
 
+def write_pages(out: Path, pages: Iterable[tuple[str, str]]) -> None:
+    """Write ``(file name, text)`` pairs into a folder, which is created if it does not exist.
+
+    Raises:
+        UsageError: The folder cannot be written.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in pages:
+            # A page has hashes of its own style and script, so its line ends must not be translated.
+            (out / name).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        problem = f"the page cannot be written: {error.strerror or error}"
+        raise UsageError(Problem(where=str(out), what=problem, hint="choose another --out")) from error
+
+
 def _finalize(value: object) -> object:
-    # Here rather than in the templates, so that no expression of theirs can be forgotten.
+    # Done here, and not in the templates, so that none of their expressions can be forgotten.
     return _safe(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @lru_cache(maxsize=1024)
 def _safe(text: str) -> Markup:
-    # Kept for the few texts that stand in a page ten thousand times.
+    # Cached for the few texts that a page has ten thousand times.
     return escape(visible(text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"))
 
 

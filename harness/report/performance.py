@@ -1,7 +1,7 @@
-"""How fast each model ran on each lane, where a run has measured it."""
+"""The page *Performance*: how fast each model ran in each column."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -9,46 +9,31 @@ from harness.core.errors import one_line
 from harness.core.latency import FEWEST_RUNS, Latency
 from harness.core.verdict import Verdict
 from harness.report.cell import ReportCell
+from harness.report.column import Column
 from harness.report.figures import brief, plural, spread
-from harness.report.lane import Lane
+from harness.report.view import Report
 
 MOST_CELLS = 2000
-"""Cells that the page shows: what a browser opens at once."""
+"""Cells that the page shows; a browser opens so many at once."""
 
 
 class TimedCell(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell's latency as the page shows it; texts, but for the plot.
+    """One cell with its latency.
 
     Attributes:
-        lane: Its lane.
-        href: Where its details stand; may be empty.
-        median: In milliseconds.
-        times: Median as a multiple of the fastest lane's.
-        fastest: Whether it is that one, of several.
-        least: The fastest run.
-        p90: 90th percentile; a dash where there are too few runs.
-        p99: 99th percentile, likewise.
-        create: Making of the session.
-        first_run: Its first run.
-        memory: Most host memory and, where known, device memory.
-        notes: What a reader must know to compare it, one phrase each.
-        disturbed: Whether something else wanted the processors meanwhile.
-        plot: Fastest run, quartiles, median and slowest shown, in percent of the model's scale.
+        times: Median as a multiple of the fastest column's.
+        fastest: Whether it is the fastest of several.
+        memory: Most host memory and, if known, device memory.
+        notes: Phrases about conditions that make it hard to compare.
+        plot: Fastest run, quartiles, median and slowest shown run, in percent of the model's scale.
     """
 
-    lane: Lane
-    href: str
-    median: str
+    cell: ReportCell
+    latency: Latency
     times: str
     fastest: bool
-    least: str
-    p90: str
-    p99: str
-    create: str
-    first_run: str
     memory: str
     notes: tuple[str, ...]
-    disturbed: bool
     plot: tuple[float, float, float, float, float]
 
 
@@ -60,18 +45,17 @@ class TimedModel(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[TimedCell, ...]
 
 
-class LaneSpeed(msgspec.Struct, frozen=True, kw_only=True):
-    """One lane over all models.
+class ColumnSpeed(msgspec.Struct, frozen=True, kw_only=True):
+    """One column over all models.
 
     Attributes:
-        lane: Which.
         measured: Cells with a latency.
-        compared: Those whose model was measured on another lane, too.
+        compared: Those whose model was also measured in another column.
         fastest: How often it was the fastest of these.
-        disturbed: Cells that something else was in the way of.
+        disturbed: Cells during which another process used the processors.
     """
 
-    lane: Lane
+    column: Column
     measured: int
     compared: int
     fastest: int
@@ -79,17 +63,17 @@ class LaneSpeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Performance(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was measured.
+    """The view of the page.
 
     Attributes:
-        lanes: In the order of the report.
+        columns: In the order of the report.
         models: By name.
         cells: Cells with a latency.
         left_out: Those of them that are not shown.
-        threads: What all sessions were allowed, in words; empty where they differ, and each cell says it.
+        threads: Threads of all sessions, in words; empty if they differ, then each cell has a note.
     """
 
-    lanes: tuple[LaneSpeed, ...]
+    columns: tuple[ColumnSpeed, ...]
     models: tuple[TimedModel, ...]
     cells: int
     left_out: int
@@ -97,32 +81,27 @@ class Performance(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def disturbed(self) -> int:
-        """Cells that something else was in the way of."""
-        return sum(lane.disturbed for lane in self.lanes)
+        """Cells during which another process used the processors."""
+        return sum(column.disturbed for column in self.columns)
 
     @property
     def fewest_runs(self) -> tuple[tuple[int, int], ...]:
-        """``(percentile, runs)``: how many runs a percentile takes."""
+        """``(percentile, runs)``: the fewest runs that a percentile needs."""
         return tuple(sorted(FEWEST_RUNS.items()))
 
 
 _Timed = tuple[ReportCell, Latency]
 
 
-def performance(cells: Iterable[ReportCell], order: Sequence[Lane]) -> Performance | None:
-    """What the page says; None where nothing was measured.
-
-    Args:
-        cells: Of the report, in its order.
-        order: The lanes in theirs.
-    """
+def performance_view(report: Report) -> Iterator[Performance]:
+    """Yield the view, if anything was measured."""
     by_model: dict[str, list[_Timed]] = {}
-    for cell in cells:
+    for cell in report.cells:
         if cell.record.latency is not None:
             name = f"{cell.record.suite}/{cell.record.model}"
             by_model.setdefault(name, []).append((cell, cell.record.latency))
     if not by_model:
-        return None
+        return
     allowed = {_threads(latency) for timed in by_model.values() for _, latency in timed}
     models: list[TimedModel] = []
     shown = 0
@@ -132,8 +111,8 @@ def performance(cells: Iterable[ReportCell], order: Sequence[Lane]) -> Performan
         shown += len(timed)
         models.append(_model(name, timed, say_threads=len(allowed) > 1))
     total = sum(map(len, by_model.values()))
-    return Performance(
-        lanes=tuple(_speeds(by_model.values(), order)),
+    yield Performance(
+        columns=tuple(_speeds(by_model.values(), report.columns)),
         models=tuple(models),
         cells=total,
         left_out=total - shown,
@@ -141,33 +120,33 @@ def performance(cells: Iterable[ReportCell], order: Sequence[Lane]) -> Performan
     )
 
 
-def _speeds(models: Iterable[Sequence[_Timed]], order: Sequence[Lane]) -> Iterable[LaneSpeed]:
-    measured: Counter[Lane] = Counter()
-    compared: Counter[Lane] = Counter()
-    fastest: Counter[Lane] = Counter()
-    disturbed: Counter[Lane] = Counter()
+def _speeds(models: Iterable[Sequence[_Timed]], order: Sequence[Column]) -> Iterable[ColumnSpeed]:
+    measured: Counter[Column] = Counter()
+    compared: Counter[Column] = Counter()
+    fastest: Counter[Column] = Counter()
+    disturbed: Counter[Column] = Counter()
     for timed in models:
         for cell, latency in timed:
-            measured[cell.lane] += 1
-            compared[cell.lane] += len(timed) > 1
-            disturbed[cell.lane] += latency.disturbed
+            measured[cell.column] += 1
+            compared[cell.column] += len(timed) > 1
+            disturbed[cell.column] += latency.disturbed
         if len(timed) > 1:
             winner, _ = min(timed, key=lambda pair: pair[1].p50_ms)
-            fastest[winner.lane] += 1
-    for lane in order:
-        if measured[lane]:
-            yield LaneSpeed(
-                lane=lane,
-                measured=measured[lane],
-                compared=compared[lane],
-                fastest=fastest[lane],
-                disturbed=disturbed[lane],
+            fastest[winner.column] += 1
+    for column in order:
+        if measured[column]:
+            yield ColumnSpeed(
+                column=column,
+                measured=measured[column],
+                compared=compared[column],
+                fastest=fastest[column],
+                disturbed=disturbed[column],
             )
 
 
 def _model(name: str, timed: Sequence[_Timed], *, say_threads: bool) -> TimedModel:
     ordered = sorted(timed, key=lambda pair: pair[1].p50_ms)
-    # Not the slowest run of all: one interruption would press everything else together.
+    # Not the slowest run of all: one interruption would compress everything else.
     scale = max(_shown_end(latency) for _, latency in ordered) or 1.0
     best = ordered[0][1].p50_ms
     return TimedModel(
@@ -183,7 +162,6 @@ def _model(name: str, timed: Sequence[_Timed], *, say_threads: bool) -> TimedMod
 def _cell(
     cell: ReportCell, latency: Latency, scale: float, best: float, *, alone: bool, say_threads: bool
 ) -> TimedCell:
-    record = cell.record
     quartiles = spread(latency.samples_ms)
     ends = (
         latency.min_ms,
@@ -193,19 +171,12 @@ def _cell(
         _shown_end(latency),
     )
     return TimedCell(
-        lane=cell.lane,
-        href=cell.href,
-        median=brief(latency.p50_ms),
+        cell=cell,
+        latency=latency,
         times="" if alone or not best else f"{latency.p50_ms / best:.3g}",
         fastest=not alone and latency.p50_ms == best,
-        least=brief(latency.min_ms),
-        p90=brief(latency.p90_ms),
-        p99=brief(latency.p99_ms),
-        create=brief(record.timings_ms.get("create")),
-        first_run=brief(record.timings_ms.get("first_run")),
         memory=_memory(latency),
-        notes=tuple(_notes(latency, record.verdict, say_threads=say_threads)),
-        disturbed=latency.disturbed,
+        notes=tuple(_notes(latency, cell.record.verdict, say_threads=say_threads)),
         plot=tuple(round(min(100.0, 100 * end / scale), 2) for end in ends),  # type: ignore[arg-type]  # five of them
     )
 

@@ -1,4 +1,4 @@
-"""The precision that each lane delivered, whatever was asked of it."""
+"""The precision that each column delivered, whatever precision was requested."""
 
 from collections.abc import Iterable
 
@@ -7,14 +7,14 @@ import msgspec
 from harness.core.precision import COMPUTE_HEAVY
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
+from harness.report.column import Column
 from harness.report.figures import Spread, spread
-from harness.report.lane import Lane
 
 SCALE_BITS = 24
 """Right end of the plot: the significand of float32."""
 
 _BANDS = (
-    # What each arithmetic delivers on such models, from every layer rounded (deep models) to the operands of
+    # Bits of each arithmetic on such models, from every layer rounded (deep models) to only the operands of
     # one product rounded: bfloat16 7.7 to 9.7, float16 (and TF32, with the same significand) 10.6 to 12.7,
     # float32 20 and more. The edges lie in the gaps.
     (6.0, "less than bfloat16"),
@@ -24,28 +24,28 @@ _BANDS = (
 )
 
 
-class LanePrecision(msgspec.Struct, frozen=True, kw_only=True):
-    """Delivered bits of one lane over its compute-heavy cells with float32 outputs.
+class ColumnPrecision(msgspec.Struct, frozen=True, kw_only=True):
+    """Delivered bits of one column over its compute-heavy cells with float32 outputs.
 
     Attributes:
         measured: Cells with a figure.
         exact: Cells whose outputs equal the golden exactly, which have no figure.
         bits: Spread over the measured cells; each cell counts with its least precise output.
-        reading: The arithmetic that the middle half of the cells looks like; empty without figures.
+        reading: The arithmetic between the quartiles of the cells; empty without figures.
     """
 
-    lane: Lane
+    column: Column
     measured: int
     exact: int
     bits: Spread | None
     reading: str
 
 
-def delivered(lane: Lane, records: Iterable[Record]) -> LanePrecision:
-    """Measure one lane.
+def delivered(column: Column, records: Iterable[Record]) -> ColumnPrecision:
+    """Measure one column.
 
-    Cells whose values were judged wrong count too: an EP that computes in bfloat16 fails a float32
-    tolerance, and leaving these cells out would hide just what this figure is to show.
+    Cells with wrong values count too: an EP that computes in bfloat16 fails a float32 tolerance, and would
+    not show without these cells.
     """
     figures = []
     exact = 0
@@ -59,13 +59,17 @@ def delivered(lane: Lane, records: Iterable[Record]) -> LanePrecision:
         elif outputs and all(output.max_abs == 0.0 for output in outputs):
             exact += 1
     found = spread(figures)
-    return LanePrecision(
-        lane=lane, measured=len(figures), exact=exact, bits=found, reading=_reading(found) if found else ""
+    return ColumnPrecision(
+        column=column,
+        measured=len(figures),
+        exact=exact,
+        bits=found,
+        reading=_reading(found) if found else "",
     )
 
 
 def on_scale(bits: float) -> float:
-    """Where a figure lies on the plot, in percent of its width."""
+    """Return the place of a figure on the plot, in percent of its width."""
     return round(100 * min(max(bits, 0.0), SCALE_BITS) / SCALE_BITS, 2)
 
 

@@ -1,4 +1,4 @@
-"""A run folder, read back: ``run.json``, ``plan.txt`` and ``records.jsonl``."""
+"""Run folders, read back: ``run.json``, ``plan.txt`` and ``records.jsonl``."""
 
 import contextlib
 import hashlib
@@ -18,15 +18,14 @@ _Part = TypeVar("_Part")
 
 
 class RunData(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run folder holds.
+    """Contents of one run folder.
 
     Attributes:
-        folder: The run folder.
         info: Contents of ``run.json``.
         records: One record per cell, in the order in which they were written.
-        torn: True where the last line of ``records.jsonl`` was cut off while it was being written.
-        planned: Ids of the planned cells; None where an older version left no ``plan.txt``.
-        damaged: The lines of ``records.jsonl`` that hold no record, by number; whoever shows the run says so.
+        torn: True if the last line of ``records.jsonl`` was cut off while it was written.
+        planned: Ids of the planned cells; None if an older version wrote no ``plan.txt``.
+        damaged: Lines of ``records.jsonl`` without a record, by number; a user of the run reports them.
     """
 
     folder: Path
@@ -37,17 +36,37 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
     damaged: tuple[Problem, ...] = ()
 
 
+def run_folders(path: Path) -> tuple[Path, ...]:
+    """Return the folder itself if it is a run, else the runs directly below it, sorted by name.
+
+    So one path names all shards of a night in one folder.
+
+    Raises:
+        UsageError: The folder does not exist, or has no run in it.
+    """
+    hint = "give the --out of a run, or a folder of runs"
+    if not path.is_dir():
+        raise UsageError(Problem(where=str(path), what="there is no such run folder", hint=hint))
+    if (path / "run.json").exists() or (path / "records.jsonl").exists():
+        return (path,)
+    found = tuple(sorted(each.parent for each in path.glob("*/run.json")))
+    if not found:
+        what = "no run: neither run.json nor folders with one"
+        raise UsageError(Problem(where=str(path), what=what, hint=hint))
+    return found
+
+
 def read_run(folder: Path, *, compact: bool = False) -> RunData:
-    """Read a run folder; a line that holds no record costs that line, and is told.
+    """Read a run folder; a line without a record is left out and listed in ``damaged``.
 
     Args:
         folder: The run folder.
-        compact: Without frontiers, which nothing but judging again needs, and with equal parts kept once:
-            100,000 records then take a third of the memory.
+        compact: Leave out frontiers, which only judging again needs, and share equal parts: 100,000 records
+            then take a third of the memory.
 
     Raises:
-        UsageError: A file is missing or unreadable, is not of this schema or holds not one record, or one
-            cell has two different records.
+        UsageError: A file is missing, unreadable, of another schema or without any record, or one cell has
+            two different records.
     """
     if not folder.is_dir():
         raise UsageError(
@@ -80,12 +99,12 @@ def _read_plan(path: Path, digest: str) -> tuple[str, ...] | None:
         raw = path.read_bytes()
     if hashlib.sha256(raw).hexdigest() != digest:
         hint = "restore it, or remove it: planned cells without a result are then counted, but not named"
-        raise UsageError(Problem(where=str(path), what="not the plan that run.json tells of", hint=hint))
+        raise UsageError(Problem(where=str(path), what="not the plan that run.json names", hint=hint))
     return tuple(raw.decode("utf-8", errors="replace").splitlines())
 
 
 def _read_records(path: Path, compact: "_Compact | None") -> tuple[tuple[Record, ...], bool, list[Problem]]:
-    """The records, whether the last line is torn, and the lines that hold none."""
+    """Return the records, whether the last line is torn, and the lines without a record."""
     records: dict[str, Record] = {}
     problems: list[Problem] = []
     damaged: list[Problem] = []
@@ -101,7 +120,7 @@ def _read_records(path: Path, compact: "_Compact | None") -> tuple[tuple[Record,
                 damaged.append(Problem(where=where, what=f"not a record: {error}"))
                 continue
             except msgspec.DecodeError as error:
-                # Only what follows the last newline can be a write that was cut off.
+                # Only text after the last newline can be a write that was cut off.
                 if line.endswith(b"\n"):
                     damaged.append(Problem(where=where, what=f"not JSON: {error}"))
                 else:
@@ -119,14 +138,14 @@ def _read_records(path: Path, compact: "_Compact | None") -> tuple[tuple[Record,
 
 
 class _Compact:
-    """Makes records small."""
+    """Makes records smaller."""
 
     def __init__(self) -> None:
         self._seen: dict[bytes, Any] = {}
         self._encoder = msgspec.json.Encoder()
 
     def of(self, record: Record) -> Record:
-        """The same record without frontiers, its larger parts shared with equal ones of other records."""
+        """Return the record without frontiers; larger parts are shared with equal ones of other records."""
         return msgspec.structs.replace(
             record,
             suite=sys.intern(record.suite),
@@ -147,7 +166,7 @@ class _Compact:
 
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turns what the system says about a file into one line for people."""
+    """Turn the system's errors about a file into a message for users."""
     try:
         yield
     except FileNotFoundError as error:

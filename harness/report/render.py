@@ -1,4 +1,4 @@
-"""The short way: run folders in, the site out."""
+"""The report as one function: run folders in, the site out."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ def render(runs: Sequence[Path], out: Path) -> Path:
 
     Args:
         runs: Run folders, each with ``run.json`` and ``records.jsonl``.
-        out: Folder for the report; created where it does not exist.
+        out: Folder for the report; created if it does not exist.
 
     Returns:
         The first page, ``out/index.html``.

@@ -1,4 +1,4 @@
-"""The view model in rows of plain values: what the formats for programs hold."""
+"""Targets and cells as rows of plain values, for the formats that programs read."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,13 +7,10 @@ import msgspec
 
 from harness.core.record import Record
 from harness.core.verdict import Family, Phase, Verdict
-from harness.report.conversion import worst_error
-from harness.report.drift import most_headroom
-from harness.report.grid import least_bits
-from harness.report.lane import lane_of
+from harness.report.column import column_of
 from harness.report.merge import MergedRun
-from harness.report.noise import worst_noise
 from harness.report.view import Report
+from harness.report.worst import least_bits, most_headroom, worst_error, worst_noise
 
 
 class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,25 +19,26 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         label: Target and axes, as the report names them.
         axes: Axes that are not at their default.
-        required: Whether a run without this target means nothing.
+        required: Whether the run fails without this target.
         cells: Planned cells.
         tried: passed + passed_in_part + weak + untested + unsupported + failed.
-        passed_in_part: Right answers that the EP had a part in; some compute nodes fell back to the CPU.
-        weak: Right answers by the EP, wholly or in part, whose golden could not tell them from most wrong
-            ones; they count neither as ``passed`` nor as ``passed_in_part``.
-        untested: Right answers that the EP had no part in.
+        passed_in_part: Right answers in which the EP had a part; some compute nodes fell back to the CPU.
+        weak: Right answers by the EP, wholly or in part, that the golden cannot tell from most wrong ones;
+            they count neither as ``passed`` nor as ``passed_in_part``.
+        untested: Right answers in which the EP had no part.
         unexpected: Cells whose verdict is not what the matrix expects.
         suspicious: Cells that pass although their error is far above the rounding noise of their model.
         flaky: Failed cells that gave another verdict when tried again.
         median_bits: Median of the delivered bits of compute-heavy cells; null without figures.
-        noise_precision: Whose rounding noise the following are about; empty where no cell has a figure.
+        noise_precision: Precision of the rounding noise in the following; empty if no cell has a figure.
         noise_cells: Cells whose error is known as a multiple of that noise.
         median_noise: Median of these multiples; null without figures.
-        noise_beyond: Those of the cells that are beyond the default limits.
+        noise_beyond: Cells of these beyond the default limits.
         noise_like: The precision that most of the cells behave like; empty without figures.
-        median_error: Median of the error of converted models against those as they came; null without any.
+        median_error: Median of the error of converted models against the models before conversion; null
+            without any.
         median_cpu_error: The same on the CPU EP.
-        median_error_ratio: Median of the one over the other.
+        median_error_ratio: Median of the ratio of the two.
     """
 
     label: str
@@ -74,33 +72,32 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell, its outputs folded into the worst of them.
+    """One cell with the figures of its worst output.
 
     Attributes:
         label: Target and axes, as the report names them.
         run: Name of the run folder.
-        target: Name of the target; ``target @ run`` where runs contradict each other.
-        headroom: Largest error over the allowed one; null where it is undefined or infinite.
-        delivered_bits: Of the least precise output; null where all are exact, or not floating.
-        noise_rms: Error of the worst output over the rounding noise of its model; null where it is exact, or
-            the noise is not known.
+        target: Name of the target; ``target @ run`` if runs contradict each other.
+        headroom: Largest error over the allowed one; null if it is undefined or infinite.
+        delivered_bits: Of the least precise output; null if all are exact, or not floating.
+        noise_rms: Error of the worst output over the rounding noise of its model; null if it is exact, or the
+            noise is unknown.
         noise_max: The largest such multiple of any element of that output.
-        noise_precision: Whose rounding makes the noise.
+        noise_precision: The precision whose rounding makes the noise.
         noise_like: The precision that the error is most like.
-        precision_error: Relative error of the worst output against the golden of the model as it came, where
-            the model was converted to another precision.
-        cpu_error: That of the CPU EP with the same converted model.
-        error_ratio: The one over the other.
-        error_unknown: Why one of these three is missing; empty where all are there, or the model was run as
-            it came.
-        nearer: Whether the ``golden`` or the ``ep`` is nearer to a more precise answer in the first output
-            that was held against one; empty where none was.
-        weak_golden: Why a wrong answer could go unnoticed; empty where it would not.
+        precision_error: Relative error of the worst output against the golden of the model before its
+            conversion to another precision.
+        cpu_error: The same on the CPU EP with the same converted model.
+        error_ratio: The ratio of the two.
+        error_unknown: Why one of these three is missing; empty if none is, or the model was not converted.
+        nearer: Whether the ``golden`` or the ``ep`` is nearer to a more precise answer, in the first output
+            that was compared with one; empty if none was.
+        weak_golden: Why a wrong answer could go unnoticed; empty if it could not.
         suspicious: Which output passes although its error is far above the noise of its model; may be empty.
-        results: Different results of repeated runs, bit for bit; null where none were asked for.
+        results: Different results of repeated runs, bit for bit; null if no repeats were requested.
         mismatched: Elements outside the tolerance, of all outputs.
         elements: Elements compared.
-        p50_ms: Median latency, where it was measured.
+        p50_ms: Median latency, if it was measured.
     """
 
     cell: str
@@ -146,33 +143,45 @@ class CellRow(msgspec.Struct, frozen=True, kw_only=True):
     started: str
 
 
-def target_rows(report: Report, run: MergedRun) -> tuple[TargetRow, ...]:
-    """A row for each lane of the report, in its order."""
-    unexpected = Counter(lane_of(record) for _, record in run.records if not record.expected)
-    # Of several precisions of the noise the one with the most cells stands first.
-    noises = {row.lane: row for row in reversed(report.noise)}
-    conversions = {row.lane: row for row in report.conversion}
+_COPIED = (
+    *(
+        "cell",
+        "suite",
+        "model",
+        "target",
+        "provider",
+        "axes",
+        "verdict",
+        "expected",
+        "flaky",
+        "phase",
+        "cause",
+    ),
+    *("reason", "weak_golden", "suspicious", "golden", "started"),
+)
+_COUNTS = ("cells", "skipped", "excluded", "tried", "suspicious", "flaky")
+_SHARES = ("weak", "untested", "unsupported", "failed")
+
+
+def target_rows(report: Report) -> tuple[TargetRow, ...]:
+    """Return a row for each column of the report, in its order."""
+    unexpected = Counter(cell.column for cell in report.cells if not cell.record.expected)
+    # Of several precisions of the noise, the one with the most cells is first.
+    noises = {row.column: row for row in reversed(report.noise)}
+    conversions = {row.column: row for row in report.conversion}
     return tuple(
         TargetRow(
-            label=row.lane.label,
-            target=row.lane.target,
-            provider=row.lane.provider,
-            axes=dict(row.lane.axes),
-            required=row.lane.target in run.required,
-            cells=row.cells,
-            skipped=row.skipped,
-            excluded=row.excluded,
+            label=row.column.label,
+            target=row.column.target,
+            provider=row.column.provider,
+            axes=dict(row.column.axes),
+            required=row.column.target in report.run.required,
+            **{name: getattr(row, name) for name in _COUNTS},
+            **{name: getattr(row, name).count for name in _SHARES},
             not_run=row.missing,
-            tried=row.tried,
             passed=row.by_ep.count,
             passed_in_part=row.partly.count,
-            weak=row.weak.count,
-            untested=row.untested.count,
-            unsupported=row.unsupported.count,
-            failed=row.failed.count,
-            unexpected=unexpected[row.lane],
-            suspicious=row.suspicious,
-            flaky=row.flaky,
+            unexpected=unexpected[row.column],
             median_bits=precision.bits.median if precision.bits else None,
             noise_precision=noise.precision if noise else "",
             noise_cells=noise.cells if noise else 0,
@@ -184,35 +193,25 @@ def target_rows(report: Report, run: MergedRun) -> tuple[TargetRow, ...]:
             median_error_ratio=cost.ratios.median if cost and cost.ratios else None,
         )
         for row, precision in zip(report.summary, report.precision, strict=True)
-        for noise, cost in [(noises.get(row.lane), conversions.get(row.lane))]
+        for noise, cost in [(noises.get(row.column), conversions.get(row.column))]
     )
 
 
 def cell_rows(run: MergedRun) -> Iterator[CellRow]:
-    """A row for each cell, those that were not run included, in the order of the runs."""
+    """Yield a row for each cell, those not run included, in the order of the runs."""
     names = dict(zip(run.folders, run.names, strict=True))
     return (_row(record, names[folder]) for folder, record in run.records)
 
 
 def _row(record: Record, run: str) -> CellRow:
     placed = record.placement
-    noise, error = worst_noise(record), worst_error(record)
+    _, noise = worst_noise(record) or (0.0, None)
+    error = worst_error(record)
     return CellRow(
-        cell=record.cell,
-        label=lane_of(record).label,
+        **{name: getattr(record, name) for name in _COPIED},
+        label=column_of(record).label,
         run=run,
-        suite=record.suite,
-        model=record.model,
-        target=record.target,
-        provider=record.provider,
-        axes=record.axes,
-        verdict=record.verdict,
         family=record.verdict.family,
-        expected=record.expected,
-        flaky=record.flaky,
-        phase=record.phase,
-        cause=record.cause,
-        reason=record.reason,
         ep_nodes=placed.ep_nodes if placed else None,
         cpu_nodes=placed.cpu_nodes if placed else None,
         partitions=placed.partitions if placed else None,
@@ -229,14 +228,10 @@ def _row(record: Record, run: str) -> CellRow:
         error_ratio=error.ratio if error else None,
         error_unknown=error.unknown if error else "",
         nearer=record.adjudication[0].nearer if record.adjudication else "",
-        weak_golden=record.weak_golden,
-        suspicious=record.suspicious,
         results=record.repeats.distinct if record.repeats else None,
         mismatched=sum(output.mismatched for output in record.outputs),
         elements=sum(output.elements for output in record.outputs),
-        golden=record.golden,
         create_ms=record.timings_ms.get("create"),
         first_run_ms=record.timings_ms.get("first_run"),
         p50_ms=record.latency.p50_ms if record.latency else None,
-        started=record.started,
     )

@@ -1,4 +1,4 @@
-"""JSON Schemas of what `report --format json` and `diff --json` write, as docs/reference has them."""
+"""JSON Schemas of the output of `report --format json` and `diff --json`, published in docs/reference."""
 
 import json
 import sys
@@ -11,12 +11,12 @@ from harness.report.json_report import ReportFile
 
 
 def report_schema() -> dict[str, Any]:
-    """Of ``report.json``: docs/reference/report.schema.json."""
+    """Return the schema of ``report.json``: docs/reference/report.schema.json."""
     return _schema(ReportFile, "report.json")
 
 
 def diff_schema() -> dict[str, Any]:
-    """Of a difference: docs/reference/diff.schema.json."""
+    """Return the schema of a difference: docs/reference/diff.schema.json."""
     return _schema(Diff, "ep-harness diff --json")
 
 

@@ -1,52 +1,73 @@
-"""View model -> the site: pages of HTML that refer to each other, and to nothing else."""
+"""The site: the table of its pages, and their files, which link only to each other."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError
-from harness.core.leak import LEAK_KIB, LEAK_MIB, LEAK_SESSIONS
-from harness.core.noise import DEFAULT_LIMITS
-from harness.report.archive import packed
-from harness.report.headroom import BANDS
-from harness.report.noise import on_log_scale
-from harness.report.operators import REACHES
-from harness.report.page import GENERATOR, Pages
-from harness.report.precision import on_scale
+from harness.report.cell import page_file
+from harness.report.changes import changes_view
+from harness.report.details import detail_pages
+from harness.report.failures import failures_view
+from harness.report.grid import model_pages
+from harness.report.operators import column_views, operators_view
+from harness.report.overview import overview_view
+from harness.report.page import GENERATOR, Pages, write_pages
+from harness.report.performance import performance_view
+from harness.report.precision_page import precision_view
 from harness.report.view import Report
-
-SHOWN_CHANGES = 500
-"""How many changes of each kind are listed."""
-
-SHOWN_CONFLICTS = 200
-"""How many conflicts between runs are listed."""
-
-SHOWN_OPERATORS = 300
-"""How many failing operators are listed."""
-
-_NUMBERED = ("models-*.html", "cells-*.html", "operators-*.html")
 
 
 class SitePage(msgspec.Struct, frozen=True, kw_only=True):
-    """One file of the site.
+    """One page of the site, in one file or several.
 
     Attributes:
-        file: Its name.
-        title: What it is called in the navigation.
-        template: What makes it.
-        scripts: The scripts that it has, in this order.
-        part: The part of the report that this file shows, where others of its kind show other parts.
-        listed: Whether the navigation names it.
+        title: Its name in the navigation.
+        stem: Name of its file without the ending; a second file is named ``stem-2.html``.
+        template: Its template, which sees ``report``, ``page``, ``listed`` and its own ``view``.
+        views: Returns the view of each file; none if the report has nothing to show on this page.
+        scripts: Its scripts, in this order.
+        listed: Whether the navigation links to it. If not, its files are numbered from 1.
     """
 
-    file: str
     title: str
+    stem: str
     template: str
+    views: Callable[[Report], Iterable[object]]
     scripts: tuple[str, ...] = ("report.js", "tables.js")
-    part: Any = None
     listed: bool = True
+
+    def file(self, number: int) -> str:
+        """Return the name of a file; ``number`` counts from 1."""
+        return page_file(self.stem, number) if self.listed else f"{self.stem}-{number}.html"
+
+
+PAGES = (
+    SitePage(title="Overview", stem="index", template="page_overview.html", views=overview_view),
+    SitePage(
+        title="Models × targets",  # noqa: RUF001 - a typographic cross
+        stem="models",
+        template="page_models.html",
+        views=model_pages,
+        scripts=("report.js", "grid.js", "drawer.js"),
+    ),
+    SitePage(title="Operators", stem="operators", template="page_operators.html", views=operators_view),
+    SitePage(
+        title="Operators",
+        stem="operators",
+        template="page_operators_of.html",
+        views=column_views,
+        listed=False,
+    ),
+    SitePage(title="Precision", stem="precision", template="page_precision.html", views=precision_view),
+    SitePage(
+        title="Performance", stem="performance", template="page_performance.html", views=performance_view
+    ),
+    SitePage(title="Failures", stem="failures", template="page_failures.html", views=failures_view),
+    SitePage(title="Changes", stem="changes", template="page_changes.html", views=changes_view),
+    SitePage(title="Details", stem="cells", template="page_cells.html", views=detail_pages),
+)
+"""Every page, in the order of the navigation."""
 
 
 def write_site(report: Report, out: Path, *, templates: Path | None = None) -> Path:
@@ -54,8 +75,8 @@ def write_site(report: Report, out: Path, *, templates: Path | None = None) -> P
 
     Args:
         report: What to show.
-        out: Folder of the site; created where it does not exist. Pages of a larger one that stood there go.
-        templates: Folder whose files take the place of the shipped ones of the same name.
+        out: Folder of the site; created if it does not exist. Files of an earlier report in it are removed.
+        templates: Folder with templates that replace the shipped ones of the same name.
 
     Returns:
         The first page, ``out/index.html``.
@@ -63,85 +84,37 @@ def write_site(report: Report, out: Path, *, templates: Path | None = None) -> P
     Raises:
         UsageError: A template is wrong, or ``out`` cannot be written.
     """
-    pages = tuple(_pages(report))
-    listed = [page for page in pages if page.listed]
+    files = tuple(_files(report))
+    listed = [page for page in dict.fromkeys(page for page, *_ in files) if page.listed]
     maker = Pages(templates)
-    leak = {"kib": int(LEAK_KIB), "sessions": LEAK_SESSIONS, "mib": int(LEAK_MIB)}
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for page in pages:
-            text = maker.make(
-                page.template,
-                scripts=page.scripts,
-                report=report,
-                page=page,
-                part=page.part,
-                listed=listed,
-                leak=leak,
-                bands=BANDS,
-                reaches=REACHES,
-                on_scale=on_scale,
-                on_log_scale=on_log_scale,
-                limits=DEFAULT_LIMITS,
-                packed=packed,
-                shown_changes=SHOWN_CHANGES,
-                shown_conflicts=SHOWN_CONFLICTS,
-                shown_operators=SHOWN_OPERATORS,
-            )
-            # The page states hashes of its own style and script, so its line ends must not be translated.
-            (out / page.file).write_text(text, "utf-8", newline="\n")
-        _clear(out, {page.file for page in pages})
-    except OSError as error:
-        problem = f"the report cannot be written: {error.strerror or error}"
-        raise UsageError(Problem(where=str(out), what=problem, hint="choose another --out")) from error
+    texts = (
+        (
+            name,
+            maker.make(
+                page.template, scripts=page.scripts, report=report, page=page, view=view, listed=listed
+            ),
+        )
+        for page, name, view in files
+    )
+    write_pages(out, texts)
+    _clear(out, {name for _, name, _ in files})
     return out / "index.html"
 
 
-def _pages(report: Report) -> Iterator[SitePage]:
-    """The pages that this report has something for."""
-    yield SitePage(file="index.html", title="Overview", template="page_overview.html")
-    for part in report.models:
-        yield SitePage(
-            file=part.file,
-            title="Models × targets",  # noqa: RUF001 - a typographic cross
-            template="page_models.html",
-            scripts=("report.js", "grid.js", "drawer.js"),
-            part=part,
-            listed=part is report.models[0],
-        )
-    if report.operators.names:
-        yield SitePage(file="operators.html", title="Operators", template="page_operators.html")
-        for number, lane in enumerate(report.operators.lanes, start=1):
-            yield SitePage(
-                file=f"operators-{number}.html",
-                title="Operators",
-                template="page_operators_of.html",
-                part=lane,
-                listed=False,
-            )
-    yield SitePage(file="precision.html", title="Precision", template="page_precision.html")
-    if report.performance is not None:
-        yield SitePage(file="performance.html", title="Performance", template="page_performance.html")
-    yield SitePage(file="failures.html", title="Failures", template="page_failures.html")
-    if report.changes is not None:
-        yield SitePage(file="changes.html", title="Changes", template="page_changes.html")
-    for details in report.details:
-        yield SitePage(
-            file=details.file,
-            title="Details",
-            template="page_cells.html",
-            part=details,
-            listed=details is report.details[0],
-        )
+def _files(report: Report) -> Iterator[tuple[SitePage, str, object]]:
+    for page in PAGES:
+        for number, view in enumerate(page.views(report), start=1):
+            yield page, page.file(number), view
 
 
 def _clear(out: Path, written: set[str]) -> None:
-    """Remove numbered pages of an earlier report, which nothing leads to any more."""
+    """Remove files of an earlier report, to which no page links any more."""
     mark = f'<meta name="generator" content="{GENERATOR}">'
-    for pattern in _NUMBERED:
-        for old in out.glob(pattern):
-            if old.name not in written:
-                with old.open(encoding="utf-8", errors="replace") as file:
-                    ours = mark in file.read(2048)
-                if ours:
-                    old.unlink()
+    for stem in {page.stem for page in PAGES}:
+        for old in (out / f"{stem}.html", *out.glob(f"{stem}-*.html")):
+            if old.name in written or not old.is_file():
+                continue
+            with old.open(encoding="utf-8", errors="replace") as file:
+                ours = mark in file.read(2048)
+            if ours:
+                old.unlink()

@@ -1,4 +1,4 @@
-"""How each lane did, with every denominator written out and nothing netted against anything else."""
+"""The counts of each column, with all denominators; nothing is netted."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,41 +7,32 @@ import msgspec
 
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
-from harness.report.figures import Share
-from harness.report.lane import Lane
+from harness.report.column import Column
+from harness.report.figures import Segment, Share, stacked
 from harness.report.tone import PARTIAL, TONES, WEAK, spoken, tone_of
 
 
-class Segment(msgspec.Struct, frozen=True, kw_only=True):
-    """One stretch of a stacked bar; ``start`` and ``width`` in percent of the bar."""
-
-    tone: str
-    count: int
-    start: float
-    width: float
-
-
-class LaneSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts of one lane. ``cells`` = skipped + excluded + missing + tried.
+class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts of one column. ``cells`` = skipped + excluded + missing + tried.
 
     Attributes:
-        tried: Cells in which the EP was asked: neither skipped, excluded nor missing.
-        by_ep: Right answers computed wholly by the EP, of the tried.
-        partly: Right answers computed in part by the EP, of the tried.
-        weak: Right answers by the EP, wholly or in part, whose golden could not tell them from most wrong
-            ones, of the tried; they count neither as ``by_ep`` nor as ``partly``.
-        untested: Right answers that the EP had no part in, of the tried.
-        unsupported: Clean refusals, of the tried.
-        failed: The EP's failures, of the tried.
-        right: Right answers from whichever EP, of the tried.
+        tried: Cells that are neither skipped, excluded nor missing; the shares are of these.
+        by_ep: Right answers wholly by the EP.
+        partly: Right answers in part by the EP.
+        weak: Right answers by the EP, wholly or in part, that the golden cannot tell from most wrong ones;
+            they count neither as ``by_ep`` nor as ``partly``.
+        untested: Right answers in which the EP had no part.
+        unsupported: Clean refusals.
+        failed: The EP's failures.
+        right: Right answers by any EP.
         exercised: Right answers in which the EP had a part, of all right answers, weak ones included.
         suspicious: Cells that pass although their error is far above the noise of their model.
-        flaky: Failed cells that gave another verdict when they were tried again.
-        kinds: Count of each verdict, spoken, by family; the largest first.
-        bar: Stacked bar over all cells of the lane.
+        flaky: Failed cells that gave another verdict when tried again.
+        kinds: Family -> ``(verdict in words, count)``, the most frequent first.
+        bar: Stacked bar over all cells of the column.
     """
 
-    lane: Lane
+    column: Column
     cells: int
     skipped: int
     excluded: int
@@ -61,13 +52,13 @@ class LaneSummary(msgspec.Struct, frozen=True, kw_only=True):
     bar: tuple[Segment, ...]
 
 
-def summarise(lane: Lane, records: Iterable[Record], *, complete: bool) -> LaneSummary:
-    """Count one lane's records, each by its first verdict, whatever further tries gave.
+def summarise(column: Column, records: Iterable[Record], *, complete: bool) -> ColumnSummary:
+    """Count one column's records by their first verdicts.
 
     Args:
-        lane: Which.
+        column: The column.
         records: Its records.
-        complete: False where cells of the run were not run: no share is then all or none of the tried.
+        complete: False if cells of the run were not run: then no share is all or none of the tried.
     """
     verdicts: Counter[Verdict] = Counter()
     tones: Counter[str] = Counter()
@@ -88,8 +79,8 @@ def summarise(lane: Lane, records: Iterable[Record], *, complete: bool) -> LaneS
     def share(count: int) -> Share:
         return Share(count, tried, not complete)
 
-    return LaneSummary(
-        lane=lane,
+    return ColumnSummary(
+        column=column,
         cells=cells,
         skipped=skipped,
         excluded=excluded,
@@ -106,27 +97,8 @@ def summarise(lane: Lane, records: Iterable[Record], *, complete: bool) -> LaneS
         suspicious=suspicious,
         flaky=flaky,
         kinds=_kinds(verdicts),
-        bar=stacked(tones),
+        bar=stacked((tone, tones[tone]) for tone in TONES),
     )
-
-
-def stacked(counts: Counter[str]) -> tuple[Segment, ...]:
-    """The segments of a bar by tone, in the order of ``TONES``, without the empty ones."""
-    total = counts.total()
-    segments = []
-    before = 0
-    for name in TONES:
-        if count := counts[name]:
-            segments.append(
-                Segment(
-                    tone=name,
-                    count=count,
-                    start=round(100 * before / total, 3),
-                    width=round(100 * count / total, 3),
-                )
-            )
-            before += count
-    return tuple(segments)
 
 
 def _kinds(verdicts: Counter[Verdict]) -> dict[str, tuple[tuple[str, int], ...]]:

@@ -1,11 +1,11 @@
-"""How a verdict looks: a tone (the CSS class) and a symbol, so that colour never stands alone."""
+"""How a verdict looks: a tone (the CSS class) and a symbol, because colour alone is not readable by all."""
 
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 
 PARTIAL = "partial"
 WEAK = "weak"
-"""Of a right answer by the EP whose golden could not tell it from most wrong ones."""
+"""A right answer by the EP that the golden cannot tell from most wrong ones."""
 
 TONES = ("passed", PARTIAL, WEAK, "untested", "unsupported", "failed", "excluded", "skipped", "missing")
 """Every tone, in the order of the bars and of the legend."""
@@ -24,15 +24,15 @@ SYMBOLS = {
 
 
 def tone(verdict: Verdict) -> str:
-    """The verdict's family; only the two kinds of pass are told apart."""
+    """Return the family of a verdict, but ``partial`` for a partial pass."""
     return PARTIAL if verdict is Verdict.PASS_PARTIAL else Family(verdict.family).value
 
 
 def tone_of(record: Record) -> str:
-    """The tone of a cell: that of its verdict, but where its golden is weak."""
+    """Return the tone of a cell: that of its verdict, but ``weak`` if it rests on a weak golden."""
     return WEAK if record.rests_on_weak_golden else tone(record.verdict)
 
 
 def spoken(verdict: Verdict) -> str:
-    """The verdict with its words apart: ``pass_partial`` reads ``pass partial``."""
+    """Return the verdict as words: ``pass partial`` for ``pass_partial``."""
     return verdict.value.replace("_", " ")

@@ -1,4 +1,4 @@
-"""What a history tells: how each target developed, since when cells fail, and which errors rise."""
+"""Trends of a history: how each target developed, since when cells fail, and which errors rise."""
 
 import fnmatch
 import statistics
@@ -10,15 +10,16 @@ import msgspec
 
 from harness.core.errors import Problem, UsageError, valid_names
 from harness.core.verdict import Family, Verdict
-from harness.report.drift import HEADROOM_WARNING
+from harness.report.figures import Share, brief
 from harness.report.history import History
 from harness.report.likeness import differences
+from harness.report.worst import HEADROOM_WARNING
 
-RISE = 0.02
-"""How much more of the tolerance than before is a rise; smaller steps are another order of the same sums."""
+_RISE = 0.02
+"""Smallest rise, as a share of the tolerance; another order of the same sums changes less."""
 
-BEFORE = 10
-"""Results of a cell whose median a new one is compared with."""
+_BEFORE = 10
+"""How many earlier results of a cell give the median that a new one is compared with."""
 
 
 class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,8 +39,8 @@ class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         median_bits: Median of the delivered bits of compute-heavy cells.
-        headroom_high: What 95% of its right answers stay below, of the allowed error.
-        headroom_most: The largest.
+        headroom_high: Share of the allowed error below which 95% of its right answers are.
+        headroom_most: The largest such share.
         median_p50_ms: Median over its cells of their median latency.
         changed: ``key: before -> now`` of its environment since the run before.
     """
@@ -59,6 +60,21 @@ class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
     median_p50_ms: float | None
     changed: tuple[str, ...]
 
+    @property
+    def share(self) -> Share:
+        """Passed cells, in part included, of the tried."""
+        return Share(self.passed + self.passed_in_part, self.tried, not self.run.complete)
+
+    @property
+    def passed_text(self) -> str:
+        """This share, and the cells that were not run."""
+        return self.share.text + (f", {self.not_run:,} not run" if self.not_run else "")
+
+    @property
+    def latency_text(self) -> str:
+        """The median latency, or a dash."""
+        return brief(self.median_p50_ms) + ("" if self.median_p50_ms is None else " ms")
+
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
     """One target at one point of its axes, in the runs of one matrix; oldest first."""
@@ -75,11 +91,11 @@ class Failing(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         verdict: The newest.
         expected: Whether the matrix expects it.
-        since: The first of the runs in an unbroken row in which it fails.
-        runs: How many these are.
-        before: The run before them, with its verdict; null where the history begins with them.
-        verdict_before: See there.
-        changed: What differs between the environments of its target in these two runs.
+        since: The first of the successive runs in which it fails.
+        runs: Number of these runs.
+        before: The run before them; null if the history begins with them.
+        verdict_before: The verdict in that run.
+        changed: Differences between the environments of its target in ``before`` and ``since``.
     """
 
     cell: str
@@ -94,12 +110,12 @@ class Failing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rising(msgspec.Struct, frozen=True, kw_only=True):
-    """A right answer whose error comes close to what is allowed, and closer than it was.
+    """A right answer whose error is close to the allowed one, and closer than before.
 
     Attributes:
-        before: Median of its errors before, relative to the allowed one.
+        before: Median of its earlier errors, relative to the allowed one.
         now: The newest.
-        runs: Results that the median is of.
+        runs: Number of results of which ``before`` is the median.
     """
 
     cell: str
@@ -110,7 +126,7 @@ class Rising(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run says of one cell."""
+    """The result of one cell in one run."""
 
     run: RunPoint
     verdict: Verdict
@@ -121,12 +137,12 @@ class CellPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trends(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it.
+    """All trends.
 
     Attributes:
         runs: Oldest first.
         series: By matrix, then by target.
-        failing: Cells that fail in the newest run of their matrix, those failing for the shortest first.
+        failing: Cells that fail in the newest run of their matrix, the newest failures first.
         rising: Warnings, the closest to the limit first.
     """
 
@@ -138,7 +154,7 @@ class Trends(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def trends(history: History, target_glob: str | None = None) -> Trends:
-    """Read the trends, of all targets or of those whose name matches.
+    """Read the trends of all targets, or of those whose name matches.
 
     Raises:
         UsageError: The glob matches no target.
@@ -166,10 +182,10 @@ def trends(history: History, target_glob: str | None = None) -> Trends:
 
 
 def cell_points(history: History, cell: str) -> dict[str, tuple[CellPoint, ...]]:
-    """What the runs say of one cell: matrix -> its results, oldest first.
+    """Return matrix -> results of one cell, oldest first.
 
     Raises:
-        UsageError: The history does not know it.
+        UsageError: The history does not have the cell.
     """
     book = _Book(history)
     found = book.results("cell.cell = ?", cell)
@@ -224,7 +240,7 @@ class _Book:
             before = run
 
     def changed(self, target: str, before: RunPoint, now: RunPoint) -> tuple[str, ...]:
-        """What differs between the environments of a target in two runs."""
+        """Return the differences between the environments of a target in two runs."""
         return differences(*(self._environment(target, run) for run in (before, now)))
 
     def _environment(self, target: str, run: RunPoint) -> dict[str, object]:
@@ -235,7 +251,7 @@ class _Book:
         return msgspec.json.decode(row[0], type=dict[str, object]) if row else {}
 
     def cells_of(self, run: RunPoint) -> Iterator[tuple[str, str, str, tuple[CellPoint, ...]]]:
-        """The cells that fail in a run, or come close to their limit, with all their results up to it."""
+        """Yield the cells that fail in a run, or are close to their limit, with all their results."""
         failed = [verdict.value for verdict in Verdict if verdict.family is Family.FAILED]
         marks = ", ".join("?" * len(failed))
         yield from self.results(
@@ -247,10 +263,10 @@ class _Book:
         )
 
     def results(self, where: str, *values: object) -> list[tuple[str, str, str, tuple[CellPoint, ...]]]:
-        """``(cell, label, target, results)`` of the cells that a condition selects; oldest result first."""
+        """Return ``(cell, label, target, results)`` of the selected cells; oldest result first."""
         columns = "cell.cell, label, target, matrix, run, verdict, expected, headroom, bits, p50_ms"
         join = "cell JOIN result ON result.cell = cell.id"
-        # The conditions are this module's own; what they compare with are values.
+        # The conditions are this module's own; user data comes only as values.
         rows = self._database.execute(f"SELECT {columns} FROM {join} WHERE {where}", values)  # noqa: S608
         found: dict[tuple[str, str, str, str], list[CellPoint]] = defaultdict(list)
         for *names, run, verdict, expected, headroom, bits, p50_ms in rows:
@@ -281,7 +297,7 @@ def _wanted(book: _Book, glob: str | None) -> Callable[[str], bool]:
 
 
 def _failing(book: _Book, cell: str, label: str, target: str, points: Sequence[CellPoint]) -> Failing:
-    # A run that did not come to the cell, or could not, says nothing of it and breaks no row.
+    # A run in which the cell was not run or skipped does not end the succession.
     told = [point for point in points if point.verdict.family not in (Family.MISSING, Family.SKIPPED)]
     row = len(told)
     while row and told[row - 1].verdict.family is Family.FAILED:
@@ -302,10 +318,10 @@ def _failing(book: _Book, cell: str, label: str, target: str, points: Sequence[C
 
 def _rising(cell: str, label: str, points: Sequence[CellPoint]) -> Rising | None:
     now = points[-1]
-    earlier = [point.headroom for point in points[:-1] if point.headroom is not None][-BEFORE:]
+    earlier = [point.headroom for point in points[:-1] if point.headroom is not None][-_BEFORE:]
     if now.headroom is None or now.verdict.family is not Family.PASSED or not earlier:
         return None
     before = statistics.median(earlier)
-    if now.headroom <= HEADROOM_WARNING or now.headroom < before + RISE:
+    if now.headroom <= HEADROOM_WARNING or now.headroom < before + _RISE:
         return None
     return Rising(cell=cell, label=label, before=before, now=now.headroom, runs=len(earlier))

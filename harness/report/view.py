@@ -1,8 +1,10 @@
-"""Records -> everything the report says, in whatever format. Pure: every number of it comes from here."""
+"""What all formats and pages of the report share, computed once from the records. Pure.
 
-import re
+A page computes what only it shows; :mod:`harness.report.site` has the table of pages.
+"""
+
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,135 +12,95 @@ import msgspec
 from harness.core.errors import one_line
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
-from harness.report.cell import ReportCell
-from harness.report.conversion import LaneConversion, lane_conversion
-from harness.report.details import CapturedOutput, DetailPage, detail_pages, hrefs, wants_details
+from harness.report.cell import ReportCell, placed
+from harness.report.column import Column, columns_in_order
+from harness.report.conversion import ColumnConversion, column_conversion
 from harness.report.diff import Diff
-from harness.report.effect import LaneEffect, lane_effects
-from harness.report.environment import EnvironmentTable, environment_table
-from harness.report.failing import FailingOperator, failing_operators
-from harness.report.flaky import FlakyCells, flaky_cells
-from harness.report.grid import GridPage, LaneFilter, grid, lane_filters
 from harness.report.groups import Groups, grouped
-from harness.report.headroom import CloseCell, LaneHeadroom, closest, lane_headroom
-from harness.report.lane import Lane, lane_of, lanes
-from harness.report.memory import TargetMemory, target_memory
-from harness.report.merge import Conflict, MergedRun
-from harness.report.noise import FarCell, LaneNoise, farthest, lane_noise, without_noise
-from harness.report.operators import Documented, OperatorTable, operator_table
-from harness.report.performance import Performance, performance
-from harness.report.precision import LanePrecision, delivered
-from harness.report.summary import LaneSummary, summarise
+from harness.report.merge import MergedRun, target_settings
+from harness.report.noise import ColumnNoise, column_noise
+from harness.report.precision import ColumnPrecision, delivered
+from harness.report.summary import ColumnSummary, summarise
 
 _SHOWN_REASONS = 5
 
+CapturedOutput = Callable[[Path, Record], str]
+"""``(run folder, record) -> excerpt`` of what the cell wrote while it ran; empty if there is none."""
+
+Documented = Mapping[str, Mapping[str, str]]
+"""Provider -> operator -> its restrictions. A provider without documented operators has no entry."""
+
 
 class Unavailable(msgspec.Struct, frozen=True, kw_only=True):
-    """A lane of which nothing was tried, and why."""
+    """Cells of a column in which nothing was tried, by cause and reason."""
 
-    lane: Lane
+    column: Column
     cause: str
     reason: str
     count: int
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole report.
+    """The whole report, but for what only one page shows.
 
     Attributes:
-        name: The matrix file's name, or the run folder's where the run does not say.
-        matrix_path: The matrix file as the run was given it, for commands; ``MATRIX`` where it does not say.
-        runs: Names of the run folders.
-        first: UTC time of the first cell, ISO 8601; empty where no record says.
+        run: The run, or the merged runs.
+        name: The matrix file's name; the run folder's if the run has none.
+        matrix_path: The matrix file as the run was given it, for commands; ``MATRIX`` if unknown.
+        first: UTC time of the first cell, ISO 8601; empty if no record has a time.
         last: The same for the cell that started last.
-        planned: Cells planned.
         recorded: Cells with a record of a result.
         not_run: Planned cells without a result.
-        complete: True where nothing is missing and the run ended by itself.
-        notices: What a reader must know about the data.
-        conflicts: Cells of which runs hold different results.
+        complete: True if no result is missing and the run ended by itself.
+        cells: All cells, sorted by suite, model and column.
+        columns: The columns in their order.
+        by_column: Their records, in the order in which they were written.
         verdicts: How often each verdict occurred, in the order of the verdicts.
+        noise: Error relative to the rounding noise of the models; empty if no record has any.
+        conversion: What converted models lose; empty if none was converted.
         unexpected_failures: Failures that the matrix does not expect.
-        unexpected_others: Verdicts that are no failure where the matrix expects another verdict.
+        unexpected_others: Verdicts that are no failure, if the matrix expects another verdict.
         expected_failures: Failures that the matrix expects.
-        flaky: Failures that gave another verdict when they were tried again.
-        effects: Of options that should change what is computed; empty where no cell has any.
-        memory: The processes of each target that ran in any.
-        performance: How fast models ran; null where nothing was measured.
-        operators: What each lane computes, from evidence.
-        failing_operators: Operators whose models fail.
-        headroom: Error relative to the allowed error, by lane.
-        closest: Right answers closest to their limit.
-        noise: Error relative to the rounding noise of the models, by lane; empty where no record has any.
-        far: Cells that this noise does not explain.
-        without_noise: Why noise that was to judge is not known: ``(reason, cells)``.
-        conversion: What converted models lose, by lane; empty where none was converted.
-        lane_filters: What the lanes differ in.
-        models: The table of models by lanes, in pages; one at least.
-        details: Cells in full, in pages; none where no cell needs any.
-        details_left_out: Cells that would have details but for the number of pages.
+        flaky: Failures that gave another verdict when tried again; the first verdict counts.
+        captured: Returns the excerpt of a cell's captured output.
+        documented: Documented operators of each provider.
         changes: What changed since an older run; null without one.
     """
 
+    run: MergedRun
     name: str
     matrix_path: str
-    runs: tuple[str, ...]
     first: str
     last: str
-    planned: int
     recorded: int
     not_run: int
     complete: bool
-    notices: tuple[str, ...]
-    conflicts: tuple[Conflict, ...]
-    lanes: tuple[Lane, ...]
+    cells: tuple[ReportCell, ...]
+    columns: tuple[Column, ...]
+    by_column: Mapping[Column, Sequence[Record]]
     verdicts: tuple[tuple[Verdict, int], ...]
-    summary: tuple[LaneSummary, ...]
-    precision: tuple[LanePrecision, ...]
-    effects: tuple[LaneEffect, ...]
+    summary: tuple[ColumnSummary, ...]
+    precision: tuple[ColumnPrecision, ...]
+    noise: tuple[ColumnNoise, ...]
+    conversion: tuple[ColumnConversion, ...]
     unavailable: tuple[Unavailable, ...]
     unexpected_failures: Groups
     unexpected_others: Groups
     expected_failures: Groups
-    flaky: FlakyCells
-    memory: tuple[TargetMemory, ...]
-    performance: Performance | None
-    operators: OperatorTable
-    failing_operators: tuple[FailingOperator, ...]
-    headroom: tuple[LaneHeadroom, ...]
-    closest: tuple[CloseCell, ...]
-    noise: tuple[LaneNoise, ...]
-    far: tuple[FarCell, ...]
-    without_noise: tuple[tuple[str, int], ...]
-    conversion: tuple[LaneConversion, ...]
-    lane_filters: tuple[LaneFilter, ...]
-    models: tuple[GridPage, ...]
-    details: tuple[DetailPage, ...]
-    details_left_out: int
-    environments: EnvironmentTable
+    flaky: tuple[ReportCell, ...]
+    captured: CapturedOutput
+    documented: Documented
     changes: Diff | None = None
 
     @property
     def named(self) -> bool:
-        """Whether every planned cell stands in the rows of its target, those that were not run included."""
-        return sum(row.cells for row in self.summary) == self.planned
+        """Whether the rows of the targets contain every planned cell, those not run included."""
+        return sum(row.cells for row in self.summary) == self.run.planned
 
     @property
     def unexpected(self) -> int:
         """Cells whose verdict is not what the matrix expects."""
         return self.unexpected_failures.count + self.unexpected_others.count
-
-    @property
-    def without_effect(self) -> tuple[str, ...]:
-        """Options that changed no cell of a target."""
-        rows = [f"{', '.join(row.options)} on {row.lane.label}" for row in self.effects if not row.seen]
-        more = (f"{len(rows) - _SHOWN_REASONS:,} more",) if len(rows) > _SHOWN_REASONS else ()
-        return (*rows[:_SHOWN_REASONS], *more)
-
-    @property
-    def leaking(self) -> tuple[str, ...]:
-        """Targets whose processes leak."""
-        return tuple(row.target for row in self.memory if row.leaks)
 
 
 def build_report(
@@ -147,121 +109,64 @@ def build_report(
     """Build the view model.
 
     Args:
-        run: The run, or the runs.
-        captured: Gives the excerpt of a cell's captured output.
-        documented: What documents list of the operators of each provider.
-        changes: What changed since an older run, where there is one to compare with.
+        run: The run, or the merged runs.
+        captured: Returns the excerpt of a cell's captured output.
+        documented: Documented operators of each provider.
+        changes: What changed since an older run.
     """
-    cells = _placed(run.records)
+    cells = placed(run.records)
     records = [record for _, record in run.records]
-    columns = lanes((cell.lane for cell in cells), _target_order(run))
-    by_lane: Mapping[Lane, list[Record]] = defaultdict(list)
-    # In the order in which they were written: memory grows along it.
-    lane_by_record = {id(cell.record): cell.lane for cell in cells}
+    columns = columns_in_order((cell.column for cell in cells), _target_order(run))
+    by_column: Mapping[Column, list[Record]] = defaultdict(list)
+    column_by_record = {id(cell.record): cell.column for cell in cells}
     for record in records:
-        by_lane[lane_by_record[id(record)]].append(record)
-    path = _matrix_path(run)
+        by_column[column_by_record[id(record)]].append(record)
+    path = run.matrix_path or "MATRIX"
     verdicts = Counter(record.verdict for record in records)
-    unrecorded = run.planned - len(records)
     failed = [cell for cell in cells if cell.record.verdict.family is Family.FAILED]
+    others = [cell for cell in cells if cell.record.verdict.family is not Family.FAILED]
     started = sorted(record.started for record in records if record.started)
-    without_details = sum(not cell.href and wants_details(cell.record) is not None for cell in cells)
     complete = run.complete and not verdicts[Verdict.NOT_RUN]
-    operators = operator_table(columns, cells, documented, complete=complete)
+    conversions = (column_conversion(column, by_column[column]) for column in columns)
     return Report(
-        # The last part of a path of either kind of system.
-        name=one_line(re.split(r"[/\\]", path)[-1] if path != "MATRIX" else run.folders[0].name, 120),
+        run=run,
+        name=one_line(run.matrix_file or run.folders[0].name, 120),
         matrix_path=path,
-        runs=run.names,
         first=started[0] if started else "",
         last=started[-1] if started else "",
-        planned=run.planned,
         recorded=len(records) - verdicts[Verdict.NOT_RUN],
-        not_run=unrecorded + verdicts[Verdict.NOT_RUN],
+        not_run=run.planned - len(records) + verdicts[Verdict.NOT_RUN],
         complete=complete,
-        notices=run.notices,
-        conflicts=run.conflicts,
-        lanes=columns,
+        cells=cells,
+        columns=columns,
+        by_column=by_column,
         verdicts=tuple((verdict, verdicts[verdict]) for verdict in Verdict if verdicts[verdict]),
-        summary=tuple(summarise(lane, by_lane[lane], complete=complete) for lane in columns),
-        precision=tuple(delivered(lane, by_lane[lane]) for lane in columns),
-        effects=tuple(effect for lane in columns for effect in lane_effects(lane, by_lane[lane])),
-        unavailable=tuple(u for lane in columns for u in _unavailable(lane, by_lane[lane])),
+        summary=tuple(summarise(column, by_column[column], complete=complete) for column in columns),
+        precision=tuple(delivered(column, by_column[column]) for column in columns),
+        noise=tuple(row for column in columns for row in column_noise(column, by_column[column])),
+        conversion=tuple(row for row in conversions if row is not None),
+        unavailable=tuple(row for column in columns for row in _unavailable(column, by_column[column])),
         unexpected_failures=grouped((cell for cell in failed if not cell.record.expected), path),
-        unexpected_others=grouped(
-            (
-                cell
-                for cell in cells
-                if not cell.record.expected and cell.record.verdict.family is not Family.FAILED
-            ),
-            path,
-        ),
+        unexpected_others=grouped((cell for cell in others if not cell.record.expected), path),
         expected_failures=grouped((cell for cell in failed if cell.record.expected), path),
-        flaky=flaky_cells(cells),
-        memory=_memory(columns, records),
-        performance=performance(cells, columns),
-        operators=operators,
-        failing_operators=failing_operators(operators, cells, complete=complete),
-        headroom=tuple(lane_headroom(lane, by_lane[lane]) for lane in columns),
-        closest=closest(cells),
-        noise=tuple(row for lane in columns for row in lane_noise(lane, by_lane[lane])),
-        far=farthest(cells),
-        without_noise=without_noise(records),
-        conversion=tuple(
-            row for lane in columns if (row := lane_conversion(lane, by_lane[lane])) is not None
-        ),
-        lane_filters=lane_filters(columns),
-        models=grid(cells, columns, complete=complete),
-        details=detail_pages(cells, path, captured),
-        details_left_out=without_details,
-        environments=environment_table(run.environments),
+        flaky=tuple(cell for cell in cells if cell.record.flaky),
+        captured=captured,
+        documented=documented,
         changes=changes,
     )
 
 
-def _placed(records: Sequence[tuple[Path, Record]]) -> tuple[ReportCell, ...]:
-    """The cells sorted by suite, model and lane, the most urgent ones with a place for their details."""
-    ordered = sorted(records, key=lambda pair: (pair[1].suite, pair[1].model, pair[1].cell))
-    places = hrefs(record for _, record in ordered)
-    # A run has many cells and few lanes: equal ones are one object.
-    known: dict[Lane, Lane] = {}
-    cells = []
-    for index, (folder, record) in enumerate(ordered):
-        lane = lane_of(record)
-        lane = known.setdefault(lane, lane)
-        cells.append(ReportCell(record=record, lane=lane, folder=folder, href=places.get(index, "")))
-    return tuple(cells)
-
-
-def _memory(columns: Sequence[Lane], records: Iterable[Record]) -> tuple[TargetMemory, ...]:
-    """By target, in the order of its lanes: one process serves all of them."""
-    by_target: dict[str, list[Record]] = {lane.target: [] for lane in columns}
-    for record in records:
-        by_target[record.target].append(record)
-    found = (target_memory(target, its) for target, its in by_target.items())
-    return tuple(row for row in found if row is not None)
-
-
-def _unavailable(lane: Lane, records: Iterable[Record]) -> Iterable[Unavailable]:
+def _unavailable(column: Column, records: Iterable[Record]) -> Iterable[Unavailable]:
     counts = Counter((r.cause, r.reason) for r in records if r.verdict is Verdict.UNAVAILABLE)
     shown = counts.most_common(_SHOWN_REASONS)
     for (cause, reason), count in shown:
-        yield Unavailable(lane=lane, cause=cause, reason=reason, count=count)
+        yield Unavailable(column=column, cause=cause, reason=reason, count=count)
     if len(counts) > len(shown):
         rest = counts.total() - sum(count for _, count in shown)
         reason = f"{len(counts) - len(shown):,} other reasons"
-        yield Unavailable(lane=lane, cause="", reason=reason, count=rest)
+        yield Unavailable(column=column, cause="", reason=reason, count=rest)
 
 
 def _target_order(run: MergedRun) -> list[str]:
-    """Targets as the matrix lists them, then as the environments do; repeats do no harm."""
-    listed = run.matrix.get("targets")
-    names = [t.get("name") for t in listed if isinstance(t, dict)] if isinstance(listed, list) else []
-    return list(
-        dict.fromkeys([*(n for n in names if isinstance(n, str)), *(e.target for e in run.environments)])
-    )
-
-
-def _matrix_path(run: MergedRun) -> str:
-    path = run.matrix.get("path")
-    return path if isinstance(path, str) and path else "MATRIX"
+    """Return targets as the matrix lists them, then as the environments do; repeats do no harm."""
+    return list(dict.fromkeys([*target_settings(run.matrix), *(each.target for each in run.environments)]))

@@ -130,7 +130,7 @@ def test_another_golden_is_not_like_with_like(record: MakeRecord, between: Calla
     assert diff.changes[0].facts == ("judged by cpu -> expected",)
 
 
-def test_what_a_pass_hides_is_told(record: MakeRecord, between: Callable[..., Diff]) -> None:
+def test_what_a_pass_hides_is_reported(record: MakeRecord, between: Callable[..., Diff]) -> None:
     diff = between(
         [record("bits", bits=20.0), record("exact"), record("same", bits=20.0), record("limit", bits=20.0)],
         [
@@ -154,7 +154,7 @@ def test_what_a_pass_hides_is_told(record: MakeRecord, between: Callable[..., Di
     assert {change.kind for change in diff.changes} == {Kind.CHANGED}
 
 
-def test_other_environments_and_settings_are_said(record: MakeRecord, run_of: MakeRun) -> None:
+def test_other_environments_and_settings_are_reported(record: MakeRecord, run_of: MakeRun) -> None:
     old = run_of([record("a")], targets={"npu": {"onnxruntime": "1.30", "driver": "7"}})
     new = run_of([record("a")], targets={"npu": {"onnxruntime": "1.31", "driver": "7"}}, required=["npu"])
     diff = compare(merge([old]), merge([new]), names=("old", "new"))

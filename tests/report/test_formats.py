@@ -1,4 +1,4 @@
-"""Every format tells the same numbers, and nothing that a model or provider says does anything in any."""
+"""Every format has the same numbers, and no text of a model or provider has an effect in any format."""
 
 import csv
 import io
@@ -20,11 +20,10 @@ from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.captured import captured_output
-from harness.report.comma_separated import inert
-from harness.report.documented import documented_operators
+from harness.report.inert import code, inert_csv
 from harness.report.json_report import ReportFile
-from harness.report.markdown_text import code
 from harness.report.merge import merge
+from harness.report.operators import documented_operators
 from harness.report.publish import FORMATS, publish
 from harness.report.read import RunData, read_run
 from harness.report.schemas import diff_schema, report_schema
@@ -70,7 +69,7 @@ def test_the_same_numbers_everywhere(run_folder: Path, tmp_path: Path) -> None:
     publish([run_folder], out, list(FORMATS))
     report = view(run_folder)
     expected = {
-        row.lane.label: {
+        row.column.label: {
             "cells": row.cells,
             "tried": row.tried,
             "passed": row.by_ep.count,
@@ -115,9 +114,13 @@ def test_the_same_numbers_everywhere(run_folder: Path, tmp_path: Path) -> None:
         assert counted == [figures, figures]
     totals = {"planned": 12, "recorded": 11, "not_run": 1, "unexpected": 3, "flaky": 1}
     assert {key: told[key] for key in totals} == totals
-    assert (report.planned, report.recorded, report.not_run, report.unexpected, report.flaky.count) == tuple(
-        totals.values()
-    )
+    assert (
+        report.run.planned,
+        report.recorded,
+        report.not_run,
+        report.unexpected,
+        len(report.flaky),
+    ) == tuple(totals.values())
     assert not told["complete"]
     head = (out / "report.md").read_text("utf-8")
     assert "**INCOMPLETE: 1 not run**. 12 cells planned, 11 with a result, 3 unexpected, 1 flaky." in head
@@ -239,10 +242,10 @@ def test_code_in_markdown() -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", " =1", "＝1", "\r\n=1"])  # noqa: RUF001
 def test_no_text_is_a_formula(text: str) -> None:
-    assert inert(text)[0] in "'\\"
+    assert inert_csv(text)[0] in "'\\"
 
 
-def test_an_unknown_format_is_told(run_folder: Path, tmp_path: Path) -> None:
+def test_an_unknown_format_is_reported(run_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean 'markdown'"):
         publish([run_folder], tmp_path, ["html", "markdwon"])
 

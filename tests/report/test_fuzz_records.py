@@ -1,4 +1,4 @@
-"""Any line of records.jsonl is a record or is told, and any record can be judged again and shown."""
+"""Any line of records.jsonl is a record or is reported, and any record can be judged again and shown."""
 
 import json
 import uuid

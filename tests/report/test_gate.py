@@ -7,8 +7,8 @@ from harness.core.verdict import Family, Verdict
 from harness.report.diff import Diff, compare
 from harness.report.gate import Judgement, Limits, judge
 from harness.report.gate_text import gate_github, gate_lines
+from harness.report.inert import annotation, plain
 from harness.report.merge import merge
-from harness.report.plain import annotation, plain
 from harness.report.read import RunData
 
 MakeRecord = Callable[..., Record]
@@ -105,7 +105,7 @@ def test_expected_failures_count_unless_the_policy_says_otherwise(
     assert judge(diff, Limits(expected_failures=False), lambda _: "").passed
 
 
-def test_known_flakes_do_not_count_and_are_told(record: MakeRecord, between: Between) -> None:
+def test_known_flakes_do_not_count_and_are_reported(record: MakeRecord, between: Between) -> None:
     diff = between([record("a")], [record("a", verdict=Verdict.CRASH)])
     judgement = judge(diff, Limits(), lambda change: "tracked" if change.model == "a" else "")
     assert judgement.passed

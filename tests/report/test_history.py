@@ -179,7 +179,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         History(tmp_path / "later.sqlite")
 
 
-def test_an_unknown_target_is_told(history: History, night: Night, record: MakeRecord) -> None:
+def test_an_unknown_target_is_reported(history: History, night: Night, record: MakeRecord) -> None:
     history.add(night(1, [record("a")]))
     assert trends(history, "n*").series
     with pytest.raises(UsageError, match="did you mean 'npu'"):

@@ -1,4 +1,4 @@
-"""A slower provider is found, a noisy machine is not taken for one."""
+"""A slower provider is found; noise of the machine is not reported as a slower provider."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -104,7 +104,7 @@ def test_a_slower_provider_is_found(runs: int) -> None:
     assert "same" not in found
 
 
-def test_a_change_that_nobody_cares_for_is_none() -> None:
+def test_a_change_of_no_interest_is_none() -> None:
     generator = np.random.default_rng(3)
     before, after = measured(generator, spread=0.002), measured(generator, ms=10.2, spread=0.002)
     change = latency_change([latency(before)], [latency(after)])

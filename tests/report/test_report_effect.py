@@ -1,10 +1,13 @@
-"""Options without effect, as the report tells of them."""
+"""Options without effect in the report."""
 
 from collections.abc import Callable
 
 from harness.core.record import OptionEffect, Placement, Record
 from harness.core.verdict import Verdict
+from harness.report.details import detail_pages
+from harness.report.effect import report_effects
 from harness.report.merge import MergedRun
+from harness.report.overview import overview_view
 from harness.report.view import Report, build_report
 
 MakeRecord = Callable[..., Record]
@@ -33,12 +36,13 @@ def test_each_target_tells_in_how_many_cells_its_options_had_an_effect(
         record("a", target="plain"),
     ]
     report = report_of(merged(records))
-    assert [(row.lane.label, row.options, row.judged, row.seen) for row in report.effects] == [
+    assert [(row.column.label, row.options, row.judged, row.seen) for row in report_effects(report)] == [
         ("deaf", ("HINT", "mode"), 2, 0),
         ("hears", ("HINT",), 2, 1),
         ("hears · precision=ep:bf16", ("ep:bf16",), 1, 0),
     ]
-    assert report.without_effect == ("HINT, mode on deaf", "ep:bf16 on hears · precision=ep:bf16")
+    (overview,) = overview_view(report)
+    assert overview.without_effect == ("HINT, mode on deaf", "ep:bf16 on hears · precision=ep:bf16")
     pages = site(report)
     assert (
         '<a href="precision.html#effect"><strong>No effect seen</strong></a> of options'
@@ -57,7 +61,8 @@ def test_many_and_long_options_do_not_bloat_the_page(record: MakeRecord, merged:
     options = tuple("x" * 100_000 + str(number) for number in range(30))
     records = [record(f"m{n}", target=f"t{n}", effect=effect(*options, seen=False)) for n in range(30)]
     report = report_of(merged(records))
-    assert report.without_effect[-1] == "25 more"
+    (overview,) = overview_view(report)
+    assert overview.without_effect[-1] == "25 more"
     pages = site(report)
     assert len(pages["index.html"]) + len(pages["precision.html"]) < 500_000
 
@@ -75,6 +80,7 @@ def test_the_details_name_each_provider_of_a_chain(record: MakeRecord, merged: M
         chain_ops=chain_ops,
     )
     report = report_of(merged([record(verdict=Verdict.PASS_PARTIAL, placement=placement)]))
-    facts = dict(report.details[0].sections[0].details[0].facts)
+    (page,) = detail_pages(report)
+    facts = dict(page.sections[0].details[0].facts)
     assert [label for label in facts if label.startswith("On ")] == ["On First", "On Second", "On the CPU"]
     assert "Conv" in facts["On First"]

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
+from harness.report.column import Column, column_of, columns_in_order
 from harness.report.figures import Share, moment, spread
-from harness.report.lane import Lane, lane_of, lanes
 from harness.report.precision import delivered
 from harness.report.summary import summarise
 from harness.report.tone import TONES, WEAK, tone
 
 MakeRecord = Callable[..., Record]
-LANE = Lane(target="npu", axes=(), provider="NpuExecutionProvider")
+COLUMN = Column(target="npu", axes=(), provider="NpuExecutionProvider")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_the_denominators_of_one_target(record: MakeRecord) -> None:
     }
     template = {verdict: record(verdict=verdict) for verdict in counts}
     row = summarise(
-        LANE, (template[verdict] for verdict, n in counts.items() for _ in range(n)), complete=True
+        COLUMN, (template[verdict] for verdict, n in counts.items() for _ in range(n)), complete=True
     )
     assert (row.cells, row.skipped, row.excluded, row.missing, row.tried) == (1893, 9, 289, 0, 1595)
     assert row.by_ep.text == "1,119 of 1,595 (70.2%)"
@@ -96,7 +96,7 @@ def test_the_denominators_of_one_target(record: MakeRecord) -> None:
 
 
 def test_nothing_tried_is_no_data(record: MakeRecord) -> None:
-    row = summarise(LANE, [record(verdict=Verdict.UNAVAILABLE)], complete=True)
+    row = summarise(COLUMN, [record(verdict=Verdict.UNAVAILABLE)], complete=True)
     assert row.tried == 0
     assert row.failed.text == row.right.text == row.exercised.percent == "no data"
 
@@ -104,7 +104,7 @@ def test_nothing_tried_is_no_data(record: MakeRecord) -> None:
 @given(st.lists(st.sampled_from(Verdict)))
 def test_families_sum_to_the_cells(verdicts: list[Verdict]) -> None:
     records = [_bare(index, verdict) for index, verdict in enumerate(verdicts)]
-    row = summarise(LANE, records, complete=True)
+    row = summarise(COLUMN, records, complete=True)
     assert row.cells == len(verdicts) == row.skipped + row.excluded + row.missing + row.tried
     parts = (row.by_ep, row.partly, row.untested, row.unsupported, row.failed)
     assert sum(part.count for part in parts) == row.tried
@@ -113,8 +113,8 @@ def test_families_sum_to_the_cells(verdicts: list[Verdict]) -> None:
     families = Counter(verdict.family.value for verdict in verdicts)
     assert {family: sum(n for _, n in kinds) for family, kinds in row.kinds.items()} == families
     tones = Counter(map(tone, verdicts))
-    assert {s.tone: s.count for s in row.bar} == tones
-    assert [s.tone for s in row.bar] == [name for name in TONES if tones[name]]
+    assert {s.key: s.count for s in row.bar} == tones
+    assert [s.key for s in row.bar] == [name for name in TONES if tones[name]]
     if verdicts:
         assert sum(s.width for s in row.bar) == pytest.approx(100, abs=0.01)
         assert all(0 <= s.start < 100 for s in row.bar)
@@ -129,10 +129,10 @@ def test_a_right_answer_with_a_weak_golden_is_counted_apart(record: MakeRecord) 
         record("d", verdict=Verdict.MISMATCH, weak_golden=why),  # found all the same
         record("e", suspicious="output 'y': 20 x the model's rounding noise"),
     ]
-    row = summarise(lane_of(records[0]), records, complete=True)
+    row = summarise(column_of(records[0]), records, complete=True)
     assert (row.by_ep.count, row.partly.count, row.weak.count, row.failed.count) == (2, 0, 2, 1)
     assert row.suspicious == 1
-    assert {segment.tone: segment.count for segment in row.bar} == {"passed": 2, WEAK: 2, "failed": 1}
+    assert {segment.key: segment.count for segment in row.bar} == {"passed": 2, WEAK: 2, "failed": 1}
 
 
 def test_every_verdict_has_a_tone() -> None:
@@ -144,21 +144,21 @@ def test_delivered_bits_tell_bfloat16_from_float32(record: MakeRecord) -> None:
     default = [record(f"m{i}", bits=7.7 + i / 10, op="MatMul") for i in range(5)]
     # A float32 tolerance refuses what bfloat16 delivers; that must not hide the figure.
     wrong = [record(f"w{i}", verdict=Verdict.MISMATCH, bits=7.5, op="Conv") for i in range(3)]
-    row = delivered(LANE, default + wrong)
+    row = delivered(COLUMN, default + wrong)
     assert row.bits is not None
     assert (row.measured, row.exact, row.bits.median, row.reading) == (8, 0, 7.75, "about bfloat16")
-    f32 = delivered(LANE, [record(f"m{i}", bits=20.3, op="Gemm") for i in range(3)])
+    f32 = delivered(COLUMN, [record(f"m{i}", bits=20.3, op="Gemm") for i in range(3)])
     assert f32.reading == "about float32"
-    assert delivered(LANE, [record(bits=10.6, op="Conv")]).reading == "about float16"
-    assert delivered(LANE, [record(bits=1.0, op="Conv")]).reading == "less than bfloat16"
-    both = delivered(LANE, [record(f"m{i}", bits=b, op="MatMul") for i, b in enumerate((7.7, 7.8, 20, 21))])
+    assert delivered(COLUMN, [record(bits=10.6, op="Conv")]).reading == "about float16"
+    assert delivered(COLUMN, [record(bits=1.0, op="Conv")]).reading == "less than bfloat16"
+    both = delivered(COLUMN, [record(f"m{i}", bits=b, op="MatMul") for i, b in enumerate((7.7, 7.8, 20, 21))])
     assert both.reading == "mixed: about bfloat16 to float32"
 
 
 def test_only_compute_heavy_float32_work_by_the_ep_is_measured(record: MakeRecord) -> None:
     int8 = OutputMetrics(name="y", dtype="int8", shape=(1,), delivered_bits=3.0, elements=1, mismatched=0)
     row = delivered(
-        LANE,
+        COLUMN,
         [
             record("relu", bits=3.0, op="Relu"),
             record("fell back", verdict=Verdict.FALLBACK),
@@ -172,21 +172,21 @@ def test_only_compute_heavy_float32_work_by_the_ep_is_measured(record: MakeRecor
 def test_a_cell_counts_with_its_least_precise_output(record: MakeRecord) -> None:
     sample = record(bits=20.0, op="LSTM")
     worse = OutputMetrics(name="h", dtype="float32", shape=(1,), max_abs=0.1, delivered_bits=7.0, elements=1)
-    row = delivered(LANE, [record(op="LSTM", outputs=[*sample.outputs, worse])])
+    row = delivered(COLUMN, [record(op="LSTM", outputs=[*sample.outputs, worse])])
     assert row.bits is not None
     assert row.bits.median == 7.0
 
 
-def test_lanes_follow_the_targets_and_split_by_axes(record: MakeRecord) -> None:
+def test_columns_follow_the_targets_and_split_by_axes(record: MakeRecord) -> None:
     records = [
         record("a", target="z", axes={"option.num_streams": "2"}),
         record("a", target="unlisted"),
         record("a", target="z", axes={"option.num_streams": "1"}),
         record("a", target="cpu"),
     ]
-    labels = [lane.label for lane in lanes(map(lane_of, records), ["cpu", "z"])]
+    labels = [column.label for column in columns_in_order(map(column_of, records), ["cpu", "z"])]
     assert labels == ["cpu", "z · option.num_streams=1", "z · option.num_streams=2", "unlisted"]
-    assert lane_of(records[3]).axes == ()
+    assert column_of(records[3]).axes == ()
 
 
 def _bare(index: int, verdict: Verdict) -> Record:

@@ -7,7 +7,10 @@ import pytest
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.report.flaky import SHOWN_FLAKY, SHOWN_RETRIES
+from harness.report.cell import SHOWN_RETRIES
+from harness.report.details import detail_pages
+from harness.report.failures import Failures
+from harness.report.grid import model_pages
 from harness.report.merge import MergedRun
 from harness.report.view import Report, build_report
 
@@ -32,26 +35,26 @@ def flaky(record: MakeRecord) -> list[Record]:
 
 def test_a_flaky_cell_never_counts_as_passed(flaky: list[Record], merged: Merged) -> None:
     report = build_report(merged(flaky), nothing, {})
-    (lane,) = report.summary
-    assert (lane.by_ep.count, lane.failed.count, lane.flaky) == (1, 3, 2)
-    assert [share.count for share in report.models[0].suites[0].passed] == [1]
+    (column,) = report.summary
+    assert (column.by_ep.count, column.failed.count, column.flaky) == (1, 3, 2)
+    (models,) = model_pages(report)
+    assert [share.count for share in models.part.suites[0].passed] == [1]
     assert report.unexpected_failures.count == 3
     assert dict(report.verdicts) == {Verdict.CRASH: 2, Verdict.MISMATCH: 1, Verdict.PASS: 1}
 
 
 def test_flaky_cells_are_listed_with_what_each_try_gave(flaky: list[Record], merged: Merged) -> None:
     report = build_report(merged(flaky), nothing, {})
-    assert report.flaky.count == 2
-    assert [(cell.cell, cell.verdict, cell.retries) for cell in report.flaky.shown] == [
+    assert [(cell.record.cell, cell.record.verdict, cell.record.retries) for cell in report.flaky] == [
         ("onnx-node/a[npu]", Verdict.MISMATCH, (Verdict.PASS, Verdict.PASS)),
         ("onnx-node/b[npu]", Verdict.CRASH, (Verdict.CRASH, Verdict.HANG)),
     ]
-    details = {
-        cell.cell: dict(cell.facts) for section in report.details[0].sections for cell in section.details
-    }
+    (page,) = detail_pages(report)
+    details = {cell.record.cell: dict(cell.facts) for section in page.sections for cell in section.details}
     assert details["onnx-node/b[npu]"]["Tried again"] == "crash, hang"
     assert details["onnx-node/c[npu]"]["Tried again"] == "crash, crash"
-    squares = [row.cells[0] for row in report.models[0].suites[0].rows]
+    (models,) = model_pages(report)
+    squares = [row.cells[0] for row in models.part.suites[0].rows]
     assert [square.text for square in squares if square] == ["mismatch, flaky", "crash, flaky", "crash", ""]
 
 
@@ -63,10 +66,10 @@ def test_the_site_says_it_where_the_other_counts_are(flaky: list[Record], merged
     assert "Flaky cells <span" in pages["failures.html"]
 
 
-def test_without_flaky_cells_nobody_speaks_of_them(record: MakeRecord, merged: Merged, site: Site) -> None:
+def test_without_flaky_cells_no_page_mentions_them(record: MakeRecord, merged: Merged, site: Site) -> None:
     steady = record("a", verdict=Verdict.MISMATCH, retries=(Verdict.MISMATCH,))
     report = build_report(merged([steady, record("b")]), nothing, {})
-    assert report.flaky.count == 0
+    assert report.flaky == ()
     for page in site(report).values():
         assert "flaky" not in page.partition("</style>")[2].lower()
 
@@ -75,15 +78,14 @@ def test_endless_flakes_and_retries_do_not_fill_the_page(
     record: MakeRecord, merged: Merged, site: Site
 ) -> None:
     retries = (Verdict.HANG,) * (SHOWN_RETRIES + 5)
-    many = [record(f"m{i:03}", verdict=Verdict.CRASH, retries=retries) for i in range(SHOWN_FLAKY + 7)]
+    count = Failures.shown_flaky + 7
+    many = [record(f"m{i:03}", verdict=Verdict.CRASH, retries=retries) for i in range(count)]
     report = build_report(merged(many), nothing, {})
-    assert (report.flaky.count, len(report.flaky.shown), report.flaky.left_out) == (
-        SHOWN_FLAKY + 7,
-        SHOWN_FLAKY,
-        7,
-    )
-    first = report.flaky.shown[0]
-    assert (len(first.retries), first.left_out) == (SHOWN_RETRIES, 5)
-    facts = dict(report.details[0].sections[0].details[0].facts)
-    assert facts["Tried again"] == ", ".join(["hang"] * SHOWN_RETRIES) + ", 5 more"
-    assert "and 7 more" in site(report)["failures.html"]
+    assert len(report.flaky) == count
+    first = next(iter(detail_pages(report))).sections[0].details[0]
+    assert dict(first.facts)["Tried again"] == ", ".join(["hang"] * SHOWN_RETRIES) + ", 5 more"
+    table = site(report)["failures.html"].partition('id="flaky"')[2].partition("</table>")
+    assert table[0].count('<tr><th scope="row">') == Failures.shown_flaky
+    assert table[0].count("hang") == Failures.shown_flaky * SHOWN_RETRIES
+    assert table[0].count("and 5 more") == Failures.shown_flaky
+    assert "and 7 more" in table[2]

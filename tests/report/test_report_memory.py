@@ -1,4 +1,4 @@
-"""The memory of each target's processes, as the report tells it."""
+"""The memory of each target's processes in the report."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,7 +6,9 @@ import pytest
 
 from harness.core.record import ProcessState, Record
 from harness.core.verdict import Verdict
+from harness.report.memory import target_memory
 from harness.report.merge import MergedRun, merge
+from harness.report.overview import overview_view
 from harness.report.read import RunData
 from harness.report.view import Report, build_report
 
@@ -44,7 +46,7 @@ def report_of(run: MergedRun) -> Report:
 
 
 def told(report: Report) -> dict[str, tuple[str, str, str, bool]]:
-    return {row.target: (row.peak, row.growth, row.reading, row.leaks) for row in report.memory}
+    return {row.target: (row.peak, row.growth, row.reading, row.leaks) for row in target_memory(report)}
 
 
 def test_every_kind_of_reading(life: Life, record: MakeRecord, merged: Merged) -> None:
@@ -68,10 +70,11 @@ def test_every_kind_of_reading(life: Life, record: MakeRecord, merged: Merged) -
         "brief": ("80 MiB", "no data", "too few sessions to tell", False),
         "silent": ("no data", "no data", "the system does not tell", False),
     }
-    assert report.leaking == ("leaky",)
+    (overview,) = overview_view(report)
+    assert overview.leaking == ("leaky",)
 
 
-def test_a_process_serves_all_lanes_of_its_target(life: Life, record: MakeRecord, merged: Merged) -> None:
+def test_a_process_serves_all_columns_of_its_target(life: Life, record: MakeRecord, merged: Merged) -> None:
     records = life("npu", 300, 100)
     other = [
         record(f"m{session}", target="npu", axes={"precision": "fp16"}, process=found.process)
@@ -80,8 +83,8 @@ def test_a_process_serves_all_lanes_of_its_target(life: Life, record: MakeRecord
     ]
     whole = [found for session, found in enumerate(records) if not session % 2]
     report = report_of(merged([*whole, *other]))
-    (row,) = report.memory
-    assert len(report.lanes) == 2
+    (row,) = target_memory(report)
+    assert len(report.columns) == 2
     assert (row.memory.processes, row.memory.sessions, row.growth) == (1, 300, "+100 KiB")
 
 
@@ -90,7 +93,7 @@ def test_the_page_names_the_targets_that_leak(life: Life, merged: Merged, site: 
     page = " ".join(site(report)["index.html"].split())
     assert '<a href="#memory"><strong>1 target leaks memory</strong></a>: bad.' in page
     assert '<strong class="badge bad">leaks: about 293 MiB in 1,000 sessions</strong>' in page
-    assert "more than 64 KiB each, over at least 200 sessions, and comes to more than 32 MiB" in page
+    assert "more than 64 KiB each, over at least 200 sessions, and more than 32 MiB" in page
 
 
 def test_a_run_that_tells_of_no_process_has_no_such_part(
@@ -103,5 +106,5 @@ def test_a_run_that_tells_of_no_process_has_no_such_part(
 
 def test_shards_of_two_machines_may_have_the_same_process_ids(life: Life, run_of: MakeRun) -> None:
     shards = [run_of(life("npu", 300, 100, suite=name), folder=name, plan=name) for name in ("one", "two")]
-    (row,) = report_of(merge(shards)).memory
+    (row,) = target_memory(report_of(merge(shards)))
     assert (row.memory.processes, row.memory.sessions, row.growth) == (2, 600, "+100 KiB")

@@ -75,7 +75,9 @@ def test_other_times_and_messages_are_no_conflict(record: MakeRecord, run_of: Ma
     run = merge([run_of([first], folder="one"), run_of([later], folder="two")])
     assert [r for _, r in run.records] == [first]
     assert run.conflicts == ()
-    assert run.notices[0].startswith("1 result of an earlier run stood in a later one again, the same")
+    assert run.notices[0].startswith(
+        "1 result of an earlier run occurred again in a later one: such results count once"
+    )
 
 
 def test_a_result_is_preferred_to_none(record: MakeRecord, run_of: MakeRun) -> None:
@@ -150,7 +152,7 @@ def test_environments_are_kept_apart_where_they_differ(record: MakeRecord, run_o
     assert len(merge([old, old]).environments) == 1
 
 
-def test_more_records_than_planned_is_told(record: MakeRecord, run_of: MakeRun) -> None:
+def test_more_records_than_planned_is_reported(record: MakeRecord, run_of: MakeRun) -> None:
     run = merge([run_of([record("a"), record("b")], planned=1)])
     assert run.planned == 2
-    assert run.notices == ("run: records.jsonl holds 2 cells, more than the 1 that were planned.",)
+    assert run.notices == ("run: records.jsonl has 2 cells, more than the 1 that were planned.",)

@@ -1,4 +1,4 @@
-"""What the report says of errors in multiples of rounding noise, and of converted models."""
+"""Errors in multiples of rounding noise, and errors of converted models, in the report."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,20 +10,21 @@ from harness.core.output_metrics import Noise, OutputDetails, PrecisionError
 from harness.core.record import Record, Repeats
 from harness.core.reference import Adjudication
 from harness.core.verdict import Verdict
-from harness.report.conversion import lane_conversion
-from harness.report.drift import most_headroom
+from harness.report.column import Column
+from harness.report.conversion import column_conversion
 from harness.report.evidence import evidence, noise_words
-from harness.report.headroom import lane_headroom
-from harness.report.lane import Lane
+from harness.report.headroom import column_headroom
 from harness.report.merge import MergedRun
-from harness.report.noise import SHOWN_FAR_OF_A_LANE, SHOWN_REASONS, lane_noise, on_log_scale, worst_noise
+from harness.report.noise import SHOWN_FAR_OF_A_COLUMN, SHOWN_REASONS, column_noise, on_log_scale
+from harness.report.precision_page import precision_view
 from harness.report.rows import cell_rows, target_rows
 from harness.report.view import Report, build_report
+from harness.report.worst import most_headroom, worst_noise
 
 MakeRecord = Callable[..., Record]
 Merged = Callable[..., MergedRun]
 Site = Callable[[Report], dict[str, str]]
-LANE = Lane(target="npu", axes=(), provider="NpuExecutionProvider")
+COLUMN = Column(target="npu", axes=(), provider="NpuExecutionProvider")
 LIMITS = {"rms_limit": DEFAULT_LIMITS.rms, "max_limit": DEFAULT_LIMITS.max}
 
 
@@ -49,7 +50,7 @@ def noisy(record: MakeRecord) -> Callable[..., Record]:
     return make
 
 
-def test_a_lane_by_its_multiples(noisy: Callable[..., Record], record: MakeRecord) -> None:
+def test_a_column_by_its_multiples(noisy: Callable[..., Record], record: MakeRecord) -> None:
     ratios = [0.1, 0.9, 1.0, 1.1, 1.2]
     found = [noisy(f"m{index}", ratio) for index, ratio in enumerate(ratios)]
     found += [noisy("wrong", 5000.0, Verdict.MISMATCH, like="float16")]
@@ -57,12 +58,12 @@ def test_a_lane_by_its_multiples(noisy: Callable[..., Record], record: MakeRecor
     found += [noisy("one", 0.5, Verdict.MISMATCH, max=1000.0)]
     found += [noisy("half", 1.3, precision="float16", like="float16"), record("exact")]
     found += [with_output(record("cpu", verdict=Verdict.FALLBACK), noise=noise(1e6))]
-    first, second = lane_noise(LANE, found)
+    first, second = column_noise(COLUMN, found)
     assert (first.precision, first.cells, first.above, first.below) == ("float32", 7, 2, 1)
     assert first.ratios.median == 1.0
     assert first.like == (("float32", 6), ("float16", 1))
     assert (second.precision, second.cells, second.ratios.median) == ("float16", 1, 1.3)
-    assert lane_noise(LANE, [record("exact")]) == ()
+    assert column_noise(COLUMN, [record("exact")]) == ()
 
 
 def test_a_cell_counts_with_its_worst_output(record: MakeRecord) -> None:
@@ -72,32 +73,34 @@ def test_a_cell_counts_with_its_worst_output(record: MakeRecord) -> None:
     whole = msgspec.structs.replace(output, name="whole", noise=noise(2.0, max=9.0))
     found = worst_noise(msgspec.structs.replace(one, outputs=(output, whole, spot)))
     assert found is not None
-    assert found.max == 400.0
+    assert found[1].max == 400.0
     assert worst_noise(one) is None
 
 
-def test_one_lane_does_not_fill_the_list_of_the_farthest(
+def test_one_column_does_not_fill_the_list_of_the_farthest(
     noisy: Callable[..., Record], record: MakeRecord, merged: Merged
 ) -> None:
     found = [noisy(f"m{index}", 100.0 + index, Verdict.MISMATCH) for index in range(20)]
     other = with_output(record("m", target="gpu", verdict=Verdict.MISMATCH, bits=9.0), noise=noise(9.0))
-    far = built(merged([*found, other, noisy("near", 2.0)])).far
-    assert len(far) == SHOWN_FAR_OF_A_LANE + 1
-    assert [cell.cell for cell in far[:1]] == ["onnx-node/m19[npu]"]
-    assert far[-1].cell == "onnx-node/m[gpu]"
+    (page,) = precision_view(built(merged([*found, other, noisy("near", 2.0)])))
+    far = [cell for _, cell in page.far]
+    assert len(far) == SHOWN_FAR_OF_A_COLUMN + 1
+    assert [cell.record.cell for cell in far[:1]] == ["onnx-node/m19[npu]"]
+    assert far[-1].record.cell == "onnx-node/m[gpu]"
     assert far[0].href.startswith("cells.html#")
 
 
-def test_why_there_is_no_noise_is_told(record: MakeRecord, merged: Merged, site: Site) -> None:
+def test_why_there_is_no_noise_is_reported(record: MakeRecord, merged: Merged, site: Site) -> None:
     reasons = ["it holds <Loop>"] * 3 + [f"reason {number}" for number in range(SHOWN_REASONS + 3)]
     found = [record(f"m{index}", no_spread=reason) for index, reason in enumerate(reasons)]
     report = built(merged(found))
-    assert report.without_noise[0] == ("it holds <Loop>", 3)
-    assert report.without_noise[-1] == ("other reasons", 4)
-    assert len(report.without_noise) == SHOWN_REASONS + 1
+    (view,) = precision_view(report)
+    assert view.without_noise[0] == ("it holds <Loop>", 3)
+    assert view.without_noise[-1] == ("other reasons", 4)
+    assert len(view.without_noise) == SHOWN_REASONS + 1
     page = site(report)["precision.html"]
     assert "it holds &lt;Loop&gt;" in page
-    assert "Judged by the built-in table for want of noise" in page
+    assert "Judged by the built-in table because the noise is unknown" in page
 
 
 def test_the_plot_is_logarithmic_and_ends() -> None:
@@ -117,13 +120,13 @@ def test_converted_models_by_their_three_numbers(record: MakeRecord) -> None:
         converted("c", 2e-3, None),
     ]
     zero = with_output(record("d"), precision_error=PrecisionError(unknown="the golden is all 0"))
-    row = lane_conversion(LANE, [*found, record("exact"), zero])
+    row = column_conversion(COLUMN, [*found, record("exact"), zero])
     assert row is not None
     assert (row.cells, row.error, row.cpu_error) == (3, 2e-3, 1e-3)
     assert row.unknown == (("the CPU EP has no answer of its own", 1), ("the golden is all 0", 1))
     assert row.ratios is not None
     assert (row.ratios.median, row.ratios.most) == (2.0, 3.0)
-    assert lane_conversion(LANE, [record("exact")]) is None
+    assert column_conversion(COLUMN, [record("exact")]) is None
 
 
 def test_rows_for_programs(noisy: Callable[..., Record], record: MakeRecord, merged: Merged) -> None:
@@ -138,7 +141,7 @@ def test_rows_for_programs(noisy: Callable[..., Record], record: MakeRecord, mer
         noisy("c", 1.5, precision="float16"),
     ]
     run = merged(found)
-    (target,) = target_rows(built(run), run)
+    (target,) = target_rows(built(run))
     assert (target.noise_precision, target.noise_cells, target.median_noise) == ("float32", 2, 5.0)
     assert (target.noise_beyond, target.noise_like, target.median_error_ratio) == (1, "float32", None)
     cells = {row.model: row for row in cell_rows(run)}
@@ -150,14 +153,14 @@ def test_rows_for_programs(noisy: Callable[..., Record], record: MakeRecord, mer
     )
     assert (cells["b"].nearer, cells["b"].results) == ("golden", 3)
     plain = merged([record("a")])
-    (target,) = target_rows(built(plain), plain)
+    (target,) = target_rows(built(plain))
     assert (target.noise_precision, target.median_noise, target.noise_like) == ("", None, "")
 
 
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"no_spread": "it holds\nLoop"}, [("Rounding noise", "not known: it holds Loop")]),
+        ({"no_spread": "it holds\nLoop"}, [("Rounding noise", "unknown: it holds Loop")]),
         (
             {"repeats": Repeats(runs=10, sessions=2, distinct=3, max_abs=1.25e-6, bit_equal=True)},
             [
@@ -165,7 +168,7 @@ def test_rows_for_programs(noisy: Callable[..., Record], record: MakeRecord, mer
                     "Repeats",
                     (
                         "10 runs in each of 2 sessions: 3 different results, up to 1.25e-06 from the first; "
-                        "equal bits are asked for"
+                        "equal bits are required"
                     ),
                 )
             ],
@@ -186,7 +189,7 @@ def test_rows_for_programs(noisy: Callable[..., Record], record: MakeRecord, mer
                     "Nearer the truth",
                     (
                         "y: the provider is nearer, by float64: golden 0.001, provider 2e-08; "
-                        "z: both are as near, by float64: golden 1e-08, provider 1e-08"
+                        "z: both are equally near, by float64: golden 1e-08, provider 1e-08"
                     ),
                 )
             ],
@@ -205,13 +208,13 @@ def test_an_error_like_that_of_the_cpu_is_no_share_of_a_tolerance(record: MakeRe
     one = with_output(record("a", bits=9.0), headroom=12.0, precision_error=within)
     assert most_headroom(one) is None
     assert most_headroom(with_output(one, precision_error=None)) == 12.0
-    assert lane_headroom(LANE, [one]).cells == 0
+    assert column_headroom(COLUMN, [one]).cells == 0
 
 
 def test_the_three_numbers_in_words(record: MakeRecord) -> None:
     lost = PrecisionError(error=2e-3, cpu_error=1e-3, ratio=2.0)
     told = dict(evidence(with_output(record("a"), precision_error=lost)))
-    words = "y: error 0.002 against the model as it came, the CPU EP's 0.001, ratio 2"
+    words = "y: error 0.002 against the model before conversion, the CPU EP's 0.001, ratio 2"
     assert told == {"Cost of the precision": words}
     zero = PrecisionError(cpu_error=0.0, unknown="the golden is all 0")
     told = dict(evidence(with_output(record("a"), precision_error=zero)))
@@ -227,7 +230,7 @@ def test_the_three_numbers_in_words(record: MakeRecord) -> None:
             OutputDetails(ties=2, signed_zeros=1),
             "y: 2 positions where the values tie, 1 zero of the other sign",
         ),
-        (OutputDetails(distribution="uniform", unseen=0.01), "y: drawn by lot, judged as uniform"),
+        (OutputDetails(distribution="uniform", unseen=0.01), "y: random values, judged as uniform"),
     ],
 )
 def test_what_values_are_besides_numbers(record: MakeRecord, details: OutputDetails, told: str) -> None:

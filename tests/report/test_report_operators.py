@@ -5,10 +5,10 @@ import pytest
 from harness.core.record import ModelContent, Placement, Record
 from harness.core.verdict import Verdict
 from harness.report import operators
-from harness.report.documented import documented_operators
+from harness.report.failures import failures_view
 from harness.report.merge import MergedRun
-from harness.report.operators import Documented, Operator
-from harness.report.view import Report, build_report
+from harness.report.operators import Operator, documented_operators, operator_table
+from harness.report.view import Documented, Report, build_report
 
 MakeRecord = Callable[..., Record]
 Merged = Callable[..., MergedRun]
@@ -24,8 +24,8 @@ def report_of(run: MergedRun, documented: Documented = LISTED) -> Report:
 
 
 def found(run: MergedRun, documented: Documented = LISTED) -> dict[str, Operator]:
-    (lane,) = report_of(run, documented).operators.lanes
-    return {operator.name: operator for operator in lane.operators}
+    (column,) = operator_table(report_of(run, documented)).columns
+    return {operator.name: operator for operator in column.operators}
 
 
 def test_verdicts_count_where_a_model_holds_one_operator_only(record: MakeRecord, merged: Merged) -> None:
@@ -138,9 +138,11 @@ def test_failures_are_told_by_operator_the_worst_first(record: MakeRecord, merge
         ],
         record("conv0", verdict=Verdict.MISMATCH, op="Conv", content=content("Conv")),
         record("both", verdict=Verdict.ERROR, content=content("Conv", "Abs")),
+        record("untried", verdict=Verdict.INVALID_MODEL, content=content("Abs")),
     ]
-    rows = report_of(merged(records)).failing_operators
-    assert [(row.name, row.failed.text, row.lanes, row.kinds) for row in rows] == [
+    (failures,) = failures_view(report_of(merged(records)))
+    rows = failures.operators
+    assert [(row.name, row.failed.text, row.columns, row.kinds) for row in rows] == [
         ("Conv", "4 of 4 (100%)", (("gpu", 3), ("npu", 1)), (("crash", 3), ("mismatch", 1))),
         ("Abs", "1 of 2 (50.0%)", (("npu", 1),), (("error", 1),)),
     ]
@@ -155,6 +157,6 @@ def test_endless_operators_do_not_fill_the_page(
         for i in range(50)
         for target in ("a", "b")
     ]
-    table = report_of(merged(records)).operators
+    table = operator_table(report_of(merged(records)))
     assert (len(table.names), table.left_out) == (10, 40)
-    assert [len(lane.operators) for lane in table.lanes] == [10, 10]
+    assert [len(column.operators) for column in table.columns] == [10, 10]

@@ -1,4 +1,4 @@
-"""The page *Performance*: who was fastest, and what a reader must know to compare."""
+"""The page *Performance*: the fastest column, and what makes times hard to compare."""
 
 import re
 from collections.abc import Callable
@@ -6,17 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from harness.core.latency import Latency, latency_of
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report import performance as module
-from harness.report.cell import ReportCell
-from harness.report.lane import lane_of, lanes
-from harness.report.performance import Performance, performance
+from harness.report.merge import MergedRun
+from harness.report.performance import Performance, performance_view
 from harness.report.render import render
+from harness.report.view import build_report
 
 MakeRecord = Callable[..., Record]
+Merged = Callable[..., MergedRun]
 
 
 def latency(*samples_ms: float, **changes: Any) -> Latency:
@@ -36,17 +38,21 @@ def latency(*samples_ms: float, **changes: Any) -> Latency:
     return msgspec.structs.replace(made, **changes)
 
 
-def page_of(records: list[Record]) -> Performance | None:
-    cells = [ReportCell(record=one, lane=lane_of(one), folder=Path("run"), href="") for one in records]
-    return performance(cells, lanes((cell.lane for cell in cells), []))
+@pytest.fixture
+def page_of(merged: Merged) -> Callable[[list[Record]], Performance]:
+    def build(records: list[Record]) -> Performance:
+        (view,) = performance_view(build_report(merged(records), lambda *_: "", {}))
+        return view
+
+    return build
 
 
-def test_there_is_no_page_where_nothing_was_measured(record: MakeRecord) -> None:
-    assert page_of([record(), record("test_add")]) is None
-    assert page_of([]) is None
+PageOf = Callable[[list[Record]], Performance]
 
 
-def test_the_fastest_stands_first_and_the_others_are_held_against_it(record: MakeRecord) -> None:
+def test_the_fastest_is_first_and_the_others_are_compared_with_it(
+    record: MakeRecord, page_of: PageOf
+) -> None:
     page = page_of(
         [
             record("a", "slow", latency=latency(*range(20, 30))),
@@ -55,27 +61,27 @@ def test_the_fastest_stands_first_and_the_others_are_held_against_it(record: Mak
             record("c", "slow"),
         ]
     )
-    assert page is not None
     first, second = page.models
-    assert [(cell.lane.target, cell.times, cell.fastest) for cell in first.cells] == [
+    assert [(cell.cell.column.target, cell.times, cell.fastest) for cell in first.cells] == [
         ("quick", "1", True),
         ("slow", "1.69", False),
     ]
-    assert first.cells[0].median == "14.5"
-    assert first.cells[0].p99 == "–"  # noqa: RUF001 - a typographic dash
+    assert (first.cells[0].latency.p50_ms, first.cells[0].latency.p99_ms) == (14.5, None)
     assert first.cells[0].plot[-1] < first.cells[1].plot[-1] == 100.0
     assert [cell.plot == tuple(sorted(cell.plot)) for cell in first.cells] == [True, True]
     assert second.name == "onnx-node/b"
     assert [(cell.times, cell.fastest, cell.notes) for cell in second.cells] == [
         ("", False, ("1 run, then the time was up",))
     ]
-    assert [(speed.lane.target, speed.measured, speed.fastest, speed.compared) for speed in page.lanes] == [
+    assert [
+        (speed.column.target, speed.measured, speed.fastest, speed.compared) for speed in page.columns
+    ] == [
         ("slow", 2, 0, 1),
         ("quick", 1, 1, 1),
     ]
 
 
-def test_what_makes_times_hard_to_compare_is_said(record: MakeRecord) -> None:
+def test_what_makes_times_hard_to_compare_is_reported(record: MakeRecord, page_of: PageOf) -> None:
     page = page_of(
         [
             record("a", "npu", latency=latency(1.0, waiting_threads=0.2, device_mib=12.0)),
@@ -88,9 +94,8 @@ def test_what_makes_times_hard_to_compare_is_said(record: MakeRecord) -> None:
             ),
         ]
     )
-    assert page is not None
     npu, cpu, gpu = page.models[0].cells
-    assert (npu.disturbed, cpu.disturbed, gpu.disturbed) == (True, False, False)
+    assert [cell.latency.disturbed for cell in (npu, cpu, gpu)] == [True, False, False]
     assert page.disturbed == 1
     assert (npu.memory, gpu.memory) == ("80 MiB + 12 MiB on the device", "unknown")
     assert page.threads == ""
@@ -100,11 +105,12 @@ def test_what_makes_times_hard_to_compare_is_said(record: MakeRecord) -> None:
     assert gpu.notes[0] == "inputs and outputs bound"
 
 
-def test_a_page_shows_as_much_as_a_browser_opens_at_once(record: MakeRecord, monkeypatch: Any) -> None:
+def test_a_page_shows_as_much_as_a_browser_opens_at_once(
+    record: MakeRecord, page_of: PageOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "MOST_CELLS", 3)
     records = [record(f"m{number}", target, latency=latency(1.0)) for number in range(4) for target in "xy"]
     page = page_of(records)
-    assert page is not None
     assert (len(page.models), page.cells, page.left_out) == (1, 8, 6)
 
 
@@ -124,7 +130,7 @@ def test_the_page_is_inert_and_every_figure_is_on_it(
     assert "<img" not in page
     assert 'href="performance.html"' in index.read_text(encoding="utf-8")
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
-    for said in ("★ fastest", "2.5×", "1 cell was disturbed", "100 runs", "80 MiB", "of 1 model "):  # noqa: RUF001
+    for said in ("★ fastest", "0.5 ", "2.5×", "1 cell was disturbed", "100 runs", "80 MiB", "of 1 model "):  # noqa: RUF001
         assert said in text
 
 

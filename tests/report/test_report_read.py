@@ -40,7 +40,7 @@ def test_a_compact_run_lacks_frontiers_and_shares_what_is_equal(
     assert first.placement is second.placement
 
 
-def test_a_torn_last_line_is_tolerated_and_told(record: MakeRecord, write_run: WriteRun) -> None:
+def test_a_torn_last_line_is_tolerated_and_reported(record: MakeRecord, write_run: WriteRun) -> None:
     folder = write_run("run", [record("a")], planned=2)
     with (folder / "records.jsonl").open("ab") as file:
         file.write(b'{"schema":1,"cell":"onnx-node/b[\xc3')
@@ -52,7 +52,7 @@ def test_a_torn_last_line_is_tolerated_and_told(record: MakeRecord, write_run: W
     assert "the last line of records.jsonl is torn" in page
 
 
-def test_a_damaged_line_costs_that_line_and_is_told(record: MakeRecord, write_run: WriteRun) -> None:
+def test_a_damaged_line_costs_that_line_and_is_reported(record: MakeRecord, write_run: WriteRun) -> None:
     folder = write_run("run", [record("a"), record("b"), record("c")])
     path = folder / "records.jsonl"
     lines = path.read_bytes().splitlines()

@@ -15,7 +15,7 @@ from harness.report.render import render
 MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]
 
-COLUMNS = ("Passed", "Passed in part", "Untested", "Unsupported", "Failed")
+HEADINGS = ("Passed", "Passed in part", "Untested", "Unsupported", "Failed")
 
 
 def test_every_figure_of_the_overview_is_what_the_records_say(
@@ -38,9 +38,9 @@ def test_every_figure_of_the_overview_is_what_the_records_say(
     run = write_run("run", records)
     shown = overview(render([run], run / "report"))
     rows = [json.loads(line) for line in (run / "records.jsonl").read_text("utf-8").splitlines()]
-    lanes = {(row["target"], row["axes"]["precision"]) for row in rows}
-    assert len(shown) == len(lanes) == 10
-    for target, precision in lanes:
+    columns = {(row["target"], row["axes"]["precision"]) for row in rows}
+    assert len(shown) == len(columns) == 10
+    for target, precision in columns:
         its = [r for r in rows if r["target"] == target and r["axes"]["precision"] == precision]
         families = Counter(row["family"] for row in its)
         tried = len(its) - families["skipped"] - families["excluded"] - families["missing"]
@@ -53,8 +53,8 @@ def test_every_figure_of_the_overview_is_what_the_records_say(
             families["failed"],
         )
         row = shown[target if precision == "fp32" else f"{target} precision=fp16"]
-        for column, count in zip(COLUMNS, counts, strict=True):
-            assert row[column] == expected(count, tried), (target, precision, column)
+        for heading, count in zip(HEADINGS, counts, strict=True):
+            assert row[heading] == expected(count, tried), (target, precision, heading)
         assert row["Tried"] == f"{tried:,} of {len(its):,} planned"
 
 
@@ -70,7 +70,7 @@ def expected(count: int, tried: int) -> str:
 
 
 def overview(page: Path) -> dict[str, dict[str, str]]:
-    """Lane -> column -> text of its row in the summary."""
+    """Return column of the report -> heading -> text of its row in the summary."""
     summary = page.read_text("utf-8").partition('<section id="summary">')[2].partition("</section>")[0]
     found = {}
     for body in summary.split("<tbody>")[1:]:
@@ -78,9 +78,9 @@ def overview(page: Path) -> dict[str, dict[str, str]]:
             re.search(rf'<span class="{part}">(.*?)</span>', body) for part in ("name", "setting")
         )
         assert name
-        lane = name[1] + (f" {setting[1]}" if setting else "")
+        column = name[1] + (f" {setting[1]}" if setting else "")
         cells = re.findall(r'<td class="num" data-label="([^"]*)">(.*?)</td>', body, re.DOTALL)
-        found[lane] = {
+        found[column] = {
             label: " ".join(html.unescape(re.sub(r"<[^>]*>", " ", cell)).split()) for label, cell in cells
         }
     return found

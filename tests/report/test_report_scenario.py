@@ -4,7 +4,7 @@ import pytest
 
 from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Family, Verdict
-from harness.report.scenario import scenario_facts
+from harness.report.evidence import scenario_facts
 
 
 def record(scenario: str, facts: dict[str, Any]) -> Record:

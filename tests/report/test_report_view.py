@@ -1,3 +1,5 @@
+import html
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,28 +9,35 @@ from syrupy.assertion import SnapshotAssertion
 
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
-from harness.report import details, grid
+from harness.report import cell, details, grid
 from harness.report.command import command_of
-from harness.report.environment import environment_table
+from harness.report.details import detail_pages
 from harness.report.groups import SHOWN_CELLS, SHOWN_GROUPS
-from harness.report.merge import Environment, MergedRun
+from harness.report.merge import MergedRun
+from harness.report.precision_page import precision_view
 from harness.report.view import Report, build_report
 
 MakeRecord = Callable[..., Record]
 Merged = Callable[..., MergedRun]
+Site = Callable[[Report], dict[str, str]]
 
 
 def detailed(report: Report) -> list[details.CellDetail]:
-    return [cell for page in report.details for section in page.sections for cell in section.details]
+    return [cell for page in detail_pages(report) for section in page.sections for cell in section.details]
+
+
+def suites_of(report: Report) -> tuple[grid.GridSuite, ...]:
+    (page,) = grid.model_pages(report)
+    return page.part.suites
 
 
 def nothing(_folder: Path, _record: Record) -> str:
     return ""
 
 
-def test_the_view_model_of_a_small_run(
-    record: MakeRecord, merged: Merged, snapshot: SnapshotAssertion
-) -> None:
+@pytest.fixture
+def small(record: MakeRecord, merged: Merged) -> Report:
+    """The report of a small run with something of everything."""
     records = [
         record("test_matmul", bits=7.7, op="MatMul"),
         record("test_conv", verdict=Verdict.MISMATCH, bits=7.1, op="Conv", reason="3 of 12 elements differ"),
@@ -39,8 +48,89 @@ def test_the_view_model_of_a_small_run(
         record("light_resnet50", suite="onnx-light", verdict=Verdict.FALLBACK),
     ]
     run = merged(records, planned=9, complete=False, targets={"npu": {"versions": {"onnxruntime": "1.31.1"}}})
-    report = build_report(run, lambda _folder, found: f"output of {found.model}" if found.cause else "", {})
-    assert msgspec.to_builtins(report, enc_hook=str) == snapshot
+    return build_report(run, lambda _folder, found: f"output of {found.model}" if found.cause else "", {})
+
+
+def test_what_all_formats_share(small: Report) -> None:
+    assert (small.name, small.matrix_path) == ("local.toml", "matrices/local.toml")
+    assert small.first == small.last == "2026-11-20T10:00:00Z"
+    assert (small.run.planned, small.recorded, small.not_run, small.complete) == (9, 7, 2, False)
+    assert (small.named, small.unexpected) == (False, 2)
+    assert {verdict.value: count for verdict, count in small.verdicts} == {
+        "unavailable": 1,
+        "crash": 1,
+        "mismatch": 1,
+        "fallback": 1,
+        "pass_partial": 1,
+        "pass": 2,
+    }
+    assert [(row.column.label, row.cells, row.tried) for row in small.summary] == [
+        ("npu", 6, 6),
+        ("gpu", 1, 0),
+    ]
+    assert [(row.column.label, row.measured, row.reading) for row in small.precision] == [
+        ("npu", 2, "about bfloat16"),
+        ("gpu", 0, ""),
+    ]
+    assert [(row.column.label, row.cause, row.reason, row.count) for row in small.unavailable] == [
+        ("gpu", "no_device", "no GPU", 1)
+    ]
+    assert [cell.record.cell for cell in small.cells] == [
+        "onnx-light/light_resnet50[npu]",
+        "onnx-node/test_abs[gpu]",
+        "onnx-node/test_abs[npu]",
+        "onnx-node/test_conv[npu]",
+        "onnx-node/test_gather[npu]",
+        "onnx-node/test_matmul[npu]",
+        "onnx-node/test_stft[npu]",
+    ]
+    # Records of a column keep the order in which they were written.
+    assert [found.model for found in small.by_column[small.columns[0]]][:2] == ["test_matmul", "test_conv"]
+
+
+def test_the_squares_of_a_small_run(small: Report) -> None:
+    light, node = suites_of(small)
+    assert [share.text for share in light.passed] == ["0 of 1 (none so far)", "no data"]
+    assert [share.text for share in node.passed] == ["3 of 5 (60.0%)", "no data"]
+    squares = {
+        f"{row.model} {target}": (cell.symbol, cell.text, cell.title, cell.href, cell.expected)
+        for suite in (light, node)
+        for row in suite.rows
+        for target, cell in zip(("npu", "gpu"), row.cells, strict=True)
+        if cell
+    }
+    assert squares == {
+        "light_resnet50 npu": ("○", "fallback", "", "", True),
+        "test_abs npu": ("✓", "", "", "cells.html#c2", False),
+        "test_abs gpu": ("·", "unavailable", "no device · no GPU", "", True),
+        "test_conv npu": ("✗", "mismatch", "", "cells.html#c3", False),
+        "test_gather npu": ("◐", "", "", "cells.html#c4", True),
+        "test_matmul npu": ("✓", "7.7", "", "", True),
+        "test_stft npu": ("✗", "crash", "", "cells.html#c6", True),
+    }
+
+
+def test_the_bands_of_a_small_run(small: Report) -> None:
+    (page,) = precision_view(small)
+    npu, gpu = page.headroom
+    assert (npu.cells, npu.counts, gpu.cells) == (4, (2, 0, 0, 1, 0, 0, 1), 0)
+    assert [(each.key, each.count, each.start, each.width) for each in npu.bar] == [
+        (0, 2, 0.0, 50.0),
+        (3, 1, 50.0, 25.0),
+        (6, 1, 75.0, 25.0),
+    ]
+    assert [(used, cell.record.model) for used, cell in page.closest] == [(0.5, "test_matmul")]
+
+
+@pytest.mark.parametrize("page", ["cells", "failures"])
+def test_the_text_of_a_page_of_a_small_run(
+    page: str, small: Report, site: Site, snapshot: SnapshotAssertion
+) -> None:
+    main = site(small)[f"{page}.html"].partition("<main")[2].partition("</main>")[0].partition(">")[2]
+    rows = re.sub(r"\s*<(?:tr|p|h\d|summary|li|dt|pre)\b[^>]*>", "\0", " ".join(main.split()))
+    text = html.unescape(re.sub(r"<[^>]*>", "", re.sub(r"<(?:t[hd]|dd)\b[^>]*>", " | ", rows)))
+    lines = [" ".join(line.split()) for line in text.split("\0")]
+    assert [line for line in lines if line] == snapshot
 
 
 def test_details_that_cannot_be_made_cost_one_cell(
@@ -55,20 +145,20 @@ def test_details_that_cannot_be_made_cost_one_cell(
 
     monkeypatch.setattr(details, "command_of", fail)
     records = [record(name, verdict=Verdict.MISMATCH) for name in "abc"]
-    shown = {cell.cell: cell for cell in detailed(build_report(merged(records), nothing, {}))}
+    shown = detailed(build_report(merged(records), nothing, {}))
     assert len(shown) == 3
-    (lost,) = [cell for cell in shown.values() if cell.verdict == "harness error"]
-    assert lost.cell.startswith("onnx-node/b")
-    assert "RuntimeError: planted; please report it" in lost.reason
+    (lost,) = [cell for cell in shown if cell.record.verdict is Verdict.HARNESS_ERROR]
+    assert lost.record.cell.startswith("onnx-node/b")
+    assert "RuntimeError: planted; please report it" in lost.record.reason
     assert lost.captured.startswith("Traceback")
 
 
 def test_planned_recorded_and_not_run(record: MakeRecord, merged: Merged) -> None:
     records = [record("a"), record("b", verdict=Verdict.NOT_RUN)]
     report = build_report(merged(records, planned=5), nothing, {})
-    assert (report.planned, report.recorded, report.not_run, report.complete) == (5, 1, 4, False)
+    assert (report.run.planned, report.recorded, report.not_run, report.complete) == (5, 1, 4, False)
     whole = build_report(merged([record("a")]), nothing, {})
-    assert (whole.planned, whole.recorded, whole.not_run, whole.complete) == (1, 1, 0, True)
+    assert (whole.run.planned, whole.recorded, whole.not_run, whole.complete) == (1, 1, 0, True)
 
 
 def test_every_failure_is_in_one_list(record: MakeRecord, merged: Merged) -> None:
@@ -80,13 +170,13 @@ def test_every_failure_is_in_one_list(record: MakeRecord, merged: Merged) -> Non
     ]
     report = build_report(merged(records), nothing, {})
     lists = (report.unexpected_failures, report.unexpected_others, report.expected_failures)
-    assert [[cell.record.model for group in found.shown for cell in group.cells] for found in lists] == [
+    assert [[member.record.model for group in found.shown for member in group.cells] for found in lists] == [
         ["new"],
         ["mended"],
         ["known"],
     ]
     assert report.unexpected == 2
-    assert [section.title for page in report.details for section in page.sections] == [
+    assert [section.title for page in detail_pages(report) for section in page.sections] == [
         "Unexpected",
         "Failed as expected",
     ]
@@ -126,8 +216,8 @@ def test_endless_different_reasons_do_not_fill_the_page(record: MakeRecord, merg
 def test_details_go_to_the_most_urgent_cells_first(
     record: MakeRecord, merged: Merged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(details, "MAX_DETAILS_CHARS", 800)
-    monkeypatch.setattr(details, "MAX_DETAIL_PAGES", 1)
+    monkeypatch.setattr(cell, "MAX_DETAILS_CHARS", 800)
+    monkeypatch.setattr(cell, "MAX_DETAIL_PAGES", 1)
     monkeypatch.setattr(details, "MAX_CAPTURED_CHARS", 5)
     records = [
         record("a", verdict=Verdict.INVALID_MODEL),
@@ -136,66 +226,74 @@ def test_details_go_to_the_most_urgent_cells_first(
         record("d", verdict=Verdict.ERROR),
     ]
     report = build_report(merged(records), lambda _folder, found: f"from {found.model}", {})
-    shown = {cell.cell: cell.captured for cell in detailed(report)}
+    shown = {found.record.cell: found.captured for found in detailed(report)}
     assert shown == {"onnx-node/d[npu]": "from d", "onnx-node/c[npu]": ""}
-    assert report.details_left_out == 2
-    squares = [row.cells[0] for row in report.models[0].suites[0].rows]
+    (page,) = detail_pages(report)
+    assert page.left_out == 2
+    squares = [row.cells[0] for row in suites_of(report)[0].rows]
     assert [bool(square and square.href) for square in squares] == [False, False, True, True]
+
+
+def test_outputs_out_of_tolerance_come_first(record: MakeRecord, merged: Merged) -> None:
+    (output,) = record(verdict=Verdict.MISMATCH).outputs
+    wrong = {"a": 0, "b": 2, "c": 0, "d": 1}
+    outputs = [msgspec.structs.replace(output, name=name, mismatched=n) for name, n in wrong.items()]
+    report = build_report(merged([record(verdict=Verdict.MISMATCH, outputs=outputs)]), nothing, {})
+    (found,) = detailed(report)
+    assert [row.metrics.name for row in found.outputs] == ["b", "d", "a", "c"]
 
 
 def test_details_and_models_are_spread_over_pages(
     record: MakeRecord, merged: Merged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(details, "MAX_DETAILS_CHARS", 1500)
+    monkeypatch.setattr(cell, "MAX_DETAILS_CHARS", 1500)
     monkeypatch.setattr(grid, "MAX_SQUARES", 4)
     records = [record(f"m{i}", verdict=Verdict.ERROR, suite="a" if i < 3 else "b") for i in range(7)]
     records.append(record("m4", suite="b", target="gpu"))
     report = build_report(merged(records), nothing, {})
-    assert [page.file for page in report.details] == ["cells.html", "cells-2.html", "cells-3.html"]
+    with_details = list(detail_pages(report))
+    names = ["cells.html", "cells-2.html", "cells-3.html"]
+    assert [page.file for page in with_details] == names
+    assert {page.files for page in with_details} == {tuple((name, "Unexpected") for name in names)}
     assert len(detailed(report)) == 7
-    pages = [(page.file, [(s.name, len(s.rows), s.models) for s in page.suites]) for page in report.models]
+    models = list(grid.model_pages(report))
+    pages = [(page.part.file, [(s.name, len(s.rows), s.models) for s in page.part.suites]) for page in models]
     assert pages == [
         ("models.html", [("a", 2, 3)]),
         ("models-2.html", [("a", 1, 3), ("b", 1, 4)]),
         ("models-3.html", [("b", 2, 4)]),
         ("models-4.html", [("b", 1, 4)]),
     ]
-    assert (report.models[1].first, report.models[1].last, report.models[1].models) == ("a/m2", "b/m3", 2)
-    assert [found.cell for found in report.models[2].records] == [
-        "b/m4[npu]",
-        "b/m4[gpu]",
-        "b/m5[npu]",
+    assert (models[1].part.first, models[1].part.last) == ("a/m2", "b/m3")
+    assert models[0].parts == tuple(page.part for page in models)
+    assert [found.cell for found in models[2].records] == ["b/m4[npu]", "b/m4[gpu]", "b/m5[npu]"]
+    anchors = [
+        f"{page.file}#{found.anchor}" for page in with_details for s in page.sections for found in s.details
     ]
-    by_cell = {
-        cell.cell: f"{page.file}#{cell.anchor}"
-        for page in report.details
-        for s in page.sections
-        for cell in s.details
-    }
     hrefs = [
-        cell.href
-        for page in report.models
-        for s in page.suites
+        square.href
+        for page in models
+        for s in page.part.suites
         for row in s.rows
-        for cell in row.cells
-        if cell and cell.href
+        for square in row.cells
+        if square and square.href
     ]
-    assert sorted(hrefs) == sorted(by_cell.values())
+    assert sorted(hrefs) == sorted(anchors)
 
 
-def test_lanes_can_be_chosen_by_target_and_by_axis(record: MakeRecord, merged: Merged) -> None:
+def test_columns_can_be_chosen_by_target_and_by_axis(record: MakeRecord, merged: Merged) -> None:
     records = [
         record(target="a"),
         record(target="a", axes={"precision": "fp16"}),
         record(target="b", axes={"option.streams": "2"}),
     ]
-    filters = build_report(merged(records), nothing, {}).lane_filters
+    filters = grid.column_filters(build_report(merged(records), nothing, {}).columns)
     assert {found.name: dict(found.choices) for found in filters} == {
         "target": {"a": (0, 1), "b": (2,)},
         "option.streams": {"not set": (0, 1), "2": (2,)},
         "precision": {"fp32": (0, 2), "fp16": (1,)},
     }
-    assert build_report(merged([record()]), nothing, {}).lane_filters == ()
+    assert grid.column_filters(build_report(merged([record()]), nothing, {}).columns) == ()
 
 
 def test_the_command_names_just_this_cell(record: MakeRecord, merged: Merged) -> None:
@@ -203,9 +301,9 @@ def test_the_command_names_just_this_cell(record: MakeRecord, merged: Merged) ->
         record("sub dir/a[1]*.onnx", suite="my models", target="t'; rm -rf ~", verdict=Verdict.ERROR),
     ]
     report = build_report(merged(records), nothing, {})
-    (cell,) = detailed(report)
-    assert report.unexpected_failures.shown[0].command == cell.command
-    assert cell.command == (
+    (found,) = detailed(report)
+    assert report.unexpected_failures.shown[0].command == found.command
+    assert found.command == (
         "ep-harness run matrices/local.toml --target 't'\"'\"'; rm -rf ~' "
         "--model 'my models/sub dir/a[[]1][*].onnx'"
     )
@@ -213,45 +311,16 @@ def test_the_command_names_just_this_cell(record: MakeRecord, merged: Merged) ->
 
 def test_targets_stand_in_the_order_of_the_matrix(record: MakeRecord, merged: Merged) -> None:
     run = merged([record(target="a"), record(target="b"), record(target="c")], targets={"c": {}, "b": {}})
-    assert [lane.target for lane in build_report(run, nothing, {}).lanes] == ["c", "b", "a"]
+    assert [column.target for column in build_report(run, nothing, {}).columns] == ["c", "b", "a"]
     listed = msgspec.structs.replace(run, matrix={"path": "C:\\m\\local.toml", "targets": [{"name": "b"}]})
     report = build_report(listed, nothing, {})
-    assert [lane.target for lane in report.lanes] == ["b", "c", "a"]
+    assert [column.target for column in report.columns] == ["b", "c", "a"]
     assert report.name == "local.toml"
 
 
 def test_a_model_without_a_record_leaves_its_square_empty(record: MakeRecord, merged: Merged) -> None:
     report = build_report(merged([record("a"), record("b", target="gpu")]), nothing, {})
-    rows = [[cell is not None for cell in row.cells] for row in report.models[0].suites[0].rows]
+    (suite,) = suites_of(report)
+    rows = [[square is not None for square in row.cells] for row in suite.rows]
     assert rows == [[True, False], [False, True]]
-    assert [share.text for share in report.models[0].suites[0].passed] == ["1 of 1 (100%)", "1 of 1 (100%)"]
-
-
-def test_environments_are_flattened_side_by_side() -> None:
-    table = environment_table(
-        [
-            Environment(
-                target="npu",
-                run="r",
-                fingerprint={
-                    "python": "3.11",
-                    "devices": [{"name": "x"}],
-                    "plugin": None,
-                    "providers": ["A", "B"],
-                },
-            ),
-            Environment(
-                target="gpu",
-                run="r",
-                fingerprint={"python": "3.11", "plugin": {"version": 2, "loaded": True}, "env": {}},
-            ),
-        ]
-    )
-    assert table.columns == ("npu", "gpu")
-    assert [(row.key, row.values, row.same) for row in table.rows] == [
-        ("python", ("3.11", "3.11"), True),
-        ("devices[0].name", ("x", ""), False),
-        ("providers", ("A, B", ""), False),
-        ("plugin.version", ("", "2"), False),
-        ("plugin.loaded", ("", "yes"), False),
-    ]
+    assert [share.text for share in suite.passed] == ["1 of 1 (100%)", "1 of 1 (100%)"]

@@ -5,8 +5,7 @@ import pytest
 
 from harness.core.errors import UsageError
 from harness.core.record import Record
-from harness.report.folders import run_folders
-from harness.report.read import read_run
+from harness.report.read import read_run, run_folders
 
 MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]
@@ -25,7 +24,7 @@ def test_a_damaged_run_is_not_taken_for_a_folder_of_runs(record: MakeRecord, wri
     assert run_folders(run) == (run,)
 
 
-def test_an_empty_folder_and_none_are_told(tmp_path: Path) -> None:
+def test_an_empty_folder_and_none_are_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no run: neither"):
         run_folders(tmp_path)
     with pytest.raises(UsageError, match="no such run folder"):
@@ -41,5 +40,5 @@ def test_the_plan_is_read_by_name(record: MakeRecord, write_run: WriteRun) -> No
 def test_a_plan_of_another_run_is_refused(record: MakeRecord, write_run: WriteRun) -> None:
     run = write_run("run", [record("a")], missing=["onnx-node/b[npu]"])
     (run / "plan.txt").write_text("onnx-node/a[npu]\n", "utf-8")
-    with pytest.raises(UsageError, match=r"not the plan that run\.json tells of"):
+    with pytest.raises(UsageError, match=r"not the plan that run\.json names"):
         read_run(run)

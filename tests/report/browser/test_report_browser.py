@@ -1,17 +1,10 @@
-"""The site in headless Chromium, spoken to in its DevTools protocol over a pipe: no driver, no port."""
+"""The site in headless Chromium."""
 
-import base64
-import itertools
-import json
-import os
 import re
-import shutil
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -21,182 +14,15 @@ from harness.core.output_metrics import Noise, PrecisionError
 from harness.core.record import ModelContent, OptionEffect, Record
 from harness.core.reference import Adjudication
 from harness.core.verdict import Verdict
-from harness.report.history import History
-from harness.report.history_page import write_history_page
 from harness.report.publish import publish
-from harness.report.trend import trends
+
+if TYPE_CHECKING:
+    from tests.report.browser.conftest import Browser
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(sys.platform == "win32", reason="the pipe needs file descriptors 3 and 4"),
 ]
-PATIENCE_S = 120
-KEYS = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowRight": 39}
-# Chromium takes commands from descriptor 3 and answers on 4.
-AS_3_AND_4 = """
-import fcntl, os, sys
-pipes = [fcntl.fcntl(int(number), fcntl.F_DUPFD, 10) for number in sys.argv[1:3]]
-for place, pipe in enumerate(pipes, start=3):
-    os.dup2(pipe, place)
-os.execv(sys.argv[3], sys.argv[3:])
-"""
-
-
-class Browser:
-    """A Chromium and one tab in it; collects what went wrong in every page that was opened."""
-
-    def __init__(self, chromium: str, profile: Path) -> None:
-        theirs_in, self._to = os.pipe()
-        self._from, theirs_out = os.pipe()
-        arguments = [
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-            "--hide-scrollbars",
-            "--remote-debugging-pipe",
-            f"--user-data-dir={profile}",
-        ]
-        self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                AS_3_AND_4,
-                str(theirs_in),
-                str(theirs_out),
-                chromium,
-                *arguments,
-                "about:blank",
-            ],
-            pass_fds=(theirs_in, theirs_out),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        os.close(theirs_in)
-        os.close(theirs_out)
-        self._buffer = b""
-        self._numbers = itertools.count(1)
-        self._events: list[dict[str, Any]] = []
-        self._session: str | None = None
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Network", "Log"):
-            self.call(f"{domain}.enable")
-
-    def close(self) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(30)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        os.close(self._to)
-        os.close(self._from)
-
-    def call(self, method: str, **parameters: object) -> dict[str, Any]:
-        number = next(self._numbers)
-        message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
-        if self._session:
-            message["sessionId"] = self._session
-        os.write(self._to, json.dumps(message).encode() + b"\0")
-        while True:
-            answer = self._next()
-            if answer.get("id") == number:
-                assert "error" not in answer, f"{method}: {answer}"
-                result: dict[str, Any] = answer["result"]
-                return result
-            self._events.append(answer)
-
-    def _next(self) -> dict[str, Any]:
-        while b"\0" not in self._buffer:
-            received = os.read(self._from, 1 << 20)
-            assert received, "the browser has ended"
-            self._buffer += received
-        line, _, self._buffer = self._buffer.partition(b"\0")
-        message: dict[str, Any] = json.loads(line)
-        return message
-
-    def open(self, url: str) -> None:
-        """Load a page from scratch and wait for it."""
-        self.call("Page.navigate", url="about:blank")
-        self._wait_for("Page.loadEventFired")
-        self._events.clear()
-        self.call("Page.navigate", url=url)
-        self._wait_for("Page.loadEventFired")
-
-    def _wait_for(self, method: str) -> None:
-        while not any(event.get("method") == method for event in self._events):
-            self._events.append(self._next())
-        self._events = [event for event in self._events if event.get("method") != method]
-
-    def value(self, expression: str) -> Any:
-        """What an expression gives in the page; a promise is waited for."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in answer, f"{expression}: {answer}"
-        return answer["result"].get("value")
-
-    def until(self, expression: str) -> None:
-        """Wait until an expression holds."""
-        end = time.monotonic() + PATIENCE_S
-        while not self.value(expression):
-            assert time.monotonic() < end, f"never: {expression}"
-            time.sleep(0.05)
-
-    def press(self, key: str) -> None:
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key])
-
-    def look(self, **features: str) -> None:
-        """Set media features, such as ``prefers_color_scheme="dark"``."""
-        named = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
-        self.call("Emulation.setEmulatedMedia", media="", features=named)
-
-    def size(self, width: int, height: int = 900) -> None:
-        self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
-
-    def picture(self) -> bytes:
-        return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
-
-    def printed(self) -> bytes:
-        return base64.b64decode(self.call("Page.printToPDF")["data"])
-
-    @property
-    def complaints(self) -> list[dict[str, Any]]:
-        """Errors and warnings of the console since the page was opened."""
-        self.value("0")  # what was said before stands in the pipe before this answer
-        methods = {"Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"}
-        return [event for event in self._events if event.get("method") in methods]
-
-    @property
-    def requests(self) -> set[str]:
-        """Addresses asked for since the page was opened."""
-        self.value("0")
-        return {
-            event["params"]["request"]["url"].partition("#")[0]
-            for event in self._events
-            if event.get("method") == "Network.requestWillBeSent"
-        } - {"about:blank"}
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if path is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("CI must have a browser: the pages are checked in it")
-        pytest.skip("no Chromium here")
-    opened = Browser(path, tmp_path_factory.mktemp("profile"))
-    try:
-        yield opened
-    finally:
-        opened.close()
-
 
 MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]
@@ -216,7 +42,7 @@ SHOWN_MODELS = (
     "Array.from(document.querySelectorAll('.grid tbody:not([hidden]) tr:not(.suite):not([hidden]) th'),"
     " (head) => head.textContent)"
 )
-SHOWN_LANES = (
+SHOWN_COLUMNS = (
     "Array.from(document.querySelectorAll('.grid thead .name'))"
     ".filter((name) => name.offsetParent).map((name) => name.textContent)"
 )
@@ -296,7 +122,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, module_record: MakeRecord, mo
     return out
 
 
-def test_every_page_renders_without_a_complaint_or_a_request(browser: Browser, site: Path) -> None:
+def test_every_page_renders_without_a_complaint_or_a_request(browser: "Browser", site: Path) -> None:
     assert {path.name for path in site.glob("*.html")} >= set(PAGES)
     for path in sorted(site.glob("*.html")):
         browser.open(path.as_uri())
@@ -308,7 +134,7 @@ def test_every_page_renders_without_a_complaint_or_a_request(browser: Browser, s
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1280])
-def test_pages_fit_their_window(browser: Browser, site: Path, width: int, scheme: str) -> None:
+def test_pages_fit_their_window(browser: "Browser", site: Path, width: int, scheme: str) -> None:
     browser.size(width)
     browser.look(prefers_color_scheme=scheme)
     grounds = set()
@@ -321,7 +147,7 @@ def test_pages_fit_their_window(browser: Browser, site: Path, width: int, scheme
     assert grounds == {"rgb(20, 23, 27)" if scheme == "dark" else "rgb(255, 255, 255)"}
 
 
-def test_pages_print(browser: Browser, site: Path) -> None:
+def test_pages_print(browser: "Browser", site: Path) -> None:
     browser.size(1280)
     browser.look(prefers_color_scheme="light")
     for name in PAGES:
@@ -333,7 +159,7 @@ def test_pages_print(browser: Browser, site: Path) -> None:
         assert browser.printed().startswith(b"%PDF"), name
 
 
-def test_models_are_filtered_and_ordered_and_a_reload_keeps_it(browser: Browser, site: Path) -> None:
+def test_models_are_filtered_and_ordered_and_a_reload_keeps_it(browser: "Browser", site: Path) -> None:
     browser.size(1280)
     browser.open((site / "models.html").as_uri())
     every = browser.value(SHOWN_MODELS)
@@ -349,15 +175,15 @@ def test_models_are_filtered_and_ordered_and_a_reload_keeps_it(browser: Browser,
     )
     browser.value(
         "form.elements.verdict.value = 'nan mismatch';"
-        "form.querySelector('select.lanes[name=\"lane.precision\"]').value = 'fp16';"
+        "form.querySelector('select.columns[name=\"column.precision\"]').value = 'fp16';"
         "form.querySelector('input[value=failed]').checked = true;"
         "form.dispatchEvent(new Event('input', { bubbles: true }));"
     )
     assert browser.value(SHOWN_MODELS) == ["m_nan_mismatch"]
-    assert browser.value(SHOWN_LANES) == ["half"]
+    assert browser.value(SHOWN_COLUMNS) == ["half"]
     browser.open(browser.value("location.href"))
     assert browser.value(SHOWN_MODELS) == ["m_nan_mismatch"]
-    assert browser.value(SHOWN_LANES) == ["half"]
+    assert browser.value(SHOWN_COLUMNS) == ["half"]
     browser.value("form.reset()")
     browser.until(f"{SHOWN_MODELS}.length === {len(every)}")
     assert not browser.value("location.hash")
@@ -370,7 +196,7 @@ def test_models_are_filtered_and_ordered_and_a_reload_keeps_it(browser: Browser,
     assert browser.complaints == []
 
 
-def test_the_drawer_shows_everything_recorded_as_text(browser: Browser, site: Path) -> None:
+def test_the_drawer_shows_everything_recorded_as_text(browser: "Browser", site: Path) -> None:
     browser.size(1280)
     browser.open((site / "models.html").as_uri())
     browser.value("document.querySelector('.grid td.failed').click()")
@@ -410,7 +236,7 @@ def test_the_drawer_shows_everything_recorded_as_text(browser: Browser, site: Pa
     assert browser.complaints == []
 
 
-def test_operators_are_sorted_and_filtered_and_a_reload_keeps_it(browser: Browser, site: Path) -> None:
+def test_operators_are_sorted_and_filtered_and_a_reload_keeps_it(browser: "Browser", site: Path) -> None:
     browser.open((site / "operators.html").as_uri())
     names = (
         "Array.from(document.querySelectorAll('#operators tbody tr:not([hidden]) th'), (h) => h.textContent)"
@@ -431,14 +257,14 @@ def test_operators_are_sorted_and_filtered_and_a_reload_keeps_it(browser: Browse
     assert browser.complaints == []
 
 
-def test_a_link_opens_the_cell_that_it_leads_to(browser: Browser, site: Path) -> None:
+def test_a_link_opens_the_cell_that_it_leads_to(browser: "Browser", site: Path) -> None:
     browser.open((site / "models.html").as_uri())
     href = browser.value("document.querySelector('.grid td a').href")
     browser.open(href)
     assert browser.value("document.getElementById(location.hash.slice(1)).open") is True
 
 
-def test_without_a_script_everything_is_there_but_the_forms(browser: Browser, site: Path) -> None:
+def test_without_a_script_everything_is_there_but_the_forms(browser: "Browser", site: Path) -> None:
     browser.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
         for name in PAGES:
@@ -461,46 +287,3 @@ def test_without_a_script_everything_is_there_but_the_forms(browser: Browser, si
             assert not re.search(r'<form class="filter" id="filter">', html)
     finally:
         browser.call("Emulation.setScriptExecutionDisabled", value=False)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
-def test_the_page_of_a_history(browser: Browser, history_page: Path, width: int, scheme: str) -> None:
-    browser.size(width)
-    browser.look(prefers_color_scheme=scheme)
-    browser.open(history_page.as_uri())
-    assert browser.complaints == []
-    assert browser.requests == {history_page.as_uri()}
-    assert browser.value("document.querySelectorAll('img, iframe, object').length") == 0
-    browser.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    assert browser.value("document.documentElement.scrollWidth") <= width
-    charts = "document.querySelectorAll('.chart svg')"
-    assert browser.value(f"Array.from({charts}, (each) => each.clientWidth > 100).every(Boolean)")
-    assert browser.value(f"{charts}.length") == 6
-    assert browser.value("document.getElementById('failing').textContent.includes('onerror')")
-
-
-@pytest.fixture(scope="module")
-def history_page(
-    tmp_path_factory: pytest.TempPathFactory, module_record: MakeRecord, module_run: WriteRun
-) -> Path:
-    """Two nights; one target, model and fact of an environment have a hostile name."""
-    home = tmp_path_factory.mktemp("history")
-    with History(home / "h.sqlite", create=True) as history:
-        for night, verdict in enumerate((Verdict.PASS, Verdict.ERROR), start=1):
-            names = ("npu", HOSTILE)
-            records = [
-                module_record(
-                    name,
-                    target=target,
-                    verdict=Verdict.PASS if name == "m" else verdict,
-                    bits=20.0 - night,
-                    op="MatMul",
-                    started=f"2026-11-0{night}T02:00:00Z",
-                )
-                for target in names
-                for name in ("m", HOSTILE)
-            ]
-            facts = {HOSTILE: f"{HOSTILE}{night}" * 20}
-            history.add(module_run(f"night{night}", records, targets=dict.fromkeys(names, facts)))
-        return write_history_page(trends(history), home / "out")

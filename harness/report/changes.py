@@ -1,0 +1,23 @@
+"""The page *Changes*: what changed since an older run."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import msgspec
+
+from harness.report.diff import Diff
+from harness.report.view import Report
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """The view of the page; of each kind of change the first ``shown`` are listed."""
+
+    diff: Diff
+
+    shown: ClassVar = 500
+
+
+def changes_view(report: Report) -> Iterator[Changes]:
+    """Yield the view, if the report has a baseline."""
+    if report.changes is not None:
+        yield Changes(diff=report.changes)

@@ -1,0 +1,72 @@
+"""The page *Failures*: operators whose models fail, beside the groups of the report.
+
+If many models of one operator fail, the operator is the likely cause.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+import msgspec
+
+from harness.core.verdict import Family
+from harness.report.cell import SHOWN_RETRIES, ReportCell
+from harness.report.figures import Share
+from harness.report.operators import is_tried, only_operator
+from harness.report.tone import spoken
+from harness.report.view import Report
+
+
+class FailingOperator(msgspec.Struct, frozen=True, kw_only=True):
+    """An operator whose models fail, over all columns.
+
+    Attributes:
+        failed: Failed cells, of the tried cells of models of this operator alone.
+        columns: ``(label, failed cells)``, the most concerned column first.
+        kinds: ``(verdict, count)``, the most frequent first.
+        reason: That of the first failure.
+    """
+
+    name: str
+    failed: Share
+    columns: tuple[tuple[str, int], ...]
+    kinds: tuple[tuple[str, int], ...]
+    reason: str
+
+
+class Failures(msgspec.Struct, frozen=True, kw_only=True):
+    """The view of the page; the table of operators and the number of rows that are listed."""
+
+    operators: tuple[FailingOperator, ...]
+
+    shown_operators: ClassVar = 300
+    shown_conflicts: ClassVar = 200
+    shown_flaky: ClassVar = 200
+    shown_retries: ClassVar = SHOWN_RETRIES
+
+
+def failures_view(report: Report) -> Iterator[Failures]:
+    """Yield the view."""
+    yield Failures(operators=failing_operators(report.cells, complete=report.complete))
+
+
+def failing_operators(cells: Iterable[ReportCell], *, complete: bool) -> tuple[FailingOperator, ...]:
+    """Return the operators that have failures, those with the most failed cells first."""
+    failures: dict[str, list[ReportCell]] = {}
+    tried: Counter[str] = Counter()
+    for cell in cells:
+        if (name := only_operator(cell.record)) and is_tried(cell.record):
+            tried[name] += 1
+            if cell.record.verdict.family is Family.FAILED:
+                failures.setdefault(name, []).append(cell)
+    found = [
+        FailingOperator(
+            name=name,
+            failed=Share(len(failed), tried[name], not complete),
+            columns=tuple(Counter(cell.column.label for cell in failed).most_common()),
+            kinds=tuple(Counter(spoken(cell.record.verdict) for cell in failed).most_common()),
+            reason=failed[0].record.reason,
+        )
+        for name, failed in failures.items()
+    ]
+    return tuple(sorted(found, key=lambda operator: (-operator.failed.count, operator.name)))

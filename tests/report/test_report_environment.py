@@ -1,0 +1,32 @@
+from harness.report.environment import environment_table
+from harness.report.merge import Environment
+
+
+def test_environments_are_flattened_side_by_side() -> None:
+    table = environment_table(
+        [
+            Environment(
+                target="npu",
+                run="r",
+                fingerprint={
+                    "python": "3.11",
+                    "devices": [{"name": "x"}],
+                    "plugin": None,
+                    "providers": ["A", "B"],
+                },
+            ),
+            Environment(
+                target="gpu",
+                run="r",
+                fingerprint={"python": "3.11", "plugin": {"version": 2, "loaded": True}, "env": {}},
+            ),
+        ]
+    )
+    assert table.columns == ("npu", "gpu")
+    assert [(row.key, row.values, row.same) for row in table.rows] == [
+        ("python", ("3.11", "3.11"), True),
+        ("devices[0].name", ("x", ""), False),
+        ("providers", ("A, B", ""), False),
+        ("plugin.version", ("", "2"), False),
+        ("plugin.loaded", ("", "yes"), False),
+    ]
