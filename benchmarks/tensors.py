@@ -39,7 +39,9 @@ from harness.agent.wire import to_wire
 from harness.core.value import Tensor, tensor
 from harness.corpus.case import Case, DataSet, load_case
 from harness.corpus.suites import open_folder
-from harness.engine.job import cpu_configuration, job
+from harness.engine.configuration import cpu_configuration
+from harness.engine.job import job
+from harness.engine.launch import launch_here
 from harness.engine.outcome import Ran, from_result
 from harness.engine.process import AgentProcess
 from harness.engine.tensor_files import TensorHome, Tensors
@@ -179,12 +181,12 @@ def agent(folder: Path) -> Iterator[Agent]:
     home = TensorHome()
     (folder / "worker").mkdir()
     tensors = home.open(folder / "worker")
-    process = AgentProcess((sys.executable,), {}, folder / "worker")
+    process = AgentProcess(launch_here((sys.executable,), {}, folder / "worker"))
     try:
         yield Agent(case, process, tensors)
         process.send(("stop",))
     finally:
-        process.ended()
+        process.wait()
         home.close()
 
 

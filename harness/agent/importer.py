@@ -56,7 +56,7 @@ def _file_name(name: str) -> str:
 
 
 def arrive(channel: Any, packed: str) -> None:
-    """Unpack the sources that ``harness.engine.agent_source`` has packed, and start the agent."""
+    """Unpack the sources that ``harness.engine.launch`` has packed, and start the agent."""
     Importer(json.loads(zlib.decompress(binascii.a2b_base64(packed)))).install()
     from harness.agent.agent import main
     from harness.agent.message import MessageChannel

@@ -10,11 +10,11 @@ import msgspec
 from harness.cli.output import notify, print_json, print_lines, wrapped
 from harness.cli.targets import Request, wanted_matrix
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError, one_line
+from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.record import Record
 from harness.core.text import visible
 from harness.core.verdict import Verdict
 from harness.corpus.suites import Suite, open_model
-from harness.engine.job import CPU
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.run.summary import WIDTH

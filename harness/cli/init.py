@@ -5,7 +5,7 @@ from pathlib import Path
 from harness.cli.matrix_text import matrix_of, target_names
 from harness.cli.output import notify, print_lines
 from harness.core.errors import EXIT_OK, Problem, UsageError
-from harness.engine.job import CPU
+from harness.core.facts import CPU_PROVIDER as CPU
 from harness.studies.doctor import Row, examine
 
 

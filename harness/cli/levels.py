@@ -10,10 +10,10 @@ import msgspec
 from harness.cli.output import notify, print_json, print_lines, wrapped
 from harness.cli.targets import Request, wanted_matrix
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_line
+from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.levels import KINDS, Change, Levels, Share, Step, TargetShares
 from harness.core.text import visible
 from harness.corpus.suites import open_model
-from harness.engine.job import CPU
 from harness.report.levels import write_levels_page
 from harness.studies.levels import examine_levels
 

@@ -42,8 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _call(call: str, arguments: dict[str, Any]) -> int:
     """Import the command's module, only now: `--help` needs neither numpy nor onnx."""
     if call == "run.run":
-        from harness.engine.prestarted import run_ahead
+        from harness.engine.prestarted import prestart
 
-        run_ahead(arguments["matrix"])  # the processes start while the next line imports
+        prestart(arguments["matrix"])  # the processes start while the next line imports
     module, _, function = call.partition(".")
     return int(getattr(importlib.import_module(f"harness.cli.{module}"), function)(**arguments))

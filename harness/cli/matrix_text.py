@@ -4,8 +4,8 @@ import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.text import visible
-from harness.engine.job import CPU
 from harness.studies.doctor import ABSENT, Row
 
 HEAD = """\

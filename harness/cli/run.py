@@ -12,14 +12,14 @@ from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError
 from harness.core.own_error import own_error
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.engine.durations import Durations
+from harness.engine.admission import processors
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
 from harness.engine.prepare import prepare
-from harness.engine.processors import processors
 from harness.plan.matrix import Matrix
 from harness.report.read import RunData, read_run
 from harness.run.artifacts import keep_artifacts
+from harness.run.durations import Durations
 from harness.run.resume import check_same_models
 from harness.run.run_folder import RunFolder
 from harness.run.tally import Tally

@@ -15,8 +15,8 @@ from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, Prob
 from harness.core.fault import Fault
 from harness.core.record import Record
 from harness.core.text import visible
+from harness.engine.admission import processors
 from harness.engine.prepare import open_suites
-from harness.engine.processors import processors
 from harness.plan.matrix import Matrix
 from harness.report.figures import plural
 from harness.report.read import read_run

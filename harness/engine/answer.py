@@ -1,22 +1,26 @@
-"""What an outcome of the CPU provider is worth as an answer, and what speaks against it."""
+"""Answers: what an outcome of the CPU provider proves, what speaks against it, and where it is kept."""
 
-from collections.abc import Callable
+import functools
 
 import msgspec
 
-from harness.core.errors import one_line
+from harness.core.errors import UsageError, one_line
 from harness.core.facts import UNREPEATABLE
-from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
+from harness.core.spread import spread_of
+from harness.core.tolerance import Tolerance, ToleranceFor, computing_precision, default_tolerance
 from harness.core.verdict import Phase
 from harness.corpus.case import Case
-from harness.corpus.zeroed import operators_of
-from harness.engine.cases import Untold, why_not
-from harness.engine.clean_error import clean_error
+from harness.corpus.noisy import amplitudes_of, discard_noisy
+from harness.corpus.precision import keep_declined, keep_failed, keep_made
+from harness.corpus.zeroed import discard_zeroed, operators_of
+from harness.engine.cases import Cases, Found, NoCase, why_not
 from harness.engine.compare_sets import compare_sets
-from harness.engine.measure import at_data_set, ended
+from harness.engine.early_end import at_data_set, clean_error, ended
 from harness.engine.outcome import (
     Died,
+    Ending,
     Hung,
+    Made,
     Outcome,
     Raised,
     Ran,
@@ -26,7 +30,11 @@ from harness.engine.outcome import (
     Unsupported,
 )
 from harness.engine.output_kinds import output_kinds_of
+from harness.engine.references import References
+from harness.engine.task import Kind, Question
 from harness.golden.golden import Golden
+
+NOT_REQUESTED = "received a model that was not requested"
 
 OF_PROGRAM = frozenset(
     {
@@ -39,12 +47,112 @@ instruction, division by zero, stack overflow, heap corruption, and fail-fast, w
 
 
 def golden_of(outcome: Outcome, case: Case) -> Golden:
-    """What an outcome of the CPU provider is worth as an answer."""
+    """Return an outcome of the CPU provider as an answer."""
     return msgspec.structs.replace(_answer(outcome, case), disputed=_dispute(outcome, case))
 
 
-def lost(found: Untold) -> Golden:
-    """The answer about a model that there is none of."""
+def keep_answer(
+    question: Question, case: Found, outcome: Ending | NoCase, cases: Cases, references: References
+) -> None:
+    """Keep an answer where the cells that wait for it will look.
+
+    Raises:
+        UsageError: The cache cannot be written.
+    """
+    if not isinstance(case, Case):
+        return  # its file is gone, and the cells that wait will find the same
+    if question.kind is Kind.MADE:
+        _keep_made(question, case, outcome, cases, references)
+        return
+    if isinstance(outcome, Made):
+        raise TypeError(NOT_REQUESTED)
+    answer = _lost(outcome) if isinstance(outcome, NoCase) else golden_of(outcome, case)
+    if question.kind is Kind.NOISE:
+        _keep_noise(question, case, answer, cases, references)
+    elif question.kind is Kind.ZEROED:
+        _keep_zeroed(question, case, answer, cases, references)
+    elif question.kind is Kind.REPEATED:
+        golden = references.find(question.for_golden(), case)
+        references.keep(question, case, answer if golden is None else _repeated(golden, answer, case))
+    else:
+        references.keep(question, case, answer)
+        if cases.refuses_shape(question):
+            cases.forget(question)
+
+
+def forgiving(case: Case, ours: ToleranceFor) -> ToleranceFor:
+    """Return the suite's own tolerance or ours, whichever is wider: a dispute must be beyond doubt."""
+
+    def wider(dtype: str) -> Tolerance:
+        default = ours(dtype)
+        if default == Tolerance(rtol=0.0, atol=0.0):
+            return default
+        return Tolerance(rtol=max(default.rtol, case.rtol), atol=max(default.atol, case.atol))
+
+    return wider
+
+
+def _keep_made(
+    question: Question, case: Case, outcome: Ending | NoCase, cases: Cases, references: References
+) -> None:
+    """Keep a converted model; if that fails, whatever the reason, it is not asked for again."""
+    precision = question.precision
+    cases.forget(question)
+    try:
+        if not isinstance(outcome, Made):
+            what = why_not(outcome) if isinstance(outcome, NoCase) else f"the converter {_fate(outcome)}"
+            references.keep_unmade(case, precision, one_line(f"{precision} does not apply: {what}"))
+            if not isinstance(outcome, NoCase) and _is_of_program(outcome):
+                keep_failed(case, precision, what)
+        elif outcome.content is None:
+            keep_declined(case, precision, outcome.reason)
+        else:
+            keep_made(case, precision, outcome.content, outcome.rounded)
+    except UsageError as error:
+        references.keep_unmade(case, precision, one_line(error))
+        raise
+
+
+def _keep_noise(
+    question: Question, noisy: Case, answer: Golden, cases: Cases, references: References
+) -> None:
+    case, golden = _plain(question, cases, references)
+    if case is None or golden is None:
+        return
+    precision = question.noise_at
+    if answer.status == "ok":
+        amplitudes = amplitudes_of(noisy)
+        spread = spread_of(golden.outputs, answer.outputs, amplitudes, precision)
+        references.keep_spread(case, precision, spread, amplitudes)
+        discard_noisy(case, precision)
+    elif references.spread(case, precision) is None:  # else another run has removed the model with noise
+        why = one_line(f"the model does not run with noise: {answer.message}")
+        references.keep_spread(case, precision, why)
+
+
+def _keep_zeroed(
+    question: Question, zeroed: Case, answer: Golden, cases: Cases, references: References
+) -> None:
+    """Keep which nodes could compute zeros; the outputs that show it are large.
+
+    A model that does not run with zeros in it shows nothing about its golden.
+    """
+    case, golden = _plain(question, cases, references)
+    if case is None or golden is None or references.unnoticed(case) is not None:
+        return  # another run has removed the model with zeros
+    operators = _unnoticed(golden, answer, zeroed, case) if answer.status == "ok" else ()
+    references.keep_unnoticed(case, operators, for_ever=answer.status != "lost")
+    discard_zeroed(zeroed)
+
+
+def _plain(question: Question, cases: Cases, references: References) -> tuple[Case | None, Golden | None]:
+    """Return the model without noise or zeros, and its golden."""
+    plain = msgspec.structs.replace(question, kind=Kind.ANSWER, noise_at="")
+    case = cases.of(plain)
+    return (case, references.find(plain, case)) if isinstance(case, Case) else (None, None)
+
+
+def _lost(found: NoCase) -> Golden:
     return Golden(status="lost", message=why_not(found))
 
 
@@ -59,16 +167,16 @@ def _answer(outcome: Outcome, case: Case) -> Golden:
         case Unfeedable() | Unsupported():
             return Golden(status="lost", message=outcome.message)
         case Died() | Hung():
-            # A model that kills the CPU EP with these inputs may be well with others.
-            ran = isinstance(outcome, Died) and outcome.phase is Phase.RUN and is_of_program(outcome)
-            message = f"the CPU EP {fate(outcome)}"
+            # A model that kills the CPU EP with these inputs may run with others.
+            ran = isinstance(outcome, Died) and outcome.phase is Phase.RUN and _is_of_program(outcome)
+            message = f"the CPU EP {_fate(outcome)}"
             return Golden(status="lost", message=message, died=True, data_set=0 if ran else None)
         case Unavailable() | Rejected():
-            return Golden(status="lost", message=f"the CPU EP {fate(outcome)}")
+            return Golden(status="lost", message=f"the CPU EP {_fate(outcome)}")
 
 
-def fate(outcome: Outcome) -> str:
-    """What became of somebody who was asked and did not answer, to stand behind a name."""
+def _fate(outcome: Outcome) -> str:
+    """Return what became of a process that gave no answer, to stand behind its name."""
     match outcome:
         case Ran():
             return "answered something else"
@@ -84,10 +192,10 @@ def fate(outcome: Outcome) -> str:
             return f"is not there: {outcome.reason}"
 
 
-def is_of_program(outcome: Outcome) -> bool:
-    """Whether what became of somebody may be the fault of the program that ran, and not of the machine.
+def _is_of_program(outcome: Outcome) -> bool:
+    """Return whether an outcome may be the fault of the program that ran, and not of the machine.
 
-    A process that is killed from outside, or finds no memory or no room on a disk, says nothing about it.
+    A process that is killed from outside, or finds no memory or no room on a disk, shows nothing about it.
     """
     if isinstance(outcome, Died):
         how = ended(outcome).ended
@@ -96,15 +204,14 @@ def is_of_program(outcome: Outcome) -> bool:
 
 
 def _dispute(outcome: Outcome, case: Case) -> str:
-    """Why the answer judges nobody; a matter of the references alone, whatever a matrix tolerates."""
+    """Return why an answer cannot judge; it depends on the references alone, not on a matrix's tolerances."""
     if case.facts.origins.by_chance:
         return f"{', '.join(case.facts.origins.by_chance)} draws numbers; no two runtimes agree"
     if not isinstance(outcome, Ran):
         return ""
-    precision = computing_precision(case.facts.float_types, "float32")
-    ours = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
+    ours = _table(case)
     kinds = output_kinds_of(case, outcome.outputs)
-    # Held against itself, only numbers that are drawn by lot can be wrong.
+    # Compared with itself, only random numbers can be wrong.
     itself = compare_sets(outcome.outputs, outcome.outputs, ours, kinds=kinds) if kinds else None
     if itself and itself.verdict:
         return one_line(f"the CPU EP itself is wrong: {itself.message}")
@@ -119,51 +226,34 @@ def _dispute(outcome: Outcome, case: Case) -> str:
     return one_line(f"golden and expected data disagree: {disagreement.message}")
 
 
-def repeated(golden: Golden, again: Golden, case: Case) -> Golden:
-    """What another process gave, as far as it says whether a golden can be repeated.
+def _repeated(golden: Golden, again: Golden, case: Case) -> Golden:
+    """Return what another process gave, as far as it shows whether a golden can be repeated.
 
-    A process that gives nothing, for it is too slow or has no memory, says nothing against the golden.
+    A process that gives nothing, because it is too slow or has no memory, is no evidence against the golden.
     """
     if golden.status != "ok" or again.status != "ok":
         return Golden(status="refused", message=again.message)
-    precision = computing_precision(case.facts.float_types, "float32")
-    ours = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
     kinds = output_kinds_of(case, golden.outputs)
-    differs = compare_sets(golden.outputs, again.outputs, ours, kinds=kinds).verdict
+    differs = compare_sets(golden.outputs, again.outputs, _table(case), kinds=kinds).verdict
     return Golden(status="refused", disputed=UNREPEATABLE if differs else "")
 
 
-def unnoticed(golden: Golden, zeroed: Golden, zeroed_case: Case, case: Case) -> tuple[str, ...]:
-    """The operators of nodes whose results could be zeros, and the outputs would agree all the same.
+def _unnoticed(golden: Golden, zeroed: Golden, zeroed_case: Case, case: Case) -> tuple[str, ...]:
+    """Return the operators of nodes whose results could be zeros without a difference in the outputs.
 
-    Args:
-        golden: Of the model.
-        zeroed: Of the model with zeros in place of what each node computes; see ``harness.corpus.zeroed``.
-        zeroed_case: The case of that.
-        case: The model.
-
-    Returns:
-        Their names, each once.
+    ``zeroed`` has the outputs with zeros in place of what each node computes; see ``harness.corpus.zeroed``.
     """
-    precision = computing_precision(case.facts.float_types, "float32")
-    ours = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
     kinds = output_kinds_of(case, golden.outputs)[:1]
     first = golden.outputs[:1]
     found = {
         operator
         for operator, outputs in zip(operators_of(zeroed_case), zeroed.outputs, strict=True)
-        if compare_sets(first, (outputs,), ours, kinds=kinds).verdict is None
+        if compare_sets(first, (outputs,), _table(case), kinds=kinds).verdict is None
     }
     return tuple(sorted(found))
 
 
-def forgiving(case: Case, ours: Callable[[str], Tolerance]) -> Callable[[str], Tolerance]:
-    """The suite's own tolerance or ours, whichever is wider: a dispute must be beyond doubt."""
-
-    def wider(dtype: str) -> Tolerance:
-        default = ours(dtype)
-        if default == Tolerance(rtol=0.0, atol=0.0):
-            return default
-        return Tolerance(rtol=max(default.rtol, case.rtol), atol=max(default.atol, case.atol))
-
-    return wider
+def _table(case: Case) -> ToleranceFor:
+    """Return the default tolerances for what the CPU provider computes in."""
+    precision = computing_precision(case.facts.float_types, "float32")
+    return functools.partial(default_tolerance, precision=precision)

@@ -1,6 +1,7 @@
-"""The models that tasks are about: as they come, and in the forms that cells and questions need."""
+"""The models of tasks: as they come, and in the forms that cells and questions need."""
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,14 +18,14 @@ from harness.corpus.shapes import GIVEN
 from harness.corpus.suites import Suite
 from harness.corpus.upcast import float64_case
 from harness.corpus.zeroed import zeroed_case
-from harness.engine.question import Kind, Question
-from harness.engine.recent import Recent
+from harness.engine.lru_cache import LruCache
 from harness.engine.references import References
-from harness.engine.trials import try_inputs
+from harness.engine.task import Kind, Question
+from harness.golden.trials import try_inputs
 from harness.plan.plan import Plan
 
 CASES_KEPT = 4096
-"""Models kept in memory at most; targets come to the same model at about the same time."""
+"""Models kept in memory at most; targets reach the same model at about the same time."""
 
 OTHER_FORMS = frozenset(
     {
@@ -39,8 +40,8 @@ OTHER_FORMS = frozenset(
 )
 """Kinds of questions about another form of the model."""
 
-NOT_MADE = Inapplicable("nobody has converted it yet")
-"""What there is of a model in a precision until somebody makes it."""
+NOT_MADE = Inapplicable("it has not been converted yet")
+"""A model in a precision before it is converted."""
 
 FIRST = "first"
 """The form of a model with the first attempt at its inputs."""
@@ -50,8 +51,8 @@ class NoInput(msgspec.Struct, frozen=True):
     """A model that loads, but runs with no generated input.
 
     Attributes:
-        case: With the first attempt.
-        reason: What the CPU provider says about that.
+        case: The model with the first attempt.
+        reason: The error of the CPU provider for that.
     """
 
     case: Case
@@ -59,24 +60,25 @@ class NoInput(msgspec.Struct, frozen=True):
 
 
 Found = Case | ModelError | Inapplicable | NoInput
-"""A model with its data, or what is wrong with it, or why there is none in this form."""
+"""A model with its data, or why there is none."""
 
-Untold = ModelError | Inapplicable | NoInput
+NoCase = ModelError | Inapplicable | NoInput
 """Why there is no model."""
 
-_Key = tuple[str, str, str, str, str, str]
-"""Suite, model, precision, scenario, form, precision of the noise."""
+
+class _Form(NamedTuple):
+    """One form of a model: as it comes, or made of a simpler form."""
+
+    suite: str
+    model: str
+    precision: str = AS_IS
+    scenario: str = PLAIN
+    form: str = Kind.ANSWER
+    noise_at: str = ""
 
 
 class Cases:
-    """Models by what tasks say of them.
-
-    Args:
-        plan: What it says of models counts.
-        suites: Suite name -> suite.
-        references: What is known of the CPU provider's answers.
-        warn: Called with a line about a slip in somebody's settings.
-    """
+    """Loads models, and keeps those used last."""
 
     def __init__(
         self, plan: Plan, suites: Mapping[str, Suite], references: References, warn: Callable[[str], None]
@@ -85,27 +87,32 @@ class Cases:
         self._suites = suites
         self._references = references
         self._warn = warn
-        self._kept: Recent[_Key, Found] = Recent(CASES_KEPT)
+        self._kept: LruCache[_Form, Found] = LruCache(CASES_KEPT)
         self._refused: dict[tuple[str, str, str], dict[str, str]] = {}
         self._open: dict[tuple[str, str], Case] = {}
-        """Suite and model -> the inputs that the CPU provider has to try next. They stay until it has."""
+        """Suite and model -> the inputs that the CPU provider has to try next."""
 
     def of(self, question: Question) -> Found:
-        """The model that a question is about; that of a cell is the one of its question ``ANSWER``."""
+        """Return the model that a question is about; for a cell, that of its question ``ANSWER``."""
         if question.kind is Kind.MADE:
-            return self._find(question.suite, question.model, AS_IS, PLAIN, Kind.ANSWER)
+            return self._find(_Form(question.suite, question.model))
         played = SCENARIOS[question.scenario]
-        scenario = question.scenario if played.other_data or played.other_files else PLAIN
-        form = question.kind if question.kind in OTHER_FORMS else Kind.ANSWER
         return self._find(
-            question.suite, question.model, question.precision, scenario, form, question.noise_at
+            _Form(
+                question.suite,
+                question.model,
+                question.precision,
+                question.scenario if played.other_data or played.other_files else PLAIN,
+                question.kind if question.kind in OTHER_FORMS else Kind.ANSWER,
+                question.noise_at,
+            )
         )
 
     def has_inputs(self, question: Question) -> bool:
-        """Whether it is known which inputs a model runs with; always true of a model with test data.
+        """Return whether it is known which inputs a model runs with; always true of a model with test data.
 
-        Where it is not, the question for the golden of the plain model is about the inputs to be tried next.
-        Call this only while nobody answers that question, since it may change what the question is about.
+        Otherwise the question for the golden of the plain model is about the inputs to be tried next. Call
+        this only while that question is not being asked, because it may change the inputs.
         """
         key = (question.suite, question.model)
         plain = Question(suite=question.suite, model=question.model)
@@ -117,72 +124,68 @@ class Cases:
         return key not in self._open
 
     def tries(self, question: Question) -> bool:
-        """Whether inputs of a model are being tried."""
+        """Return whether inputs of a model are being tried."""
         return (question.suite, question.model) in self._open
 
     def forget(self, question: Question) -> None:
-        """What a question has been answered about takes another form from now on."""
+        """Drop all forms of a question's model, which an answer has changed."""
         for form in (Kind.ANSWER, *OTHER_FORMS):
-            self._drop(question.suite, question.model, question.precision, question.scenario, form)
+            self._kept.drop(
+                _Form(question.suite, question.model, question.precision, question.scenario, form)
+            )
 
     def is_made(self, question: Question) -> bool:
-        """Whether a model is there in the precision of a question, or will never be."""
-        if question.precision == AS_IS:
+        """Return whether a model has been converted to the precision of a question, or never can be."""
+        made = _Form(question.suite, question.model, question.precision)
+        if question.precision == AS_IS or self._find(made) is not NOT_MADE:
             return True
-        if self._find(question.suite, question.model, question.precision, PLAIN, Kind.ANSWER) is not NOT_MADE:
-            return True
-        self._drop(question.suite, question.model, question.precision, PLAIN, Kind.ANSWER)
+        self._kept.drop(made)
         return False
 
     def refused(self, suite: str, model: str, scenario: str) -> dict[str, str]:
-        """Data sets of a scenario that the CPU provider refuses, by name, with what it says."""
+        """Return data sets of a scenario that the CPU provider refuses: name -> its error."""
         return self._refused.get((suite, model, scenario), {})
 
     def refuses_shape(self, question: Question) -> bool:
-        """Whether the CPU provider has refused a shape that was only tried."""
+        """Return whether the CPU provider has refused a shape that was only tried."""
         case = self.of(question)
         return isinstance(case, Case) and self._refused_shape(case, question.scenario) is not None
 
-    def _find(
-        self, suite: str, model: str, precision: str, scenario: str, form: str, noise_at: str = ""
-    ) -> Found:
-        key = (suite, model, precision, scenario, form, noise_at)
-        case = self._kept.get(key)
+    def _find(self, wanted: _Form) -> Found:
+        case = self._kept.get(wanted)
         if case is None:
             try:
-                case = self._load(*key)
+                case = self._load(wanted)
             except ModelError as error:
                 case = error
-                if isinstance(error, SettingsError):  # somebody's slip, which costs a model that may be good
+                if isinstance(error, SettingsError):  # the model itself may be good
                     self._warn(str(error))
-            # As long as inputs are tried, nothing that is made of them counts.
-            if (suite, model) not in self._open or form == FIRST:
-                self._kept.put(key, case, case.nbytes if isinstance(case, Case) else 0)
+            # While inputs are tried, nothing that is made of them is final.
+            if (wanted.suite, wanted.model) not in self._open or wanted.form == FIRST:
+                self._kept.put(wanted, case, case.nbytes if isinstance(case, Case) else 0)
         return case
 
-    def _drop(self, suite: str, model: str, precision: str, scenario: str, form: str) -> None:
-        self._kept.drop((suite, model, precision, scenario, form, ""))
-
-    def _load(self, suite: str, model: str, precision: str, scenario: str, form: str, noise_at: str) -> Found:
-        """One form made of a simpler one."""
+    def _load(self, wanted: _Form) -> Found:
+        """Make one form of a simpler one."""
+        suite, model, precision, scenario, form, noise_at = wanted
         if form == FIRST:
             dimensions = self._plan.matrix.models.dimensions
             settings = self._plan.model_settings(suite, model)
             return load_case(self._suites[suite], model, dimensions, settings=settings)
         if form != Kind.ANSWER:
-            case = self._find(suite, model, precision, scenario, Kind.ANSWER)
+            case = self._find(wanted._replace(form=Kind.ANSWER, noise_at=""))
             return self._in_form(case, form, noise_at) if isinstance(case, Case) else case
         if scenario != PLAIN:
-            case = self._find(suite, model, precision, PLAIN, Kind.ANSWER)
+            case = self._find(wanted._replace(scenario=PLAIN))
             return self._play(suite, model, scenario, case) if isinstance(case, Case) else case
         if precision != AS_IS:
-            case = self._find(suite, model, AS_IS, PLAIN, Kind.ANSWER)
+            case = self._find(wanted._replace(precision=AS_IS))
             return self._made(case, precision) if isinstance(case, Case) else case
-        case = self._find(suite, model, AS_IS, PLAIN, FIRST)
+        case = self._find(wanted._replace(form=FIRST))
         return self._with_inputs(suite, model, case) if isinstance(case, Case) else case
 
     def _in_form(self, case: Case, form: str, noise_at: str) -> Found:
-        """A case as some question needs it; a full cache costs the question, not the run."""
+        """Return a case as a question needs it; a full cache costs the question, not the run."""
         try:
             return _in_form(case, form, noise_at)
         except UsageError as error:
@@ -190,7 +193,7 @@ class Cases:
             return Inapplicable(one_line(error))
 
     def _with_inputs(self, suite: str, model: str, first: Case) -> Case | NoInput:
-        """A model with inputs that it runs with, or with those to be tried next."""
+        """Return a model with inputs that it runs with, or with those to be tried next."""
         if first.recipe is None:
             return first
         if (tried := self._open.get((suite, model))) is not None:
@@ -204,7 +207,7 @@ class Cases:
     def _made(self, case: Case, precision: str) -> Found:
         golden = self._references.golden(case)
         if golden is not None and golden.status == "refused":
-            return ModelError(case.model_path, golden.message)  # no converter can make it a better one
+            return ModelError(case.model_path, golden.message)  # a conversion cannot repair it
         if why := self._references.unmade(case, precision):
             return Inapplicable(why)
         return precision_case(case, precision) or NOT_MADE
@@ -219,9 +222,9 @@ class Cases:
             refused |= shape
 
     def _refused_shape(self, case: Case | Inapplicable, scenario: str) -> dict[str, str] | None:
-        """Name and message of a shape that the CPU provider refuses, if it has been asked and does.
+        """Return name and error of a shape that the CPU provider is known to refuse.
 
-        A model may call a dimension symbolic that its weights fix; nothing but a run tells.
+        A model may call a dimension symbolic that its weights fix; only a run shows that.
         """
         if not SCENARIOS[scenario].tries_shapes or isinstance(case, Inapplicable):
             return None
@@ -233,7 +236,6 @@ class Cases:
 
 
 def _in_form(case: Case, form: str, noise_at: str) -> Found:
-    """A case as some question needs it."""
     if form == Kind.ROUNDED:
         return rounded_case(case)
     if form == Kind.REVEALED:
@@ -247,6 +249,6 @@ def _in_form(case: Case, form: str, noise_at: str) -> Found:
     return float64_case(case)
 
 
-def why_not(found: Untold) -> str:
-    """Why there is no model, in one line."""
+def why_not(found: NoCase) -> str:
+    """Return why there is no model, in one line."""
     return one_line(found if isinstance(found, ModelError) else found.reason)

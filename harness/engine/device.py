@@ -1,5 +1,6 @@
 """Devices and their slots: no device gets more processes than it can take, whichever run starts them."""
 
+import contextlib
 import hashlib
 from pathlib import Path
 
@@ -18,11 +19,11 @@ DEVICE_OPTIONS = ("device_id", "device_type")
 
 
 def device_of(target: Target, cell: Cell) -> str | None:
-    """A name for the device that a cell's session occupies; None where processes may share it freely.
+    """Return a name for the device that a cell's session occupies; None if processes may share it freely.
 
     Two targets with one name never hold more sessions at once than the device takes. The name is made of
-    what the matrix says, since asking the device means using it: where it guesses wrongly, the target's
-    ``device_lock`` says it.
+    what the matrix says, because asking the device means using it. Where the guess is wrong, the target's
+    ``device_lock`` sets it.
     """
     if target.device_lock is not None:
         return target.device_lock or None
@@ -39,6 +40,22 @@ def device_of(target: Target, cell: Cell) -> str | None:
     return " ".join([hardware, *(f"{key}={value}" for key, value in sorted(chosen.items())), where])
 
 
+class Slot(msgspec.Struct, frozen=True, kw_only=True):
+    """One process's place on a device, or all of the device."""
+
+    device: str
+    locks: tuple[filelock.BaseFileLock, ...]
+
+    def release(self) -> None:
+        """Give it back."""
+        for lock in self.locks:
+            lock.release()
+
+
+NO_SLOT = Slot(device="", locks=())
+"""The slot of a process that occupies no device."""
+
+
 class Slots:
     """Locks on devices, held as files: they work across processes, and end with the process that holds them.
 
@@ -49,8 +66,8 @@ class Slots:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def take(self, device: str, count: int) -> "Slot | None":
-        """A free slot of a device that has ``count`` of them, or None where all are taken.
+    def take(self, device: str, count: int) -> Slot | None:
+        """Return a free slot of a device that has ``count`` of them, or None if all are taken.
 
         Raises:
             OSError: The folder cannot be written.
@@ -61,21 +78,22 @@ class Slots:
                 return Slot(device=device, locks=(lock,))
         return None
 
-    def take_all(self, device: str, count: int) -> "Slot | None":
-        """All slots of a device that has ``count`` of them, as one; None where one is taken.
+    def take_all(self, device: str, count: int) -> Slot | None:
+        """Return all slots of a device that has ``count`` of them, as one; None if one is taken.
 
         Raises:
             OSError: The folder cannot be written.
         """
-        locks: list[filelock.BaseFileLock] = []
-        for number in range(count):
-            lock = self._lock(device, number)
-            if lock is None:
-                for taken in locks:
-                    taken.release()
-                return None
-            locks.append(lock)
-        return Slot(device=device, locks=tuple(locks))
+        with contextlib.ExitStack() as undo:
+            locks = []
+            for number in range(count):
+                lock = self._lock(device, number)
+                if lock is None:
+                    return None
+                undo.callback(lock.release)
+                locks.append(lock)
+            undo.pop_all()
+            return Slot(device=device, locks=tuple(locks))
 
     def _lock(self, device: str, number: int) -> filelock.BaseFileLock | None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -86,15 +104,3 @@ class Slots:
         except filelock.Timeout:
             return None
         return lock
-
-
-class Slot(msgspec.Struct, frozen=True, kw_only=True):
-    """One process's place on a device, or all of it."""
-
-    device: str
-    locks: tuple[filelock.BaseFileLock, ...]
-
-    def release(self) -> None:
-        """Give it back."""
-        for lock in self.locks:
-            lock.release()

@@ -1,4 +1,4 @@
-"""The dispatcher: tasks from the queues of their lanes to workers."""
+"""The dispatcher: tasks from their queues to workers."""
 
 import contextlib
 import datetime as dt
@@ -12,151 +12,139 @@ from harness.core.verdict import Cause
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.job import is_local, job
-from harness.engine.lane import Lane
-from harness.engine.lanes import Lanes
+from harness.engine.job import job
 from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable
 from harness.engine.process_pool import ProcessPool
+from harness.engine.queues import Queues, TaskQueue
+from harness.engine.rotation import Rotation
 from harness.engine.task import CellTask, QuestionTask, Task
 from harness.engine.uv import InstallError
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
 
-GiveUp = Callable[[Lane, Unavailable | Rejected, dict[str, Any]], None]
-"""Called where a lane can get no process; the last argument is its environment, as far as that is known."""
+OnUnusable = Callable[[TaskQueue, Unavailable | Rejected, dict[str, Any]], None]
+"""Called if a queue can get no process; the last argument is its environment, as far as it is known."""
 
 AHEAD = 16
-"""Tasks of a lane whose data are asked for together, where they have to be asked for."""
+"""Tasks of a queue whose data are asked for together."""
 
 
 class Dispatcher:
-    """Keeps all workers supplied.
-
-    Args:
-        plan: Where the cells come from.
-        lanes: Where tasks wait.
-        pool: The workers.
-        pipeline: Knows what a task is made of, and takes those that come to nothing.
-        give_up: See ``GiveUp``.
-    """
+    """Gives tasks to all workers."""
 
     def __init__(
-        self, plan: Plan, lanes: Lanes, pool: ProcessPool, pipeline: CellPipeline, give_up: GiveUp
+        self,
+        plan: Plan,
+        queues: Queues,
+        pool: ProcessPool,
+        pipeline: CellPipeline,
+        rotation: Rotation,
+        on_unusable: OnUnusable,
     ) -> None:
         self._plan = plan
-        self._lanes = lanes
+        self._queues = queues
         self._pool = pool
         self._pipeline = pipeline
-        self._give_up = give_up
+        self._rotation = rotation
+        self._on_unusable = on_unusable
 
     def assign(self) -> bool:
-        """Give every worker what it can hold; start and stop workers as the queues ask for.
+        """Give every worker what it can hold; start and stop workers as the queues need them.
 
         Returns:
-            Whether something was settled on the spot, which may have put new questions into the queues, or
-            a question opened a lane; no message will come to tell.
+            Whether to call it again: a task was settled here, which may have queued questions, or a question
+            opened a queue. No message will come to say so.
         """
         settled = False
-        # Reading a model for one lane may queue a question for another, so references come last but win:
-        # they are few and do not count against the limit. A question may add a lane.
-        lanes = tuple(self._pool.lanes)
-        pausing = self._pool.rotation.pausing([(lane, self._pool.serving(lane)) for lane in lanes])
-        is_behind = self._pipeline.is_behind
-        for lane in lanes:
-            for worker in self._pool.serving(lane):
+        # Reading a model for one queue may queue a question to another, so references come last. They are few
+        # and do not count against the limit of processes. A question may add a queue.
+        queues = tuple(self._queues.all)
+        pausing = self._rotation.pausing([(queue, self._pool.serving(queue)) for queue in queues])
+        is_behind = self._pipeline.questions.is_behind
+        for queue in queues:
+            for worker in self._pool.serving(queue):
                 if worker.retiring and worker.idle:
                     worker.stop()
-                if lane in pausing or (is_behind and not lane.is_reference):
+                if queue in pausing or (is_behind and not queue.is_reference):
                     continue
-                settled |= self._fill(lane, worker)
-                worker.send_off()
-            if self._pool.wants_worker(lane):
-                self._staff(lane)
-            settled |= self._settle(lane)
-        return settled or len(self._pool.lanes) > len(lanes)
+                settled |= self._fill(queue, worker)
+                worker.flush()
+            self._start_workers(queue)
+            settled |= self._settle(queue)
+        return settled or len(self._queues.all) > len(queues)
 
-    def _fill(self, lane: Lane, worker: Worker) -> bool:
-        """Give a worker what it can hold; whether something was settled on the spot."""
+    def _fill(self, queue: TaskQueue, worker: Worker) -> bool:
+        """Give a worker what it can hold; return whether a task was settled here."""
         settled = False
-        while worker.has_room and lane.queue:
-            task = lane.queue[0]
+        while worker.has_room and queue.tasks:
+            task = queue.tasks[0]
             try:
-                if self._must_wait(lane, worker):
+                if self._must_wait(queue, worker):
                     break
-                lane.queue.popleft()
-                settled |= not self._hand_over(lane, worker, task)
+                queue.tasks.popleft()
+                settled |= not self._give(queue, worker, task)
             except UsageError:
                 raise
             except Exception as error:  # noqa: BLE001 - it costs this task alone
-                self._drop(lane, worker, task)
+                _drop(queue, worker, task)
                 self._pipeline.lose(task, error)
                 settled = True
         return settled
 
-    def _drop(self, lane: Lane, worker: Worker, task: Task) -> None:
-        """Take a task out of a queue, or away from a worker that has not been told of it."""
-        if lane.queue and lane.queue[0] is task:
-            lane.queue.popleft()
-        if worker.in_flight and worker.in_flight[-1] is task:
-            worker.in_flight.pop()
-            worker.discard()
-
-    def _staff(self, lane: Lane) -> None:
+    def _start_workers(self, queue: TaskQueue) -> None:
         try:
-            self._pool.staff(lane)
+            self._pool.start_workers(queue)
         except InstallError as error:
             unbuilt = Unavailable(cause=Cause.NOT_INSTALLED, reason=error.reason, printed=error.printed)
-            self._give_up(lane, unbuilt, {})
+            self._on_unusable(queue, unbuilt, {})
         except (OSError, ValueError) as error:
-            self._give_up(lane, Unavailable(cause=Cause.NOT_INSTALLED, reason=one_line(error)), {})
+            self._on_unusable(queue, Unavailable(cause=Cause.NOT_INSTALLED, reason=one_line(error)), {})
 
-    def _must_wait(self, lane: Lane, worker: Worker) -> bool:
-        """Where nothing else may run meanwhile, a task waits for its golden, and for the task before."""
-        if not lane.alone:
-            if not self._pipeline.awaits(lane.queue[0]):
-                # One more in advance for each that is handed over, so that the answers come in time.
-                if len(lane.queue) > AHEAD:
-                    self._pipeline.awaits(lane.queue[AHEAD])
+    def _must_wait(self, queue: TaskQueue, worker: Worker) -> bool:
+        """Return whether the first task cannot start: its data are unknown, or it has to run alone."""
+        if not queue.alone:
+            if not self._pipeline.questions.awaits(queue.tasks[0]):
+                # One more in advance for each that is given, so that the answers come in time.
+                if len(queue.tasks) > AHEAD:
+                    self._pipeline.questions.awaits(queue.tasks[AHEAD])
                 return False
-            for task in itertools.islice(lane.queue, 1, AHEAD):
-                with contextlib.suppress(Exception):  # it is told when the task's turn comes
-                    self._pipeline.awaits(task)
+            for task in itertools.islice(queue.tasks, 1, AHEAD):
+                with contextlib.suppress(Exception):  # raised again when it is the first one
+                    self._pipeline.questions.awaits(task)
             return True
         # In this order: a question must neither be asked during the task before, nor be overlooked.
         return (
             bool(worker.in_flight)
-            or self._pipeline.foresee(lane.queue[0])
+            or self._pipeline.questions.foresee(queue.tasks[0])
+            or self._queues.has_questions
             or not self._pool.is_quiet(but_for=worker)
         )
 
-    def _settle(self, lane: Lane) -> bool:
-        """Where a configuration is unusable, that is the outcome of all its tasks; whether there were any."""
-        if lane.verdict is None or not lane.queue:
+    def _settle(self, queue: TaskQueue) -> bool:
+        """Conclude all tasks of an unusable configuration; return whether there were any."""
+        if queue.verdict is None or not queue.tasks:
             return False
-        while lane.queue:
-            self._pipeline.conclude(lane.queue.popleft(), lane.verdict)
+        while queue.tasks:
+            self._pipeline.conclude(queue.tasks.popleft(), queue.verdict)
         return True
 
-    def _hand_over(self, lane: Lane, worker: Worker, task: Task) -> bool:
-        """Give a worker a task; False where its model cannot be read or played, which is its outcome."""
+    def _give(self, queue: TaskQueue, worker: Worker, task: Task) -> bool:
+        """Give a worker a task; return False if its model cannot be read or sent, which is its outcome."""
         case = self._pipeline.case(task)
         if not isinstance(case, Case):
             self._pipeline.conclude(task, case)
             return False
-        self._pipeline.foresee(task)
+        self._pipeline.questions.foresee(task)
         cell = task.cell if isinstance(task, CellTask) else None
-        question = task.about if isinstance(task, QuestionTask) else None
-        axes = task.about.axes() if isinstance(task, QuestionTask) else dict(task.cell.axes)
         try:
             message = job(
                 case,
-                axes,
+                task.about if isinstance(task, QuestionTask) else dict(task.cell.axes),
                 worker.tensors,
-                local=is_local(lane.configuration.runtime),
+                local=queue.is_local,
                 scenario_settings=self._plan.matrix.scenarios.settings(task.about.scenario),
-                latency=self._lanes.latency(cell) if cell else None,
+                latency=self._queues.latency(cell) if cell else None,
                 repeat=self._plan.repeat(cell) if cell else None,
-                question=question,
             )
         except NoRoomError as error:
             self._pipeline.conclude(task, Unfeedable(message=str(error)))
@@ -167,7 +155,18 @@ class Dispatcher:
         task.started = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
         task.nbytes = worker.tensors.nbytes
         task.asked = Asked(
-            data_sets=len(case.data_sets), outputs=case.outputs, by_reference=question is not None
+            data_sets=len(case.data_sets),
+            outputs=case.outputs,
+            by_reference=isinstance(task, QuestionTask),
         )
-        worker.hand(task, message)
+        worker.give(task, message)
         return True
+
+
+def _drop(queue: TaskQueue, worker: Worker, task: Task) -> None:
+    """Take a task out of a queue, or away from a worker whose process has not got it yet."""
+    if queue.tasks and queue.tasks[0] is task:
+        queue.tasks.popleft()
+    if worker.in_flight and worker.in_flight[-1] is task:
+        worker.in_flight.pop()
+        worker.discard()

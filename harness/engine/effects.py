@@ -1,7 +1,7 @@
-"""Whether options have an effect: outputs held against those of the same target without these options.
+"""Effects of options: outputs compared with those of the same target without these options.
 
-An option can be accepted and change nothing, because the provider does not read it, or because it computes
-so anyway. Nothing but the result tells: bit-identical outputs, where the option should change the arithmetic.
+A provider can accept an option and ignore it, or compute so anyway. Only the result shows that: bit-identical
+outputs although the option should change the arithmetic.
 """
 
 import hashlib
@@ -17,17 +17,17 @@ from harness.core.precision import COMPUTE_HEAVY
 from harness.core.record import OptionEffect
 from harness.core.value import Map, Sequence, Tensor, Value, to_wire
 from harness.core.verdict import Family, Verdict
-from harness.engine.job import Configuration, configuration
+from harness.engine.configuration import Configuration, configuration
 from harness.engine.outcome import Outcome, Ran
 from harness.plan.known_provider import EP, known_provider
 from harness.plan.plan import Plan
 from harness.plan.target import Target, fixed_axes
 
 UNCHANGED = frozenset({"float32", "as_model"})
-"""What precision modes compute in that ask for nothing but what the model says."""
+"""What precision modes that follow the model compute in."""
 
 NO_ANSWER = ""
-"""In place of a digest: the model does not run without the options, or not twice in the same way."""
+"""In place of a digest: without the options the model does not run, or two runs differ."""
 
 _TRUTH = {"1": "true", "0": "false", "true": "true", "false": "false"}
 _EXACT_TYPES = ("int", "uint", "bool", "string")
@@ -42,7 +42,7 @@ class Doubt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose outputs are the ones without the options.
+    """Names outputs without the options.
 
     Attributes:
         configuration: The configuration without them.
@@ -58,11 +58,11 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Effects:
-    """What is known about outputs without options, for the cells of a plan.
+    """The outputs without options, for the cells of a plan.
 
     Args:
-        plan: Where the cells come from. Where two of its targets differ in nothing but such options, the
-            cells of the one are the baselines of the other, and run only once.
+        plan: Where the cells come from. If two of its targets differ only in such options, the cells of the
+            one are the baselines of the other, and run only once.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -81,36 +81,36 @@ class Effects:
         }
 
     def doubt(self, cell: Cell) -> Doubt | None:
-        """The options of a cell that should change what is computed; None where there are none."""
+        """Return the options of a cell that should change what is computed; None without any."""
         key = cell.target, cell.axes
         if key not in self._doubts:
             self._doubts[key] = _doubt(self._plan.target(cell.target), cell)
         return self._doubts[key]
 
     def baseline(self, cell: Cell, doubt: Doubt) -> Baseline:
-        """What a cell's outputs are compared with."""
+        """Return what a cell's outputs are compared with."""
         return _baseline(doubt.without, cell)
 
     def digest(self, baseline: Baseline) -> str | None:
-        """The digest of a baseline's outputs; ``NO_ANSWER`` where it has none, None where none is known."""
+        """Return the digest of a baseline's outputs; ``NO_ANSWER`` without any, None if not known."""
         return self._digests.get(baseline)
 
     def is_coming(self, baseline: Baseline) -> bool:
-        """Whether a cell of the plan that is a baseline has been submitted and has not ended."""
+        """Return whether a submitted cell is this baseline and has not ended."""
         return baseline in self._coming
 
     def expect(self, cell: Cell) -> None:
-        """A cell has been submitted; it may be a baseline of others."""
+        """Note that a cell has been submitted; it may be a baseline of others."""
         if own := self._serving.get((cell.target, cell.axes)):
             self._coming.add(_baseline(own, cell))
 
     def serves(self, cell: Cell) -> Baseline | None:
-        """The baseline that a cell is for others; None where it is none."""
+        """Return the baseline that a cell is for others; None if it is none."""
         own = self._serving.get((cell.target, cell.axes))
         return _baseline(own, cell) if own else None
 
     def keep(self, baseline: Baseline, outcome: object) -> str:
-        """A baseline has its outcome; the digest of its outputs."""
+        """Keep the outcome of a baseline; return the digest of its outputs."""
         self._coming.discard(baseline)
         steady = isinstance(outcome, Ran) and outcome.second is None
         digest = outputs_digest(outcome) if steady else NO_ANSWER  # type: ignore[arg-type]
@@ -119,11 +119,11 @@ class Effects:
 
 
 def can_tell(facts: Facts, verdict: Verdict, outcome: Outcome) -> bool:
-    """Whether a cell's outputs can show an effect, or none.
+    """Return whether a cell's outputs can show an effect, or that there is none.
 
     The provider has computed, two runs agree, and there is rounding: a floating output differs from the
-    golden, or comes from an operator that sums products. What is exact (integers, Relu, Identity) is the same
-    in every arithmetic.
+    golden, or comes from an operator that sums products. Exact results (integers, Relu, Identity) are the
+    same in every arithmetic.
     """
     if not isinstance(outcome, Ran) or outcome.second is not None or not outcome.placement.ep_nodes:
         return False
@@ -133,14 +133,7 @@ def can_tell(facts: Facts, verdict: Verdict, outcome: Outcome) -> bool:
 
 
 def with_effect(facts: Facts, doubt: Doubt, digest: str, without: str) -> Facts:
-    """Facts that tell whether the options had an effect.
-
-    Args:
-        facts: Without that.
-        doubt: The options.
-        digest: Of the outputs with them.
-        without: Of the baseline's.
-    """
+    """Return facts that say whether the options had an effect."""
     if without == NO_ANSWER:
         return facts
     effect = OptionEffect(options=doubt.options, seen=digest != without)
@@ -148,7 +141,7 @@ def with_effect(facts: Facts, doubt: Doubt, digest: str, without: str) -> Facts:
 
 
 def outputs_digest(outcome: Ran) -> str:
-    """SHA-256 over all outputs of all data sets, bit by bit."""
+    """Return SHA-256 over all outputs of all data sets, bit by bit."""
     digest = hashlib.sha256()
     for outputs in outcome.outputs:
         for name, value in outputs:
@@ -209,14 +202,14 @@ def _in_model_precision(cell: Cell) -> Cell:
 
 
 def _asks(provider: Provider, mode: PrecisionMode, *, plugin: bool) -> bool:
-    """Whether a mode should change the arithmetic: not where it is that of the model, nor the default."""
+    """Return whether a mode should change the arithmetic: neither the model's nor the default mode does."""
     options = ((provider.option(key, plugin=plugin), value) for key, value in mode.options.items())
     chosen = mode.session or mode.env or any(not _is_default(option, value) for option, value in options)
     return mode.computes not in UNCHANGED and bool(chosen)
 
 
 def _should_matter(provider: Provider, key: str, value: str, *, plugin: bool) -> bool:
-    """Whether an option is there to change what is computed, or nobody knows what it is there for."""
+    """Return whether an option should change what is computed, or has an unknown purpose."""
     option = provider.option(key, plugin=plugin)
     if option is None:
         return provider.unknown_options == "ignored"

@@ -1,4 +1,7 @@
-"""Environments that are built from package names: one for each set of inputs, kept in the cache."""
+"""Environments built from package names: one for each set of inputs, kept in the cache.
+
+``Builds`` builds them beside the engine's thread.
+"""
 
 import datetime as dt
 import hashlib
@@ -9,8 +12,9 @@ import re
 import shutil
 import sys
 import sysconfig
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import filelock
@@ -46,14 +50,14 @@ _SECRET = re.compile(r"(?<=://)[^/@\s]*@")
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands beside an environment.
+    """The description beside an environment.
 
     Attributes:
-        requirements: What was asked for.
+        requirements: What the runtime names.
         python: Version of Python, as far as it was asked for.
-        packages: What uv found for it: ``name==version``, sorted.
+        packages: What uv installed: ``name==version``, sorted.
         created: UTC time, ISO 8601.
-        nbytes: Size of its files. Some may share their place on the disk with uv's own cache.
+        nbytes: Size of its files. uv's own cache may share some of them on the disk.
     """
 
     requirements: tuple[str, ...]
@@ -68,7 +72,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         key: Its name.
-        manifest: What it is; None where that cannot be read.
+        manifest: Its description; None if that cannot be read.
         used_at: When a process was last started from it, in seconds since the epoch.
     """
 
@@ -78,16 +82,16 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def built_python(runtime: Runtime) -> Path:
-    """The interpreter of a runtime's environment, whether it has been built or not.
+    """Return the interpreter of a runtime's environment, whether it has been built or not.
 
     Raises:
-        InstallError: One of the wheels that it names is not there.
+        InstallError: One of the wheels that it names does not exist.
     """
     return _python(_entry(runtime))
 
 
 def is_built(runtime: Runtime) -> bool:
-    """Whether there is nothing left to do for a runtime, which may well be one without packages.
+    """Return whether a runtime needs no build, such as one without packages.
 
     Raises:
         InstallError: As ``built_python``.
@@ -96,13 +100,13 @@ def is_built(runtime: Runtime) -> bool:
 
 
 def contents(runtime: Runtime) -> dict[str, str]:
-    """What the CPU provider's answers in a runtime's environment depend on, beside the machine.
+    """Return what the CPU provider's answers in an environment depend on, beside the machine.
 
-    An environment is never changed once it is there.
+    An environment never changes once it is built.
 
     Returns:
         ``onnxruntime``, the release; ``environment``, its name; ``packages``, one on each line. Empty for a
-        runtime that is not built from packages, which anybody may change, and for one that is not there.
+        runtime without packages, which can change, and for one that is not built.
 
     Raises:
         InstallError: As ``built_python``.
@@ -119,13 +123,13 @@ def contents(runtime: Runtime) -> dict[str, str]:
 
 
 def build(runtime: Runtime, uv: Uv | None = None) -> Path:
-    """Build a runtime's environment where it is not there yet; its interpreter.
+    """Build a runtime's environment, unless it exists, and return its interpreter.
 
-    Another process that is at it already is waited for.
+    Waits for another process that builds it already.
 
     Args:
         runtime: One with packages.
-        uv: What builds it, to be cancelled by somebody else.
+        uv: What builds it; the caller can cancel it.
 
     Raises:
         InstallError: It cannot be built; nothing is left of it.
@@ -142,16 +146,16 @@ def build(runtime: Runtime, uv: Uv | None = None) -> Path:
 
 
 def note_use(runtime: Runtime) -> None:
-    """Remember that a process is started from a runtime's environment now."""
+    """Note the present time as the last use of a runtime's environment."""
     manifest = _entry(runtime) / MANIFEST
     try:
         os.utime(manifest)
-    except OSError:  # a cache that others own: then it is for them to prune
+    except OSError:  # the cache belongs to another user
         return
 
 
 def kept() -> tuple[Kept, ...]:
-    """The environments of the cache, those used last first."""
+    """Return the environments of the cache, those used last first."""
     folders = _home().iterdir() if _home().is_dir() else ()
     found = [_read(folder) for folder in folders if folder.is_dir() and not folder.name.startswith(".")]
     return tuple(sorted(found, key=lambda one: (-one.used_at, one.key)))
@@ -170,10 +174,10 @@ def _read(folder: Path) -> Kept:
 def prune(*, older_than_s: float) -> Iterator[Kept]:
     """Remove the environments that were last used so many seconds ago or more.
 
-    What builds that were broken off have left goes as well, and nothing that is being built.
+    Also removes what interrupted builds have left; running builds stay.
 
     Yields:
-        Each that is gone.
+        Each that is removed.
     """
     now = time.time()
     for orphan in _home().glob(".*"):
@@ -184,10 +188,10 @@ def prune(*, older_than_s: float) -> Iterator[Kept]:
 
 
 def _remove(folder: Path, key: str) -> bool:
-    """Whether a folder is gone now: not where a process builds it, nor on Windows while it is in use."""
+    """Remove a folder; return False if a process builds it, or on Windows uses it."""
     try:
         with filelock.FileLock(_home() / f"{key}.lock", timeout=0):
-            # Renamed first: an environment is there as a whole or not at all.
+            # Renamed first: an environment exists as a whole or not at all.
             going = folder.rename(folder.with_name(f".{key}.pruned")) if folder.name == key else folder
             shutil.rmtree(going, ignore_errors=True)
     except OSError:  # a lock that is taken is one, too
@@ -200,7 +204,7 @@ def _home() -> Path:
 
 
 def _entry(runtime: Runtime) -> Path:
-    """The folder of a runtime's environment; its name is made of everything that it depends on."""
+    """Return the folder of a runtime's environment, named by everything that it depends on."""
     own = [platform.python_version(), sysconfig.get_config_var("EXT_SUFFIX")]
     inputs = {
         "requirements": sorted(_with_state(requirement) for requirement in set(runtime.packages)),
@@ -213,7 +217,7 @@ def _entry(runtime: Runtime) -> Path:
 
 
 def _with_state(requirement: str) -> str:
-    """A requirement; where it is a file, with what tells another one of the same name apart."""
+    """Return a requirement; a file with size and time, which distinguish it from others of its name."""
     if not is_path(requirement):
         return requirement
     path = Path(requirement)
@@ -222,12 +226,12 @@ def _with_state(requirement: str) -> str:
     except OSError as error:
         raise InstallError(f"{requirement}: {one_line(error.strerror or error)}") from error
     if path.is_dir():
-        raise InstallError(f"{requirement} is a folder, whose changes nobody would see; name a wheel of it")
+        raise InstallError(f"{requirement} is a folder, whose changes would go unnoticed; name a wheel of it")
     return f"{requirement} {about.st_size} {about.st_mtime_ns}"
 
 
 def _asked_python(runtime: Runtime) -> str:
-    """Which Python uv has to look for; an empty text where the harness's own will do."""
+    """Return the version of Python that uv has to find; empty if the harness's own fits."""
     asked = runtime.python_version or ""
     return "" if asked and f"{platform.python_version()}.".startswith(f"{asked}.") else asked
 
@@ -237,7 +241,7 @@ def _python(entry: Path) -> Path:
 
 
 def _drop_orphaned(entry: Path) -> None:
-    """Remove an environment whose Python has been uninstalled since."""
+    """Remove an environment whose Python has been uninstalled."""
     if entry.is_dir() and not _python(entry).is_file():
         with filelock.FileLock(entry.with_name(f"{entry.name}.lock")):
             if not _python(entry).is_file():
@@ -248,10 +252,10 @@ def _fill(folder: Path, runtime: Runtime, uv: Uv) -> None:
     venv, python = folder / "venv", _python(folder)
     asked = _asked_python(runtime)
     requirements = sorted(set(runtime.packages))
-    # The agent needs numpy, which not every build of onnxruntime asks for.
+    # The agent needs numpy, which not every build of onnxruntime requires.
     names = {found[0].lower() for one in requirements if (found := _NAME.match(one))}
     extra = () if "numpy" in names else ("numpy",)
-    # Relocatable: it is renamed once it is whole.
+    # Relocatable: it is renamed once it is complete.
     wanted = asked or sys.executable
     uv.run("venv", "--no-project", "--relocatable", "--python", wanted, str(venv), folder=folder)
     uv.run("pip", "install", "--python", str(python), "--", *requirements, *extra, folder=folder)
@@ -268,3 +272,77 @@ def _fill(folder: Path, runtime: Runtime, uv: Uv) -> None:
 
 def _size(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*"))
+
+
+AT_ONCE = 2
+"""Builds at a time: uv downloads and unpacks in many threads of its own."""
+
+
+class Builds:
+    """What is being built, and what could not be.
+
+    Args:
+        note: Called with a line for people when a build begins.
+        on_end: Called, from another thread, when it has ended, with the runtime and what went wrong. The
+            owner passes both to ``finish``, on the thread on which everything else is called.
+    """
+
+    def __init__(
+        self, note: Callable[[str], None], on_end: Callable[[Runtime, InstallError | None], None]
+    ) -> None:
+        self._note = note
+        self._on_end = on_end
+        self._slots = threading.Semaphore(AT_ONCE)
+        self._running: dict[Runtime, Uv] = {}
+        self._built: set[Runtime] = set()
+        self._failed: dict[Runtime, InstallError] = {}
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is being built."""
+        return bool(self._running)
+
+    def is_built(self, runtime: Runtime) -> bool:
+        """Return whether a runtime can be started; start the build of its environment if it is missing.
+
+        Raises:
+            InstallError: It could not be built.
+        """
+        if runtime in self._failed:
+            raise self._failed[runtime]
+        if runtime not in self._built and runtime not in self._running:
+            if is_built(runtime):
+                self._built.add(runtime)
+            else:
+                self._start(runtime)
+        return runtime in self._built
+
+    def _start(self, runtime: Runtime) -> None:
+        self._note(f"building runtime: {', '.join(runtime.packages)}")
+        uv = self._running[runtime] = Uv()
+
+        def work() -> None:
+            problem = None
+            try:
+                with self._slots:
+                    build(runtime, uv)
+            except InstallError as error:
+                problem = error
+            except Exception as error:  # noqa: BLE001 - else queues would wait for ever
+                problem = InstallError(f"{type(error).__name__}: {error}")
+            self._on_end(runtime, problem)
+
+        threading.Thread(target=work, name="ep-harness-build", daemon=True).start()
+
+    def finish(self, runtime: Runtime, problem: InstallError | None) -> None:
+        """Take the end of a build."""
+        del self._running[runtime]
+        if problem is None:
+            self._built.add(runtime)
+        else:
+            self._failed[runtime] = problem
+
+    def cancel(self) -> None:
+        """Kill running builds. Nothing half-built is left."""
+        for uv in self._running.values():
+            uv.cancel()

@@ -1,4 +1,4 @@
-"""What the engine announces while it works; every writer and front end consumes these."""
+"""Events of the engine; every writer and front end consumes them."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class TargetReady(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         target: Its name.
         fingerprint: The environment as the agent found it: versions, devices, options, settings.
-        problem: Why it cannot be used; empty where it can.
+        problem: Why it cannot be used; empty if it can.
     """
 
     target: str
@@ -30,10 +30,10 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         record: The record.
         printed: What the process printed for this cell, at most some 16 KiB.
-        case: The model with its inputs; None where it could not be read.
-        outputs: The EP's outputs of the first data set; empty where there are none, or nobody asked for them.
-        graph: The optimized model without its weights, where that was asked for.
-        traceback: Of the exception of the harness's own that has cost the cell its verdict; else empty.
+        case: The model with its inputs; None if it could not be read.
+        outputs: The EP's outputs of the first data set; empty without any, or if they were not asked for.
+        graph: The optimized model without its weights, if that was asked for.
+        traceback: Of an exception of the harness that has cost the cell its verdict; else empty.
     """
 
     record: Record
@@ -55,9 +55,9 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         suite: The model's suite.
         model: The model.
-        case: The model with its inputs; None where it could not be read.
-        golden: The answer; None where nobody could be asked.
-        problem: Why there is no answer; empty where there is one.
+        case: The model with its inputs; None if it could not be read.
+        golden: The answer; None without one.
+        problem: Why there is no answer; empty if there is one.
     """
 
     suite: str
@@ -79,7 +79,7 @@ class Warned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Noted(msgspec.Struct, frozen=True, kw_only=True):
-    """Something takes its time that a person may wonder about, such as a runtime that is built."""
+    """Something takes long, such as the build of a runtime."""
 
     message: str
 

@@ -1,39 +1,77 @@
-"""The answers that a cell is measured against."""
+"""What a cell is measured with: the answers of others, and the rule of the matrix."""
 
 from collections.abc import Mapping
 
 import msgspec
 
+from harness.core.cell import Cell
+from harness.core.policy import Policy
+from harness.core.precision import IN_MODEL
 from harness.core.spread import Spread
-from harness.engine.question import Kind
+from harness.core.tolerance import FLOORS, computing_precision
+from harness.corpus.case import Case
+from harness.engine.task import Kind
 from harness.golden.golden import Golden
+from harness.plan.plan import Plan
+from harness.plan.runs_entry import RepeatSettings
+from harness.plan.tolerance_entry import policy_of
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Answers of the CPU provider, as far as they are known; None where nobody has asked.
+    """Answers of the CPU provider and of references; None for what has not been asked.
 
     Attributes:
-        golden: Of a cell that ran: what the CPU provider of the harness's own runtime makes of the model.
-        full: The golden of the model as it came, where it was converted and has run.
-        own: What the CPU provider of the *target's* runtime makes of it.
-        spread: The rounding noise of the model, or why it has none.
-        revealed: The golden with what its positions were chosen by.
+        golden: Of a cell that ran: the answer of the CPU provider of the harness's own runtime.
+        full: The golden of the given model, if the cell runs a converted one.
+        own_cpu: The answer of the CPU provider of the *target's* runtime.
+        noise: The rounding noise of the model, or why it has none.
+        revealed: The golden with the values that its positions were chosen by.
         undefined: Output -> why ONNX leaves its values undefined for this input.
-        unnoticed: Operators of nodes whose results could be zeros without being noticed.
-        unrepeatable: Why the golden cannot be repeated; empty where another process gives it, too.
-        references: What others make of the model, by the kind of question.
-        doubts: Kind of question -> why its answer is not believed alone.
+        zeroed: Operators of nodes that could compute zeros unnoticed.
+        repeated: Why the golden cannot be repeated; empty if another process gives it, too.
+        references: Kind of question -> answer of a reference.
+        doubts: Kind of question -> why its answer does not count alone.
         answered: What has been asked: values of ``harness.core.missing.Need``.
     """
 
     golden: Golden | None = None
     full: Golden | None = None
-    own: Golden | None = None
-    spread: Spread | str | None = None
+    own_cpu: Golden | None = None
+    noise: Spread | str | None = None
     revealed: Golden | None = None
     undefined: Mapping[str, str] | None = None
-    unnoticed: tuple[str, ...] | None = None
-    unrepeatable: str | None = None
+    zeroed: tuple[str, ...] | None = None
+    repeated: str | None = None
     references: Mapping[Kind, Golden] | None = None
     doubts: Mapping[Kind, str] = {}
     answered: tuple[str, ...] = ()
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """What a cell is measured and judged by.
+
+    Attributes:
+        policy: Tolerances, limits of noise, steps.
+        delivers: Coarser precisions that the provider may compute in by its own default.
+        exact_inputs: Whether the provider must not round the inputs.
+        repeat: How the cell is repeated; None if it is not.
+    """
+
+    policy: Policy = Policy()
+    delivers: tuple[str, ...] = ()
+    exact_inputs: bool = True
+    repeat: RepeatSettings | None = None
+
+
+def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
+    """Return the rule of one cell: the matrix's entry, else the default of what computes."""
+    mode = plan.target(cell.target).mode_at(cell)
+    precision_axis = cell.axis("precision")
+    computes = IN_MODEL.get(precision_axis, mode.computes if mode else "float32")
+    precision = computing_precision(case.facts.float_types, computes)
+    return Rule(
+        policy=policy_of(plan.tolerance(cell), precision, converted=precision_axis in IN_MODEL),
+        delivers=plan.target(cell.target).delivers(cell) if precision == "float32" else (),
+        exact_inputs=FLOORS[computes] == "float32",
+        repeat=plan.repeat(cell),
+    )

@@ -1,24 +1,22 @@
-"""What is asked of an agent: its configuration, and one job for each model."""
+"""A job: one model as an agent takes it, and its files piece by piece for an agent on another machine.
 
-import sys
+That agent keeps models by their content, and asks for what it lacks; see ``harness.agent.agent``.
+"""
+
+import functools
+import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from harness.catalog.catalog import find_provider
-from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.cell import AXIS_DEFAULTS
 from harness.core.scenario import SCENARIOS, agent_module
 from harness.corpus.case import Case
-from harness.engine.environments import built_python, note_use
-from harness.engine.model_files import parcel
-from harness.engine.question import HOME, Kind, Question
+from harness.engine.task import Kind, Question
 from harness.engine.tensor_files import Tensors
-from harness.golden.provenance import SESSION
 from harness.plan.runs_entry import LatencySettings, RepeatSettings
-from harness.plan.target import Runtime, Target
-
-CPU = "CPUExecutionProvider"
 
 FORM = "form"
 """An axis that no matrix has: in which form the graph is wanted; see ``harness.agent.levels``."""
@@ -29,128 +27,38 @@ THREADS = "intra_op_threads"
 SESSION_ENTRY = "session."
 """Prefix of axes that no matrix has: what follows is the key of a session configuration entry."""
 
-
-Interpreter = tuple[Runtime, tuple[tuple[str, str], ...]]
-"""A runtime, and environment variables as sorted pairs."""
-
-HERE: Interpreter = (HOME, ())
-"""The harness's own, as it is."""
-
-
-class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process serves: a runtime and a provider with one set of options.
-
-    Attributes:
-        runtime: Which interpreter.
-        env: Environment variables as sorted pairs.
-        providers: The chain, preferred first.
-        plugin: Package or path of a plugin library; None for a provider of the build.
-        device: Device filter as sorted pairs.
-        options: Provider options as sorted pairs.
-        session: Session configuration entries as sorted pairs.
-        memory_limit_mb: Cap on the address space in MiB; None for none.
-    """
-
-    runtime: Runtime
-    env: tuple[tuple[str, str], ...] = ()
-    providers: tuple[str, ...] = (CPU,)
-    plugin: str | None = None
-    device: tuple[tuple[str, str], ...] = ()
-    options: tuple[tuple[str, str], ...] = ()
-    session: tuple[tuple[str, str], ...] = ()
-    memory_limit_mb: int | None = None
-
-    @property
-    def interpreter(self) -> Interpreter:
-        """What configurations have in common that can use each other's spare processes."""
-        return self.runtime, self.env
-
-    def message(self, tensor_folders: list[str]) -> dict[str, Any]:
-        """The configuration as the agent takes it, with the folders for its tensors."""
-        return {
-            "tensor_folders": tensor_folders,
-            "providers": list(self.providers),
-            "plugin": self.plugin,
-            "device": dict(self.device),
-            "binding_device": self._binding_device(),
-            "options": dict(self.options),
-            "session": dict(self.session),
-            "memory_limit_mb": self.memory_limit_mb,
-        }
-
-    def _binding_device(self) -> str:
-        """Return the device of IO binding: that of the first provider that has one in the catalogue."""
-        found = (find_provider(name) for name in self.providers if name != CPU)
-        return next((known.binding_device for known in found if known and known.binding_device), "")
-
-
-def configuration(target: Target, cell: Cell) -> Configuration:
-    """The configuration that a cell of this target needs."""
-    mode = target.mode_at(cell)
-    return Configuration(
-        runtime=target.runtime,
-        env=tuple(sorted((target.env | (mode.env if mode else {})).items())),
-        providers=target.provider,
-        plugin=target.plugin,
-        device=tuple(sorted(target.device.items())),
-        options=tuple(sorted(target.options_at(cell).items())),
-        session=tuple(sorted(mode.session.items())) if mode else (),
-        memory_limit_mb=target.memory_limit_mb,
-    )
-
-
-def cpu_configuration(runtime: Runtime) -> Configuration:
-    """The CPU provider of a runtime, for goldens and for second opinions."""
-    return Configuration(runtime=runtime, session=tuple(sorted(SESSION.items())))
-
-
-def interpreter(runtime: Runtime) -> tuple[str, ...]:
-    """The command that starts a local runtime's Python; an environment has to be built before.
-
-    Raises:
-        InstallError: A wheel that it is to be built from is not there.
-    """
-    if runtime.python:
-        return (runtime.python,)
-    if runtime.packages:
-        note_use(runtime)
-        return (str(built_python(runtime)),)
-    return (sys.executable,)
-
-
-def is_local(runtime: Runtime) -> bool:
-    """Whether the runtime sees the harness's own files."""
-    return not (runtime.command or runtime.ssh)
+CHUNK_BYTES = 8 << 20
+"""Bytes of a file in one message, so that neither the connection nor memory is taken for long."""
 
 
 def job(
     case: Case,
-    axes: dict[str, str],
+    asked: Question | Mapping[str, str],
     tensors: Tensors,
     *,
     local: bool,
     scenario_settings: dict[str, int] | None = None,
     latency: LatencySettings | None = None,
     repeat: RepeatSettings | None = None,
-    question: Question | None = None,
 ) -> dict[str, Any]:
-    """One model as the agent takes it.
+    """Return one model as the agent takes it.
 
     Args:
         case: The model and its inputs.
-        axes: Values of the session axes; those of ``AXIS_DEFAULTS`` for a golden.
+        asked: A question, or the axes of a cell that do not have their default values.
         tensors: What carries the inputs.
         local: Whether the agent can read the model's path; elsewhere it asks for what it does not have.
         scenario_settings: How much the scenario among the axes asks for.
-        latency: How the time of its runs is to be measured; None where it is not.
-        repeat: How often it is to be run; None where a second run, if that is cheap, is enough.
-        question: What is asked; None for a cell.
+        latency: How the time of its runs is measured; None for not at all.
+        repeat: How often it is run; None for once, and a second time if that is cheap.
 
     Raises:
         NoRoomError: There is no room for the inputs.
         OSError: The model's file cannot be read any more.
     """
-    settings = AXIS_DEFAULTS | axes
+    question = asked if isinstance(asked, Question) else None
+    axes = asked.axes() if isinstance(asked, Question) else asked
+    settings = AXIS_DEFAULTS | dict(axes)
     module = agent_module(settings["scenario"])
     entries = {
         axis.removeprefix(SESSION_ENTRY): value
@@ -161,7 +69,7 @@ def job(
     tensors.begin()
     try:
         return {
-            "model": str(case.model_path) if local else parcel(case),
+            "model": str(case.model_path) if local else _manifest(case),
             "data_sets": [
                 [(name, tensors.put(value)) for name, value in data_set.inputs] for data_set in case.data_sets
             ],
@@ -171,7 +79,7 @@ def job(
             **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
             **({} if repeat is None else {"repeat": msgspec.to_builtins(repeat)}),
             **({} if question is None else question.job_fields()),
-            **({"other": True} if wants_other_inputs(case, settings, question) else {}),
+            **({"other": True} if _has_other_inputs(case, settings, question) else {}),
             **({"form": axes[FORM]} if FORM in axes else {}),
             **({THREADS: int(axes[THREADS])} if THREADS in axes else {}),
             **({"entries": entries} if entries else {}),
@@ -181,10 +89,56 @@ def job(
         raise
 
 
-def wants_other_inputs(case: Case, axes: Mapping[str, str], question: Question | None) -> bool:
-    """Whether a job runs other inputs between two runs of its only data set.
+def piece(case: Case, name: str, offset: int) -> bytes | None:
+    """Return the bytes of one of a model's files from ``offset`` on, at most ``CHUNK_BYTES``.
 
-    Plain sessions do; what becomes of their inputs elsewhere is what a scenario is about.
+    Returns:
+        None if the file cannot be read any more, or is not one of the model's.
+    """
+    path = _files(case).get(name)
+    if path is None:
+        return None
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read(CHUNK_BYTES)
+    except OSError:
+        return None
+
+
+def _has_other_inputs(case: Case, axes: Mapping[str, str], question: Question | None) -> bool:
+    """Return whether a job runs other inputs between two runs of its only data set.
+
+    Only plain sessions do; a scenario decides about its inputs itself.
     """
     plainly = question is None or question.kind is Kind.ANSWER
     return plainly and SCENARIOS[axes["scenario"]].swaps_inputs and len(case.data_sets) == 1
+
+
+def _manifest(case: Case) -> dict[str, Any]:
+    """Return what a model is made of, the model's own file first.
+
+    Returns:
+        ``digest`` in hex over all, and ``files``: ``[name, bytes, SHA-256 in hex]`` of each. A name is
+        relative to the model's folder, with forward slashes.
+
+    Raises:
+        OSError: A file cannot be read any more.
+    """
+    files = []
+    for name, path in _files(case).items():
+        state = path.stat()
+        files.append([name, *_content(path, state.st_size, state.st_mtime_ns)])
+    return {"digest": hashlib.sha256(repr(files).encode()).hexdigest(), "files": files}
+
+
+def _files(case: Case) -> dict[str, Path]:
+    home = case.model_path.parent
+    return {path.relative_to(home).as_posix(): path for path in (case.model_path, *case.external)}
+
+
+@functools.lru_cache(maxsize=4096)
+def _content(path: Path, nbytes: int, _mtime_ns: int) -> tuple[int, str]:
+    """Return size and digest of a file; cached, because one model goes to the same machine many times."""
+    with path.open("rb") as file:
+        return nbytes, hashlib.file_digest(file, "sha256").hexdigest()

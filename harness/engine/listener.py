@@ -1,4 +1,4 @@
-"""The listener: what workers say, and how they end, turned into outcomes of tasks and fates of lanes."""
+"""The listener: messages and ends of processes, turned into outcomes of tasks and fates of queues."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,24 +13,24 @@ from harness.core.policy import Policy
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
 from harness.engine.cell_pipeline import CellPipeline
+from harness.engine.early_end import ended
 from harness.engine.events import Event, TargetReady, Warned
-from harness.engine.lane import Lane
-from harness.engine.measure import ended
+from harness.engine.job import piece
 from harness.engine.messages import (
     After,
-    Done,
-    Enters,
+    Envelope,
     Imported,
-    Needs,
-    OfJob,
-    OfStart,
+    JobDone,
+    JobMessage,
+    JobResult,
+    PhaseEntered,
+    PieceNeeded,
     ProtocolError,
     Ready,
     Result,
-    Results,
-    Useless,
+    StartMessage,
+    TargetUnavailable,
 )
-from harness.engine.model_files import piece
 from harness.engine.outcome import (
     Died,
     Ending,
@@ -45,8 +45,8 @@ from harness.engine.outcome import (
 )
 from harness.engine.process import ENDED
 from harness.engine.process_pool import ProcessPool
-from harness.engine.protocol import understood
-from harness.engine.question import Kind
+from harness.engine.queues import START_ATTEMPTS, Queues, TaskQueue
+from harness.engine.task import Kind
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
 
@@ -55,42 +55,39 @@ class Listener:
     """Reacts to the messages of agents and to their ends.
 
     Args:
-        plan: Says what a target's own options are.
+        plan: Has the targets' own options.
+        queues: All queues.
         pool: The workers.
         pipeline: Takes the outcomes.
-        tell: Called with each event.
-        gone: Called, from another thread, with a worker whose process has left; the pool is to be told so,
-            on the thread on which everything else is called.
+        announce: Called with each event.
+        on_gone: Called, from another thread, with a removed worker whose process has ended.
     """
 
     def __init__(
         self,
         plan: Plan,
+        queues: Queues,
         pool: ProcessPool,
         pipeline: CellPipeline,
-        tell: Callable[[Event], None],
-        gone: Callable[[Worker], None],
+        announce: Callable[[Event], None],
+        on_gone: Callable[[Worker], None],
     ) -> None:
         self._plan = plan
+        self._queues = queues
         self._pool = pool
         self._pipeline = pipeline
-        self._tell = tell
-        self._gone = gone
+        self._announce = announce
+        self._on_gone = on_gone
         self._announced: set[str] = set()
 
-    def hear(self, worker: Worker, message: tuple[Any, ...], at: float) -> bool:
-        """React to what a worker has said.
-
-        Args:
-            worker: It.
-            message: What it said.
-            at: When that came in, on the monotonic clock.
+    def on_message(self, worker: Worker, message: tuple[Any, ...], at: float) -> bool:
+        """React to a message of a worker's process.
 
         Returns:
             Whether it may have made work for the dispatcher.
         """
         try:
-            return self._hear(worker, message, at)
+            return self._react(worker, message, at)
         except UsageError:
             raise
         except Exception as error:  # noqa: BLE001 - it costs one task and this process
@@ -98,85 +95,78 @@ class Listener:
             return True
 
     def _lose(self, worker: Worker, error: Exception) -> None:
-        """An exception of our own: the task at work is lost, the rest goes back."""
+        """Contain an exception of our own: the present task is lost, the rest goes back."""
         task = worker.in_flight.popleft() if worker.in_flight else None
-        told = own_error(error).reason
+        reason = own_error(error).reason
         if task is not None:
             self._pipeline.lose(task, error)
         else:
-            self._tell(Warned(message=told))
+            self._announce(Warned(message=reason))
         if worker.number not in self._pool.workers:  # it has ended already
-            if worker.lane is not None:
-                worker.lane.queue.extendleft(reversed(worker.in_flight))
+            if worker.queue is not None:
+                worker.queue.tasks.extendleft(reversed(worker.in_flight))
         elif worker.ready:
             worker.discard()
         else:
-            worker.break_off(told)
+            worker.abort(reason)
 
-    def _hear(self, worker: Worker, message: tuple[Any, ...], at: float) -> bool:
+    def _react(self, worker: Worker, message: tuple[Any, ...], at: float) -> bool:
         if message is ENDED:
-            self._bury(worker)
+            self._on_end(worker)
             return True
         if worker.stopping or worker.broken:
-            return False  # what it still says was overtaken by the decision to let it go
+            return False  # it was sent before the process got the order to end
         try:
-            said = understood(worker, message)
-            if isinstance(said, OfStart):
-                return self._hear_of_start(worker, said, at)
-            return self._hear_of_job(worker, said, at)
+            parsed = parse(worker, message)
+            if isinstance(parsed, StartMessage):
+                return self._on_start(worker, parsed, at)
+            return self._on_job(worker, parsed, at)
         except ProtocolError as error:
-            worker.break_off(str(error))
+            worker.abort(str(error))
             return False
 
-    def _hear_of_start(self, worker: Worker, said: OfStart, at: float) -> bool:
-        if isinstance(said, Imported):
-            worker.has_imported(at)
-            return worker.lane is None  # a cell that runs alone may have waited for that
-        if worker.lane is None:
-            worker.discard()  # a spare one that is of no use, whatever its reasons
-        elif isinstance(said, Ready):
-            worker.lane.failed_starts = 0
-            worker.is_ready(at)
-            self._announce(worker.lane, said.fingerprint)
-        elif isinstance(said, Useless):
-            useless = Unavailable(cause=said.cause, reason=said.reason, printed=said.output)
-            self._dismiss(worker, worker.lane, useless, said.fingerprint)
+    def _on_start(self, worker: Worker, message: StartMessage, at: float) -> bool:
+        if isinstance(message, Imported):
+            worker.on_imported(at)
+            return worker.queue is None  # a cell that runs alone may wait for that
+        if worker.queue is None:
+            worker.discard()  # a spare one that cannot be used, whatever its reasons
+        elif isinstance(message, Ready):
+            worker.queue.failed_starts = 0
+            worker.on_ready(at)
+            self._announce_target(worker.queue, message.fingerprint)
         else:
-            rejected = Rejected(option=said.option, reason=said.reason, printed=said.output)
-            self._dismiss(worker, worker.lane, rejected, said.fingerprint)
+            worker.stopping = True
+            verdict = (
+                Unavailable(cause=message.cause, reason=message.reason, printed=message.output)
+                if isinstance(message, TargetUnavailable)
+                else Rejected(option=message.option, reason=message.reason, printed=message.output)
+            )
+            self.on_unusable(worker.queue, verdict, message.fingerprint)
         return True
 
-    def _hear_of_job(self, worker: Worker, said: OfJob, at: float) -> bool:
-        match said:
-            case Enters():
-                worker.enter(Phase(said.phase), at)
-            case Needs():
-                self._send_piece(worker, said)
-            case Results():
-                worker.result = self._read(worker, said.result)
+    def _on_job(self, worker: Worker, message: JobMessage, at: float) -> bool:
+        match message:
+            case PhaseEntered():
+                worker.enter(Phase(message.phase), at)
+            case PieceNeeded():
+                # An agent elsewhere does not have the model yet.
+                case = next(self._pipeline.case(task) for task in worker.in_flight if id(task) == message.job)
+                content = piece(case, message.name, message.offset) if isinstance(case, Case) else None
+                worker.send_piece(message.job, message.name, message.offset, content)
+            case JobResult():
+                worker.result = _outcome(worker, message.result)
                 worker.enter(Phase.TEARDOWN, at)
-            case Done():
-                self._done(worker, said.after, at)
+            case JobDone():
+                self._on_done(worker, message.after, at)
                 return True
         return False
 
-    def _send_piece(self, worker: Worker, said: Needs) -> None:
-        """An agent elsewhere does not have a model yet. While it comes, the time for its session stands."""
-        case = next(self._pipeline.case(task) for task in worker.in_flight if id(task) == said.job)
-        content = piece(case, said.name, said.offset) if isinstance(case, Case) else None
-        worker.send_piece(said.job, said.name, said.offset, content)
-
-    def _read(self, worker: Worker, result: Result) -> Ending:
-        task = worker.in_flight[0]
-        if task.about.kind is Kind.MADE:
-            return from_making(result, worker.tensors)
-        return from_result(result, worker.tensors, task.about.scenario, task.asked)
-
-    def _done(self, worker: Worker, after: After, at: float) -> None:
+    def _on_done(self, worker: Worker, after: After, at: float) -> None:
         task, outcome = worker.in_flight[0], worker.result
         process = worker.count(after, at)
-        if worker.lane is not None:
-            worker.lane.done_ms += task.expected_ms
+        if worker.queue is not None:
+            worker.queue.done_ms += task.expected_ms
         if isinstance(outcome, Ran):
             timings = {**outcome.timings_ms, "teardown": after.teardown_ms}
             outcome = msgspec.structs.replace(outcome, timings_ms=timings, process=process)
@@ -186,101 +176,137 @@ class Listener:
             outcome = msgspec.structs.replace(outcome, process=process, sick=one_line(after.sick))
         worker.in_flight.popleft()
         worker.result = None
-        worker.rest(at)
+        worker.begin_next(at)
         if outcome is not None:
             self._pipeline.conclude(task, outcome)
         if after.sick:
             worker.discard()
-        if worker.lane is not None:
-            self._pool.keep_spare(worker.lane)
+        if worker.queue is not None:
+            self._pool.spares.keep_for(worker.queue, self._pool.serving(worker.queue))
 
-    def _dismiss(
-        self, worker: Worker, lane: Lane, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]
+    def on_unusable(
+        self, queue: TaskQueue, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]
     ) -> None:
-        """A process says that it is of no use, and ends."""
-        worker.stopping = True
-        self.give_up(lane, verdict, fingerprint)
-
-    def give_up(self, lane: Lane, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]) -> None:
-        """A lane gets no further process; if it never got one that works, no task of its will run."""
+        """Start no further process for a queue; without any that works, its tasks get the verdict."""
         problem = decide(ended(verdict), Policy()).reason
-        serving = sum(worker.ready and not worker.stopping for worker in self._pool.serving(lane))
+        serving = sum(worker.ready and not worker.stopping for worker in self._pool.serving(queue))
         if serving:
-            # A device may hold fewer sessions than the matrix asks for; that condemns nobody.
-            lane.width = serving
+            # A device may hold fewer sessions than the matrix asks for; that is no fault of the target.
+            queue.width = serving
             how_many = f"{serving} process{'es' if serving > 1 else ''} at once, not more"
-            self._tell(Warned(message=f"target {lane.name} runs with {how_many}: {problem}"))
+            self._announce(Warned(message=f"target {queue.name} runs with {how_many}: {problem}"))
             return
-        lane.verdict = verdict
-        self._announce(lane, fingerprint, problem=problem)
+        queue.verdict = verdict
+        self._announce_target(queue, fingerprint, problem=problem)
 
-    def _announce(self, lane: Lane, fingerprint: dict[str, Any], problem: str = "") -> None:
-        # One option's value may be refused while another works: a target is of no use when none does.
-        hope = problem and any(
-            other.name == lane.name and not other.is_reference and other.verdict is None
-            for other in self._pool.lanes
+    def _announce_target(self, queue: TaskQueue, fingerprint: dict[str, Any], problem: str = "") -> None:
+        # One option's value may be refused while another works: a target is unavailable if none works.
+        has_others = problem and any(
+            other.name == queue.name and not other.is_reference and other.verdict is None
+            for other in self._queues.all
         )
-        if not lane.is_reference and lane.name not in self._announced and not hope:
-            self._announced.add(lane.name)
-            # Axes vary the options, and the one that happens to be first says nothing about the environment.
-            options = {"options": self._plan.target(lane.name).options} if "options" in fingerprint else {}
-            self._tell(TargetReady(target=lane.name, fingerprint={**fingerprint, **options}, problem=problem))
+        if queue.is_reference or queue.name in self._announced or has_others:
+            return
+        self._announced.add(queue.name)
+        # Axes vary the options: those of the first queue are no part of the environment.
+        options = {"options": self._plan.target(queue.name).options} if "options" in fingerprint else {}
+        self._announce(
+            TargetReady(target=queue.name, fingerprint={**fingerprint, **options}, problem=problem)
+        )
 
-    def _bury(self, worker: Worker) -> None:
-        """A process has ended, in whichever way: its current task gets the outcome, the rest goes back."""
-        lane = worker.lane
+    def _on_end(self, worker: Worker) -> None:
+        """React to the end of a process: its present task gets the outcome, the rest goes back."""
+        queue = worker.queue
         self._pool.remove(worker)
-        if lane is None or worker.stopping:
-            if lane is not None:
-                lane.queue.extendleft(reversed(worker.in_flight))
-            self._pool.reap(worker, then=lambda: self._gone(worker))
+        if queue is None or worker.stopping:
+            if queue is not None:
+                queue.tasks.extendleft(reversed(worker.in_flight))
+            self._pool.reap(worker, then=lambda: self._on_gone(worker))
             return
-        end = worker.end()
-        if worker.slot is not None:
-            worker.slot.release()
+        end = worker.wait()
+        worker.slot.release()
         if worker.is_spare and end.phase is Phase.START:
-            self._pool.do_without_spares(lane)
+            self._pool.spares.on_failed_start(queue.configuration.interpreter)
+        elif not worker.ready:
+            self._on_failed_start(queue, end, is_lost=worker.process.lost)
+        elif worker.in_flight:
+            self._on_loss(worker, queue, end)
+
+    def _on_failed_start(self, queue: TaskQueue, end: Died | Hung, *, is_lost: bool) -> None:
+        queue.failed_starts += 1
+        if queue.failed_starts < START_ATTEMPTS and isinstance(end, Died):
             return
-        if not worker.ready:
-            self._start_failed(lane, end, out_of_reach=worker.process.lost)
-            return
-        if not worker.in_flight:
-            return  # it died idle, and took nothing with it
-        lane.losses += 1
+        registering = end.phase is Phase.REGISTER
+        cause = Cause.REGISTRATION_FAILED if registering else Cause.IMPORT_FAILED
+        if is_lost:
+            cause = Cause.NO_DEVICE
+        how = (end.cause or "exited early") if isinstance(end, Died) else f"no answer in {end.limit_s:g} s"
+        last = one_line(without_stacks(end.printed).strip().rsplit("\n", 1)[-1])
+        reason = f"the process ended in phase {end.phase}: {how}" + (f"; it printed: {last}" if last else "")
+        self.on_unusable(queue, Unavailable(cause=cause, reason=reason, printed=end.printed), {})
+
+    def _on_loss(self, worker: Worker, queue: TaskQueue, end: Died | Hung) -> None:
+        """React to the end of a process at work."""
+        queue.losses += 1
         task = worker.in_flight.popleft()
-        lane.done_ms += task.expected_ms
-        lane.queue.extendleft(reversed(worker.in_flight))
+        queue.done_ms += task.expected_ms
+        queue.tasks.extendleft(reversed(worker.in_flight))
         if worker.result is not None:
             self._pipeline.conclude(task, _with_teardown(worker.result, end))
         elif isinstance(end, Died) and (end.cause == "SIGKILL" or worker.process.lost) and task.attempt == 1:
-            # No program does this to itself: the system or a person did. One more try tells which.
+            # No program does this to itself: the system or a person did. One more try shows which.
             task.attempt = 2
-            lane.queue.appendleft(task)
+            queue.tasks.appendleft(task)
         elif worker.process.lost:
             reason = f"the connection was lost in phase {end.phase}, and so it was in the try before"
             self._pipeline.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
         else:
             self._pipeline.conclude(task, end)
 
-    def _start_failed(self, lane: Lane, end: Died | Hung, *, out_of_reach: bool) -> None:
-        lane.failed_starts += 1
-        if lane.failed_starts < Lane.START_ATTEMPTS and isinstance(end, Died):
-            return
-        registering = end.phase is Phase.REGISTER
-        cause = Cause.REGISTRATION_FAILED if registering else Cause.IMPORT_FAILED
-        if out_of_reach:
-            cause = Cause.NO_DEVICE
-        how = (end.cause or "exited early") if isinstance(end, Died) else f"no answer in {end.limit_s:g} s"
-        last = one_line(without_stacks(end.printed).strip().rsplit("\n", 1)[-1])
-        reason = f"the process ended in phase {end.phase}: {how}" + (f"; it printed: {last}" if last else "")
-        self.give_up(lane, Unavailable(cause=cause, reason=reason, printed=end.printed), {})
+
+def parse(worker: Worker, message: Any) -> StartMessage | JobMessage:
+    """Return a message of a worker's process, checked.
+
+    Raises:
+        ProtocolError: It has no known form, or may not come at this time.
+    """
+    try:
+        parsed = msgspec.convert((message,), Envelope).message
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ProtocolError(f"it sent a message of no known form: {one_line(error)}") from error
+    if isinstance(parsed, StartMessage):
+        if worker.ready or (worker.imported and isinstance(parsed, Imported)):
+            raise ProtocolError("it started twice")
+    else:
+        _check_job(worker, parsed)
+    return parsed
+
+
+def _outcome(worker: Worker, result: Result) -> Ending:
+    task = worker.in_flight[0]
+    if task.about.kind is Kind.MADE:
+        return from_making(result, worker.tensors)
+    return from_result(result, worker.tensors, task.about.scenario, task.asked)
 
 
 def _with_teardown(outcome: Ending, end: Died | Hung) -> Ending:
-    """A result that was there before the process died keeps its worth, with a note."""
+    """Return a result that arrived before the process died, with a note of that."""
     how = (end.cause or "it exited") if isinstance(end, Died) else f"no end within {end.limit_s:g} s"
     if isinstance(outcome, Raised):
         return msgspec.structs.replace(outcome, sick=f"in teardown, {how}")
     if not isinstance(outcome, Ran):
         return outcome
     return msgspec.structs.replace(outcome, teardown=f"the process died in teardown, after the result: {how}")
+
+
+def _check_job(worker: Worker, message: JobMessage) -> None:
+    if isinstance(message, PieceNeeded):
+        if all(message.job != id(task) for task in worker.in_flight):
+            raise ProtocolError("it asked for a model that it was not given")
+    elif not worker.in_flight or message.job != id(worker.in_flight[0]):
+        raise ProtocolError("it sent a message about a model that it does not run")
+    elif isinstance(message, JobDone):
+        if worker.result is None:
+            raise ProtocolError("it was done with a model without a result")
+    elif worker.result is not None:
+        raise ProtocolError("it went on with a model after the result")

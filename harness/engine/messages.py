@@ -1,8 +1,8 @@
-"""Every message that an agent may send, with the types, names and sizes of all that is in it.
+"""Every message that an agent may send, with the types, names and sizes of its content.
 
-``harness.agent.agent`` lists the words; what stands here is what the harness takes from them. A provider that
-writes into foreign memory can make its process send anything, so an agent is hostile input: what does not fit
-these structs never gets past ``harness.engine.protocol``.
+``harness.agent.agent`` lists the messages. A provider that writes into foreign memory can make its process
+send anything, so an agent is hostile input: ``harness.engine.listener`` refuses what does not fit these
+structs.
 """
 
 from typing import Annotated, Any, Literal
@@ -19,21 +19,21 @@ MOST_SESSION_RUNS = 1 << 31
 """Nodes, runs and sessions that an agent may count; a protobuf, and so a model, ends at 2 GiB."""
 
 MOST_LEVELS = 8
-"""Levels of lists and tables within one another in what an agent tells of its environment; it uses three."""
+"""Nested lists and tables in the description of an environment; agents use three."""
 
 LARGEST_FILE = 1 << 60
-"""Bytes: beyond any file system's largest file, and within what a seek takes."""
+"""Bytes: beyond any file system's largest file, and valid for a seek."""
 
 Text = Annotated[str, msgspec.Meta(max_length=MOST_ITEMS)]
 """Text for people. Agents send 32768 characters at most, twice ``harness.agent.text.OUTPUT_LIMIT``."""
 
 Name = Text
-"""A name from a model, which has no limit of its own; agents cut it as they cut other text."""
+"""A name from a model, which has no limit of its own; agents cut it like other text."""
 
 Names = Annotated[list[Name], msgspec.Meta(max_length=MOST_ITEMS)]
 
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
-"""Milliseconds or MiB: not negative, and neither NaN nor infinite, which satisfy no limit."""
+"""Milliseconds or MiB: not negative, neither NaN nor infinite."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_SESSION_RUNS)]
 
@@ -42,31 +42,31 @@ Counts = Annotated[dict[Name, Count], msgspec.Meta(max_length=MOST_ITEMS)]
 Timings = Annotated[dict[Name, Amount], msgspec.Meta(max_length=MOST_ITEMS)]
 
 _Whole = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-"""What JSON of records can hold."""
+"""An integer that JSON of records can hold."""
 
 _Scalar = bool | _Whole | float | str
 
-Told = Annotated[
+ScenarioFacts = Annotated[
     dict[str, _Scalar | Annotated[list[_Scalar], msgspec.Meta(max_length=MOST_ITEMS)]],
     msgspec.Meta(max_length=MOST_ITEMS),
 ]
-"""What was seen in a scenario; of more than records keep, the rest is cut off and not refused."""
+"""Facts about a scenario; more than records keep is cut off, not refused."""
 
 Values = Annotated[list[Any], msgspec.Meta(max_length=MOST_ITEMS)]
-"""Values in wire form, which ``harness.core.value.from_wire`` checks: large ones lie in files."""
+"""Values in wire form, which ``harness.core.value.from_wire`` checks; large ones are in files."""
 
 FinishedPhase = Literal["create", "run", "teardown"]
 
 
 class ProtocolError(Exception):
-    """An agent has sent what it must not send; the text says what, and ends its process."""
+    """An agent has sent a forbidden message, which ends its process; the text describes it."""
 
 
-class _Plain(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table all of whose keys are known."""
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table without unknown keys."""
 
 
-class ToldPlacement(_Plain, frozen=True, kw_only=True):
+class PlacementFields(_Table, frozen=True, kw_only=True):
     """Which provider each node was assigned to; fields as in ``harness.core.record.Placement``."""
 
     ep_nodes: Count
@@ -79,8 +79,8 @@ class ToldPlacement(_Plain, frozen=True, kw_only=True):
     chain_ops: Annotated[dict[Name, Counts], msgspec.Meta(max_length=MOST_ITEMS)] = {}
 
 
-class ToldRepeats(_Plain, frozen=True, kw_only=True):
-    """What repeated runs came to; fields as in ``harness.core.record.Repeats``."""
+class RepeatsFields(_Table, frozen=True, kw_only=True):
+    """The result of repeated runs; fields as in ``harness.core.record.Repeats``."""
 
     runs: Annotated[int, msgspec.Meta(ge=1, le=MOST_SESSION_RUNS)]
     sessions: Annotated[int, msgspec.Meta(ge=1, le=MOST_SESSION_RUNS)]
@@ -88,25 +88,25 @@ class ToldRepeats(_Plain, frozen=True, kw_only=True):
     max_abs: Annotated[float, msgspec.Meta(ge=0, le=1.7976931348623157e308)] | None
 
 
-class _Result(_Plain, frozen=True, kw_only=True, tag_field="status"):
-    """What any result may have: one that failed has what was found out until then.
+class _Result(_Table, frozen=True, kw_only=True, tag_field="status"):
+    """What any result may have; a failed one has what was found until then.
 
     Attributes:
-        phase: The one that was entered last.
+        phase: The latest phase.
         output: What was printed meanwhile.
         timings_ms: Phase -> milliseconds.
         names: Of the session's outputs.
         outputs: For each data set that was run the outputs in wire form.
         other: Those of a run with other inputs, between two of the only data set.
-        second: Those of a second run of the first data set where they differ.
+        second: Those of a second run of the first data set, if they differ.
         providers: Of the session, before its runs.
         providers_after: Of the session, after them.
         latency: How long its runs took.
-        scenario: What was seen in its scenario.
+        scenario: Facts about its scenario.
         graph: The optimized model.
         declined: Why a model could not be converted.
         made: A converted model, in wire form.
-        rounded: What the CPU provider is to compute in its place, likewise.
+        rounded: The model that the CPU provider computes in its place, likewise.
         message: What went wrong.
         kind: The type of the error.
     """
@@ -120,11 +120,11 @@ class _Result(_Plain, frozen=True, kw_only=True, tag_field="status"):
     second: Values | None = None
     providers: Names | None = None
     providers_after: Names | None = None
-    placement: ToldPlacement | None = None
+    placement: PlacementFields | None = None
     latency: Measured | None = None
-    scenario: Told = {}
+    scenario: ScenarioFacts = {}
     graph: bytes = b""
-    repeats: ToldRepeats | None = None
+    repeats: RepeatsFields | None = None
     declined: Text | None = None
     made: dict[str, Any] | None = None
     rounded: dict[str, Any] | None = None
@@ -133,7 +133,7 @@ class _Result(_Plain, frozen=True, kw_only=True, tag_field="status"):
 
 
 class Completed(_Result, frozen=True, kw_only=True, tag="ok"):
-    """A model has run, or was converted; which of both was asked for decides what has to be there."""
+    """A model has run, or was converted; each needs its own fields."""
 
 
 class Failed(_Result, frozen=True, kw_only=True, tag="error"):
@@ -145,7 +145,7 @@ class Failed(_Result, frozen=True, kw_only=True, tag="error"):
 
 
 class NotFed(_Result, frozen=True, kw_only=True, tag="unfeedable"):
-    """The Python API there cannot take or give a value."""
+    """The Python API of the target cannot take or return a value."""
 
     message: Text
 
@@ -160,7 +160,7 @@ class Refused(_Result, frozen=True, kw_only=True, tag="unsupported"):
 Result = Completed | Failed | NotFed | Refused
 
 
-class After(_Plain, frozen=True, kw_only=True):
+class After(_Table, frozen=True, kw_only=True):
     """A process after a session; see ``harness.agent.agent``."""
 
     took_ms: Amount
@@ -171,7 +171,7 @@ class After(_Plain, frozen=True, kw_only=True):
 
 
 class Device(msgspec.Struct, frozen=True):
-    """A device that a provider offers; of some facts onnxruntime may have no text."""
+    """A device that a provider offers; onnxruntime may have no text for some values."""
 
     device: Annotated[dict[str, Text | None], msgspec.Meta(max_length=MOST_ITEMS)]
     metadata: Annotated[dict[str, Text | None], msgspec.Meta(max_length=MOST_ITEMS)]
@@ -193,7 +193,7 @@ class Plugin(msgspec.Struct, frozen=True):
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """What the harness reads of an environment; an agent may tell more, as plain values."""
+    """What the harness reads of an environment; an agent may send more, as plain values."""
 
     python: Text = ""
     platform: Text = ""
@@ -209,24 +209,36 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     plugin: Plugin | None = None
 
 
-class _Word(msgspec.Struct, array_like=True, forbid_unknown_fields=True, frozen=True):
-    """A list that begins with what it is."""
+class _Message(msgspec.Struct, array_like=True, forbid_unknown_fields=True, frozen=True):
+    """A list that begins with the name of the message."""
 
 
-class Imported(_Word, tag="imported", frozen=True):
-    """onnxruntime is there."""
+class _FromStart(_Message, frozen=True):
+    """A message whose last field describes the environment, which goes to ``run.json`` unchanged."""
+
+    def __post_init__(self) -> None:
+        """Check the environment.
+
+        Raises:
+            ValueError: It cannot be written there, or a field that the harness reads has another type.
+        """
+        fingerprint: dict[str, Any] = self.fingerprint  # type: ignore[attr-defined]
+        msgspec.convert(fingerprint, Environment)
+        if not _is_plain(fingerprint, MOST_LEVELS):
+            raise ValueError("an environment of more than plain values")
 
 
-class Ready(_Word, tag="ready", frozen=True):
-    """It can take jobs."""
+class Imported(_Message, tag="imported", frozen=True):
+    """onnxruntime is imported."""
+
+
+class Ready(_FromStart, tag="ready", frozen=True):
+    """The process can take jobs."""
 
     fingerprint: dict[str, Any]
 
-    def __post_init__(self) -> None:
-        _check_environment(self.fingerprint)
 
-
-class Useless(_Word, tag="unavailable", frozen=True):
+class TargetUnavailable(_FromStart, tag="unavailable", frozen=True):
     """The target cannot be used."""
 
     cause: Cause
@@ -234,11 +246,8 @@ class Useless(_Word, tag="unavailable", frozen=True):
     output: Text
     fingerprint: dict[str, Any]
 
-    def __post_init__(self) -> None:
-        _check_environment(self.fingerprint)
 
-
-class Refuses(_Word, tag="rejected", frozen=True):
+class OptionRefused(_FromStart, tag="rejected", frozen=True):
     """A provider option is refused."""
 
     option: Text
@@ -246,62 +255,48 @@ class Refuses(_Word, tag="rejected", frozen=True):
     output: Text
     fingerprint: dict[str, Any]
 
-    def __post_init__(self) -> None:
-        _check_environment(self.fingerprint)
 
-
-class Enters(_Word, tag="phase", frozen=True):
+class PhaseEntered(_Message, tag="phase", frozen=True):
     """A job enters a phase."""
 
     job: int
     phase: FinishedPhase
 
 
-class Results(_Word, tag="result", frozen=True):
-    """What came of a job."""
+class JobResult(_Message, tag="result", frozen=True):
+    """The result of a job."""
 
     job: int
     result: Result
 
 
-class Done(_Word, tag="done", frozen=True):
-    """A job's session is gone."""
+class JobDone(_Message, tag="done", frozen=True):
+    """A job's session has been deleted."""
 
     job: int
     after: After
 
 
-class Needs(_Word, tag="need", frozen=True):
-    """A piece of a file of a job's model."""
+class PieceNeeded(_Message, tag="need", frozen=True):
+    """The agent needs a piece of a file of a job's model."""
 
     job: int
     name: Name
     offset: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_FILE)]
 
 
-OfStart = Imported | Ready | Useless | Refuses
-OfJob = Enters | Results | Done | Needs
+StartMessage = Imported | Ready | TargetUnavailable | OptionRefused
+JobMessage = PhaseEntered | JobResult | JobDone | PieceNeeded
 
 
 class Envelope(msgspec.Struct, array_like=True, frozen=True):
     """Around a message: msgspec analyses a struct's type once, and a bare union's each time."""
 
-    said: OfStart | OfJob
-
-
-def _check_environment(fingerprint: dict[str, Any]) -> None:
-    """Check what an agent tells of its environment, which goes to ``run.json`` as it is.
-
-    Raises:
-        ValueError: It cannot be written there, or what the harness reads of it has another type.
-    """
-    msgspec.convert(fingerprint, Environment)
-    if not _is_plain(fingerprint, MOST_LEVELS):
-        raise ValueError("an environment of more than plain values")
+    message: StartMessage | JobMessage
 
 
 def _is_plain(value: Any, levels: int) -> bool:
-    """Whether a value is a tree of JSON of bounded depth, with numbers that JSON of a run folder can hold."""
+    """Return whether a value is JSON of limited depth, with numbers that a run folder can hold."""
     if isinstance(value, dict):
         return levels > 0 and all(type(key) is str and _is_plain(value[key], levels - 1) for key in value)
     if isinstance(value, list):

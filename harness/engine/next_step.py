@@ -1,4 +1,4 @@
-"""What comes next for an outcome: its facts where they suffice for a verdict, else a question."""
+"""The next step for an outcome: its facts if they suffice for a verdict, else a question to ask."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,36 +11,28 @@ from harness.core.noise import PRECISIONS
 from harness.core.precision import AS_IS
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.core.spread import Spread
-from harness.core.value import STRING, Tensor, Value
+from harness.core.value import STRING, NamedValues, Tensor, Value
 from harness.corpus.case import Case
 from harness.corpus.revealed import hidden, read_by_partials
 from harness.corpus.undefined import undefined_outputs
 from harness.corpus.zeroed import may_be_zeroed
 from harness.engine.cases import Cases, Found, why_not
 from harness.engine.compare_sets import flat, numbered
-from harness.engine.evidence import Evidence
+from harness.engine.evidence import Evidence, Rule, rule_of
 from harness.engine.measure import measure
-from harness.engine.outcome import Died, Hung, NamedValues, Raised, Ran
-from harness.engine.question import HOME, Kind, Question
+from harness.engine.outcome import Died, Hung, Raised, Ran
 from harness.engine.references import References
-from harness.engine.rule import Rule, rule_of
+from harness.engine.task import HOME, Kind, Question
 from harness.golden.golden import Golden
 from harness.golden.trust import doubt_about
 from harness.plan.plan import Plan
 
 Judged = Ran | Raised | Died | Hung
-"""Outcomes for which the CPU provider is asked before there is a verdict."""
+"""Outcomes whose verdict needs answers of the CPU provider."""
 
 
 class NextStep(msgspec.Struct, frozen=True):
-    """Measures outcomes, and says what has to be asked first.
-
-    Attributes:
-        plan: Where the cells come from.
-        cases: The models.
-        references: The answers that are known.
-        needs: What may be asked at all.
-    """
+    """Measures outcomes, and finds what has to be asked first; ``needs`` is what may be asked at all."""
 
     plan: Plan
     cases: Cases
@@ -48,15 +40,10 @@ class NextStep(msgspec.Struct, frozen=True):
     needs: frozenset[Need] = frozenset(Need)
 
     def of(self, about: Question, cell: Cell, case: Case, outcome: Judged) -> Facts | Question:
-        """The facts of a cell, or a question that has to be answered before.
+        """Return the facts of a cell, or a question that has to be answered before.
 
-        Measures with what is known; while something is missing, adds its answer and measures again.
-
-        Args:
-            about: The model in the form that the cell runs.
-            cell: The cell.
-            case: The same model, loaded.
-            outcome: What the target did.
+        Measures with what is known; while something is missing, adds its answer and measures again. ``about``
+        is the model in the form that the cell runs, ``case`` the same, loaded.
         """
         target = self.plan.target(cell.target)
         rule = rule_of(self.plan, cell, case)
@@ -79,7 +66,7 @@ class NextStep(msgspec.Struct, frozen=True):
                 evidence = msgspec.structs.replace(evidence, doubts=self._doubts(about, case, rule))
 
     def _goldens(self, about: Question, case: Case, rule: Rule) -> Evidence | Question:
-        """The golden; of a converted model also that of the model as it came."""
+        """Return the golden; of a converted model also that of the given model."""
         own = about.for_golden()
         golden = self.references.find(own, case)
         if golden is None:
@@ -97,9 +84,9 @@ class NextStep(msgspec.Struct, frozen=True):
     def _with_known(
         self, evidence: Evidence, case: Case, outcome: Ran, rule: Rule, askable: frozenset[Need]
     ) -> Evidence:
-        """With what is known and will be needed, so that values are compared once.
+        """Add known answers that will be needed, so that values are compared once.
 
-        That is the noise where bits differ, and what zeros would go unnoticed.
+        These are the noise, if bits differ, and the operators whose zeros would go unnoticed.
         """
         golden = evidence.golden
         unnoticed = self.references.unnoticed(case) if Need.ZEROED in askable else None
@@ -113,12 +100,12 @@ class NextStep(msgspec.Struct, frozen=True):
         return _with(evidence, Need.NOISE, noise) if isinstance(noise, Spread) else evidence
 
     def _askable(self, cell: Cell, case: Case, outcome: Judged, rule: Rule) -> frozenset[Need]:
-        """What makes sense for a model on a target."""
+        """Return what can be asked about a model on a target."""
         target = self.plan.target(cell.target)
         if not isinstance(outcome, Ran):
             return frozenset({Need.OWN_CPU})
         needs = {Need.NOISE}
-        if not case.facts.origins.by_chance:  # nobody draws the same numbers
+        if not case.facts.origins.by_chance:  # references would draw other numbers
             needs.add(Need.REFERENCES)
         if rule.policy.converted:
             return frozenset(needs)
@@ -152,7 +139,7 @@ class NextStep(msgspec.Struct, frozen=True):
                 return self._answered(msgspec.structs.replace(own, kind=kind))
 
     def _own_cpu(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
-        """What the CPU EP of a target's own runtime makes of a model; a refusal in the scenario counts."""
+        """Return the answer of the CPU EP of a target's own runtime; a refusal in the scenario counts."""
         runtime = self.plan.target(cell.target).runtime
         plain: Golden | None = None
         for session in dict.fromkeys((PLAIN, about.session)):
@@ -168,14 +155,14 @@ class NextStep(msgspec.Struct, frozen=True):
         return plain
 
     def _noise(self, own: Question, case: Case, rule: Rule) -> Spread | str | Question:
-        """The noise of the golden; that of a converted model is of the model as it came, and is only told."""
+        """Return the noise of the golden; for a converted model that of the given model, for information."""
         if not rule.policy.converted:
             return self._spread(own, case, rule.policy.noise_at)
         given = own.for_golden(AS_IS)
         return self._spread(given, self.cases.of(given), rule.policy.precision)
 
     def _spread(self, own: Question, case: Found, precision: str) -> Spread | str | Question:
-        """The noise of a model, or why it has none."""
+        """Return the noise of a model, or why it has none."""
         if not isinstance(case, Case):
             return why_not(case)
         spread = self.references.spread(case, precision)
@@ -188,7 +175,7 @@ class NextStep(msgspec.Struct, frozen=True):
         return question if isinstance(noisy, Case) else why_not(noisy)
 
     def _unnoticed(self, own: Question, case: Case) -> tuple[str, ...] | Question:
-        """Operators of nodes that could compute zeros, and the golden would not show it."""
+        """Return operators of nodes that could compute zeros without a difference in the golden."""
         known = self.references.unnoticed(case)
         if known is not None:
             return known
@@ -196,7 +183,7 @@ class NextStep(msgspec.Struct, frozen=True):
         return question if isinstance(self.cases.of(question), Case) else ()
 
     def _undefined(self, own: Question, case: Case) -> dict[str, str] | Question:
-        """The outputs whose values ONNX leaves undefined for this input."""
+        """Return the outputs whose values ONNX leaves undefined for this input."""
         inside: Sequence[NamedValues] = ()
         if read_by_partials(case):
             answer = self._answered(msgspec.structs.replace(own, kind=Kind.UNDEFINED))
@@ -207,12 +194,12 @@ class NextStep(msgspec.Struct, frozen=True):
         for index, data_set in enumerate(case.data_sets):
             values = {**dict(data_set.inputs), **dict(inside[index] if inside else ())}
             undefined = undefined_outputs(case.facts.partials, values)
-            told = {name for name, _ in data_set.expected}  # what a suite defines is defined
-            found |= {numbered(index, name): why for name, why in undefined.items() if name not in told}
+            defined = {name for name, _ in data_set.expected}  # by the suite
+            found |= {numbered(index, name): why for name, why in undefined.items() if name not in defined}
         return found
 
     def _references(self, own: Question, cell: Cell, case: Case) -> dict[Kind, Golden] | Question:
-        """What others make of a model, by the kind of question."""
+        """Return the answers of the references, by the kind of question."""
         found: dict[Kind, Golden] = {}
         target = self.plan.target(cell.target)
         if target.runtime != HOME and target.provider[0] != CPU_PROVIDER:
@@ -230,18 +217,18 @@ class NextStep(msgspec.Struct, frozen=True):
         return found
 
     def _doubts(self, about: Question, case: Case, rule: Rule) -> dict[Kind, str]:
-        """Why what ``onnx.reference`` makes of a model is not believed alone, by the kind of question."""
+        """Return why answers of ``onnx.reference`` do not count alone, by the kind of question."""
         given = self.cases.of(about.for_golden(AS_IS)) if rule.policy.converted else case
         if not isinstance(given, Case):
             return {}
         own = doubt_about(given.facts.operators, given.facts.float_types)
-        # The model in float64 has the operators of the model as it came, and runs the same code.
+        # The model in float64 has the operators of the given model, and runs the same code.
         upcast = doubt_about(given.facts.operators, ("float32", "float64"))
         found = {Kind.EVALUATED: own, Kind.FLOAT64_EVALUATED: upcast}
         return {kind: doubt for kind, doubt in found.items() if doubt}
 
     def _answered(self, question: Question) -> Golden | Question:
-        """The answer, or the question where it is still to be asked."""
+        """Return the answer, or the question if it is still to be asked."""
         case = self.cases.of(question)
         if not isinstance(case, Case):
             return Golden(status="lost", message=why_not(case))
@@ -249,32 +236,19 @@ class NextStep(msgspec.Struct, frozen=True):
 
 
 Answer = Golden | Spread | str | tuple[str, ...] | Mapping[Kind, Golden] | Mapping[str, str]
-"""What is known once a need is met."""
+"""What meets a need."""
 
 
 def _with(evidence: Evidence, need: Need, answer: Answer) -> Evidence:
+    """Return evidence with the answer to a need, whose name is that of the field."""
     value: object = answer
     if isinstance(answer, Golden) and need is Need.REPEATED:
         value = answer.disputed
-    return msgspec.structs.replace(
-        evidence, answered=(*evidence.answered, need.value), **{_FIELDS[need]: value}
-    )
-
-
-_FIELDS: Mapping[Need, str] = {
-    Need.OWN_CPU: "own",
-    Need.NOISE: "spread",
-    Need.REVEALED: "revealed",
-    Need.UNDEFINED: "undefined",
-    Need.ZEROED: "unnoticed",
-    Need.REPEATED: "unrepeatable",
-    Need.REFERENCES: "references",
-}
-"""What is asked -> the field of ``Evidence`` that takes the answer."""
+    return msgspec.structs.replace(evidence, answered=(*evidence.answered, need.value), **{need.value: value})
 
 
 def _differ(golden: tuple[str, Value], actual: tuple[str, Value]) -> bool:
-    """Whether two outputs are tensors with other bits."""
+    """Return whether two outputs are tensors with different bits."""
     right, found = golden[1], actual[1]
     if not (isinstance(right, Tensor) and isinstance(found, Tensor)) or right.dtype == STRING:
         return False

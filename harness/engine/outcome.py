@@ -1,4 +1,4 @@
-"""What came of trying a cell, before anyone judges it: plain values, one struct for each way to end."""
+"""Outcomes of tasks, before they are judged: one struct for each way to end."""
 
 import itertools
 import math
@@ -11,12 +11,10 @@ from harness.core.errors import one_line
 from harness.core.latency import Latency, latency_of
 from harness.core.record import Placement, ProcessState, Repeats
 from harness.core.scenario import PLAIN, SCENARIOS, Observation, Observations, Scalar
-from harness.core.value import Tensor, Value, value_bytes
+from harness.core.value import NamedValues, Tensor, Value, value_bytes
 from harness.core.verdict import Phase
 from harness.engine.messages import Completed, Failed, NotFed, ProtocolError, Refused, Result
 from harness.engine.tensor_files import Tensors
-
-NamedValues = tuple[tuple[str, Value], ...]
 
 FACTS_LIMIT = 64
 """Observations of a scenario that are kept, and items of each: a damaged process may send millions."""
@@ -28,18 +26,18 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         outputs: For each data set the outputs by name.
         other: Outputs for other inputs, which ``harness.agent.other_inputs`` makes; None without such a run.
-        second: Outputs of another run of the first data set where they differ from the first run's; of
+        second: Outputs of another run of the first data set, if they differ from the first run's; of
             several those furthest from it.
         placement: Where the nodes went.
-        providers_changed: The session's providers before and after the run where they differ.
+        providers_changed: The session's providers before and after the run, if they differ.
         timings_ms: ``create``, ``first_run`` and, once known, ``teardown``.
         printed: What the process printed meanwhile.
-        teardown: How the process died or hung in teardown, after the result; empty where it did not.
-        process: The process as it was afterwards; None where it did not outlive the session.
-        latency: How long its runs took, where that was asked for.
-        scenario: What was seen in its scenario.
-        graph: The optimized model without its weights, where that was asked for.
-        repeats: What came of repeating it, where that was asked for.
+        teardown: How the process died or hung in teardown, after the result; empty if it did not.
+        process: The process as it was afterwards; None if it did not outlive the session.
+        latency: How long its runs took, if that was asked for.
+        scenario: Observations of its scenario.
+        graph: The optimized model without its weights, if that was asked for.
+        repeats: The result of repeated runs, if they were asked for.
     """
 
     outputs: tuple[NamedValues, ...]
@@ -67,10 +65,10 @@ class Raised(msgspec.Struct, frozen=True, kw_only=True):
     """onnxruntime or the provider raised an error.
 
     Attributes:
-        data_set: Number of the data set that was at work; None where none was.
-        sick: What the process can no longer do since then; empty where it is well.
+        data_set: Number of the data set that was running; None if none was.
+        sick: What the process can no longer do; empty if it can go on.
         process: The process as it was afterwards.
-        scenario: What was seen in its scenario until then.
+        scenario: Observations of its scenario until then.
     """
 
     phase: Phase
@@ -88,7 +86,7 @@ class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         process: The process as it was afterwards.
-        scenario: What was seen in its scenario until then.
+        scenario: Observations of its scenario until then.
     """
 
     phase: Phase
@@ -102,8 +100,8 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     """A model was to be converted to another precision.
 
     Attributes:
-        content: The serialized model as uint8; None where there is none.
-        rounded: What the CPU provider is to compute in its place; None where that is the same.
+        content: The serialized model as uint8; None without one.
+        rounded: The model that the CPU provider computes in its place; None if that is the same.
         reason: Why there is none.
     """
 
@@ -113,7 +111,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unfeedable(msgspec.Struct, frozen=True, kw_only=True):
-    """The target's Python API cannot take or give a value; nothing is known about the provider."""
+    """The target's Python API cannot take or return a value; nothing is known about the provider."""
 
     message: str
 
@@ -157,12 +155,12 @@ Ending = Outcome | Made
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job has asked for, as far as its result has to have it.
+    """What the result of a job must have.
 
     Attributes:
         data_sets: How many there are to run.
         outputs: Names of the model's outputs, as it declares them.
-        by_reference: Whether the answer judges others, and so has to have these outputs and no others.
+        by_reference: Whether it is an answer that judges others, and so must have exactly these outputs.
     """
 
     data_sets: int
@@ -173,16 +171,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 def from_result(
     result: Result, tensors: Tensors, scenario: str = PLAIN, asked: Asked | None = None
 ) -> Outcome:
-    """The outcome that an agent's ``result`` message tells of.
-
-    Args:
-        result: What the message holds.
-        tensors: What has carried the outputs.
-        scenario: What was to be played. An agent that tells nothing about it may have done something else.
-        asked: What its job has asked for; None where that is not known.
+    """Return the outcome in an agent's ``result`` message.
 
     Raises:
-        ProtocolError: Something is missing, a value is none, or there are other values than asked for.
+        ProtocolError: Something is missing, a value is malformed, or there are other values than asked for.
     """
     facts = _facts(result.scenario)
     match result:
@@ -203,13 +195,13 @@ def from_result(
                 scenario=facts,
             )
         case Completed():
-            if SCENARIOS[scenario].other_session and not facts:
-                raise ProtocolError(f"nothing is told about the scenario {scenario}")
+            if SCENARIOS[scenario].other_session and not facts:  # it may have run something else
+                raise ProtocolError(f"it reported nothing about the scenario {scenario}")
             return _ran(result, tensors, facts, asked)
 
 
 def from_making(result: Result, tensors: Tensors) -> Ending:
-    """What came of a job that converts a model; arguments and errors as ``from_result``."""
+    """Return the outcome of a job that converts a model; arguments and errors as ``from_result``."""
     if not isinstance(result, Completed):
         return from_result(result, tensors)
     if result.declined is not None:
@@ -242,12 +234,12 @@ def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked 
 
 
 def _check_outputs(names: list[str], outputs: list[list[Any]], asked: Asked) -> None:
-    """See that there are as many results as were asked for, each of another output.
+    """Check that there are as many results as were asked for, each of another output.
 
-    What outputs a session has is the provider's affair, and judged: ``shape_mismatch``.
+    Other outputs of a session are the provider's fault, and judged: ``shape_mismatch``.
 
     Raises:
-        ProtocolError: There are not.
+        ProtocolError: There are more, fewer, or duplicate ones.
     """
     if len(outputs) != asked.data_sets:
         raise ProtocolError(
@@ -269,7 +261,7 @@ def _value(wire: Any, tensors: Tensors) -> Value:
     try:
         return tensors.take(wire)
     except ValueError as error:
-        raise ProtocolError(f"it sent a value that is none: {one_line(error)}") from error
+        raise ProtocolError(f"it sent a malformed value: {one_line(error)}") from error
 
 
 def _model(value: Value) -> Tensor:
@@ -278,9 +270,9 @@ def _model(value: Value) -> Tensor:
     return value
 
 
-def _facts(told: Mapping[str, Scalar | list[Scalar]]) -> Observations:
-    """What an agent tells about a scenario, within bounds; numbers that JSON lacks as text."""
-    return {one_line(name, 60): _bounded(fact) for name, fact in itertools.islice(told.items(), FACTS_LIMIT)}
+def _facts(facts: Mapping[str, Scalar | list[Scalar]]) -> Observations:
+    """Return the observations of a scenario, within limits; numbers that JSON lacks as text."""
+    return {one_line(name, 60): _bounded(fact) for name, fact in itertools.islice(facts.items(), FACTS_LIMIT)}
 
 
 def _bounded(fact: Scalar | list[Scalar]) -> Observation:

@@ -1,4 +1,4 @@
-"""What outputs of a case are besides numbers, with the values that tell."""
+"""The kinds of a case's outputs: positions, quantized values, random numbers, unordered sets."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,11 +8,10 @@ from harness.core.draws import Bernoulli, Draw, Dropped, Multinomial, Normal, Un
 from harness.core.output_kind import OutputKind, Quantized
 from harness.core.ties import Chosen
 from harness.core.unordered import Unordered
-from harness.core.value import Array, Tensor, Value
+from harness.core.value import Array, NamedValues, Tensor, Value
 from harness.corpus.case import Case
 from harness.corpus.origins import ChosenFrom, DrawnBy, QuantizedWith, UnorderedWith
 from harness.engine.compare_sets import numbered
-from harness.engine.outcome import NamedValues
 
 
 def output_kinds_of(
@@ -22,13 +21,13 @@ def output_kinds_of(
     revealed: Sequence[NamedValues] = (),
     exact_inputs: bool = True,
 ) -> tuple[Mapping[str, OutputKind], ...]:
-    """The kinds of outputs by name, for each data set; only of those that are more than numbers.
+    """Return the kinds of outputs by name, for each data set; only of those that are more than numbers.
 
     Args:
         case: The model and its inputs.
         answers: The right outputs of each data set.
-        revealed: The same of the case that reveals what positions were chosen by; empty where nobody asked.
-        exact_inputs: Whether providers get to see the inputs as they are, and do not round them.
+        revealed: The same with the values that positions were chosen by; empty if they were not asked for.
+        exact_inputs: Whether the provider must not round the inputs.
     """
     if not case.facts.origins.known:
         return ()
@@ -56,7 +55,7 @@ def output_kinds_of(
 
 
 def draws(case: Case, kinds: Sequence[Mapping[str, OutputKind]]) -> bool:
-    """Whether anything that a model computes depends on numbers drawn by lot."""
+    """Return whether anything that a model computes depends on random numbers."""
     directly = any(isinstance(output_kind, Draw) for of_set in kinds for output_kind in of_set.values())
     return directly or bool(case.facts.origins.by_chance)
 
@@ -73,7 +72,7 @@ def _quantized(origin: QuantizedWith, answer: Value, inputs: Mapping[str, Value]
     if not isinstance(answer, Tensor):
         return None
     if not (origin.scale or origin.values):
-        # A float8 is quantized, too, and its values lie on no even grid.
+        # A float8 is quantized, too, but its values have no even grid.
         whole = answer.dtype.startswith(("int", "uint"))
         return Quantized(scale=np.ones(())) if whole else None
     scale = _array(inputs, origin.scale) if origin.scale else np.array(origin.values)

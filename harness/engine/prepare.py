@@ -1,4 +1,4 @@
-"""From the path of a matrix file to its plan and its suites."""
+"""Read a matrix file: its plan and its suites."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from harness.plan.plan import Plan
 
 
 def prepare(path: Path) -> tuple[Plan, dict[str, Suite]]:
-    """Read a matrix, list its models and expand it. Opens no model and imports no onnxruntime.
+    """Read a matrix, list its models and expand it. Opens no model, imports no onnxruntime.
 
     Raises:
         UsageError: The matrix, a suite or a folder is wrong; all problems that could be found together.
@@ -21,7 +21,7 @@ def prepare(path: Path) -> tuple[Plan, dict[str, Suite]]:
 
 
 def open_suites(matrix: Matrix) -> dict[str, Suite]:
-    """The suites of a matrix by name, built-in ones first, in the order of the file.
+    """Return the suites of a matrix by name, built-in ones first, in the order of the file.
 
     Raises:
         UsageError: A suite or folder cannot be opened, or two have the same name.

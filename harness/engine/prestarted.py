@@ -1,8 +1,8 @@
-"""The prestarted: a process of the harness's own interpreter, started while the harness itself still imports.
+"""The prestarted process: an agent in the harness's own interpreter, started while the harness still imports.
 
 Reading a matrix takes numpy and half of the package, some 0.4 s, and importing onnxruntime takes a process as
 long. Side by side they take that time once. So this module imports little, and only guesses from the bare
-TOML that the process will be needed; the first pool takes it in as a spare one, and ends it like any other.
+TOML that the process will be needed. The first pool takes it as a spare one, and ends it like any other.
 """
 
 import contextlib
@@ -17,11 +17,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harness.engine.launch import launch_here
 from harness.engine.process import AgentProcess
 
 
 class PrestartedProcess:
-    """An agent without variables of its own, whose words are kept until somebody wants to hear them.
+    """An agent without variables of its own, whose messages are kept until a pool takes it.
 
     Raises:
         OSError: It cannot be started.
@@ -34,11 +35,11 @@ class PrestartedProcess:
         self.folder.mkdir()
         self._environment = dict(os.environ)
         self._lock = threading.Lock()
-        self._heard: list[Any] = []
-        self._deliver: Callable[[Any], None] | None = None
-        self.process = AgentProcess((sys.executable,), {}, self.folder)
+        self._kept: list[Any] = []
+        self._deliver: Callable[[Any], None] = self._kept.append
+        self.process = AgentProcess(launch_here((sys.executable,), {}, self.folder))
         # The thread, and later the connection, hold on to this object and so to its folder.
-        threading.Thread(target=self.process.serve, args=(self._hear,), daemon=True).start()
+        threading.Thread(target=self.process.serve, args=(self._on_message,), daemon=True).start()
 
     @property
     def is_current(self) -> bool:
@@ -46,52 +47,49 @@ class PrestartedProcess:
         return self._environment == dict(os.environ)
 
     def deliver_to(self, deliver: Callable[[Any], None]) -> None:
-        """Have messages delivered from now on, those first that have come by now."""
+        """Deliver the messages kept until now, and those that follow."""
         with self._lock:
-            for message in self._heard:
+            for message in self._kept:
                 deliver(message)
             self._deliver = deliver
 
     def discard(self) -> None:
-        """End it: nobody will hear of it."""
+        """End it; no pool takes it."""
         self.process.kill()
-        self.process.ended()
+        self.process.wait()
 
-    def _hear(self, message: Any) -> None:
+    def _on_message(self, message: Any) -> None:
         with self._lock:
-            if self._deliver is None:
-                self._heard.append(message)
-            else:
-                self._deliver(message)
+            self._deliver(message)
 
 
-_ahead: list[PrestartedProcess] = []
-"""The one that nobody has taken yet, if there is one."""
+untaken: list[PrestartedProcess] = []
+"""The process that no pool has taken yet, if there is one."""
 
 
-def run_ahead(matrix: Path) -> None:
-    """Start a process ahead, if a matrix looks as if one of its targets could use it."""
-    if not _ahead and _is_for_here(matrix):
-        with contextlib.suppress(OSError):  # it goes without, or the lane will tell
-            _ahead.append(PrestartedProcess())
+def prestart(matrix: Path) -> None:
+    """Start a process, if one of a matrix's targets seems to need it and none was started before."""
+    if not untaken and _runs_here(matrix):
+        with contextlib.suppress(OSError):  # the pool starts one later, and reports the error
+            untaken.append(PrestartedProcess())
 
 
 def take_prestarted() -> PrestartedProcess | None:
-    """The prestarted, for whoever asks first; None where it would not be what is started now."""
-    if not _ahead:
+    """Return the prestarted process, once; None if a process that starts now would differ from it."""
+    if not untaken:
         return None
-    prestarted = _ahead.pop()
-    if prestarted.is_current:
-        return prestarted
-    prestarted.discard()
+    process = untaken.pop()
+    if process.is_current:
+        return process
+    process.discard()
     return None
 
 
-def _is_for_here(matrix: Path) -> bool:
-    """Whether a matrix has a target that runs in this interpreter, without variables of its own."""
+def _runs_here(matrix: Path) -> bool:
+    """Return whether a matrix has a target that runs in this interpreter, without variables of its own."""
     try:
         targets = tomllib.loads(matrix.read_bytes().decode("utf-8-sig")).get("target")
-    except (OSError, ValueError, RecursionError):  # whoever reads it in earnest will say so
+    except (OSError, ValueError, RecursionError):  # reading the matrix later reports it
         return False
     tables = targets if isinstance(targets, list) else []
     return any(isinstance(table, dict) and not {"runtime", "env"} & table.keys() for table in tables)

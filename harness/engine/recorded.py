@@ -1,4 +1,4 @@
-"""From facts and a decision to a record: whose it is, and whether the matrix expects it."""
+"""The record of a cell, from its facts and the decision."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -40,17 +40,7 @@ def record_of(
     case: Case | None = None,
     given: Case | None = None,
 ) -> Record:
-    """Complete facts and decision to a record.
-
-    Args:
-        plan: Where the cell is from.
-        cell: The cell.
-        facts: What is known of it.
-        decision: Its verdict.
-        attempt: When and in what it ran.
-        case: The model as it was run, where it is to be shown.
-        given: The model as it came.
-    """
+    """Return the record of a cell."""
     expectation = plan.expectation(cell)
     verdict, reason = decision.verdict, decision.reason
     expected = is_expected(expectation, verdict)
@@ -62,7 +52,7 @@ def record_of(
         "provider": plan.target(cell.target).provider[0],
         "outputs": decision.outputs,
         "again": decision.again,
-        # How fast a wrong answer comes, or the CPU's in place of the provider's, is of no interest.
+        # The speed of a wrong answer, or of the CPU EP in place of the provider, is of no use.
         "latency": facts.latency if verdict.family is Family.PASSED else None,
     }
     return Record(

@@ -1,4 +1,4 @@
-"""The CPU provider's answers, and those of ``onnx.reference``: which are known, and where they are kept."""
+"""The known answers of the CPU provider and of ``onnx.reference``, in memory and in the stores."""
 
 import contextlib
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from harness.core.scenario import PLAIN
 from harness.core.spread import Spread
 from harness.corpus.case import Case
 from harness.engine.environments import contents
-from harness.engine.question import HOME, Kind, Question
-from harness.engine.recent import Recent
+from harness.engine.lru_cache import LruCache
+from harness.engine.task import HOME, Kind, Question
 from harness.engine.uv import InstallError
 from harness.golden.golden import Golden
 from harness.golden.provenance import evaluator_provenance, provenance
@@ -23,10 +23,9 @@ from harness.plan.target import Runtime
 KEPT = 4096
 """Goldens kept in memory at most, and noises of models; the store has the others."""
 
-
 MOST_KEPT_BYTES = 1 << 20
-"""Bytes of outputs up to which an answer without a store is kept with them. What the CPU provider of another
-runtime gives is compared only where an EP of that runtime is about to fail."""
+"""Bytes of outputs up to which an answer without a store is kept with them. The outputs of another runtime's
+CPU provider are compared only if an EP of that runtime is about to fail."""
 
 
 class Stores(msgspec.Struct, frozen=True):
@@ -54,11 +53,7 @@ class Stores(msgspec.Struct, frozen=True):
 
 
 class References:
-    """Goldens by case, other answers by question and case, and the noises of models.
-
-    Args:
-        stores: Where answers outlive the run.
-    """
+    """Goldens by case, other answers by question and case, and the noises of models."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores: Mapping[Kind, GoldenStore] = {
@@ -72,54 +67,49 @@ class References:
             Kind.FLOAT64_EVALUATED: stores.evaluated,
         }
         self._environments: dict[Runtime, GoldenStore] = {}
-        self._goldens: Recent[tuple[int, str], Golden] = Recent(KEPT)
-        # What no store can give back: lost answers, those in scenarios, those of runtimes that may change.
+        self._goldens: LruCache[tuple[int, str], Golden] = LruCache(KEPT)
+        # Answers without a store: lost ones, those in scenarios, those of runtimes that may change.
         self._others: dict[tuple[Runtime, str, str, Kind], Golden] = {}
-        self._spreads: Recent[tuple[str, str], Spread] = Recent(KEPT)
+        self._spreads: LruCache[tuple[str, str], Spread] = LruCache(KEPT)
         self._noiseless: dict[tuple[str, str], str] = {}
         self._unnoticed: dict[str, tuple[str, ...]] = {}
         self._unmade: dict[tuple[str, str], str] = {}
 
     def golden(self, case: Case) -> Golden | None:
-        """The golden of a case; None where the CPU provider has to be asked."""
+        """Return the golden of a case; None if the CPU provider has to be asked."""
         return self._load(self._stores[Kind.ANSWER], case)
 
     def find(self, question: Question, case: Case) -> Golden | None:
-        """The answer to a question, or None where it has to be asked.
-
-        Args:
-            question: What is asked.
-            case: The model that it is about.
-        """
+        """Return the answer to a question, or None if it has to be asked."""
         known = self._others.get(_other(question, case))
         store = self._store(question) if known is None else None
         return known if store is None else self._load(store, case)
 
     def keep(self, question: Question, case: Case, golden: Golden) -> None:
-        """Take an answer; one that any run can use goes to its store, too.
+        """Keep an answer; one that any run can use goes to its store, too.
 
         Raises:
             UsageError: The store cannot be written. The answer is known nevertheless.
         """
         if golden.status == "lost" and question.kind.checks_golden:
-            # Nobody depends on a reference, and none is waited for once more that was too slow before.
+            # No cell depends on a reference; one that was too slow is not waited for again.
             golden = msgspec.structs.replace(golden, status="refused")
         store = None if golden.status == "lost" else self._store(question)
         if store is None and golden.nbytes > MOST_KEPT_BYTES:
-            golden = msgspec.structs.replace(golden, outputs=())  # there is no store that could give it back
+            golden = msgspec.structs.replace(golden, outputs=())  # too large for memory
         if store is None:
             self._others[_other(question, case)] = golden
             return
         self._goldens.put((id(store), case.digest), golden, golden.nbytes)
         if no_room := store.save(case, golden):
-            # Memory alone would forget it for the next large one, and it would be asked for without end.
+            # Memory alone would drop it for the next large one, and it would be asked for without end.
             self._goldens.drop((id(store), case.digest))
             self._others[_other(question, case)] = Golden(
                 status="lost", message=f"the CPU EP's answer: {no_room}"
             )
 
     def spread(self, case: Case, precision: str) -> Spread | str | None:
-        """The noise of a model at a precision, or why it has none; None where it has to be found out."""
+        """Return the noise of a model at a precision, or why it has none; None if it has to be asked."""
         key = (case.digest, precision)
         if (why := self._noiseless.get(key)) is not None:
             return why
@@ -133,13 +123,7 @@ class References:
     def keep_spread(
         self, case: Case, precision: str, spread: Spread | str, amplitudes: tuple[float, ...] = ()
     ) -> None:
-        """Take the noise of a model, or why it has none.
-
-        Args:
-            case: The model, without noise.
-            precision: Whose rounding makes the noise.
-            spread: The noise.
-            amplitudes: What it was drawn at; see ``harness.corpus.noisy.amplitudes_of``.
+        """Keep the noise of a model, or why it has none; ``amplitudes`` are those of the noisy runs.
 
         Raises:
             UsageError: The store cannot be written. The noise is known nevertheless.
@@ -151,7 +135,7 @@ class References:
         save_spread(self._stores[Kind.ANSWER].entry(case), spread, amplitudes)
 
     def unnoticed(self, case: Case) -> tuple[str, ...] | None:
-        """Operators of nodes that could compute zeros without being noticed; None where nobody has tried."""
+        """Return operators of nodes that could compute zeros unnoticed; None if it has to be asked."""
         known = self._unnoticed.get(case.digest)
         if known is None:
             known = load_unnoticed(self._stores[Kind.ANSWER].entry(case))
@@ -160,12 +144,7 @@ class References:
         return known
 
     def keep_unnoticed(self, case: Case, operators: tuple[str, ...], *, for_ever: bool = True) -> None:
-        """Take such operators of a model.
-
-        Args:
-            case: The model.
-            operators: Their names.
-            for_ever: Whether they hold beyond this run; not where a process was lost over them.
+        """Keep such operators of a model; ``for_ever`` is false if a process was lost over them.
 
         Raises:
             UsageError: The store cannot be written. They are known nevertheless.
@@ -175,15 +154,15 @@ class References:
             save_unnoticed(self._stores[Kind.ANSWER].entry(case), operators)
 
     def unmade(self, case: Case, precision: str) -> str:
-        """Why a model could not be converted to a precision; empty where nothing is known against it."""
+        """Return why a model could not be converted to a precision; empty if nothing is known against it."""
         return self._unmade.get((case.digest, precision), "")
 
     def keep_unmade(self, case: Case, precision: str, why: str) -> None:
-        """A model could not be converted to a precision."""
+        """Keep why a model could not be converted to a precision."""
         self._unmade[case.digest, precision] = why
 
     def _store(self, question: Question) -> GoldenStore | None:
-        """Where the answer to a question outlives the run, if it may."""
+        """Return the store of an answer; None if it must not outlive the run."""
         runtime = question.runtime
         if question.session != PLAIN or question.kind is Kind.REPEATED:
             return None

@@ -1,50 +1,52 @@
-"""The rotation: which lanes go on and which pause, where more are at work than there are processors.
+"""Rotation: which queues go on and which pause, if more are at work than there are processors.
 
-Side by side they would take turns as well, but many in a second, and find the processors' caches full of what
-others need each time.
+Side by side their processes would alternate many times a second, and find the processors' caches full of
+other data each time.
 """
 
 from collections.abc import Iterable, Sequence
 
-from harness.engine.lane import Lane
+from harness.engine.queues import TaskQueue
 from harness.engine.worker import Worker
 
 TURN = 0.3
-"""A turn is so much of what a lane has left. With 0.04 four providers on two processors switch so often that
-nothing is won, for a lane that is to pause first gets through what its processes have in hand."""
+"""Length of a turn, as a part of what a queue has left. With 0.04 four providers on two processors switch so
+often that nothing is gained: a queue that is to pause first ends what its processes hold."""
 
 
 class Rotation:
-    """Has lanes take turns so that all of them come to their end at about the same time.
-
-    Args:
-        processors: Processes that compute at once.
-    """
+    """Lets queues take turns, so that all of them end at about the same time."""
 
     def __init__(self, processors: int) -> None:
         self._processors = processors
-        self._pausing: set[Lane] = set()
+        self._pausing: set[TaskQueue] = set()
 
-    def pausing(self, lanes: Iterable[tuple[Lane, Sequence[Worker]]]) -> set[Lane]:
-        """Those of the lanes that get no tasks for now: the ones that have got furthest.
+    def pausing(self, queues: Iterable[tuple[TaskQueue, Sequence[Worker]]]) -> set[TaskQueue]:
+        """Return the queues that get no tasks for now: the ones that have got furthest.
 
-        Where nobody knows how long one of them takes, all go on. A lane that rather waits for something else,
-        such as an accelerator, is in nobody's way. One that has nothing in hand and was not made to pause is
-        new, or waits for an answer of the CPU provider.
+        If the duration of one of them is unknown, all go on. A queue whose processes wait for something else,
+        such as an accelerator, neither pauses nor counts. One that holds no task and was not paused is new,
+        or waits for an answer of the CPU provider.
         """
         paused, self._pausing = self._pausing, set()
         at_work = []
-        busy: dict[Lane, int] = {}
-        for lane, workers in lanes:
-            busy[lane] = sum(bool(worker.in_flight) for worker in workers)
-            computes = lane.shares_processors and all(worker.is_busy for worker in workers)
-            if computes and lane.queue and (busy[lane] or lane in paused):
-                at_work.append(lane)
-        if all(lane.expected_ms for lane in at_work):
-            at_work.sort(key=lambda lane: lane.left * (1.0 if lane in paused else 1.0 + TURN), reverse=True)
+        busy: dict[TaskQueue, int] = {}
+        for queue, workers in queues:
+            busy[queue] = sum(bool(worker.in_flight) for worker in workers)
+            shares_processors = queue.is_local and not (queue.is_reference or queue.alone)
+            computes = shares_processors and all(worker.pace.is_busy for worker in workers)
+            if computes and queue.tasks and (busy[queue] or queue in paused):
+                at_work.append(queue)
+        if all(queue.expected_ms for queue in at_work):
+            at_work.sort(key=lambda queue: _left(queue) * (1.0 + TURN * (queue not in paused)), reverse=True)
             free = self._processors
-            for lane in at_work:
+            for queue in at_work:
                 if free <= 0:
-                    self._pausing.add(lane)
-                free -= max(busy[lane], 1)
+                    self._pausing.add(queue)
+                free -= max(busy[queue], 1)
         return self._pausing
+
+
+def _left(queue: TaskQueue) -> float:
+    """Return how much of its work a queue has left, from 1 to 0."""
+    return 1.0 - queue.done_ms / queue.expected_ms

@@ -1,13 +1,13 @@
 """Large tensors between the harness and its agents on this machine: each is written once, and mapped.
 
-execnet copies what it carries some eight times, and its messages end at 2 GiB. So a tensor from
-``FILE_FROM`` bytes on travels as a file, in memory where the system has a file system there (``/dev/shm``),
-else in the worker's own folder. Whoever receives it maps the file and deletes it at once. Both sides are
-``harness.agent.tensor_files.TensorFiles``; here is what only the harness does: it makes the folders, and sees
-to it that no file outlives its worker, nor a folder its run.
+execnet copies its data some eight times, and its messages end at 2 GiB. So a tensor from ``FILE_FROM`` bytes
+on travels as a file, in memory if the system has a file system there (``/dev/shm``), else in the worker's own
+folder. The receiver maps the file and deletes it at once. Both sides are
+``harness.agent.tensor_files.TensorFiles``. This module makes the folders, and removes files that their worker
+leaves and folders that a run leaves.
 
-A process that shortens a file under the harness's eyes could kill it. That takes more than a broken
-provider: the file has no name any more, and the agent has no descriptor of it.
+A process that shortens a mapped file could kill the harness. That takes more than a broken provider: the file
+has no name any more, and the agent has no descriptor of it.
 """
 
 import contextlib
@@ -23,14 +23,14 @@ from harness.agent.errors import UnfeedableError
 from harness.agent.tensor_files import FILE_FROM, TensorFiles, contents
 from harness.core.value import BITS, STRING, Sequence, Tensor, Value, from_wire, to_wire
 
-MEMORY = Path("/dev/shm")  # noqa: S108 - what is made there has a name of its own and is closed to others
-"""A file system in memory that every user of the system may write to; on Linux alone."""
+MEMORY = Path("/dev/shm")  # noqa: S108 - folders made there have unique names and are closed to others
+"""A file system in memory that every user may write to; only on Linux."""
 
 PREFIX = "ep-harness-"
 
 
 class Tensors(TensorFiles):
-    """What carries a worker's tensors, both ways.
+    """Carries a worker's tensors, both ways.
 
     Args:
         folders: Folders of this worker alone, the first choice first; none for a remote one, whose tensors
@@ -42,11 +42,11 @@ class Tensors(TensorFiles):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the message that was put together last, with its files."""
+        """Bytes of the latest message, with its files."""
         return self.file_bytes + self.inline_bytes
 
     def put(self, value: Value) -> Any:
-        """The wire form of a value; large tensors are written to files.
+        """Return the wire form of a value; large tensors are written to files.
 
         Raises:
             NoRoomError: There is no room for them.
@@ -54,10 +54,10 @@ class Tensors(TensorFiles):
         return self.send(_uncopied(value))
 
     def take(self, wire: Any) -> Value:
-        """The value of a wire form; the arrays of large tensors are read-only views of their files.
+        """Return the value of a wire form; arrays of large tensors are read-only views of their files.
 
         Raises:
-            ValueError: It is no such form, or a file is not to be had or does not fill its shape.
+            ValueError: It has another form, or a file cannot be read or does not fill its shape.
         """
         try:
             self.receive(wire)
@@ -66,21 +66,21 @@ class Tensors(TensorFiles):
         return from_wire(wire)
 
     def remove(self) -> None:
-        """Delete the folders, with whatever nobody has fetched."""
+        """Delete the folders, with files that were not received."""
         for folder in self.folders:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 class TensorHome:
-    """The folder of one run in which its workers have theirs, in memory where there is such a place.
+    """The folder of one run, in memory if possible, in which its workers have theirs.
 
-    A run that was killed leaves its folder behind, and memory with it. The next one to begin deletes it: a
-    lock in it, which ends with its process, tells the living from the dead.
+    A killed run leaves its folder, which takes memory. The next run deletes folders whose lock is free: a
+    lock ends with its process.
     """
 
     def __init__(self) -> None:
         self._folder: Path | None = None
-        with contextlib.suppress(OSError):  # no such place, or not for us
+        with contextlib.suppress(OSError):  # it does not exist, or may not be written
             self._folder, lock = _open_home()
             self._end = weakref.finalize(self, _close_home, self._folder, lock)
 
@@ -88,7 +88,7 @@ class TensorHome:
         """Make the folders of a worker.
 
         Args:
-            scratch: The worker's own folder; its name tells the workers of a run apart.
+            scratch: The worker's own folder, with a name unique in the run.
 
         Raises:
             OSError: Not even the scratch folder can be written.
@@ -102,7 +102,7 @@ class TensorHome:
         return Tensors(tuple(folders))
 
     def close(self) -> None:
-        """Delete what is in memory; the scratch folders are their owner's."""
+        """Delete the folder in memory; the owner deletes the scratch folders."""
         if self._folder is not None:
             self._end()
 
@@ -112,7 +112,7 @@ def _open_home() -> tuple[Path, filelock.BaseFileLock]:
     new = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=MEMORY))
     lock = filelock.FileLock(new / "lock", timeout=0, thread_local=False)
     lock.acquire()
-    # Only now does it get a name that others look for.
+    # Other runs look for this name, and must find the lock taken.
     return new.rename(MEMORY / new.name.removeprefix(".")), lock
 
 
@@ -122,16 +122,16 @@ def _close_home(folder: Path, lock: filelock.BaseFileLock) -> None:
 
 
 def _sweep() -> None:
-    """Delete the folders of runs that are no more."""
+    """Delete the folders of runs that have ended."""
     for folder in MEMORY.glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # it is locked, or somebody else's
+        with contextlib.suppress(OSError):  # it is locked, or belongs to another user
             if (folder / "lock").is_file() and not folder.is_symlink():
                 with filelock.FileLock(folder / "lock", timeout=0):
                     shutil.rmtree(folder, ignore_errors=True)
 
 
 def _uncopied(value: Value) -> Any:
-    """The wire form of a value, in which the bytes of large tensors stay where they are."""
+    """Return the wire form of a value without copying large tensors."""
     if isinstance(value, Sequence):
         return {"sequence": [_uncopied(item) for item in value.items]}
     if isinstance(value, Tensor) and value.array.nbytes >= FILE_FROM and value.dtype not in {STRING, *BITS}:

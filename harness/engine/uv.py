@@ -1,4 +1,4 @@
-"""uv, the program that builds environments: where it is, and one command of it at a time."""
+"""uv, the program that builds environments: find it, and run one command at a time."""
 
 import contextlib
 import os
@@ -14,10 +14,10 @@ from harness.core.errors import HarnessError, one_line
 from harness.core.text import visible
 
 LIMIT_S = 3600.0
-"""Seconds that a command may take. The wheels of accelerators have gigabytes, but no line is that slow."""
+"""Seconds that a command may take; the wheels of accelerators have gigabytes."""
 
 SHOWN = 240
-"""Characters of uv's last words in a reason: what was asked for and a cause stand beside them in a table."""
+"""Characters of uv's error in a reason: a table shows it beside the requirements and a cause."""
 
 _LAST_WORDS = re.compile(r"^(?:error: ?|\s*[x\u00d7] )(.*)", re.MULTILINE | re.DOTALL)
 _BECAUSE = re.compile(r"\s*\n\s*(?:cause:|Caused by:|[╰└]─▶|├─▶)\s*")
@@ -30,7 +30,7 @@ class InstallError(HarnessError):
 
     Attributes:
         reason: Why, in one line.
-        printed: Everything that uv said.
+        printed: Everything that uv printed.
     """
 
     def __init__(self, reason: str, printed: str = "") -> None:
@@ -43,7 +43,7 @@ class InstallError(HarnessError):
 
 
 class Uv:
-    """Runs uv until somebody cancels it, from another thread."""
+    """Runs uv; another thread can cancel it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -51,12 +51,12 @@ class Uv:
         self._cancelled = False
 
     def run(self, *arguments: str, folder: Path) -> str:
-        """What a command prints on standard output.
+        """Run a command and return what it prints on standard output.
 
         Args:
             arguments: The command without the program's name.
-            folder: Where it works. uv reads the configuration of a project around it: not the one in
-                which the harness happens to be called.
+            folder: Where it works. uv reads the configuration of a project around it, which must not be
+                the one in which the harness is called.
 
         Raises:
             InstallError: There is no uv, it fails, or it was cancelled.
@@ -74,7 +74,7 @@ class Uv:
                 encoding="utf-8",
                 errors="replace",
                 env={**os.environ, "NO_COLOR": "1", "UV_NO_PROGRESS": "1"},
-                # Ctrl-C belongs to the harness; and so the group is killed with what it started.
+                # Ctrl-C is for the harness only, and a kill must reach what uv starts.
                 start_new_session=True,
             )
         try:
@@ -87,7 +87,7 @@ class Uv:
         return out
 
     def cancel(self) -> None:
-        """Kill the command that runs, and begin no other."""
+        """Kill the running command, and start no other."""
         with self._lock:
             self._cancelled = True
             if self._popen is not None:
@@ -95,7 +95,7 @@ class Uv:
 
 
 def find_uv() -> str:
-    """The uv that was installed with the harness, else the one on the path.
+    """Return the uv that was installed with the harness, else the one on the path.
 
     Raises:
         InstallError: There is none.
@@ -108,12 +108,12 @@ def find_uv() -> str:
 
 
 def last_words(printed: str) -> str:
-    """What uv says of its failure, in one line: the error and its causes, without what went well before."""
+    """Return uv's error and its causes in one line."""
     text = visible(printed)
     found = _LAST_WORDS.search(text)
-    told = found[1] if found else "\n".join(text.strip().splitlines()[-3:])
-    told = _HINT.sub("; ", _BECAUSE.sub(": ", told))
-    return one_line(_DRAWING.sub(" ", told), SHOWN)
+    error = found[1] if found else "\n".join(text.strip().splitlines()[-3:])
+    error = _HINT.sub("; ", _BECAUSE.sub(": ", error))
+    return one_line(_DRAWING.sub(" ", error), SHOWN)
 
 
 def _talk(popen: "subprocess.Popen[str]") -> tuple[str, str]:

@@ -11,11 +11,11 @@ import pytest
 from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.core.text import visible
-from harness.engine.durations import Durations
 from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import add_benchmark, why_not_measured
 from harness.pytest_plugin.items import CellItem, node_id
 from harness.pytest_plugin.session import Matrices, News
+from harness.run.durations import Durations
 from harness.run.run_folder import RunFolder
 from harness.run.summary import summary_lines
 from harness.run.tally import Tally

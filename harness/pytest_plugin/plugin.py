@@ -42,9 +42,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if matrices:
         shared = hasattr(config, "workerinput") or getattr(config.option, "dist", "no") != "no"
         if not (shared or config.option.collectonly):  # a worker of xdist may get no cells
-            from harness.engine.prestarted import run_ahead
+            from harness.engine.prestarted import prestart
 
-            run_ahead(matrices[0])  # the processes start while the next line imports
+            prestart(matrices[0])  # the processes start while the next line imports
 
         from harness.pytest_plugin.conductor import register
 

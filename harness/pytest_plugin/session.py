@@ -13,16 +13,16 @@ from harness.core.cell import Cell
 from harness.core.own_error import UncontainedError
 from harness.core.record import Record
 from harness.corpus.suites import Suite
-from harness.engine.durations import Durations
+from harness.engine.admission import processors
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, TargetReady, Warned
 from harness.engine.prepare import prepare
-from harness.engine.processors import processors
 from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import why_not_measured
 from harness.pytest_plugin.named import MATRICES
 from harness.pytest_plugin.outcome import excerpt
 from harness.run.artifacts import keep_artifacts
+from harness.run.durations import Durations
 
 Settle = Callable[[Finished, Callable[[str], None]], Finished]
 

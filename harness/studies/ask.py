@@ -8,14 +8,14 @@ from contextlib import closing
 
 import msgspec
 
+from harness.core.facts import CPU_PROVIDER as CPU
 from harness.corpus.case import Case, load_case
 from harness.corpus.suites import Suite
+from harness.engine.admission import processors
 from harness.engine.engine import Engine
 from harness.engine.events import Answered, Event, Noted, TargetReady, Warned
-from harness.engine.job import CPU
-from harness.engine.lanes import SECOND_OPINION_TIMEOUTS
-from harness.engine.processors import processors
-from harness.engine.question import Kind
+from harness.engine.queues import CHECK_TIMEOUTS
+from harness.engine.task import Kind
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target
@@ -50,7 +50,7 @@ class PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys((cell.suite, cell.model) for cell in self.plan.cells))
 
     def case(self, suite: str, model: str) -> Case:
-        """Return a model with its data; of generated inputs the first attempt, see ``harness.engine.trials``.
+        """Return a model with its data; of generated inputs the first attempt, see ``harness.golden.trials``.
 
         Raises:
             ModelError: The model or its data cannot be used.
@@ -76,7 +76,7 @@ class PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
             return
         target = Target(name="golden", provider=(CPU,), runtime=runtime, workers=processors())
         if kind.checks_golden:
-            target = msgspec.structs.replace(target, timeouts_s=SECOND_OPINION_TIMEOUTS)
+            target = msgspec.structs.replace(target, timeouts_s=CHECK_TIMEOUTS)
         matrix = msgspec.structs.replace(matrix_for(self.plan.matrix, [target]), tolerance=())
         with closing(Engine(Plan(matrix=matrix, cells=()), self.suites)) as engine:
             engine.ask(target.name, models, kind)

@@ -8,10 +8,12 @@ import msgspec
 from harness.catalog.option import PrecisionMode
 from harness.catalog.provider import Provider
 from harness.core.cell import Cell
+from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.structure import OPTION
 from harness.engine.device import SHARED
 from harness.engine.effects import UNCHANGED
-from harness.engine.job import CPU, THREADS, is_local
+from harness.engine.job import THREADS
+from harness.engine.launch import is_local
 from harness.plan.known_provider import EP, known_provider
 from harness.plan.target import Target
 

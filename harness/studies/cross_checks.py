@@ -6,15 +6,15 @@ from harness.core import wording
 from harness.core.errors import one_line
 from harness.core.reference import EXPECTED
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
+from harness.core.value import NamedValues
 from harness.corpus.case import Case
 from harness.engine.answer import forgiving
 from harness.engine.compare_sets import compare_sets
 from harness.engine.events import Answered
-from harness.engine.outcome import NamedValues
 from harness.engine.output_kinds import output_kinds_of
-from harness.engine.question import HOME, Question
+from harness.engine.reference_check import NAMES
 from harness.engine.references import References
-from harness.engine.references_of import NAMES
+from harness.engine.task import HOME, Question
 from harness.golden.golden import Golden
 from harness.golden.recording import CrossCheck
 from harness.studies.ask import Notify, PlannedModels

@@ -9,9 +9,10 @@ import msgspec
 
 from harness.catalog.catalog import load_catalog
 from harness.catalog.provider import Provider
+from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.structure import OPTION
 from harness.core.verdict import Cause
-from harness.engine.job import CPU, is_local
+from harness.engine.launch import is_local
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.studies.advice import next_step

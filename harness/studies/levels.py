@@ -14,6 +14,7 @@ import msgspec
 
 from harness.core.cell import Cell
 from harness.core.errors import one_line
+from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.levels import ORIGINS, Levels, Operator, OperatorRow, Share, Step, TargetShares
 from harness.core.record import Record
 from harness.corpus.graph import Graph, graph_in, read_graph
@@ -21,7 +22,7 @@ from harness.corpus.graph_changes import changes
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
-from harness.engine.job import CPU, FORM
+from harness.engine.job import FORM
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Target

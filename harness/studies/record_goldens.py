@@ -10,12 +10,12 @@ from harness.corpus.errors import ModelError
 from harness.corpus.protos import TooLargeError
 from harness.corpus.suites import Suite
 from harness.engine.events import Answered
-from harness.engine.question import HOME, Question
+from harness.engine.reference_check import NAMES
 from harness.engine.references import References, Stores
-from harness.engine.references_of import NAMES
-from harness.engine.trials import try_inputs
+from harness.engine.task import HOME, Question
 from harness.golden.provenance import provenance
 from harness.golden.recording import CrossCheck, Recorder
+from harness.golden.trials import try_inputs
 from harness.plan.plan import Plan
 from harness.studies.ask import ModelNote, Notify, PlannedModels, note_on
 from harness.studies.cross_checks import compute_references, cross_checks

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.core.cell import Cell
-from harness.engine.job import CPU, THREADS, Configuration, configuration
+from harness.core.facts import CPU_PROVIDER as CPU
+from harness.engine.configuration import Configuration, configuration
+from harness.engine.job import THREADS
 from harness.plan.target import LIBRARY_SUFFIXES, Runtime, Target
 
 _FACTS = {

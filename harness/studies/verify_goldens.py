@@ -14,12 +14,12 @@ from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.suites import Suite, open_folder
 from harness.engine.events import Answered, TargetReady
 from harness.engine.references import References, Stores
-from harness.engine.trials import try_inputs
 from harness.golden.golden import Golden
 from harness.golden.kept import kept_by_case
 from harness.golden.movement import Movement, movements
 from harness.golden.recording import MODEL, CrossCheck, RecordedModel, altered_files, read_recording
 from harness.golden.store import GoldenStore
+from harness.golden.trials import try_inputs
 from harness.plan.matrix import Matrix
 from harness.plan.matrix import Models as MatrixModels
 from harness.plan.plan import Plan

@@ -14,7 +14,7 @@ from harness.corpus.case import Case
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
-from harness.engine.rule import rule_of
+from harness.engine.evidence import rule_of
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of

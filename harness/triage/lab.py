@@ -22,7 +22,7 @@ from harness.core.value import NamedValues, Value
 from harness.corpus.port import ValueType, value_type
 from harness.corpus.protos import encode
 from harness.corpus.suites import Suite
-from harness.engine.engine import Engine
+from harness.engine.engine import Engine, Study
 from harness.engine.events import Answered, Event, Finished, TargetReady
 from harness.engine.references import Stores
 from harness.plan.matrix import Matrix, Models
@@ -138,9 +138,7 @@ class Lab:
             Plan(matrix=matrix, cells=()),
             {SUITE: suite},
             gives_outputs=True,
-            needs=NEEDS,
-            stores=Stores.of_here(folder / "goldens"),
-            linger_s=0.0,
+            study=Study(needs=NEEDS, stores=Stores.of_here(folder / "goldens"), linger_s=0.0),
         )
         self._events = self._engine.events()
         self._known = _Known(folder / "trials.jsonl")

@@ -10,7 +10,7 @@ import pytest
 
 from harness.agent.message import MessageChannel
 from harness.core.value import Value, from_wire, to_wire
-from harness.engine.agent_source import agent_source
+from harness.engine.launch import agent_source
 
 
 @pytest.fixture(scope="session")

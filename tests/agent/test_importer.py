@@ -10,7 +10,7 @@ import pytest
 
 from harness.agent.importer import Importer
 from harness.agent.message import MessageChannel
-from harness.engine.agent_source import agent_source
+from harness.engine.launch import agent_source
 
 HOSTILE = "raise SystemExit('this is not the harness that was sent')\n"
 REPORT = """

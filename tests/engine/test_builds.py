@@ -12,11 +12,11 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Cause, Phase, Verdict
 from harness.corpus.case import Case
-from harness.engine.builds import Builds
 from harness.engine.engine import Engine
+from harness.engine.environments import Builds
 from harness.engine.events import Event, Finished, Noted, TargetReady
-from harness.engine.question import Question
 from harness.engine.references import References
+from harness.engine.task import Question
 from harness.engine.uv import InstallError
 from harness.golden.golden import Golden
 from harness.golden.kept import kept_by_case
@@ -60,7 +60,7 @@ def notes(events: list[Event]) -> list[str]:
     return [event.message for event in events if isinstance(event, Noted)]
 
 
-def test_it_is_built_once_for_all_who_wait_for_it(
+def test_it_is_built_once_for_all_that_wait_for_it(
     home: Path, matrix: Callable[..., dict[str, Any]], run_matrix: Run
 ) -> None:
     events = run_matrix(home, matrix(one=packages("ep", "b"), two=packages("ep", "b"), own={}))
@@ -95,7 +95,7 @@ def test_a_failure_is_the_outcome_of_every_cell(
     assert announced == ["bad", "gone", "own"]
 
 
-def test_who_runs_alone_waits_for_what_is_built_for_others(
+def test_a_cell_that_runs_alone_waits_for_builds_of_others(
     home: Path, matrix: Callable[..., dict[str, Any]], run_matrix: Run
 ) -> None:
     events = run_matrix(home, matrix(alone={"alone": True}, late=packages("slow")))
@@ -126,27 +126,27 @@ def test_an_engine_that_is_closed_builds_no_more(
         os.kill(int(running.read_text()), 0)
 
 
-def test_whatever_goes_wrong_somebody_hears_of_it(monkeypatch: pytest.MonkeyPatch, fake_uv: Path) -> None:
+def test_any_fault_of_a_build_is_reported(monkeypatch: pytest.MonkeyPatch, fake_uv: Path) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("a fault")
 
-    told: list[str] = []
-    heard: list[tuple[Runtime, InstallError | None]] = []
-    builds = Builds(told.append, lambda runtime, problem: heard.append((runtime, problem)))
+    notes: list[str] = []
+    ends: list[tuple[Runtime, InstallError | None]] = []
+    builds = Builds(notes.append, lambda runtime, problem: ends.append((runtime, problem)))
     monkeypatch.setattr("harness.engine.environments.build", broken)
     runtime = Runtime(packages=("a",))
-    assert not builds.is_there(runtime)
-    assert not builds.is_there(runtime)
+    assert not builds.is_built(runtime)
+    assert not builds.is_built(runtime)
     assert builds.busy
     deadline = time.monotonic() + 5
-    while not heard:
+    while not ends:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    builds.ended(*heard[0])
+    builds.finish(*ends[0])
     assert not builds.busy
     with pytest.raises(InstallError, match="RuntimeError: a fault"):
-        builds.is_there(runtime)
-    assert told == ["building runtime: a"]
+        builds.is_built(runtime)
+    assert notes == ["building runtime: a"]
     assert fake_uv.read_text() == ""
 
 

@@ -16,12 +16,18 @@ import pytest
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT, cache_root
 from harness.engine import worker
-from harness.engine.device import Slot, Slots, device_of
+from harness.engine.admission import Admission
+from harness.engine.configuration import cpu_configuration
+from harness.engine.device import NO_SLOT, Slot, Slots, device_of
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Warned
-from harness.engine.prepare import open_suites, prepare
+from harness.engine.prepare import prepare
+from harness.engine.queues import TaskQueue
+from harness.engine.worker import Worker
 from harness.plan.expand import expand
+from harness.plan.file_format import Timeouts
 from harness.plan.matrix import matrix_from
+from harness.plan.target import Runtime
 
 CUDA, TENSORRT, OPENVINO = "CUDAExecutionProvider", "TensorrtExecutionProvider", "OpenVINOExecutionProvider"
 CPU = "CPUExecutionProvider"
@@ -97,7 +103,7 @@ def test_a_device_has_as_many_slots_as_its_workers(tmp_path: Path) -> None:
         slot.release()
 
 
-def test_who_is_to_be_alone_takes_a_device_whole(tmp_path: Path) -> None:
+def test_a_process_that_runs_alone_takes_all_of_a_device(tmp_path: Path) -> None:
     slots = Slots(tmp_path / "locks")
     second = slots.take("npu", 1), slots.take("npu", 2)
     assert second[0] is not None
@@ -144,22 +150,26 @@ def test_a_slot_ends_with_the_process_that_holds_it(tmp_path: Path) -> None:
     slot.release()
 
 
-def test_a_look_at_a_busy_device_is_due_once(
-    tmp_path: Path, write_model: Callable[..., None], fake_env: dict[str, str]
-) -> None:
-    write_model(tmp_path / "models" / "1_m.onnx")
-    table = {"schema": 1, **matrix(fake_env, {})}
-    loaded = matrix_from(table, tmp_path / "m.toml")
-    engine = Engine(expand(loaded, {"models": ("1_m.onnx",)}), open_suites(loaded))
-    pool = engine._pool
-    with contextlib.closing(engine):
-        pool.ask_again_at = time.monotonic() + 100
-        assert pool.next_deadline() == pool.ask_again_at
-        assert not pool.expire()
-        pool.ask_again_at = time.monotonic()
-        assert pool.expire()
-        assert not pool.expire()
-        assert pool.next_deadline() is None
+def test_a_look_at_a_busy_device_is_due_once() -> None:
+    held = Slots(cache_root() / "locks").take("rig 1", 1)
+    assert held is not None
+    warnings: list[str] = []
+    admission = Admission(1, warnings.append)
+    queue = TaskQueue("t", cpu_configuration(Runtime()), Timeouts(), device="rig 1")
+    assert not admission.expire(time.monotonic())
+    for _ in range(2):
+        assert admission.admit(queue, (), ()) is None
+    assert warnings == ["target t waits: another run uses its device (rig 1)"]
+    due = admission.retry_at
+    assert due is not None
+    assert time.monotonic() < due
+    assert not admission.expire(due - 0.01)
+    assert admission.expire(due)
+    assert not admission.expire(due)
+    held.release()
+    slot = admission.admit(queue, (), ())
+    assert slot is not None
+    slot.release()
 
 
 class Turns:
@@ -181,7 +191,8 @@ class Turns:
 
         def counted_release(slot: Slot) -> None:
             with self._lock:
-                self._count(slot.device, -1)
+                if slot is not NO_SLOT:
+                    self._count(slot.device, -1)
                 release(slot)
 
         patch.setattr(Slots, "take", counted_take)
@@ -250,8 +261,17 @@ def test_a_target_waits_for_a_device_that_another_run_uses(
     write_model: Callable[..., None],
     start_engine: Callable[..., Engine],
     fake_env: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     write_model(tmp_path / "models" / "1_m.onnx")
+    serve, served = Worker.serve, []
+
+    def watched(worker: Worker, queue: TaskQueue, slot: Slot) -> None:
+        if not queue.is_reference:
+            served.append(queue.name)
+        serve(worker, queue, slot)
+
+    monkeypatch.setattr(Worker, "serve", watched)
     held = Slots(cache_root() / "locks").take("rig 2", 1)
     assert held is not None
     engine = start_engine(tmp_path, matrix(fake_env, {"device_lock": "rig 2"}, {"device_lock": "rig 3"}))
@@ -260,7 +280,7 @@ def test_a_target_waits_for_a_device_that_another_run_uses(
     while not outcome(events)[0]:
         events.append(next(stream))
     time.sleep(0.5)  # some more looks at the device
-    assert not any(engine._pool.serving(lane) for lane in engine._pool.lanes if lane.name == "t0")
+    assert served == ["t1"]
     held.release()
     events += stream
     verdicts, warnings = outcome(events)

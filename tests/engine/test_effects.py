@@ -16,11 +16,13 @@ from harness.core.policy import Policy
 from harness.core.record import Ended, OptionEffect, Placement, Record
 from harness.core.value import Map, Sequence, Value, tensor
 from harness.core.verdict import Verdict
+from harness.engine.configuration import Configuration
 from harness.engine.effects import NO_ANSWER, Doubt, Effects, can_tell, outputs_digest, with_effect
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished
-from harness.engine.job import Configuration
 from harness.engine.outcome import Ran
+from harness.engine.queues import Queues
+from harness.engine.task import BaselineTask, Task
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
@@ -243,8 +245,16 @@ def test_a_target_of_the_plan_is_not_run_twice(
     write_model: Callable[..., None],
     start_engine: Callable[..., Engine],
     fake_env: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
     plain_first: bool,  # noqa: FBT001
 ) -> None:
+    put, queued = Queues.put, []
+
+    def watched(queues: Queues, task: Task) -> None:
+        queued.append(task)
+        put(queues, task)
+
+    monkeypatch.setattr(Queues, "put", watched)
     for number in range(4):
         write_model(tmp_path / "models" / f"{number}_rounds.onnx")
     targets = [target("plain", fake_env), target("strict", fake_env, options={"use_tf32": 0})]
@@ -252,7 +262,7 @@ def test_a_target_of_the_plan_is_not_run_twice(
     engine = start_engine(tmp_path, {"models": {"folders": ["models"]}, "target": chosen}, processes=1)
     events = list(engine.events())
     assert [record.effect and record.effect.seen for record in records(events, "strict")] == [True] * 4
-    assert not [key for key in engine._lanes._open if key[0] == "baseline"]
+    assert not [task for task in queued if isinstance(task, BaselineTask)]
 
 
 @posix

@@ -114,7 +114,7 @@ TALK = {
     "gossip_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid value 'gossip' - at `$[0][0]`"),
     "ended_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid value 'ended' - at `$[0][0]`"),
     "lunch_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid enum value 'lunch' - at `$[0][2]`"),
-    "stranger_in_run": Want(CRASH, RUN, "it spoke of a model that it was not at"),
+    "stranger_in_run": Want(CRASH, RUN, "it sent a message about a model that it does not run"),
     "early_in_run": Want(CRASH, RUN, "it was done with a model without a result"),
     "useless_in_run": Want(CRASH, RUN, "it started twice"),
     "again_in_run": Want(CRASH, RUN, "it started twice"),

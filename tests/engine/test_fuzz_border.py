@@ -23,17 +23,17 @@ from harness.core.verdict import Family, Phase
 from harness.corpus.case import Case
 from harness.engine.cases import Cases
 from harness.engine.cell_pipeline import CellPipeline
+from harness.engine.configuration import cpu_configuration
 from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished
-from harness.engine.job import cpu_configuration
-from harness.engine.lane import Lane
+from harness.engine.job import piece
 from harness.engine.listener import Listener
-from harness.engine.model_files import piece
+from harness.engine.next_step import NextStep
 from harness.engine.outcome import Asked, Ending, Raised, Ran
 from harness.engine.prepare import open_suites
-from harness.engine.question import HOME, Kind, Question
+from harness.engine.queues import TaskQueue
 from harness.engine.references import References, Stores
-from harness.engine.task import CellTask, QuestionTask, Task
+from harness.engine.task import HOME, CellTask, Kind, Question, QuestionTask, Task
 from harness.engine.tensor_files import Tensors
 from harness.engine.worker import Worker
 from harness.golden.store import GoldenStore
@@ -107,7 +107,7 @@ def odd_values() -> list[Any]:
 ODD_VALUES = odd_values()
 
 
-class Hall:
+class Border:
     """A listener and a pipeline with one model, whose golden is known."""
 
     def __init__(self, folder: Path) -> None:
@@ -124,10 +124,12 @@ class Hall:
         references = References(Stores(*stores))
         cases = Cases(self.plan, suites, references, lambda _: None)
         self.pipeline = CellPipeline(
-            self.plan, cases, references, Effects(self.plan), self.queue.append, self.announce
+            NextStep(self.plan, cases, references), Effects(self.plan), self.queue.append, self.announce
         )
-        pool: Any = SimpleNamespace(lanes=[], workers={}, keep_spare=lambda _: None, serving=lambda _: ())
-        self.listener = Listener(self.plan, pool, self.pipeline, self.announce, lambda _: None)
+        spares = SimpleNamespace(keep_for=lambda *_: None)
+        pool: Any = SimpleNamespace(workers={}, spares=spares, serving=lambda _: ())
+        queues: Any = SimpleNamespace(all=[])
+        self.listener = Listener(self.plan, queues, pool, self.pipeline, self.announce, lambda _: None)
         self.tensors = Tensors()
         (self.cell,) = self.plan.cells
         case = self.pipeline.case(self.task())
@@ -143,20 +145,18 @@ class Hall:
     def task(self) -> Task:
         return CellTask(cell=self.cell)
 
-    def hear(self, message: Any, task: Task, tensors: Tensors | None = None) -> Worker:
+    def receive(self, message: Any, task: Task, tensors: Tensors | None = None) -> Worker:
         """Have a message come through the pipe, from a worker that is at a task."""
-        process: Any = SimpleNamespace(
-            pid=7, send=lambda *_: None, kill=lambda: None, break_off=lambda _: None
-        )
+        process: Any = SimpleNamespace(pid=7, send=lambda *_: None, kill=lambda: None, abort=lambda _: None)
         worker = Worker(1, process, tensors or self.tensors)
         worker.imported = worker.ready = True
         worker.in_flight.append(task)
-        self.say(worker, message)
+        self.send(worker, message)
         return worker
 
-    def say(self, worker: Worker, message: Any) -> None:
+    def send(self, worker: Worker, message: Any) -> None:
         (arrived,) = unpack(pack(message))
-        self.listener.hear(worker, arrived, 1.0)
+        self.listener.on_message(worker, arrived, 1.0)
 
     def settle(self) -> None:
         """Have the CPU EP of this process answer every question."""
@@ -202,14 +202,14 @@ def computed(case: Case) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def hall(tmp_path_factory: pytest.TempPathFactory) -> Hall:
-    return Hall(tmp_path_factory.mktemp("hall"))
+def border(tmp_path_factory: pytest.TempPathFactory) -> Border:
+    return Border(tmp_path_factory.mktemp("border"))
 
 
-def results(hall: Hall) -> list[dict[str, Any]]:
+def results(border: Border) -> list[dict[str, Any]]:
     """Valid results: of a run, of runs with everything that is measured, and of the ways to fail."""
-    names = list(hall.case.outputs)
-    outputs = [hall.wires[name] for name in names]
+    names = list(border.case.outputs)
+    outputs = [border.wires[name] for name in names]
     ran = {
         "status": "ok",
         "phase": "run",
@@ -248,83 +248,87 @@ def results(hall: Hall) -> list[dict[str, Any]]:
 @FEW
 @given(st.data())
 def test_any_result_is_judged_or_breaks_the_protocol(
-    hall: Hall, mutated: Mutated, data: st.DataObject
+    border: Border, mutated: Mutated, data: st.DataObject
 ) -> None:
-    task = hall.task()
-    task.asked = Asked(data_sets=1, outputs=hall.case.outputs)
-    message = ["result", id(task), data.draw(st.sampled_from(results(hall)))]
-    worker = hall.hear(data.draw(mutated(message)), task)
+    task = border.task()
+    task.asked = Asked(data_sets=1, outputs=border.case.outputs)
+    message = ["result", id(task), data.draw(st.sampled_from(results(border)))]
+    worker = border.receive(data.draw(mutated(message)), task)
     if worker.broken:
         return
-    hall.say(worker, data.draw(mutated(["done", id(task), AFTER], most=1)))
+    border.send(worker, data.draw(mutated(["done", id(task), AFTER], most=1)))
     if worker.broken:
         return
-    hall.settle()
-    record = hall.records.pop()
+    border.settle()
+    record = border.records.pop()
     assert decode_record(encode_record(record)) == record
-    assert not hall.records
+    assert not border.records
 
 
-def test_the_results_that_are_mutated_are_valid(hall: Hall) -> None:
-    for valid in results(hall):
-        task = hall.task()
-        task.asked = Asked(data_sets=1, outputs=hall.case.outputs)
-        worker = hall.hear(["result", id(task), valid], task)
+def test_the_results_that_are_mutated_are_valid(border: Border) -> None:
+    for valid in results(border):
+        task = border.task()
+        task.asked = Asked(data_sets=1, outputs=border.case.outputs)
+        worker = border.receive(["result", id(task), valid], task)
         assert worker.result is not None, valid
-        hall.say(worker, ["done", id(task), AFTER])
-        hall.settle()
-        assert (hall.records.pop().verdict == "pass_partial") is (valid["status"] == "ok"), valid
+        border.send(worker, ["done", id(task), AFTER])
+        border.settle()
+        assert (border.records.pop().verdict == "pass_partial") is (valid["status"] == "ok"), valid
 
 
-def test_each_part_of_a_result_may_be_another_thing(hall: Hall, each_replaced: Replaced) -> None:
-    for valid in results(hall)[1:]:
+def test_each_part_of_a_result_may_be_another_thing(border: Border, each_replaced: Replaced) -> None:
+    for valid in results(border)[1:]:
         for body in each_replaced(valid):
-            task = hall.task()
-            task.asked = Asked(data_sets=1, outputs=hall.case.outputs)
-            worker = hall.hear(["result", id(task), body], task)
+            task = border.task()
+            task.asked = Asked(data_sets=1, outputs=border.case.outputs)
+            worker = border.receive(["result", id(task), body], task)
             if not worker.broken:
-                hall.say(worker, ["done", id(task), AFTER])
-                hall.settle()
-                record = hall.records.pop()
+                border.send(worker, ["done", id(task), AFTER])
+                border.settle()
+                record = border.records.pop()
                 assert decode_record(encode_record(record)) == record
 
 
 @FEW
 @given(st.data())
-def test_any_values_are_judged(hall: Hall, data: st.DataObject) -> None:
-    task = hall.task()
-    task.asked = Asked(data_sets=1, outputs=hall.case.outputs)
-    body = dict(results(hall)[0])
-    values, again = ([hall.wires[name] for name in hall.case.outputs] for _ in range(2))
+def test_any_values_are_judged(border: Border, data: st.DataObject) -> None:
+    task = border.task()
+    task.asked = Asked(data_sets=1, outputs=border.case.outputs)
+    body = dict(results(border)[0])
+    values, again = ([border.wires[name] for name in border.case.outputs] for _ in range(2))
     for where in (values, again):
         for index in data.draw(st.sets(st.integers(0, len(values) - 1), max_size=3)):
             where[index] = data.draw(st.sampled_from(ODD_VALUES))
     body |= {"outputs": [values], "second": again}
-    worker = hall.hear(["result", id(task), body], task)
+    worker = border.receive(["result", id(task), body], task)
     assert worker.result is not None
-    hall.say(worker, ["done", id(task), AFTER])
-    hall.settle()
-    record = hall.records.pop()
+    border.send(worker, ["done", id(task), AFTER])
+    border.settle()
+    record = border.records.pop()
     assert decode_record(encode_record(record)) == record
-    wrong = any(one is not hall.wires[name] for name, one in zip(hall.case.outputs, values, strict=True))
+    wrong = any(one is not border.wires[name] for name, one in zip(border.case.outputs, values, strict=True))
     assert record.family is not Family.PASSED or not wrong
 
 
 @FEW
 @given(st.data())
-def test_any_answer_is_kept_or_breaks_the_protocol(hall: Hall, mutated: Mutated, data: st.DataObject) -> None:
-    question = Question(suite=hall.cell.suite, model=hall.cell.model, kind=data.draw(st.sampled_from(KINDS)))
+def test_any_answer_is_kept_or_breaks_the_protocol(
+    border: Border, mutated: Mutated, data: st.DataObject
+) -> None:
+    question = Question(
+        suite=border.cell.suite, model=border.cell.model, kind=data.draw(st.sampled_from(KINDS))
+    )
     task = QuestionTask(about=question, for_caller=True)
-    task.asked = Asked(data_sets=1, outputs=hall.case.outputs, by_reference=True)
-    body: Any = results(hall)[0]
+    task.asked = Asked(data_sets=1, outputs=border.case.outputs, by_reference=True)
+    body: Any = results(border)[0]
     if question.kind == Kind.MADE:
         task.for_caller = False
         model = agent_wire.to_wire(np.frombuffer(b"a model", np.uint8))
         made = {"status": "ok", "made": model, "rounded": model, "timings_ms": {"make": 1.0}}
         body = data.draw(st.sampled_from([made, {"status": "ok", "declined": "no"}]))
-    worker = hall.hear(data.draw(mutated(["result", id(task), body])), task)
+    worker = border.receive(data.draw(mutated(["result", id(task), body])), task)
     if worker.result is not None and question.kind != Kind.MADE:
-        hall.say(worker, ["done", id(task), AFTER])
+        border.send(worker, ["done", id(task), AFTER])
 
 
 KINDS = (Kind.ANSWER, Kind.UNOPTIMIZED, Kind.EVALUATED, Kind.MADE)
@@ -332,11 +336,13 @@ KINDS = (Kind.ANSWER, Kind.UNOPTIMIZED, Kind.EVALUATED, Kind.MADE)
 
 @FEW
 @given(st.data())
-def test_anything_may_be_said_of_an_environment(hall: Hall, mutated: Mutated, data: st.DataObject) -> None:
-    process: Any = SimpleNamespace(pid=7, send=lambda *_: None, kill=lambda: None, break_off=lambda _: None)
+def test_any_description_of_an_environment_is_taken(
+    border: Border, mutated: Mutated, data: st.DataObject
+) -> None:
+    process: Any = SimpleNamespace(pid=7, send=lambda *_: None, kill=lambda: None, abort=lambda _: None)
     worker = Worker(1, process)
     worker.imported = True
-    worker.lane = Lane("ep", cpu_configuration(HOME), Timeouts())
+    worker.queue = TaskQueue("ep", cpu_configuration(HOME), Timeouts())
     words = data.draw(
         st.sampled_from(
             [
@@ -347,24 +353,24 @@ def test_anything_may_be_said_of_an_environment(hall: Hall, mutated: Mutated, da
             ]
         )
     )
-    hall.say(worker, data.draw(mutated(words)))
+    border.send(worker, data.draw(mutated(words)))
 
 
 @FEW
 @given(st.data())
-def test_any_message_may_come_at_any_time(hall: Hall, mutated: Mutated, data: st.DataObject) -> None:
-    task = hall.task()
+def test_any_message_may_come_at_any_time(border: Border, mutated: Mutated, data: st.DataObject) -> None:
+    task = border.task()
     words = [
         ["phase", id(task), "run"],
         ["need", id(task), "one.onnx", 0],
         ["done", id(task), AFTER],
-        ["result", id(task), results(hall)[0]],
+        ["result", id(task), results(border)[0]],
         ["imported"],
         ["ready", FINGERPRINT],
     ]
-    worker = hall.hear(data.draw(mutated(data.draw(st.sampled_from(words)))), task)
-    hall.say(worker, data.draw(mutated(data.draw(st.sampled_from(words)))))
-    hall.queue.clear()
+    worker = border.receive(data.draw(mutated(data.draw(st.sampled_from(words)))), task)
+    border.send(worker, data.draw(mutated(data.draw(st.sampled_from(words)))))
+    border.queue.clear()
 
 
 @FEW
@@ -384,8 +390,8 @@ def test_values_in_files_are_read_or_refused(mutated: Mutated, data: st.DataObje
 
 
 @pytest.mark.parametrize("offset", [0, 1 << 31, (1 << 63) - 1, 1 << 60])
-def test_a_piece_from_anywhere_is_bytes_or_nothing(hall: Hall, offset: int) -> None:
-    assert isinstance(piece(hall.case, "one.onnx", offset), bytes | None)
+def test_a_piece_from_anywhere_is_bytes_or_nothing(border: Border, offset: int) -> None:
+    assert isinstance(piece(border.case, "one.onnx", offset), bytes | None)
 
 
 def test_bytes_are_given_once() -> None:

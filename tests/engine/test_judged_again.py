@@ -18,15 +18,14 @@ from harness.core.missing import USUAL, Need, missing
 from harness.core.policy import Policy
 from harness.core.record import SCHEMA, Placement, Record, decode_record, encode_record
 from harness.core.tolerance import Tolerance
-from harness.core.value import tensor
+from harness.core.value import NamedValues, tensor
 from harness.corpus.case import Case, DataSet
 from harness.corpus.facts import ModelFacts
 from harness.corpus.port import ValueType
-from harness.engine.evidence import Evidence
+from harness.engine.evidence import Evidence, Rule
 from harness.engine.measure import measure
-from harness.engine.outcome import NamedValues, Ran
-from harness.engine.question import Kind
-from harness.engine.rule import Rule
+from harness.engine.outcome import Ran
+from harness.engine.task import Kind
 from harness.golden.golden import Golden
 
 PLACEMENT = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"Erf": 1}, cpu_ops={}, partitions=1, source="profile")

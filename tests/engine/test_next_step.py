@@ -22,11 +22,11 @@ from harness.engine.cases import Cases
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished, Warned
+from harness.engine.next_step import NextStep
 from harness.engine.outcome import Died, Ending, Hung, Made, Raised, Ran
 from harness.engine.prepare import open_suites
-from harness.engine.question import Kind, Question
 from harness.engine.references import References, Stores
-from harness.engine.task import CellTask, Task
+from harness.engine.task import CellTask, Kind, Question, Task
 from harness.golden.provenance import SESSION
 from harness.golden.store import GoldenStore
 from harness.plan.expand import expand
@@ -91,7 +91,9 @@ class Court:
         self.warnings: list[str] = []
         self.asked: list[str] = []
         self.answers: dict[str, Callable[[Case], Ending]] = {}
-        self.pipeline = CellPipeline(plan, cases, references, Effects(plan), self.queue.append, self.announce)
+        self.pipeline = CellPipeline(
+            NextStep(plan, cases, references), Effects(plan), self.queue.append, self.announce
+        )
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)
@@ -108,7 +110,7 @@ class Court:
         cell: Cell = self.cells[at]
         task = CellTask(cell=cell)
         self.pipeline.open += 1
-        while self.pipeline.awaits(task):
+        while self.pipeline.questions.awaits(task):
             self.settle()
         case = self.pipeline.case(task)
         if not isinstance(case, Case):
@@ -178,7 +180,7 @@ def test_an_exact_result_asks_for_nothing_but_the_golden(tmp_path: Path) -> None
     assert record.outputs[0].noise is None
 
 
-def test_an_inexact_result_is_told_in_units_of_the_models_noise(tmp_path: Path) -> None:
+def test_an_inexact_result_is_given_in_units_of_the_models_noise(tmp_path: Path) -> None:
     court = Court(tmp_path)
     record = court.judge(off_by(1e-6))
     assert record.verdict is Verdict.PASS

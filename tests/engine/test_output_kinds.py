@@ -20,7 +20,7 @@ from harness.core.policy import Policy
 from harness.core.record import Placement, Record
 from harness.core.ties import Chosen
 from harness.core.tolerance import default_tolerance
-from harness.core.value import Array, Tensor, tensor
+from harness.core.value import Array, NamedValues, Tensor, tensor
 from harness.core.verdict import Verdict
 from harness.corpus.case import Case, load_case
 from harness.corpus.protos import tensor_proto
@@ -28,11 +28,10 @@ from harness.corpus.suites import open_folder
 from harness.engine.answer import golden_of
 from harness.engine.compare_sets import compare_sets
 from harness.engine.events import Event, Finished
-from harness.engine.evidence import Evidence
+from harness.engine.evidence import Evidence, Rule
 from harness.engine.measure import measure
-from harness.engine.outcome import NamedValues, Ran
+from harness.engine.outcome import Ran
 from harness.engine.output_kinds import draws, output_kinds_of
-from harness.engine.rule import Rule
 from harness.golden.golden import Golden
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]>\n'

@@ -34,23 +34,23 @@ PLACES = (
     "corpus.case.model_facts",
     "corpus.case.hash_data_set",
     "engine.dispatcher.job",
-    "engine.worker.Worker.hand",
-    "engine.cell_pipeline.CellPipeline.foresee",
-    "engine.cell_pipeline.CellPipeline.awaits",
+    "engine.worker.Worker.give",
+    "engine.open_questions.OpenQuestions.foresee",
+    "engine.open_questions.OpenQuestions.awaits",
     "engine.cell_pipeline.CellPipeline.case",
     "engine.cases.Cases.of",
-    # reading what a process says
+    # reading messages
     "engine.listener.from_result",
     "engine.listener.from_making",
     "engine.worker.Worker.count",
     # goldens, noise, conversion
-    "engine.keeper.golden_of",
+    "engine.answer.golden_of",
     "engine.answer.compare_sets",
     "engine.answer.output_kinds_of",
-    "engine.keeper.spread_of",
-    "engine.keeper.amplitudes_of",
-    "engine.keeper.keep_made",
-    "engine.keeper.repeated",
+    "engine.answer.spread_of",
+    "engine.answer.amplitudes_of",
+    "engine.answer.keep_made",
+    "engine.answer.computing_precision",
     "engine.references.References.find",
     "engine.references.References.keep",
     # measuring and judging
@@ -60,15 +60,15 @@ PLACES = (
     "engine.measure.compare_sets",
     "engine.measure.output_kinds_of",
     "engine.measure.judge_precision",
-    "engine.measure.references_of",
+    "engine.measure.check_references",
     "engine.measure.noise_rule",
     "engine.measure.with_noise",
-    "core.judging.rule",
+    "core.judging.check_golden",
     "engine.compare_sets.compare_all",
     "core.compare.measure",
     "core.missing.decide",
     "core.judging.judge_rows",
-    "core.rules.placed",
+    "core.rules.Found",
     "engine.cell_pipeline.decide",
     # recording
     "engine.cell_pipeline.record_of",
@@ -80,7 +80,7 @@ PLACES = (
 
 
 class PlantedError(RuntimeError):
-    """An exception that nobody foresees."""
+    """An exception without a cause."""
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def test_what_is_lost_is_tried_again(
     assert code == 1
 
 
-@pytest.mark.parametrize("place", ["engine.listener.understood", "engine.worker.Worker.rest"])
+@pytest.mark.parametrize("place", ["engine.listener.parse", "engine.worker.Worker.begin_next"])
 def test_a_process_without_a_cell_is_replaced(
     home: Path, usual: dict[str, Verdict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -205,7 +205,7 @@ def test_a_process_without_a_cell_is_replaced(
     assert code == 1
 
 
-def test_an_exception_whose_text_cannot_be_had_is_told() -> None:
+def test_an_exception_without_a_text_is_reported() -> None:
     class MuteError(Exception):
         def __str__(self) -> str:
             raise ValueError

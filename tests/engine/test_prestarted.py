@@ -15,7 +15,8 @@ import pytest
 from harness.core.verdict import Verdict
 from harness.engine import prestarted
 from harness.engine.events import Event, Finished
-from harness.engine.prestarted import PrestartedProcess, run_ahead, take_prestarted
+from harness.engine.prestarted import PrestartedProcess, prestart, take_prestarted
+from harness.engine.process import AgentProcess
 
 HERE = """
 schema = 1
@@ -32,10 +33,18 @@ provider = "CPUExecutionProvider"
 
 
 @pytest.fixture(autouse=True)
-def _nobody_ahead() -> Iterator[None]:
+def _none_left() -> Iterator[None]:
     yield
-    while prestarted._ahead:
-        prestarted._ahead.pop().discard()
+    while prestarted.untaken:
+        prestarted.untaken.pop().discard()
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
 
 
 @pytest.fixture
@@ -46,8 +55,8 @@ def matrix(tmp_path: Path) -> Path:
 
 
 def ahead(matrix: Path) -> PrestartedProcess:
-    run_ahead(matrix)
-    (one,) = prestarted._ahead
+    prestart(matrix)
+    (one,) = prestarted.untaken
     return one
 
 
@@ -61,36 +70,39 @@ def test_it_serves_the_first_cells_and_ends_with_the_run(
     (served,) = [record.process for record in found if record.verdict is Verdict.PASS]
     assert served is not None
     assert served.pid == one.process.pid
-    assert one.process._popen.returncode is not None
+    assert is_gone(one.process.pid)
     assert not one.folder.exists()
     assert take_prestarted() is None
 
 
-def test_what_it_said_meanwhile_is_delivered_first(matrix: Path) -> None:
+def test_messages_that_came_early_are_delivered_first(matrix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    came, taken, delivered = threading.Event(), threading.Event(), threading.Event()
+
+    def serve(_process: AgentProcess, deliver: Callable[[Any], None]) -> None:
+        deliver("early")
+        came.set()
+        assert taken.wait(30)
+        deliver("late")
+        delivered.set()
+
+    monkeypatch.setattr(AgentProcess, "serve", serve)
     one = ahead(matrix)
-    deadline = time.monotonic() + 30
-    while not one._heard and time.monotonic() < deadline:
-        time.sleep(0.01)
-    heard: list[Any] = []
-    ended = threading.Event()
-
-    def deliver(message: Any) -> None:
-        heard.append(message[0])
-        if message[0] == "ended":
-            ended.set()
-
-    one.deliver_to(deliver)
-    assert heard == ["imported"]
-    one.discard()
-    assert ended.wait(10)
-    assert heard == ["imported", "ended"]
+    assert came.wait(30)
+    messages: list[str] = []
+    one.deliver_to(messages.append)
+    assert messages == ["early"]
+    taken.set()
+    assert delivered.wait(30)
+    assert messages == ["early", "late"]
 
 
-def test_who_has_other_variables_by_now_does_without(matrix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_not_used_once_the_variables_have_changed(
+    matrix: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = ahead(matrix)
     monkeypatch.setenv("ORT_OF_TODAY", "1")
     assert take_prestarted() is None
-    assert one.process._popen.returncode is not None
+    assert is_gone(one.process.pid)
     assert not one.folder.exists()
 
 
@@ -111,15 +123,15 @@ def test_none_starts_where_a_matrix_does_not_ask_for_it(tmp_path: Path, content:
     matrix = tmp_path / "m.toml"
     if content is not None:
         matrix.write_bytes(content.encode() if isinstance(content, str) else content)
-    run_ahead(matrix)
-    assert not prestarted._ahead
+    prestart(matrix)
+    assert not prestarted.untaken
 
 
 @pytest.mark.skipif(os.name != "posix", reason="asks for a process in the POSIX way")
-def test_one_that_nobody_takes_ends_with_the_harness_and_leaves_nothing(matrix: Path) -> None:
+def test_one_that_is_not_taken_ends_with_the_harness_and_leaves_nothing(matrix: Path) -> None:
     code = (
         "import pathlib, sys; from harness.engine import prestarted as f\n"
-        "f.run_ahead(pathlib.Path(sys.argv[1])); print(f._ahead[0].process.pid, f._ahead[0].folder)"
+        "f.prestart(pathlib.Path(sys.argv[1])); print(f.untaken[0].process.pid, f.untaken[0].folder)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, matrix], check=True, capture_output=True, text=True, timeout=60

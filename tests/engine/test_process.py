@@ -1,4 +1,4 @@
-"""How a process ended, in words, and when it must; and a lane that starts its first process alone."""
+"""How a process ended, in words, and when it must; and a queue that starts its first process alone."""
 
 import io
 import os
@@ -17,11 +17,11 @@ import pytest
 from execnet.gateway_base import Message
 
 from harness.agent.launcher import exit_cause
-from harness.engine.job import Configuration
-from harness.engine.lane import Lane
-from harness.engine.process import ENDED, AgentProcess, _Pipe
-from harness.engine.question import Question
-from harness.engine.task import QuestionTask
+from harness.engine.configuration import Configuration
+from harness.engine.launch import launch_here
+from harness.engine.process import ENDED, AgentProcess, Pipe
+from harness.engine.queues import TaskQueue
+from harness.engine.task import Question, QuestionTask
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
 
@@ -45,11 +45,12 @@ def test_an_exit_code_has_a_name(code: int, cause: str) -> None:
 
 HARNESS = """
 import pathlib, sys, threading
+from harness.engine.launch import launch_here
 from harness.engine.process import AgentProcess
 
 def start():
     global process
-    process = AgentProcess([sys.executable], {}, pathlib.Path(sys.argv[1]))
+    process = AgentProcess(launch_here([sys.executable], {}, pathlib.Path(sys.argv[1])))
 
 thread = threading.Thread(target=start)
 thread.start()
@@ -82,25 +83,25 @@ def test_a_process_outlives_the_thread_that_asked_for_it_and_its_folder_does_not
     enough = threading.Event()
 
     def start() -> None:
-        started.put(AgentProcess([sys.executable], fake_env, folder))
+        started.put(AgentProcess(launch_here([sys.executable], fake_env, folder)))
         enough.wait(10.0)
 
     starter = threading.Thread(target=start)
     starter.start()
     process = started.get(timeout=10.0)
-    heard: list[Any] = []
-    serving = threading.Thread(target=process.serve, args=(heard.append,), daemon=True)
+    messages: list[Any] = []
+    serving = threading.Thread(target=process.serve, args=(messages.append,), daemon=True)
     serving.start()
-    wait_until(lambda: heard == [("imported",)])
+    wait_until(lambda: messages == [("imported",)])
     enough.set()
     starter.join()
     time.sleep(0.1)
-    assert heard == [("imported",)]
+    assert messages == [("imported",)]
     (folder / "core").touch()
     (folder / "output.txt").write_text("last words", encoding="utf-8")
     os.kill(process.pid, signal.SIGTERM)
-    wait_until(lambda: heard == [("imported",), ENDED])
-    assert process.ended() == "SIGTERM"
+    wait_until(lambda: messages == [("imported",), ENDED])
+    assert process.wait() == "SIGTERM"
     assert not folder.exists()
     assert process.printed() == "last words"
     serving.join(5.0)
@@ -130,10 +131,10 @@ def wait_until(condition: Callable[[], bool], limit_s: float = 10.0) -> None:
         (3, 0, 5, False),
     ],
 )
-def test_when_a_lane_wants_another_process(alive: int, starting: int, queued: int, *, wants: bool) -> None:
-    lane = Lane("t", Configuration(runtime=Runtime()), Timeouts(), 3, is_reference=False)
-    lane.queue.extend(QuestionTask(about=Question(suite="s", model="m")) for _ in range(queued))
-    assert lane.wants_worker(alive, starting) is wants
+def test_when_a_queue_wants_another_process(alive: int, starting: int, queued: int, *, wants: bool) -> None:
+    queue = TaskQueue("t", Configuration(runtime=Runtime()), Timeouts(), 3)
+    queue.tasks.extend(QuestionTask(about=Question(suite="s", model="m")) for _ in range(queued))
+    assert queue.wants_worker(alive, starting) is wants
 
 
 # --- reading ---
@@ -141,31 +142,31 @@ def test_when_a_lane_wants_another_process(alive: int, starting: int, queued: in
 HEADER = struct.pack("!bii", Message.CHANNEL_DATA, 1, 3)
 
 
-class Speaker:
+class Writer:
     """A process as far as reading from it goes."""
 
     def __init__(self) -> None:
         source, self.sink = os.pipe()
         self.stdin, self.stdout = io.BytesIO(), os.fdopen(source, "rb")
-        self.pipe = _Pipe(self, lambda _: None)  # type: ignore[arg-type]
-        self.say(b"1")
+        self.pipe = Pipe(self, lambda _: None)  # type: ignore[arg-type]
+        self.write(b"1")
         assert self.pipe.read(1) == b"1"
 
-    def say(self, data: bytes) -> None:
+    def write(self, data: bytes) -> None:
         while data:
             data = data[os.write(self.sink, data) :]
 
-    def hear(self) -> bytes:
+    def receive(self) -> bytes:
         self.pipe.read(9)
         return self.pipe.read(3)
 
 
-def test_what_is_said_is_read_piece_by_piece() -> None:
-    speaker = Speaker()
-    speaker.say(HEADER + b"one" + HEADER + b"two" + HEADER[:4])
-    assert [speaker.hear(), speaker.hear()] == [b"one", b"two"]
-    speaker.say(HEADER[4:] + b"six")
-    assert speaker.hear() == b"six"
-    os.close(speaker.sink)
+def test_messages_are_read_piece_by_piece() -> None:
+    writer = Writer()
+    writer.write(HEADER + b"one" + HEADER + b"two" + HEADER[:4])
+    assert [writer.receive(), writer.receive()] == [b"one", b"two"]
+    writer.write(HEADER[4:] + b"six")
+    assert writer.receive() == b"six"
+    os.close(writer.sink)
     with pytest.raises(EOFError):
-        speaker.hear()
+        writer.receive()

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.engine.listener import parse
 from harness.engine.messages import ProtocolError
-from harness.engine.protocol import understood
-from harness.engine.question import Question
-from harness.engine.task import QuestionTask
+from harness.engine.task import Question, QuestionTask
 
 TASK = QuestionTask(about=Question(suite="s", model="m"))
 JOB = id(TASK)
@@ -27,7 +26,7 @@ ANSWERED = {**AT_WORK, "result": object()}
 def check(state: dict[str, Any], message: Any) -> str:
     """What is wrong with a message in a state; empty where nothing is."""
     try:
-        understood(SimpleNamespace(**state), message)  # type: ignore[arg-type]
+        parse(SimpleNamespace(**state), message)  # type: ignore[arg-type]
     except ProtocolError as error:
         return str(error)
     return ""
@@ -48,7 +47,7 @@ def check(state: dict[str, Any], message: Any) -> str:
         (ANSWERED, ("done", JOB, {**AFTER, "rss_mib": 99.5, "sick": "CUDA error 700"})),
     ],
 )
-def test_what_an_agent_says_is_understood(state: dict[str, Any], message: Any) -> None:
+def test_what_an_agent_says_is_parse(state: dict[str, Any], message: Any) -> None:
     assert check(state, message) == ""
 
 
@@ -58,10 +57,10 @@ def test_what_an_agent_says_is_understood(state: dict[str, Any], message: Any) -
         (STARTING, ("started",), "no known form"),
         (STARTING, ("unavailable", "bad_luck", "reason", "printed", {}), "no known form"),
         (IMPORTED, ("imported",), "started twice"),
-        (IMPORTED, ("result", JOB, RESULT), "not at"),
+        (IMPORTED, ("result", JOB, RESULT), "does not run"),
         (IDLE, ("ready", {}), "started twice"),
-        (IDLE, ("phase", JOB, "run"), "not at"),
-        (AT_WORK, ("phase", JOB + 1, "run"), "not at"),
+        (IDLE, ("phase", JOB, "run"), "does not run"),
+        (AT_WORK, ("phase", JOB + 1, "run"), "does not run"),
         (AT_WORK, ("phase", JOB, "register"), "no known form"),
         (AT_WORK, ("phase", None, "run"), "no known form"),
         (AT_WORK, ("phase", JOB, "run", "more"), "no known form"),

@@ -12,8 +12,8 @@ from harness.core.verdict import Verdict
 from harness.corpus.case import load_case
 from harness.corpus.suites import open_folder
 from harness.engine.events import Event, Finished
-from harness.engine.question import Kind
-from harness.engine.references_of import TRUTHS
+from harness.engine.reference_check import TRUTHS
+from harness.engine.task import Kind
 from harness.golden.golden import Golden
 from harness.golden.provenance import provenance
 from harness.golden.store import GoldenStore
@@ -80,7 +80,7 @@ def test_a_faulty_provider_finds_no_excuse(
 
 
 @pytest.mark.parametrize(("model", "by"), [("soft", Kind.FLOAT64), ("erf", Kind.FLOAT64_EVALUATED)])
-def test_a_bad_golden_fails_nobody(records: dict[str, Record], model: str, by: Kind) -> None:
+def test_a_bad_golden_fails_no_cell(records: dict[str, Record], model: str, by: Kind) -> None:
     record = records[model]
     assert record.verdict is Verdict.REFERENCE_DISPUTED
     assert "another result each time" in record.reason  # another process gives the right one
@@ -90,6 +90,6 @@ def test_a_bad_golden_fails_nobody(records: dict[str, Record], model: str, by: K
     assert row.golden > 1e-3
 
 
-def test_whoever_agrees_with_a_good_golden_asks_nobody(records: dict[str, Record]) -> None:
+def test_a_result_equal_to_a_good_golden_asks_no_reference(records: dict[str, Record]) -> None:
     assert records["right"].verdict is Verdict.PASS
     assert records["right"].adjudication == ()

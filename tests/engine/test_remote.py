@@ -16,9 +16,10 @@ from onnx import external_data_helper, helper, numpy_helper
 from harness.core.record import Record
 from harness.core.verdict import Cause, Verdict
 from harness.corpus.cache import ENVIRONMENT
-from harness.engine import model_files
+from harness.engine import job
 from harness.engine.events import Event, Finished, TargetReady
-from harness.engine.remote import SSH, RemoteProcess
+from harness.engine.launch import SSH, launch
+from harness.engine.process import AgentProcess
 from harness.plan.target import Runtime
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the fake looks at /proc")
@@ -142,7 +143,7 @@ def test_a_fault_is_the_same_elsewhere(faults: list[Event], target: str, fault: 
     assert found[target] == found["here"]
 
 
-def test_a_hang_that_nobody_can_reach_ends_with_the_connection(
+def test_a_hang_out_of_reach_ends_with_the_connection(
     tmp_path: Path, run_matrix: Run, write_model: Write, env: dict[str, str]
 ) -> None:
     write_model(tmp_path / "models" / "1_stuck_in_run.onnx")
@@ -217,14 +218,14 @@ def test_a_model_travels_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[tuple[str, int]] = []
-    piece = model_files.piece
+    piece = job.piece
 
     def counted(case: Any, name: str, offset: int) -> bytes | None:
         asked.append((name, offset))
         return piece(case, name, offset)
 
     monkeypatch.setattr("harness.engine.listener.piece", counted)
-    monkeypatch.setattr(model_files, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(job, "CHUNK_BYTES", 100)
     for number in range(6):
         write_model(tmp_path / "models" / f"{number}_fine.onnx", "big" if number == 5 else "")
     table = far(env, axes={"execution_mode": ["sequential", "parallel"]})
@@ -314,7 +315,9 @@ def test_how_ssh_is_called(tmp_path: Path, ssh: Path) -> None:
     (tmp_path / "own").mkdir()
     runtime = Runtime(ssh="-oProxyCommand=evil", python="~/my env/bin/python3")
     try:
-        RemoteProcess(runtime, {"KEY": "secret"}, tmp_path / "own").ended()
+        process = AgentProcess(launch(runtime, {"KEY": "secret"}, tmp_path / "own"))
+        process.serve(lambda _: None)
+        process.wait()
     finally:
         (ssh / "ssh").write_text(FAKE_SSH, encoding="utf-8")
     seen = (tmp_path / "seen").read_text(encoding="utf-8").splitlines()

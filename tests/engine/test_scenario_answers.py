@@ -26,6 +26,7 @@ from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished, Warned
 from harness.engine.messages import ProtocolError, Result
+from harness.engine.next_step import NextStep
 from harness.engine.outcome import Asked, Outcome, Raised, Ran, Unsupported, from_result
 from harness.engine.prepare import open_suites
 from harness.engine.references import References, Stores
@@ -42,7 +43,7 @@ PLACEMENT = Placement(
 )
 
 
-class Desk:
+class PipelineBench:
     """A pipeline whose questions and cells wait in a list for the test to answer."""
 
     def __init__(self, folder: Path) -> None:
@@ -64,7 +65,7 @@ class Desk:
         references = References(Stores(*stores))
         cases = Cases(self.plan, suites, references, self.warnings.append)
         self.pipeline = CellPipeline(
-            self.plan, cases, references, Effects(self.plan), self.queue.append, self.announce
+            NextStep(self.plan, cases, references), Effects(self.plan), self.queue.append, self.announce
         )
 
     def announce(self, event: Event) -> None:
@@ -109,44 +110,44 @@ def raised(data_set: int | None = None, phase: Phase = Phase.RUN) -> Raised:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def bench(tmp_path: Path) -> PipelineBench:
+    return PipelineBench(tmp_path)
 
 
 @pytest.fixture
-def fed(desk: Desk) -> Desk:
-    """A desk that knows that the model runs with the inputs that were generated first."""
-    task = desk.submit("plain")
-    assert desk.pipeline.awaits(task)
-    golden = desk.question()
-    desk.pipeline.conclude(golden, desk.ran(golden))
-    desk.pipeline.conclude(task, desk.ran(task))
-    desk.records.clear()
-    return desk
+def fed(bench: PipelineBench) -> PipelineBench:
+    """A bench that knows that the model runs with the inputs that were generated first."""
+    task = bench.submit("plain")
+    assert bench.pipeline.questions.awaits(task)
+    golden = bench.question()
+    bench.pipeline.conclude(golden, bench.ran(golden))
+    bench.pipeline.conclude(task, bench.ran(task))
+    bench.records.clear()
+    return bench
 
 
 @pytest.fixture
-def new_desk(tmp_path: Path) -> Callable[[], Desk]:
-    return lambda: Desk(tmp_path)
+def new_bench(tmp_path: Path) -> Callable[[], PipelineBench]:
+    return lambda: PipelineBench(tmp_path)
 
 
 def names(case: Case) -> list[str]:
     return [data_set.name for data_set in case.data_sets]
 
 
-def test_a_scenario_inside_the_agent_has_the_golden_of_plain(desk: Desk) -> None:
-    plain, bytes_ = desk.submit("plain"), desk.submit("from_bytes")
-    assert desk.pipeline.foresee(plain)
-    assert desk.pipeline.foresee(bytes_)
-    question = desk.question()  # one for both
+def test_a_scenario_inside_the_agent_has_the_golden_of_plain(bench: PipelineBench) -> None:
+    plain, bytes_ = bench.submit("plain"), bench.submit("from_bytes")
+    assert bench.pipeline.questions.foresee(plain)
+    assert bench.pipeline.questions.foresee(bytes_)
+    question = bench.question()  # one for both
     assert question.about.scenario == "plain"
-    desk.pipeline.conclude(question, desk.ran(question))
-    desk.pipeline.conclude(plain, desk.ran(plain))
-    desk.pipeline.conclude(bytes_, desk.ran(bytes_, scenario={"bytes": 7}))
-    assert not desk.queue
-    assert [record.verdict for record in desk.records] == [Verdict.PASS, Verdict.PASS]
-    assert [record.scenario for record in desk.records] == [{}, {"bytes": 7}]
-    assert desk.pipeline.open == 0
+    bench.pipeline.conclude(question, bench.ran(question))
+    bench.pipeline.conclude(plain, bench.ran(plain))
+    bench.pipeline.conclude(bytes_, bench.ran(bytes_, scenario={"bytes": 7}))
+    assert not bench.queue
+    assert [record.verdict for record in bench.records] == [Verdict.PASS, Verdict.PASS]
+    assert [record.scenario for record in bench.records] == [{}, {"bytes": 7}]
+    assert bench.pipeline.open == 0
 
 
 @pytest.mark.parametrize(
@@ -158,58 +159,58 @@ def test_a_scenario_inside_the_agent_has_the_golden_of_plain(desk: Desk) -> None
     ],
 )
 def test_an_error_is_excused_by_the_cpu_provider_in_the_same_scenario(
-    desk: Desk, answer: Outcome | None, verdict: Verdict
+    bench: PipelineBench, answer: Outcome | None, verdict: Verdict
 ) -> None:
-    task = desk.submit("from_bytes")
-    desk.pipeline.foresee(task)
-    golden = desk.question()
-    desk.pipeline.conclude(golden, desk.ran(golden))
-    desk.pipeline.conclude(task, raised())
-    assert not desk.records
-    question = desk.question()
+    task = bench.submit("from_bytes")
+    bench.pipeline.questions.foresee(task)
+    golden = bench.question()
+    bench.pipeline.conclude(golden, bench.ran(golden))
+    bench.pipeline.conclude(task, raised())
+    assert not bench.records
+    question = bench.question()
     assert question.about.scenario == "from_bytes"
-    desk.pipeline.conclude(question, answer or desk.ran(question, scenario={"bytes": 7}))
-    assert [record.verdict for record in desk.records] == [verdict]
-    assert desk.pipeline.open == 0
+    bench.pipeline.conclude(question, answer or bench.ran(question, scenario={"bytes": 7}))
+    assert [record.verdict for record in bench.records] == [verdict]
+    assert bench.pipeline.open == 0
 
 
-def test_what_is_refused_plainly_is_not_asked_again(desk: Desk) -> None:
-    task = desk.submit("from_bytes")
-    desk.pipeline.foresee(task)
-    desk.pipeline.conclude(desk.question(), raised(phase=Phase.CREATE))
-    desk.pipeline.conclude(task, raised(phase=Phase.CREATE))
-    assert not desk.queue
-    assert [record.verdict for record in desk.records] == [Verdict.INVALID_MODEL]
+def test_what_is_refused_plainly_is_not_asked_again(bench: PipelineBench) -> None:
+    task = bench.submit("from_bytes")
+    bench.pipeline.questions.foresee(task)
+    bench.pipeline.conclude(bench.question(), raised(phase=Phase.CREATE))
+    bench.pipeline.conclude(task, raised(phase=Phase.CREATE))
+    assert not bench.queue
+    assert [record.verdict for record in bench.records] == [Verdict.INVALID_MODEL]
 
 
-def test_an_opinion_in_a_scenario_is_no_golden(desk: Desk) -> None:
-    task = desk.submit("from_bytes")
-    desk.pipeline.foresee(task)
-    golden = desk.question()
-    desk.pipeline.conclude(golden, desk.ran(golden))
-    desk.pipeline.conclude(task, raised())
-    desk.pipeline.conclude(desk.question(), raised())
-    plain = desk.submit("plain")
-    assert not desk.pipeline.foresee(plain)
-    desk.pipeline.conclude(plain, desk.ran(plain))
-    assert desk.records[-1].verdict is Verdict.PASS
+def test_an_opinion_in_a_scenario_is_no_golden(bench: PipelineBench) -> None:
+    task = bench.submit("from_bytes")
+    bench.pipeline.questions.foresee(task)
+    golden = bench.question()
+    bench.pipeline.conclude(golden, bench.ran(golden))
+    bench.pipeline.conclude(task, raised())
+    bench.pipeline.conclude(bench.question(), raised())
+    plain = bench.submit("plain")
+    assert not bench.pipeline.questions.foresee(plain)
+    bench.pipeline.conclude(plain, bench.ran(plain))
+    assert bench.records[-1].verdict is Verdict.PASS
 
 
 def test_shapes_wait_for_the_cpu_provider_and_lose_those_that_it_refuses(
-    fed: Desk, new_desk: Callable[[], Desk]
+    fed: PipelineBench, new_bench: Callable[[], PipelineBench]
 ) -> None:
     task = fed.submit("dynamic_shapes")
-    assert fed.pipeline.awaits(task)
-    assert not fed.pipeline.awaits(fed.submit("plain"))
-    assert fed.pipeline.foresee(task)
+    assert fed.pipeline.questions.awaits(task)
+    assert not fed.pipeline.questions.awaits(fed.submit("plain"))
+    assert fed.pipeline.questions.foresee(task)
     first = fed.question()
     assert names(fed.case(first)) == ["given", "batch=2", "width=2", "given"]
     fed.pipeline.conclude(first, raised(data_set=2))
-    assert fed.pipeline.foresee(task)
+    assert fed.pipeline.questions.foresee(task)
     second = fed.question()
     assert names(fed.case(second)) == ["given", "batch=2", "given"]
     fed.pipeline.conclude(second, fed.ran(second))
-    assert not fed.pipeline.foresee(task)
+    assert not fed.pipeline.questions.foresee(task)
     fed.pipeline.conclude(task, fed.ran(task, scenario={"run_ms": (1.0, 2.0, 1.0)}))
     (record,) = fed.records
     assert record.verdict is Verdict.PASS
@@ -219,18 +220,18 @@ def test_shapes_wait_for_the_cpu_provider_and_lose_those_that_it_refuses(
         "refused": ("with width=2: Fail: no",),
         "run_ms": (1.0, 2.0, 1.0),
     }
-    later = new_desk()  # the goldens are kept, so nothing is asked
+    later = new_bench()  # the goldens are kept, so nothing is asked
     again = later.submit("dynamic_shapes")
-    assert not later.pipeline.foresee(again)
+    assert not later.pipeline.questions.foresee(again)
     assert names(later.case(again)) == ["given", "batch=2", "given"]
 
 
-def test_a_model_whose_weights_fix_every_shape_is_not_tried(fed: Desk) -> None:
+def test_a_model_whose_weights_fix_every_shape_is_not_tried(fed: PipelineBench) -> None:
     task = fed.submit("dynamic_shapes")
     for _ in range(2):
-        assert fed.pipeline.foresee(task)
+        assert fed.pipeline.questions.foresee(task)
         fed.pipeline.conclude(fed.question(), raised(data_set=1))
-    assert not fed.pipeline.foresee(task)
+    assert not fed.pipeline.questions.foresee(task)
     case = fed.pipeline.case(task)
     assert isinstance(case, Inapplicable)
     fed.pipeline.conclude(task, case)
@@ -241,20 +242,20 @@ def test_a_model_whose_weights_fix_every_shape_is_not_tried(fed: Desk) -> None:
     )
 
 
-def test_a_model_that_fails_in_its_given_shape_keeps_all(fed: Desk) -> None:
+def test_a_model_that_fails_in_its_given_shape_keeps_all(fed: PipelineBench) -> None:
     task = fed.submit("dynamic_shapes")
-    fed.pipeline.foresee(task)
+    fed.pipeline.questions.foresee(task)
     fed.pipeline.conclude(fed.question(), raised(data_set=0))
-    assert not fed.pipeline.foresee(task)
+    assert not fed.pipeline.questions.foresee(task)
     fed.pipeline.conclude(task, raised(data_set=0))
     (record,) = fed.records
     assert record.verdict is Verdict.INVALID_MODEL
     assert record.reason == "with given: Fail: no"
 
 
-def test_an_error_says_at_which_shape(fed: Desk) -> None:
+def test_an_error_says_at_which_shape(fed: PipelineBench) -> None:
     task = fed.submit("dynamic_shapes")
-    fed.pipeline.foresee(task)
+    fed.pipeline.questions.foresee(task)
     question = fed.question()
     fed.pipeline.conclude(question, fed.ran(question))
     fed.pipeline.conclude(task, raised(data_set=1))
@@ -262,18 +263,18 @@ def test_an_error_says_at_which_shape(fed: Desk) -> None:
     assert (record.verdict, record.reason) == (Verdict.ERROR, "with batch=2: Fail: no")
 
 
-def test_a_scenario_that_cannot_be_played_starts_nothing(fed: Desk) -> None:
+def test_a_scenario_that_cannot_be_played_starts_nothing(fed: PipelineBench) -> None:
     task = fed.submit("external_data")
     case = fed.pipeline.case(task)
     assert isinstance(case, Inapplicable)
-    assert not fed.pipeline.foresee(task)
+    assert not fed.pipeline.questions.foresee(task)
     fed.pipeline.conclude(task, case)
     assert fed.records[0].verdict is Verdict.DECLARED
     assert fed.records[0].expected
 
 
 def test_a_copy_that_finds_no_room_is_no_fault_of_the_model(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: PipelineBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = onnx.parser.parse_model(MODEL.replace("y = Relu(x)", "y = Add(x, w)"))
     weight = np.zeros((SMALLEST, 4), np.float32)
@@ -281,20 +282,20 @@ def test_a_copy_that_finds_no_room_is_no_fault_of_the_model(
     onnx.save(model, tmp_path / "models" / "one.onnx")
     (tmp_path / "cache").touch()
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
-    task = desk.submit("external_data")
+    task = bench.submit("external_data")
     with pytest.raises(UsageError, match="the cache cannot be filled"):
-        desk.pipeline.case(task)
-    assert not desk.records
+        bench.pipeline.case(task)
+    assert not bench.records
 
 
-def test_unsupported_is_a_verdict_with_its_facts(desk: Desk) -> None:
-    task = desk.submit("from_bytes")
+def test_unsupported_is_a_verdict_with_its_facts(bench: PipelineBench) -> None:
+    task = bench.submit("from_bytes")
     told = {"status": "unsupported", "phase": "create", "message": "no such thing", "scenario": {"a": 1}}
-    desk.pipeline.conclude(task, from_result(result_of(told), Tensors(), "from_bytes"))
-    (record,) = desk.records
+    bench.pipeline.conclude(task, from_result(result_of(told), Tensors(), "from_bytes"))
+    (record,) = bench.records
     assert (record.verdict, record.phase) == (Verdict.UNSUPPORTED, Phase.CREATE)
     assert (record.reason, record.scenario) == ("no such thing", {"a": 1})
-    assert not desk.queue
+    assert not bench.queue
 
 
 RESULT: dict[str, Any] = {
@@ -324,7 +325,7 @@ def test_a_plain_run_does_not_pass_for_a_scenario() -> None:
     assert isinstance(from_result(result_of(RESULT), Tensors()), Ran)
     nothing: list[dict[str, Any]] = [{}, {"scenario": {}}]
     for told in nothing:
-        with pytest.raises(ProtocolError, match="nothing is told about the scenario io_binding"):
+        with pytest.raises(ProtocolError, match="reported nothing about the scenario io_binding"):
             from_result(result_of(RESULT | told), Tensors(), "io_binding")
     ran = from_result(result_of(RESULT | {"scenario": {"device": True}}), Tensors(), "io_binding")
     assert isinstance(ran, Ran)
@@ -374,8 +375,8 @@ def test_a_result_has_what_was_asked_for() -> None:
         ({"outputs": [[VALUE] * 3]}, "3 values for 2 outputs"),
         ({"second": [VALUE]}, "1 values for 2 outputs"),
         ({"names": ["y", "y"]}, "an output twice"),
-        ({"outputs": [[VALUE, 3]]}, "a value that is none"),
-        ({"outputs": [[VALUE, {**VALUE, "shape": [2]}]]}, "a value that is none"),
+        ({"outputs": [[VALUE, 3]]}, "malformed value"),
+        ({"outputs": [[VALUE, {**VALUE, "shape": [2]}]]}, "malformed value"),
         ({"placement": None}, "a result lacks"),
         ({"providers": None}, "a result lacks"),
     ],
@@ -416,16 +417,16 @@ def test_a_result_is_checked_to_its_last_part(told: dict[str, Any]) -> None:
 
 
 def test_an_answer_that_no_file_holds_is_lost_and_not_asked_for_again(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    bench: PipelineBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(value_file, "encode", too_large)
-    plain = desk.submit("plain")
-    desk.pipeline.conclude(plain, desk.ran(plain))
-    question = desk.question()
-    desk.pipeline.conclude(question, desk.ran(question))
-    assert not desk.queue
-    assert [record.verdict for record in desk.records] == [Verdict.NO_GOLDEN]
-    assert "cannot be kept: a protobuf ends" in desk.records[0].reason
+    plain = bench.submit("plain")
+    bench.pipeline.conclude(plain, bench.ran(plain))
+    question = bench.question()
+    bench.pipeline.conclude(question, bench.ran(question))
+    assert not bench.queue
+    assert [record.verdict for record in bench.records] == [Verdict.NO_GOLDEN]
+    assert "cannot be kept: a protobuf ends" in bench.records[0].reason
 
 
 def too_large(*_: object, **_more: object) -> bytes:

@@ -42,7 +42,7 @@ def test_a_dimension_of_the_matrix_is_that_of_the_outputs(
     assert [event for event in events if isinstance(event, Warned)] == []
 
 
-def test_a_slip_costs_its_model_and_is_told_at_once(
+def test_an_error_in_settings_costs_its_model_and_is_reported_at_once(
     tmp_path: Path,
     write_model: Callable[..., None],
     run_matrix: Callable[..., list[Event]],

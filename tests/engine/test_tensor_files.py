@@ -17,12 +17,12 @@ from harness.agent.errors import NoRoomError
 from harness.agent.tensor_files import Bulk, TensorFiles
 from harness.core.value import DTYPES, Map, Sequence, Tensor, Value, pack, tensor
 from harness.engine import tensor_files
-from harness.engine.job import cpu_configuration
-from harness.engine.lane import Lane
+from harness.engine.configuration import cpu_configuration
+from harness.engine.device import NO_SLOT
 from harness.engine.messages import Result
 from harness.engine.outcome import Ran, from_result
-from harness.engine.question import Question
-from harness.engine.task import QuestionTask
+from harness.engine.queues import TaskQueue
+from harness.engine.task import Question, QuestionTask
 from harness.engine.tensor_files import Tensors
 from harness.engine.worker import BYTES_IN_FLIGHT, Worker
 from harness.plan.file_format import Timeouts
@@ -341,7 +341,7 @@ def test_two_runs_are_compared_where_they_lie() -> None:
     assert agent_wire.to_wire(np.full(100, np.nan)) == agent_wire.to_wire(np.full(100, np.nan))
 
 
-# --- tasks in hand ---
+# --- tasks in flight ---
 
 
 class Silent:
@@ -353,14 +353,14 @@ class Silent:
 
 def test_a_worker_holds_few_large_tasks() -> None:
     worker = Worker(1, Silent())  # type: ignore[arg-type]
-    worker.serve(Lane("cpu", cpu_configuration(Runtime()), Timeouts()), None)
-    worker.is_ready(0.0)
+    worker.serve(TaskQueue("cpu", cpu_configuration(Runtime()), Timeouts()), NO_SLOT)
+    worker.on_ready(0.0)
     assert worker.has_room
-    worker.hand(QuestionTask(about=Question(suite="s", model="m"), nbytes=BYTES_IN_FLIGHT - 1), {})
+    worker.give(QuestionTask(about=Question(suite="s", model="m"), nbytes=BYTES_IN_FLIGHT - 1), {})
     assert worker.has_room
-    worker.hand(QuestionTask(about=Question(suite="s", model="m"), nbytes=1), {})
+    worker.give(QuestionTask(about=Question(suite="s", model="m"), nbytes=1), {})
     assert not worker.has_room
     worker.in_flight.popleft()
     worker.in_flight.popleft()
-    worker.hand(QuestionTask(about=Question(suite="s", model="m"), nbytes=100 * BYTES_IN_FLIGHT), {})
+    worker.give(QuestionTask(about=Question(suite="s", model="m"), nbytes=100 * BYTES_IN_FLIGHT), {})
     assert not worker.has_room

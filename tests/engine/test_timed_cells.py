@@ -56,7 +56,7 @@ def test_a_cell_that_passes_has_its_latency(run: Callable[..., list[Record]]) ->
     assert before.latency is None
 
 
-def test_how_fast_a_wrong_answer_comes_is_not_told(run: Callable[..., list[Record]]) -> None:
+def test_the_speed_of_a_wrong_answer_is_not_recorded(run: Callable[..., list[Record]]) -> None:
     found = run("1_zeros", "2_error_in_run", "3_segv_in_run", "4_placed_nowhere", "5_folded")
     assert [record.verdict for record in found] == [
         Verdict.MISMATCH,

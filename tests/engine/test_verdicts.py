@@ -14,19 +14,18 @@ from harness.core.facts import Facts
 from harness.core.policy import Policy
 from harness.core.record import ModelContent, Placement
 from harness.core.tolerance import Tolerance, default_tolerance
-from harness.core.value import Sequence, tensor
+from harness.core.value import NamedValues, Sequence, tensor
 from harness.core.verdict import Cause, Family, Phase, Verdict
 from harness.corpus.case import Case, DataSet
 from harness.corpus.facts import ModelFacts
 from harness.corpus.origins import Origins
 from harness.corpus.port import Port, ValueType
 from harness.engine.answer import golden_of
-from harness.engine.evidence import Evidence
+from harness.engine.evidence import Evidence, Rule, rule_of
 from harness.engine.measure import measure
 from harness.engine.outcome import (
     Died,
     Hung,
-    NamedValues,
     Outcome,
     Raised,
     Ran,
@@ -35,7 +34,6 @@ from harness.engine.outcome import (
     Unfeedable,
 )
 from harness.engine.recorded import Attempt, record_of
-from harness.engine.rule import Rule, rule_of
 from harness.golden.golden import Golden
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
@@ -113,7 +111,7 @@ class Judged(NamedTuple):
 def judged(
     outcome: Outcome, model: Case | None = None, golden: Golden = OK, own: Golden | None = None, **known: Any
 ) -> Judged:
-    evidence = Evidence(golden=golden, own=own or golden, answered=("own_cpu",), **known)
+    evidence = Evidence(golden=golden, own_cpu=own or golden, answered=("own_cpu",), **known)
     rule = Rule(policy=Policy(judge_by="table"))
     facts = measure(outcome, model or case(), evidence, rule, "AnyExecutionProvider")
     return Judged(facts, decide(facts, rule.policy))

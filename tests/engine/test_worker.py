@@ -6,16 +6,16 @@ import pytest
 
 from harness.core.verdict import Phase
 from harness.engine.messages import After
-from harness.engine.question import Question
-from harness.engine.task import QuestionTask
-from harness.engine.worker import FEWEST_IN_FLIGHT, MOST_IN_FLIGHT, Worker
+from harness.engine.pace import FEWEST_IN_FLIGHT, MOST_IN_FLIGHT
+from harness.engine.task import Question, QuestionTask
+from harness.engine.worker import Worker
 from harness.plan.file_format import RenewAfter, Timeouts
 
 AFTER = After(took_ms=2.0, teardown_ms=0.5, processor_ms=2.0)
 
 
 def worker(in_flight: int) -> Worker:
-    made = Worker(1, SimpleNamespace(pid=7))  # type: ignore[arg-type]  # nobody talks to it
+    made = Worker(1, SimpleNamespace(pid=7))  # type: ignore[arg-type]
     made.in_flight.extend(
         QuestionTask(about=Question(suite="s", model=str(number))) for number in range(in_flight)
     )
@@ -26,17 +26,17 @@ def at_pace(in_flight: int, pace_s: float) -> Worker:
     """One that has been through with some tasks, each of which took so long."""
     made = worker(in_flight)
     for number in range(20):
-        made.rest(number * pace_s)
+        made.begin_next(number * pace_s)
         made.count(AFTER, (number + 1) * pace_s)
     return made
 
 
 def room(busy: Worker) -> int:
     """How many tasks it takes."""
-    busy.ready, busy.lane = True, SimpleNamespace(renew_after=RenewAfter())  # type: ignore[assignment]
+    busy.ready, busy.queue = True, SimpleNamespace(renew_after=RenewAfter())  # type: ignore[assignment]
     busy.process.send = lambda *_: None  # type: ignore[method-assign]
     while busy.has_room:
-        busy.hand(QuestionTask(about=Question(suite="s", model="m")), {})
+        busy.give(QuestionTask(about=Question(suite="s", model="m")), {})
     return len(busy.in_flight)
 
 
@@ -57,7 +57,7 @@ def test_a_worker_holds_what_keeps_it_busy_for_some_time(pace_s: float, tasks: i
 def test_a_worker_whose_pace_changes_holds_more_or_less() -> None:
     busy = at_pace(0, 0.001)
     for number in range(20):
-        busy.rest(100.0 + number)
+        busy.begin_next(100.0 + number)
         busy.count(AFTER, 101.0 + number)
     assert room(busy) == FEWEST_IN_FLIGHT
 
@@ -78,21 +78,21 @@ def test_a_worker_is_busy_that_computes_rather_than_waits(
     """Each task takes a second; what its process takes in several threads counts as one processor."""
     one = worker(0)
     for number, used_ms in enumerate(processor_ms):
-        one.rest(float(number))
+        one.begin_next(float(number))
         one.count(After(took_ms=1000.0, teardown_ms=0.5, processor_ms=used_ms), number + 1.0)
-    assert one.is_busy == is_busy
+    assert one.pace.is_busy == is_busy
 
 
 def test_what_took_no_time_says_nothing_of_processors() -> None:
     one = worker(0)
     for number in range(20):
         one.count(After(took_ms=0, teardown_ms=0.5, processor_ms=0), number + 1.0)
-    assert one.is_busy
+    assert one.pace.is_busy
 
 
 def test_a_limit_holds_from_when_the_process_said_so() -> None:
     busy = worker(2)
     busy.enter(Phase.RUN, 100.0)
     assert (busy.phase, busy.deadline) == (Phase.RUN, 100.0 + Timeouts().run)
-    busy.rest(200.0)
+    busy.begin_next(200.0)
     assert (busy.phase, busy.deadline) == (Phase.CREATE, 200.0 + Timeouts().create)

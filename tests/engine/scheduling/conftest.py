@@ -1,6 +1,7 @@
-"""Runs of small matrices in which somebody watches which process gets which cell, and when."""
+"""Runs of small matrices that record which process gets which cell, and when."""
 
 import contextlib
+import os
 import threading
 import time
 import tomllib
@@ -12,12 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
-from harness.engine.engine import Engine
+from harness.engine.configuration import Configuration
+from harness.engine.engine import Engine, Study
 from harness.engine.events import Event, Finished
-from harness.engine.job import CPU, Configuration
 from harness.engine.prepare import prepare
 from harness.engine.process_pool import ProcessPool
 from harness.engine.task import Task
@@ -27,10 +29,10 @@ CUDA = "CUDAExecutionProvider"
 
 
 @pytest.fixture(autouse=True)
-def _four_in_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+def _four_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a queue of a few models is still one."""
     for name in ("FEWEST_IN_FLIGHT", "FIRST_IN_FLIGHT", "MOST_IN_FLIGHT"):
-        monkeypatch.setattr(f"harness.engine.worker.{name}", 4)
+        monkeypatch.setattr(f"harness.engine.pace.{name}", 4)
 
 
 class Bench:
@@ -52,7 +54,7 @@ class Bench:
         self._workers: set[Worker] = set()
 
     def watch(self, patch: pytest.MonkeyPatch) -> None:
-        launch, hand = ProcessPool._launch, Worker.hand
+        launch, give = ProcessPool.launch, Worker.give
 
         def watched_launch(pool: ProcessPool, config: Configuration) -> Worker:
             worker = launch(pool, config)
@@ -60,17 +62,17 @@ class Bench:
                 self.launched.append(worker)
             return worker
 
-        def watched_hand(worker: Worker, task: Task, job: dict[str, object]) -> None:
-            hand(worker, task, job)
+        def watched_give(worker: Worker, task: Task, job: dict[str, object]) -> None:
+            give(worker, task, job)
             self._workers.add(worker)
-            busy = [lane for busy in self._workers if busy.in_flight and (lane := busy.lane) is not None]
-            if any(lane.alone for lane in busy):
-                self.together.append({lane.name for lane in busy})
-            assert worker.lane is not None
-            self.handed.append((worker.lane.name, task.about.model.removesuffix(".onnx")))
+            busy = [queue for one in self._workers if one.in_flight and (queue := one.queue) is not None]
+            if any(queue.alone for queue in busy):
+                self.together.append({queue.name for queue in busy})
+            assert worker.queue is not None
+            self.handed.append((worker.queue.name, task.about.model.removesuffix(".onnx")))
 
-        patch.setattr(ProcessPool, "_launch", watched_launch)
-        patch.setattr(Worker, "hand", watched_hand)
+        patch.setattr(ProcessPool, "launch", watched_launch)
+        patch.setattr(Worker, "give", watched_give)
 
     def models(self, *names: str, folder: str = "models", data: bool = False) -> None:
         """Write models; without ``data`` of their own they wait until their generated inputs have run."""
@@ -94,6 +96,7 @@ class Bench:
         took_ms: dict[str, float] | None = None,
         prepare_for: Callable[[Engine], None] = lambda _: None,
         gives_outputs: bool = False,
+        study: Study = Study(),  # noqa: B008 - it is frozen
         **tables: Any,
     ) -> Iterator[Engine]:
         """An engine at work on everything; ``took_ms`` holds durations by ``target model``.
@@ -111,7 +114,7 @@ class Bench:
             for cell in plan.cells
             if (ms := (took_ms or {}).get(f"{cell.target} {cell.model.removesuffix('.onnx')}")) is not None
         }
-        engine = Engine(plan, suites, processes, durations, gives_outputs=gives_outputs)
+        engine = Engine(plan, suites, processes, durations, gives_outputs=gives_outputs, study=study)
         with contextlib.closing(engine):
             prepare_for(engine)
             engine.submit(plan.cells)
@@ -148,6 +151,27 @@ class Bench:
 
     def wait_at_gate(self, target: str) -> None:
         self.wait_until((self.home / f"{target}.waits").exists)
+
+    def wait_until_still(self) -> None:
+        """Wait until the target's process has nothing to do, and gets nothing for half a second."""
+        handed = -1
+        while self.launched[-1].in_flight or len(self.handed) != handed:
+            handed = len(self.handed)
+            time.sleep(0.5)
+
+    @classmethod
+    def wait_for_the_end(cls) -> None:
+        """Wait until no engine is at work; its events may still wait."""
+        cls.wait_until(lambda: all(one.name != "ep-harness-engine" for one in threading.enumerate()))
+
+    @staticmethod
+    def is_gone(worker: Worker) -> bool:
+        """Whether a worker's process has ended and been waited for."""
+        try:
+            os.kill(worker.process.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
 
     def open_gate(self, target: str) -> None:
         (self.home / f"{target}.open").touch()

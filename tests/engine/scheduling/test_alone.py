@@ -8,7 +8,7 @@ import pytest
 
 from harness.core.verdict import Verdict
 from harness.corpus.cache import cache_root
-from harness.engine import process_pool
+from harness.engine import spares
 from harness.engine.device import Slots
 from harness.engine.events import Finished, Warned
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake needs POSIX
 def test_nothing_else_is_at_work_beside_a_cell_that_runs_alone(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process_pool, "SPARE_AFTER_S", 0.0)
+    monkeypatch.setattr(spares, "SPARE_AFTER_S", 0.0)
     bench.models(*(f"{number}_m" for number in range(6)))
     alone = {"alone": True, "workers": 3, "device_lock": "rig", "renew_after": {"sessions": 4}}
     found = bench.run(bench.target("x", **alone), bench.target("y", alone=True), bench.target("z"))
@@ -35,9 +35,9 @@ def test_nothing_else_is_at_work_beside_a_cell_that_runs_alone(
     of_targets = [target for target, _ in bench.handed if target not in {"cpu", "references"}]
     assert of_targets == ["z"] * 6 + ["x"] * 6 + ["y"] * 6
     assert Counter(target for target, _ in bench.handed)["cpu"] == 6
-    # Nobody starts a process in case of need, nor a second worker.
-    assert sum(worker.is_spare for worker in bench.launched if worker.lane and worker.lane.alone) == 0
-    assert Counter(worker.lane.name for worker in bench.launched if worker.lane)["x"] == 2
+    # Neither a spare nor a second worker starts.
+    assert sum(worker.is_spare for worker in bench.launched if worker.queue and worker.queue.alone) == 0
+    assert Counter(worker.queue.name for worker in bench.launched if worker.queue)["x"] == 2
 
 
 @pytest.mark.usefixtures("goldens_unknown")
@@ -67,7 +67,7 @@ def test_a_cell_that_runs_alone_takes_its_place_on_the_device(bench: "Bench") ->
 
 
 @pytest.mark.usefixtures("goldens_unknown")
-def test_a_cell_whose_latency_is_measured_runs_alone_and_its_neighbours_do_not(bench: "Bench") -> None:
+def test_a_cell_whose_latency_is_measured_runs_alone_and_others_do_not(bench: "Bench") -> None:
     bench.models(*(f"{number}_m" for number in range(6)))
     latency = [{"model": "[12]_*", "target": "x", "warm_up": 1, "repeats": 3}]
     found = bench.run(bench.target("x", workers=2), bench.target("z"), latency=latency)

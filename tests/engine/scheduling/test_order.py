@@ -1,14 +1,16 @@
 """What runs first, and how results come together."""
 
 import os
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from harness.core.own_error import UncontainedError
-from harness.core.record import decode_record
+from harness.core.record import Record, decode_record
 from harness.core.verdict import Verdict
 from harness.engine.prepare import prepare
+from harness.engine.recorded import record_of
 from harness.run.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ PASS = Verdict.PASS
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake needs POSIX")
 
 
-def test_the_longest_lane_goes_first(bench: "Bench") -> None:
+def test_the_longest_queue_goes_first(bench: "Bench") -> None:
     bench.models("0_m", "1_m")
     took_ms = {"a 0_m": 5.0, "b 0_m": 1.0, "b 1_m": 100.0, "c 0_m": 50.0}
     found = bench.run(*map(bench.target, "abc"), processes=1, took_ms=took_ms)
@@ -70,12 +72,12 @@ def test_without_durations_the_plan_is_the_order(bench: "Bench") -> None:
 def test_all_that_waits_comes_together(bench: "Bench", monkeypatch: pytest.MonkeyPatch) -> None:
     bench.models(*(f"{number}_m" for number in range(7)))
     with bench.engine(bench.target("t")) as engine:
-        engine._thread.join(30)
+        bench.wait_for_the_end()
         (batch,) = engine.batches()
     assert bench.verdicts(batch) == {PASS: 7}
     monkeypatch.setattr("harness.engine.engine.BATCH", 3)
     with bench.engine(bench.target("t")) as engine:
-        engine._thread.join(30)
+        bench.wait_for_the_end()
         sizes = [len(batch) for batch in engine.batches()]
     assert sizes == [3, 3, 2], "with the news that the target is ready"
 
@@ -88,9 +90,17 @@ def test_what_an_interrupt_finds_half_gathered_is_handed_out_the_next_time(
     def interrupt(_seconds: float) -> None:
         raise KeyboardInterrupt
 
+    recorded: list[object] = []
+
+    def watched(*arguments: Any, **settings: Any) -> Record:
+        recorded.append(arguments)
+        return record_of(*arguments, **settings)
+
+    monkeypatch.setattr("harness.engine.cell_pipeline.record_of", watched)
     with bench.engine(bench.target("t")) as engine:
         bench.wait_at_gate("t")
-        bench.wait_until(lambda: engine._pipeline.open == 2)
+        bench.wait_until(lambda: len(recorded) == 3)
+        time.sleep(0.1)  # a record is announced just after it is made
         with monkeypatch.context() as patch:
             patch.setattr("harness.engine.engine.time.sleep", interrupt)
             with pytest.raises(KeyboardInterrupt):
@@ -110,7 +120,7 @@ def test_what_happened_before_the_engine_broke_comes_first(
     monkeypatch.setattr("harness.engine.next_step.measure", fail)
     monkeypatch.setattr("harness.engine.cell_pipeline.own_error", fail)
     with bench.engine(bench.target("t")) as engine:
-        engine._thread.join(30)
+        bench.wait_for_the_end()
         batches = engine.batches()
         assert len(next(batches)) == 1
         with pytest.raises(UncontainedError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.core.verdict import Verdict
-from harness.engine import process_pool
+from harness.engine import spares
 from harness.engine.events import Warned
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake needs POSIX
 def test_after_a_crash_a_process_goes_on_that_was_there_before(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process_pool, "SPARE_AFTER_S", 0.0)
-    # Lanes that start the same interpreter have one spare in common: one makes it, the other needs it.
+    monkeypatch.setattr(spares, "SPARE_AFTER_S", 0.0)
+    # Queues with the same interpreter share one spare: one makes it, the other needs it.
     bench.models(*(f"{number}_m" for number in range(8)), folder="a")
     bench.models("0_gate_in_run", "1_segv_in_run", *(f"{number}_m" for number in range(2, 8)), folder="b")
     apart = [{"suite": "a", "target": "b"}, {"suite": "b", "target": "a"}]
@@ -39,13 +39,13 @@ def test_after_a_crash_a_process_goes_on_that_was_there_before(
     assert {state.pid for state in of_b if state} == {bench.launched[2].process.pid}
     assert [worker.is_spare for worker in bench.launched][:3] == [False, False, True]
     assert len(bench.launched) <= 4, "one more spare for the one that was needed"
-    assert all(worker.process._popen.returncode is not None for worker in bench.launched)
+    assert all(bench.is_gone(worker) for worker in bench.launched)
 
 
 def test_a_crash_makes_a_spare_worth_its_while_and_a_short_run_does_not(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process_pool, "SPARE_AFTER_S", 60.0)
+    monkeypatch.setattr(spares, "SPARE_AFTER_S", 60.0)
     bench.models("00_segvonce_in_run", *(f"{number:02}_m" for number in range(1, 12)))
     (bench.home / "smooth.00_segvonce_in_run").write_bytes(b".")
     assert bench.verdicts(bench.run(bench.target("smooth"), bench.target("rough"))) == {PASS: 23, CRASH: 1}
@@ -53,8 +53,8 @@ def test_a_crash_makes_a_spare_worth_its_while_and_a_short_run_does_not(
     assert [worker.is_spare for worker in bench.launched] == [False, False, False, True]
 
 
-def test_a_lane_at_work_for_some_time_gets_a_spare(bench: "Bench", monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_pool, "SPARE_AFTER_S", 0.0)
+def test_a_queue_at_work_for_some_time_gets_a_spare(bench: "Bench", monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spares, "SPARE_AFTER_S", 0.0)
     bench.models(*(f"{number}_m" for number in range(8)))
     assert bench.verdicts(bench.run(bench.target("t"))) == {PASS: 8}
     assert [worker.is_spare for worker in bench.launched] == [False, True]
@@ -71,7 +71,7 @@ def test_a_lane_at_work_for_some_time_gets_a_spare(bench: "Bench", monkeypatch: 
 def test_a_spare_that_does_not_start_does_no_harm(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch, fault: str, *, taken: bool
 ) -> None:
-    monkeypatch.setattr(process_pool, "SPARE_AFTER_S", 0.0)
+    monkeypatch.setattr(spares, "SPARE_AFTER_S", 0.0)
     crash, gate = (1, 5) if taken else (6, 1)
     bench.models(
         "0_m", f"{crash}_segv_in_run", f"{gate}_gate_in_run", *(f"{n}_m" for n in (2, 3, 4, 7, 8, 9))
@@ -86,12 +86,12 @@ def test_a_spare_that_does_not_start_does_no_harm(
             bench.launched[1].deadline = time.monotonic()
             engine.submit(())  # looks at the clock
         if not taken:
-            bench.wait_until(lambda: bool(engine._pool._spareless))
+            bench.wait_until(lambda: bench.is_gone(bench.launched[1]))
             bench.open_gate("t")
         events = list(engine.events())
     assert bench.verdicts(events) == {PASS: 8, CRASH: 1}
     assert not any(isinstance(event, Warned) for event in events)
-    # The first, the spare one that was of no use, and one in place of the crashed one.
+    # The first, the unused spare one, and one in place of the crashed one.
     assert [worker.is_spare for worker in bench.launched] == [False, True, False]
 
 

@@ -45,7 +45,7 @@ def test_the_first_verdict_stays_and_retries_stop_at_a_difference(bench: "Bench"
     }
     assert not any(record.retries for name, record in found.items() if name.startswith("once "))
     # The first process, and one after each of four crashes.
-    fresh = [worker for worker in bench.launched if worker.lane and worker.lane.name == "t"]
+    fresh = [worker for worker in bench.launched if worker.queue and worker.queue.name == "t"]
     assert len(fresh) == 5
     (first,) = [
         event
@@ -58,7 +58,7 @@ def test_the_first_verdict_stays_and_retries_stop_at_a_difference(bench: "Bench"
     assert (tmp_path / "run" / record.artifacts / "test_data_set_0" / "input_0.pb").is_file()
 
 
-def test_a_retry_that_nobody_could_run_says_nothing(bench: "Bench") -> None:
+def test_a_retry_that_could_not_run_does_not_count(bench: "Bench") -> None:
     bench.models("0_m", "1_segv_in_run", "2_m")
     alone = bench.target("t", retries=2, env={"FAKE_FAULT": "single_in_register"})
     found = bench.records(bench.run(alone))

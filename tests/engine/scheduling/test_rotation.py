@@ -1,4 +1,4 @@
-"""Which lanes go on and which pause."""
+"""Which queues go on and which pause."""
 
 import itertools
 import os
@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.core.verdict import Verdict
-from harness.engine.job import Configuration, cpu_configuration
-from harness.engine.lane import Lane
-from harness.engine.question import Question
+from harness.engine.configuration import Configuration, cpu_configuration
+from harness.engine.queues import TaskQueue
 from harness.engine.rotation import TURN, Rotation
-from harness.engine.task import QuestionTask
+from harness.engine.task import Question, QuestionTask
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
 
@@ -21,44 +20,44 @@ if TYPE_CHECKING:
 
 HERE = cpu_configuration(Runtime())
 ELSEWHERE = cpu_configuration(Runtime(command="ssh box"))
-WORKERS: dict[Lane, list[Any]] = {}
+WORKERS: dict[TaskQueue, list[Any]] = {}
 
 
-def lane(
+def queue(
     name: str, done: float = 0.0, *, config: Configuration = HERE, busy: int = 1, **settings: Any
-) -> Lane:
+) -> TaskQueue:
     """One with something to do, a process that is at work, and so much of it done."""
-    made = Lane(name, config, Timeouts(), **settings)
-    made.queue.append(QuestionTask(about=Question(suite="s", model="m")))
+    made = TaskQueue(name, config, Timeouts(), **settings)
+    made.tasks.append(QuestionTask(about=Question(suite="s", model="m")))
     made.expected_ms, made.done_ms = 100.0, 100.0 * done
-    WORKERS[made] = [SimpleNamespace(in_flight=[1], is_busy=True) for _ in range(busy)]
+    WORKERS[made] = [SimpleNamespace(in_flight=[1], pace=SimpleNamespace(is_busy=True)) for _ in range(busy)]
     return made
 
 
-def pausing(rotation: Rotation, lanes: list[Lane]) -> set[Lane]:
-    return rotation.pausing([(one, WORKERS[one]) for one in lanes])
+def pausing(rotation: Rotation, queues: list[TaskQueue]) -> set[TaskQueue]:
+    return rotation.pausing([(one, WORKERS[one]) for one in queues])
 
 
-def names(lanes: set[Lane]) -> str:
-    return "".join(sorted(one.name for one in lanes))
+def names(queues: set[TaskQueue]) -> str:
+    return "".join(sorted(one.name for one in queues))
 
 
 def test_those_that_have_got_furthest_pause() -> None:
-    lanes = [lane("a", 0.5), lane("b", 0.1), lane("c", 0.9), lane("d", 0.4)]
-    assert names(pausing(Rotation(2), lanes)) == "ac"
-    assert names(pausing(Rotation(4), lanes)) == ""
-    assert names(pausing(Rotation(1), [lane("e", 0.2), *lanes])) == "acde"
+    queues = [queue("a", 0.5), queue("b", 0.1), queue("c", 0.9), queue("d", 0.4)]
+    assert names(pausing(Rotation(2), queues)) == "ac"
+    assert names(pausing(Rotation(4), queues)) == ""
+    assert names(pausing(Rotation(1), [queue("e", 0.2), *queues])) == "acde"
 
 
-def test_a_lane_with_several_processes_takes_as_many_processors() -> None:
-    lanes = [lane("a", 0.1, busy=3), lane("b", 0.2), lane("c", 0.3)]
-    assert names(pausing(Rotation(3), lanes)) == "bc"
-    assert names(pausing(Rotation(4), lanes)) == "c"
+def test_a_queue_with_several_processes_takes_as_many_processors() -> None:
+    queues = [queue("a", 0.1, busy=3), queue("b", 0.2), queue("c", 0.3)]
+    assert names(pausing(Rotation(3), queues)) == "bc"
+    assert names(pausing(Rotation(4), queues)) == "c"
 
 
 def test_a_turn_lasts_for_some_time_and_then_it_is_the_others() -> None:
     rotation = Rotation(1)
-    first, second = lane("a"), lane("b")
+    first, second = queue("a"), queue("b")
     assert names(pausing(rotation, [first, second])) == "b"
     turns = ""
     for _ in range(200):
@@ -73,7 +72,7 @@ def test_a_turn_lasts_for_some_time_and_then_it_is_the_others() -> None:
     assert abs(first.done_ms - second.done_ms) <= 2.0
     lasted = [len(list(turn)) for _, turn in itertools.groupby(turns)]
     assert lasted[0] == pytest.approx(100 * (1 - 1 / (1 + TURN)), abs=1.0)
-    assert 4 < len(lasted) < 30, "shorter towards the end, so that nobody is left alone there"
+    assert 4 < len(lasted) < 30, "shorter towards the end, so that none is left alone there"
     assert max(lasted[-3:]) < lasted[0] / 2
 
 
@@ -82,27 +81,29 @@ def test_a_turn_lasts_for_some_time_and_then_it_is_the_others() -> None:
     [{"is_reference": True}, {"alone": True}, {"config": ELSEWHERE}],
     ids=["reference", "alone", "elsewhere"],
 )
-def test_who_shares_no_processors_neither_pauses_nor_makes_others_pause(settings: dict[str, Any]) -> None:
-    assert names(pausing(Rotation(1), [lane("a", 0.9, **settings), lane("b", 0.1)])) == ""
-    assert names(pausing(Rotation(1), [lane("a", 0.1, **settings), lane("b", 0.9)])) == ""
+def test_a_queue_without_local_processes_neither_pauses_nor_makes_others_pause(
+    settings: dict[str, Any],
+) -> None:
+    assert names(pausing(Rotation(1), [queue("a", 0.9, **settings), queue("b", 0.1)])) == ""
+    assert names(pausing(Rotation(1), [queue("a", 0.1, **settings), queue("b", 0.9)])) == ""
 
 
-def test_where_nobody_knows_how_long_one_takes_all_go_on() -> None:
-    lanes = [lane("a", 0.9), lane("b"), lane("c", 0.2)]
-    lanes[1].expected_ms = 0.0
-    assert names(pausing(Rotation(1), lanes)) == ""
+def test_if_a_duration_is_unknown_all_go_on() -> None:
+    queues = [queue("a", 0.9), queue("b"), queue("c", 0.2)]
+    queues[1].expected_ms = 0.0
+    assert names(pausing(Rotation(1), queues)) == ""
 
 
-def test_who_waits_for_an_accelerator_is_in_nobodys_way() -> None:
-    lanes = [lane("a", 0.1), lane("b", 0.5), lane("c", 0.2)]
-    WORKERS[lanes[0]][0].is_busy = False
-    assert names(pausing(Rotation(1), lanes)) == "b"
+def test_a_queue_that_waits_for_an_accelerator_does_not_count() -> None:
+    queues = [queue("a", 0.1), queue("b", 0.5), queue("c", 0.2)]
+    WORKERS[queues[0]][0].pace.is_busy = False
+    assert names(pausing(Rotation(1), queues)) == "b"
 
 
-def test_who_has_nothing_to_do_though_it_may_makes_nobody_wait() -> None:
+def test_a_queue_without_tasks_in_flight_makes_no_other_wait() -> None:
     """It may wait for an answer for long, and others must not wait for it."""
     rotation = Rotation(1)
-    waiting, working = lane("a", 0.1), lane("b", 0.9)
+    waiting, working = queue("a", 0.1), queue("b", 0.9)
     WORKERS[waiting][0].in_flight.clear()
     assert names(pausing(rotation, [waiting, working])) == ""
     WORKERS[waiting][0].in_flight.append(1)
@@ -110,13 +111,13 @@ def test_who_has_nothing_to_do_though_it_may_makes_nobody_wait() -> None:
     WORKERS[working][0].in_flight.clear()
     assert names(pausing(rotation, [waiting, working])) == "b", "it pauses"
     WORKERS[waiting][0].in_flight.clear()
-    assert names(pausing(rotation, [waiting, working])) == "", "nobody is at work, so nobody pauses"
+    assert names(pausing(rotation, [waiting, working])) == "", "none is at work, so none pauses"
 
 
-def test_a_lane_without_a_queue_only_ends() -> None:
-    ending = lane("a", 0.1)
-    ending.queue.clear()
-    assert names(pausing(Rotation(1), [ending, lane("b", 0.9)])) == ""
+def test_a_queue_without_a_queue_only_ends() -> None:
+    ending = queue("a", 0.1)
+    ending.tasks.clear()
+    assert names(pausing(Rotation(1), [ending, queue("b", 0.9)])) == ""
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the fake needs POSIX")

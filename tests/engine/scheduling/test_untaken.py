@@ -1,18 +1,27 @@
 """Results that wait, to be taken or for an answer, take little memory; piled up events come at once."""
 
+import gc
 import threading
 import time
-from typing import TYPE_CHECKING
+import weakref
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
+from harness.core.cell import Cell
+from harness.core.record import Placement
+from harness.core.value import Tensor, tensor
 from harness.core.verdict import Verdict
+from harness.engine.effects import outputs_digest
+from harness.engine.engine import Study
 from harness.engine.events import Finished
-from harness.engine.lane import Lane
-from harness.engine.lanes import Lanes
+from harness.engine.open_questions import OpenQuestions
 from harness.engine.outcome import Ran
 from harness.engine.process_pool import ProcessPool
-from harness.engine.task import CellTask, Task
+from harness.engine.queues import Queues, TaskQueue
+from harness.engine.task import CellTask, Question, Task
 
 if TYPE_CHECKING:
     from tests.engine.scheduling.conftest import Bench
@@ -21,10 +30,13 @@ IN_HAND = 4
 MOST_UNTAKEN = 6
 MOST_WAITING = 6
 MODELS = tuple(f"{number:02}_m" for number in range(30))
+PLACEMENT = Placement(
+    ep_nodes=1, cpu_nodes=0, ep_ops={"Relu": 1}, cpu_ops={}, partitions=1, source="assignment"
+)
 
 
 @pytest.mark.parametrize("limit", ["MOST_UNTAKEN", "MOST_UNTAKEN_BYTES"])
-def test_nobody_gets_more_to_do_until_some_are_taken(
+def test_no_process_gets_tasks_until_some_are_taken(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     bench.models(*MODELS)
@@ -36,27 +48,24 @@ def test_nobody_gets_more_to_do_until_some_are_taken(
     times = {"MOST_UNTAKEN": 1, "MOST_UNTAKEN_BYTES": nbytes}
     monkeypatch.setattr(f"harness.engine.engine.{limit}", MOST_UNTAKEN * times[limit])
     with bench.engine(bench.target("t")) as engine:
-        bench.wait_until(lambda: engine._is_ahead and not bench.launched[-1].in_flight)
-        handed = len(bench.handed)
-        time.sleep(0.5)
-        assert MOST_UNTAKEN <= engine._outbox.qsize() <= MOST_UNTAKEN + 2 * IN_HAND
-        assert len(bench.handed) == handed < len(MODELS)
+        bench.wait_until(lambda: len(bench.handed) >= MOST_UNTAKEN - 1)
+        bench.wait_until_still()
+        # One event is that the target is ready.
+        assert MOST_UNTAKEN - 1 <= len(bench.handed) <= MOST_UNTAKEN + 2 * IN_HAND < len(MODELS)
         assert bench.verdicts(list(engine.events())) == {Verdict.PASS: len(MODELS)}
 
 
 def test_events_gather_only_where_there_are_few(bench: "Bench", monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.engine.engine.BATCH", 5)
     monkeypatch.setattr("harness.engine.engine.MOST_UNTAKEN", 12)
-    monkeypatch.setattr("harness.engine.engine.LINGER_S", 30.0)
     bench.models(*MODELS)
-    with bench.engine(bench.target("t")) as engine:
+    with bench.engine(bench.target("t"), study=Study(linger_s=30.0)) as engine:
         batches = engine.batches()
-        bench.wait_until(lambda: engine._is_ahead)
+        bench.wait_until(lambda: len(bench.handed) >= 11)
+        bench.wait_until_still()
         started = time.monotonic()
         assert [len(next(batches)) for _ in range(2)] == [5, 5]
         assert time.monotonic() - started < 15.0
-        monkeypatch.setattr("harness.engine.engine.LINGER_S", 0.0)
-        assert sum(map(len, batches)) >= len(MODELS) - 10
 
 
 def test_many_bytes_are_not_handed_out_together(bench: "Bench", monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,41 +79,69 @@ def test_many_bytes_are_not_handed_out_together(bench: "Bench", monkeypatch: pyt
 
 @pytest.mark.usefixtures("goldens_unknown")
 @pytest.mark.parametrize("limit", ["MOST_WAITING", "MOST_WAITING_BYTES"])
-def test_nobody_gets_more_to_do_while_too_much_waits_for_goldens(
+def test_no_process_gets_tasks_while_too_much_waits_for_goldens(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
-    staff, may_answer = ProcessPool.staff, threading.Event()
+    start_workers, may_answer = ProcessPool.start_workers, threading.Event()
 
-    def staff_late(pool: ProcessPool, lane: Lane) -> None:
-        if may_answer.is_set() or not lane.is_reference:
-            staff(pool, lane)
+    def start_late(pool: ProcessPool, queue: TaskQueue) -> None:
+        if may_answer.is_set() or not queue.is_reference:
+            start_workers(pool, queue)
 
-    monkeypatch.setattr(ProcessPool, "staff", staff_late)
+    monkeypatch.setattr(ProcessPool, "start_workers", start_late)
     bench.models(*MODELS, data=True)
-    monkeypatch.setattr(f"harness.engine.cell_pipeline.{limit}", MOST_WAITING)
+    monkeypatch.setattr(f"harness.engine.open_questions.{limit}", MOST_WAITING)
     with bench.engine(bench.target("t")) as engine:
-        bench.wait_until(lambda: engine._pipeline.is_behind and not bench.launched[-1].in_flight)
-        handed = len(bench.handed)
-        time.sleep(0.5)
-        waiting = [outcome for held in engine._pipeline._waiting.values() for _, outcome in held]
-        assert len(bench.handed) == handed == len(waiting) < len(MODELS)
-        assert engine._pipeline._held_bytes == sum(isinstance(one, Ran) and one.nbytes for one in waiting) > 0
+        bench.wait_until(lambda: bool(bench.handed))
+        bench.wait_until_still()
+        assert 0 < len(bench.handed) <= MOST_WAITING + 2 * IN_HAND < len(MODELS)
         may_answer.set()
-        engine.submit(())  # looks who needs a process
+        engine.submit(())  # has the dispatcher start processes
         assert bench.verdicts(list(engine.events())) == {Verdict.PASS: len(MODELS)}
-        assert engine._pipeline._held == engine._pipeline._held_bytes == 0
+
+
+def test_what_waits_is_counted_until_its_question_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = Question(suite="s", model="m")
+    asked: list[Question] = []
+    questions = OpenQuestions(SimpleNamespace(), SimpleNamespace(), asked.append)  # type: ignore[arg-type]
+    task = CellTask(cell=Cell(suite="s", model="m", target="t", axes=()))
+    ran = Ran(outputs=((("y", tensor(np.zeros(4, np.float32))),),), placement=PLACEMENT, timings_ms={})
+    for limit, most in (("MOST_WAITING", 2), ("MOST_WAITING_BYTES", 32)):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"harness.engine.open_questions.{limit}", most)
+            questions.hold(question, task, ran)
+            assert not questions.is_behind
+            questions.hold(question, task, ran)
+            assert questions.is_behind
+            assert questions.close(question) == [(task, ran)] * 2
+            assert not questions.is_behind
+    assert asked == [question] * 2
 
 
 @pytest.mark.parametrize("gives_outputs", [False, True])
-def test_results_wait_for_another_target_without_outputs(bench: "Bench", *, gives_outputs: bool) -> None:
+def test_results_wait_for_another_target_without_outputs(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch, *, gives_outputs: bool
+) -> None:
+    arrays: list[weakref.ref[Any]] = []
+    digested: list[str] = []
+
+    def watched(outcome: Ran) -> str:
+        arrays.extend(
+            weakref.ref(value.array) for _, value in outcome.outputs[0] if isinstance(value, Tensor)
+        )
+        digested.append(outputs_digest(outcome))
+        return digested[-1]
+
+    monkeypatch.setattr("harness.engine.cell_pipeline.outputs_digest", watched)
     bench.models("0_gate_in_run", "1_rounds", "2_rounds", "3_rounds")
     bench.open_gate("strict")
     targets = bench.target("plain"), bench.target("strict", options={"use_tf32": 0})
     with bench.engine(*targets, gives_outputs=gives_outputs) as engine:
         bench.wait_at_gate("plain")
-        bench.wait_until(lambda: len(engine._pipeline._compared) == 3)
-        waiting = [one for ones in engine._pipeline._compared.values() for one in ones]
-        assert [bool(one.outcome.outputs) for one in waiting] == [gives_outputs] * 3
+        bench.wait_until(lambda: len(digested) == 3)
+        time.sleep(0.5)
+        gc.collect()
+        assert {array() is not None for array in arrays} == {gives_outputs}
         bench.open_gate("plain")
         events = list(engine.events())
     assert [bool(event.outputs) for event in events if isinstance(event, Finished)] == [gives_outputs] * 8
@@ -118,14 +155,14 @@ def test_results_wait_for_another_target_without_outputs(bench: "Bench", *, give
 def test_failures_wait_for_another_try_without_their_inputs(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue, waiting = Lanes.queue, []
+    put, waiting = Queues.put, []
 
-    def watched(lanes: Lanes, task: Task) -> None:
+    def watched(queues: Queues, task: Task) -> None:
         if isinstance(task, CellTask) and task.first is not None:
             waiting.append(task.first)
-        queue(lanes, task)
+        put(queues, task)
 
-    monkeypatch.setattr(Lanes, "queue", watched)
+    monkeypatch.setattr(Queues, "put", watched)
     bench.models("0_error_in_run", "1_error_in_run", "2_m")
     events = bench.run(bench.target("t", retries=2))
     assert [one.case for one in waiting] == [None] * 4

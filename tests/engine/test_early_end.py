@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.clean_error import clean_error
+from harness.engine.early_end import clean_error
 
 SOURCE = "/onnxruntime_src/onnxruntime/core"
 

@@ -1,4 +1,4 @@
-"""What references of a golden are heard, and that their names are those of the comparison."""
+"""Which references of a golden count, and that their names are those of the comparison."""
 
 import functools
 from collections.abc import Mapping
@@ -16,8 +16,9 @@ from harness.corpus.case import Case, DataSet
 from harness.corpus.facts import ModelFacts
 from harness.corpus.port import ValueType
 from harness.engine.compare_sets import compare_sets
-from harness.engine.question import Kind
-from harness.engine.references_of import references_of
+from harness.engine.evidence import Evidence
+from harness.engine.reference_check import check_references
+from harness.engine.task import Kind
 from harness.golden.golden import Golden
 
 Outputs = tuple[tuple[tuple[str, Value], ...], ...]
@@ -55,25 +56,27 @@ def case(expected: Outputs = ((), ())) -> Case:
     )
 
 
-class Heard(NamedTuple):
+class Checked(NamedTuple):
     """What the references come to."""
 
     ruling: GoldenCheck
     adjudication: tuple[Adjudication, ...]
 
 
-def heard(
+def checked(
     right: Outputs,
     found: Outputs,
     references: dict[Kind, Golden],
     expected: Outputs = ((), ()),
     doubts: Mapping[Kind, str] = {},
-) -> Heard:
+) -> Checked:
     compared = compare_sets(right, found, table)
     assert compared.verdict
     known = functools.partial(compare_sets, tolerance_for=table, only_known=True)
-    check = references_of(case(expected), right, found, compared, references, known, "float32", doubts)
-    return Heard(check_golden(compared, check.references, check.adjudication), check.adjudication)
+    evidence = Evidence(references=references, doubts=doubts)
+    check = check_references(case(expected), right, found, compared, evidence, known, "float32")
+    assert check is not None
+    return Checked(check_golden(compared, check.references, check.adjudication), check.adjudication)
 
 
 GOLDEN, FOUND = outputs(1, 2), outputs(1, 3)
@@ -81,7 +84,9 @@ GOLDEN, FOUND = outputs(1, 2), outputs(1, 3)
 
 def test_nobody_has_anything_to_say() -> None:
     refused = Golden(status="refused", message="no kernel")
-    check = heard(GOLDEN, FOUND, {Kind.EVALUATED: refused, Kind.FLOAT64: refused, Kind.UNOPTIMIZED: refused})
+    check = checked(
+        GOLDEN, FOUND, {Kind.EVALUATED: refused, Kind.FLOAT64: refused, Kind.UNOPTIMIZED: refused}
+    )
     assert (check.ruling.disputed, check.ruling.note, check.adjudication) == (
         "",
         "",
@@ -91,33 +96,33 @@ def test_nobody_has_anything_to_say() -> None:
 
 @pytest.mark.parametrize("who", [Kind.EVALUATED, Kind.UNOPTIMIZED])
 def test_whoever_agrees_with_the_ep_disputes_the_golden(who: Kind) -> None:
-    check = heard(GOLDEN, FOUND, {who: golden(1, 3)})
+    check = checked(GOLDEN, FOUND, {who: golden(1, 3)})
     assert check.ruling.disputed.startswith("the EP agrees with ")
     assert "of '1/y', by 1 at most" in check.ruling.difference
 
 
 def test_expected_data_go_before_all_others() -> None:
-    check = heard(
+    check = checked(
         GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3), Kind.FLOAT64: golden(1, 3, dtype=np.float64)}, GOLDEN
     )
     assert check.ruling.disputed == ""
-    check = heard(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 2)}, FOUND)
+    check = checked(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 2)}, FOUND)
     assert "the EP agrees with the expected data" in check.ruling.disputed
 
 
-def test_expected_data_that_lack_the_failed_output_are_not_heard() -> None:
-    check = heard(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3)}, (GOLDEN[0], ()))
+def test_expected_data_that_lack_the_failed_output_are_not_checked() -> None:
+    check = checked(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3)}, (GOLDEN[0], ()))
     assert "onnx.reference" in check.ruling.disputed
 
 
 def test_float64_is_told_for_each_output_and_by_whom() -> None:
     truth = golden(1, 3, dtype=np.float64)
-    check = heard(GOLDEN, FOUND, {Kind.FLOAT64: truth})
+    check = checked(GOLDEN, FOUND, {Kind.FLOAT64: truth})
     rows = [(row.output, row.by, row.nearer) for row in check.adjudication]
     assert rows == [("y", "float64 on the CPU EP", "equal"), ("1/y", "float64 on the CPU EP", "ep")]
     assert "nearer to float64 on the CPU EP than the golden is" in check.ruling.disputed
     refused = Golden(status="refused", message="no kernel")
-    second = heard(
+    second = checked(
         GOLDEN, FOUND, {Kind.FLOAT64: refused, Kind.FLOAT64_EVALUATED: golden(1, 2, dtype=np.float64)}
     )
     assert [row.by for row in second.adjudication] == ["onnx.reference in float64"] * 2
@@ -132,10 +137,10 @@ def test_a_doubt_reaches_the_answer_that_it_is_about() -> None:
         Kind.UNOPTIMIZED: golden(1, 2),
         Kind.FLOAT64: golden(1, 3, dtype=np.float64),
     }
-    check = heard(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3)}, doubts=doubts)
+    check = checked(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3)}, doubts=doubts)
     assert "not believed alone: wrong for A-1" in check.ruling.note
-    assert {row.doubt for row in heard(GOLDEN, FOUND, answers, doubts=doubts).adjudication} == {""}
+    assert {row.doubt for row in checked(GOLDEN, FOUND, answers, doubts=doubts).adjudication} == {""}
     by_reference = answers | {Kind.FLOAT64: refused, Kind.FLOAT64_EVALUATED: golden(1, 3, dtype=np.float64)}
-    check = heard(GOLDEN, FOUND, by_reference, doubts=doubts)
+    check = checked(GOLDEN, FOUND, by_reference, doubts=doubts)
     assert {row.doubt for row in check.adjudication} == {"wrong for B-1"}
     assert check.ruling.disputed == ""

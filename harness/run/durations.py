@@ -1,4 +1,4 @@
-"""What cells took the last time: so that the longest are begun first, and none is left to the end."""
+"""What cells took in the last run, so that the next run starts the longest ones first."""
 
 import contextlib
 import hashlib
@@ -10,19 +10,17 @@ import msgspec
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.cache import cache_root
+from harness.engine.queues import RESTART_MS
 
 KEPT = 64
-"""Matrices that are remembered."""
-
-RESTART_MS = 1000.0
-"""What a cell costs beyond its own time that ends its process: another one has to start, 0.3 s to 2 s."""
+"""Matrices whose durations are kept."""
 
 
 class Durations:
     """Durations of the cells of one matrix, kept in the cache from run to run.
 
-    Nothing depends on them but the order of the work, so a file that is missing, damaged or cannot be
-    written is no error.
+    Only the order of the work depends on them, so a file that is missing, damaged or cannot be written is no
+    error.
 
     Args:
         matrix: The matrix file.
@@ -34,21 +32,21 @@ class Durations:
         self._fresh: dict[str, float] = {}
 
     def known_ms(self) -> Mapping[str, float]:
-        """Id of a cell -> milliseconds that it took the last time."""
+        """Return milliseconds by id of a cell."""
         try:
             return msgspec.json.decode(self._file.read_bytes(), type=dict[str, float])
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return {}
 
     def note(self, records: Iterable[Record]) -> None:
-        """Take what cells took this time; those that were not tried took nothing."""
+        """Take the durations of cells that were tried."""
         for record in records:
             deadly = record.verdict in (Verdict.CRASH, Verdict.HANG)
             if took_ms := record.took_ms + RESTART_MS * deadly:
                 self._fresh[record.cell] = took_ms
 
     def save(self) -> None:
-        """Remember what was noted."""
+        """Write what was noted, and delete the oldest files."""
         if not self._fresh:
             return
         with contextlib.suppress(OSError):

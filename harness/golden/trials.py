@@ -1,4 +1,4 @@
-"""Which of the attempts at inputs a model runs with, as far as the CPU provider's answers are known."""
+"""Which attempt at inputs a model runs with, as far as the CPU provider's answers are known."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,16 +13,16 @@ from harness.corpus.errors import ModelError
 from harness.golden.golden import Golden
 
 Answer = Callable[[Case], Golden | None]
-"""The golden of a case; None where the CPU provider has to be asked."""
+"""Return the golden of a case; None if the CPU provider has to be asked."""
 
 
 class Trial(msgspec.Struct, frozen=True):
     """The state of the attempts.
 
     Attributes:
-        case: With the inputs to be used, or, where ``is_open``, with those that have to be tried next.
+        case: With the inputs to use, or, if ``is_open``, with those to try next.
         is_open: Whether the CPU provider has to be asked.
-        failure: What it says about the first attempt, where no attempt runs; empty otherwise.
+        failure: Its error for the first attempt, if no attempt runs; else empty.
     """
 
     case: Case
@@ -33,12 +33,12 @@ class Trial(msgspec.Struct, frozen=True):
 def try_inputs(first: Case, answer: Answer) -> Trial:
     """Go through the attempts as far as answers are known.
 
-    The first attempt that runs is taken. If its golden cannot tell a right answer from a wrong one, other
-    values are tried at the same sizes, and the first golden that can is taken.
+    Takes the first attempt that runs. If its golden cannot distinguish a right answer from a wrong one, takes
+    the first other values of the same sizes whose golden can.
 
     Args:
         first: The model with its first attempt. A model with test data, or without any input, has no other.
-        answer: Gives goldens. It decides alone, so that the same goldens give the same inputs in each run.
+        answer: Returns goldens. Nothing else decides, so that each run takes the same inputs.
     """
     if first.recipe is None or not first.ports:
         return Trial(first)
@@ -50,7 +50,7 @@ def try_inputs(first: Case, answer: Answer) -> Trial:
         if golden.status == "ok":
             return _strongest(case, golden, answer)
         if golden.data_set is None:
-            break  # no session can be made, or nothing is known: other inputs change nothing
+            break  # no session can be made, or nothing is known: other inputs would not help
         failure, tried = failure or golden.message, tried + 1
     golden = answer(first)
     if golden is None or golden.status == "lost" or golden.data_set is None:
@@ -59,7 +59,7 @@ def try_inputs(first: Case, answer: Answer) -> Trial:
 
 
 def is_weak(golden: Golden) -> bool:
-    """Whether the outputs of a golden cannot tell a right answer from a wrong one, or hold a NaN."""
+    """Return whether a golden cannot distinguish right from wrong answers, or holds a NaN."""
     return bool(why_weak(golden.outputs, _usual)) or holds_nan(golden.outputs)
 
 
@@ -68,7 +68,7 @@ def _usual(dtype: str) -> Tolerance:
 
 
 def _strongest(case: Case, golden: Golden, answer: Answer) -> Trial:
-    """The first of the attempts at the sizes of a case that runs whose golden is not weak; else that case."""
+    """Return the first attempt of a case's sizes whose golden is not weak; without any, that case."""
     if case.recipe is None or not is_weak(golden):
         return Trial(case)
     sizes, found = case.recipe.attempt.sizes, case.recipe.attempt.values

@@ -1,4 +1,4 @@
-"""What was used last, kept within a number of entries and a number of bytes."""
+"""A cache of the entries used last, limited in number and in bytes."""
 
 from collections import OrderedDict
 from typing import Generic, TypeVar
@@ -10,13 +10,8 @@ NBYTES = 256 << 20
 """Bytes of memory for the models, and again for the goldens, of a run: small next to what a process takes."""
 
 
-class Recent(Generic[K, V]):
-    """A mapping that forgets what has not been used for longest. The newest entry always stays.
-
-    Args:
-        count: Entries to keep at most.
-        nbytes: Bytes to keep at most; a single entry may be larger.
-    """
+class LruCache(Generic[K, V]):
+    """A mapping that drops the entries not used for longest. The newest one always stays."""
 
     def __init__(self, count: int, nbytes: int = NBYTES) -> None:
         self._count = count
@@ -28,7 +23,7 @@ class Recent(Generic[K, V]):
         return len(self._entries)
 
     def get(self, key: K) -> V | None:
-        """The value of a key, which counts as a use of it; None where it is not known or not any more."""
+        """Return the value of a key, which counts as a use of it; None without one."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -36,7 +31,7 @@ class Recent(Generic[K, V]):
         return entry[0]
 
     def put(self, key: K, value: V, nbytes: int) -> None:
-        """Keep a value that takes so many bytes, and forget others where there is no room for all."""
+        """Keep a value that takes so many bytes; drop others if there is no room."""
         self.drop(key)
         self._entries[key] = value, nbytes
         self._taken += nbytes
@@ -44,5 +39,5 @@ class Recent(Generic[K, V]):
             self.drop(next(iter(self._entries)))
 
     def drop(self, key: K) -> None:
-        """Forget a key, if it is known."""
+        """Drop a key, if it is there."""
         self._taken -= self._entries.pop(key, (None, 0))[1]

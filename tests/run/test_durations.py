@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from harness.core.record import ProcessState, Record
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
-from harness.engine import durations
-from harness.engine.durations import KEPT, RESTART_MS, Durations
+from harness.engine.queues import RESTART_MS
+from harness.run import durations
+from harness.run.durations import KEPT, Durations
 
 
 @pytest.fixture(autouse=True)

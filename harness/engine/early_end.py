@@ -1,0 +1,163 @@
+"""Early ends: the facts of a cell that did not run to its end, with onnxruntime's message made readable."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.agent.native_stack.block import without_stacks
+from harness.core.errors import one_line
+from harness.core.facts import Facts
+from harness.core.record import Ended, How
+from harness.core.verdict import Phase
+from harness.corpus.case import Case
+from harness.engine.outcome import (
+    Died,
+    Hung,
+    Outcome,
+    Raised,
+    Ran,
+    Rejected,
+    Unavailable,
+    Unfeedable,
+    Unsupported,
+)
+
+LIMIT = 8192
+"""Characters of a message that are read: twice what an agent sends; 300 of the result are shown."""
+
+_WORD = re.compile(r"\S+")
+_SOURCES = re.compile(r"/(?:onnxruntime_src|onnxruntime/(?:core|python))/")
+_LINE = re.compile(r":\d+")
+_STATUS = re.compile(r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : ")
+_AFTER_PARAMETERS = re.compile(r"::<lambda\([^)]*\)>|\s*\bconst\b|\s*\[with [^]]*\]")
+_OUT_OF_MEMORY = re.compile(
+    r"\bMemoryError\b|bad_alloc|bad allocation|out of memory|Failed to allocate memory|MemoryAllocation\b",
+    re.IGNORECASE,
+)
+_REFUSAL = re.compile(r"not (?:yet )?(?:supported|implemented)|unsupported|NOT_IMPLEMENTED", re.IGNORECASE)
+
+
+def ended(outcome: Outcome, case: Case | None = None) -> Facts:
+    """Return the facts of a cell that did not run to its end."""
+    how: How
+    match outcome:
+        case Raised():
+            return _raised(outcome, case)
+        case Unavailable():
+            late = outcome.cause in {"no_device", "registration_failed"}
+            phase, how = (Phase.REGISTER if late else Phase.START), "unavailable"
+            reason = clean_error(outcome.reason)
+        case Rejected():
+            reason = clean_error(f"provider option {outcome.option!r} is refused: {outcome.reason}")
+            phase, how = Phase.REGISTER, "rejected"
+        case Unsupported():
+            phase, how, reason = outcome.phase, "unsupported", clean_error(outcome.message)
+        case Hung():
+            phase, how = outcome.phase, "hung"
+            reason = f"no end of phase {phase} within {outcome.limit_s:g} s; the process was killed"
+        case Died():
+            phase, how = outcome.phase, "died"
+            reason = f"the process died in phase {phase}: {outcome.cause or 'it exited early'}"
+        case Unfeedable():
+            phase, how, reason = Phase.RUN, "unfeedable", one_line(outcome.message)
+        case Ran():
+            raise TypeError("a cell that ran did not end early")
+    memory = isinstance(outcome, Died) and _OUT_OF_MEMORY.search(without_stacks(outcome.printed)) is not None
+    return Facts(
+        phase=phase,
+        cause=getattr(outcome, "cause", ""),
+        scenario=getattr(outcome, "scenario", {}),
+        ended=Ended(how=how, message=reason, out_of_memory=memory),
+    )
+
+
+def at_data_set(case: Case, number: int | None) -> str:
+    """Return a prefix for a reason that names the data set; empty if there is only one."""
+    if number is None or not 0 <= number < len(case.data_sets) > 1:
+        return ""
+    return f"with {case.data_sets[number].name}: "
+
+
+def _raised(outcome: Raised, case: Case | None) -> Facts:
+    text = f"{outcome.kind}: {outcome.message}"
+    message = clean_error(text, case.model_path if case else None)
+    if case is not None:
+        message = one_line(at_data_set(case, outcome.data_set) + message)
+    note = ""
+    if outcome.sick:
+        note = f"; the process was replaced: {one_line(clean_error(outcome.sick), 100)}"
+        message = one_line(message, 300 - len(note))
+    how = Ended(
+        how="raised",
+        kind=one_line(outcome.kind, 100),
+        message=message,
+        out_of_memory=_OUT_OF_MEMORY.search(text) is not None,
+        refused=_REFUSAL.search(text) is not None,
+        note=note,
+    )
+    return Facts(phase=outcome.phase, ended=how, scenario=outcome.scenario)
+
+
+def clean_error(message: str, model: Path | None = None) -> str:
+    """Return an error message in one line, without status codes, source paths, C++ signatures and folders.
+
+    onnxruntime puts ``file:line signature`` before the message; the signature alone can be longer than a
+    line. The file's name and the line stay.
+    """
+    text = _STATUS.sub("", message[:LIMIT])
+    if model is not None:
+        text = text.replace(str(model), model.name)
+    parts = []
+    position = 0
+    for start, end, place in _places(text):
+        if start < position:
+            continue
+        parts += [text[position:start], place, ": "]
+        position = _after_signature(text, end)
+    return one_line("".join([*parts, text[position:]]))
+
+
+def _places(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield where ``path/of/onnxruntime/file:line`` and a blank begin and end, and ``file:line``.
+
+    Word by word: one pattern would try every part of a hostile path as its beginning.
+    """
+    for word in _WORD.finditer(text):
+        sources = _SOURCES.search(word[0])
+        colon = word[0].rfind(":")
+        ended = text[word.end() : word.end() + 1] == " "
+        if sources is None or not ended or not _LINE.fullmatch(word[0], max(colon, 0)):
+            continue
+        file = colon
+        while file > sources.end() and (word[0][file - 1] in "._" or word[0][file - 1].isalnum()):
+            file -= 1
+        if file < colon:
+            yield word.start() + _path_to(word[0], sources.start()), word.end() + 1, word[0][file:]
+
+
+def _path_to(word: str, start: int) -> int:
+    """Return where the folders begin that lead to a place in a word."""
+    while True:
+        slash = word.rfind("/", 0, start)
+        folder = word[slash + 1 : start]
+        if slash < 0 or not folder or not all(char in "._+-" or char.isalnum() for char in folder):
+            return start
+        start = slash
+
+
+def _after_signature(text: str, start: int) -> int:
+    """Return the end of the signature that begins at ``start``; ``start`` itself without one."""
+    opened = text.find("(", start)
+    if opened < 0:
+        return start
+    depth = 0
+    for position in range(opened, len(text)):
+        depth += (text[position] == "(") - (text[position] == ")")
+        if not depth:
+            break
+    else:
+        return start  # cut off in the middle
+    end = position + 1
+    while suffix := _AFTER_PARAMETERS.match(text, end):
+        end = suffix.end()
+    return end + (len(text) > end and text[end] == " ")

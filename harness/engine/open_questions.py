@@ -1,0 +1,136 @@
+"""Open questions: asked of the CPU provider and not answered yet, with the outcomes that wait for them."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from harness.core.precision import AS_IS
+from harness.core.scenario import PLAIN, SCENARIOS
+from harness.corpus.case import Case
+from harness.engine.cases import Cases
+from harness.engine.next_step import Judged
+from harness.engine.outcome import Ran
+from harness.engine.references import References
+from harness.engine.task import CellTask, Kind, Question, Task
+
+MOST_WAITING = 2048
+"""Outcomes that wait for answers from which on only questions run: a device can be faster than the CPU
+provider, and what waits is held with its outputs."""
+
+MOST_WAITING_BYTES = 256 << 20
+"""The same in bytes of these outputs."""
+
+
+class OpenQuestions:
+    """Asks each question once, before a cell runs or when its outcome needs the answer."""
+
+    def __init__(self, cases: Cases, references: References, put: Callable[[Question], None]) -> None:
+        self._cases = cases
+        self._references = references
+        self._put = put
+        self._waiting: dict[Question, list[tuple[CellTask, Judged]]] = {}
+        self._count = 0
+        """Outcomes that wait there."""
+        self._nbytes = 0
+        self._failed: dict[Question, Exception] = {}
+        """Questions left without an answer by an exception of our own, while no outcome waited for them."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so much waits that only questions should run."""
+        return self._count >= MOST_WAITING or self._nbytes >= MOST_WAITING_BYTES
+
+    def awaits(self, task: Task) -> bool:
+        """Return whether the data of a cell depend on a question, which is asked now."""
+        question = self._for_data(task)
+        if question is not None:
+            self._ask(question)
+        return question is not None
+
+    def foresee(self, task: Task) -> bool:
+        """Ask for the golden of a cell that is about to run, so that it is there when the outcome is.
+
+        Returns:
+            Whether an answer is still to come.
+        """
+        if not isinstance(task, CellTask):
+            return False
+        question = self._for_data(task)
+        if question is None and isinstance(self._cases.of(task.about), Case):
+            goldens = dict.fromkeys((task.about.for_golden(), task.about.for_golden(AS_IS)))
+            question = next((golden for golden in goldens if not self._is_answered(golden)), None)
+        if question is not None:
+            self._ask(question)
+        return question is not None
+
+    def hold(self, question: Question, task: CellTask, outcome: Judged) -> None:
+        """Let an outcome wait for an answer, and ask for it."""
+        self._raise_failure(question)
+        self._ask(question)
+        self._waiting[question].append((task, outcome))
+        self._count += 1
+        self._nbytes += _nbytes(outcome)
+
+    def close(self, question: Question) -> list[tuple[CellTask, Judged]]:
+        """Return the outcomes that have waited for a question."""
+        waiting = self._waiting.pop(question, [])
+        self._count -= len(waiting)
+        self._nbytes -= sum(_nbytes(outcome) for _, outcome in waiting)
+        return waiting
+
+    def fail(self, question: Question, error: Exception) -> list[tuple[CellTask, Judged]]:
+        """Close a question that an exception left without an answer.
+
+        If no outcome waits for it, the next cell that needs it gets the exception.
+        """
+        waiting = self.close(question)
+        if not waiting:
+            self._failed[question] = error
+        return waiting
+
+    def _ask(self, question: Question) -> None:
+        if question not in self._waiting:
+            self._waiting[question] = []
+            self._put(question)
+
+    def _for_data(self, task: Task) -> Question | None:
+        """Return what has to be answered before the data of a cell are known; None for nearly all."""
+        about = task.about
+        if not isinstance(task, CellTask):
+            return None
+        given = about.for_golden(AS_IS)
+        plain = msgspec.structs.replace(given, scenario=PLAIN)
+        made = msgspec.structs.replace(about, kind=Kind.MADE, scenario=PLAIN)
+        for question in (plain, given, made):
+            self._raise_failure(question)
+        if self._tries_inputs(plain):
+            return plain
+        # Shapes that the CPU provider refuses are left out, and a model that it refuses is not converted.
+        if about.precision != AS_IS and not self._is_answered(plain):
+            return plain
+        if SCENARIOS[about.scenario].tries_shapes and not self._is_answered(given):
+            return given
+        return None if self._cases.is_made(about) else made
+
+    def _tries_inputs(self, plain: Question) -> bool:
+        """Return whether generated inputs have to be tried: on the CPU provider, one attempt at a time."""
+        if plain in self._waiting:
+            return self._cases.tries(plain)
+        return not self._cases.has_inputs(plain)
+
+    def _is_answered(self, question: Question) -> bool:
+        """Return whether the answer is known, or nothing can be asked."""
+        if question in self._failed:
+            return True
+        case = self._cases.of(question)
+        return not isinstance(case, Case) or self._references.find(question, case) is not None
+
+    def _raise_failure(self, question: Question) -> None:
+        """Raise, once, the exception that left a question without an answer."""
+        error = self._failed.pop(question, None)
+        if error is not None:
+            raise error
+
+
+def _nbytes(outcome: Judged) -> int:
+    return outcome.nbytes if isinstance(outcome, Ran) else 0

@@ -1,0 +1,213 @@
+"""Task queues: one for each configuration, opened when its first task comes."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from harness.core.cell import Cell
+from harness.engine.configuration import Configuration, configuration, cpu_configuration
+from harness.engine.device import device_of
+from harness.engine.effects import Effects
+from harness.engine.launch import is_local
+from harness.engine.outcome import Rejected, Unavailable
+from harness.engine.task import BaselineTask, CellTask, Kind, Question, QuestionTask, Task
+from harness.plan.file_format import RenewAfter, Timeouts
+from harness.plan.plan import Plan
+from harness.plan.runs_entry import LatencySettings
+from harness.plan.target import fixed_axes
+
+CHECK_TIMEOUTS = Timeouts(create=20.0, run=20.0)
+"""Seconds for questions that only check a golden: a run must not wait long for them."""
+
+START_ATTEMPTS = 2
+"""Processes in a row that may die before they are ready: one kill from outside proves nothing."""
+
+RESTART_MS = 1000.0
+"""What a cell that ends its process costs beyond its own time: another process starts in 0.3 s to 2 s."""
+
+
+class TaskQueue(msgspec.Struct, eq=False):
+    """Tasks that share one configuration, and the state of the processes that serve it.
+
+    Attributes:
+        name: For people: the target, or a queue of questions.
+        configuration: What its processes serve.
+        limits: Time limits of the phases.
+        slots: Sessions that the device takes at once.
+        is_reference: Whether the CPU provider answers questions here; such a queue goes first.
+        device: What its sessions occupy; None if processes may share it freely.
+        alone: Whether nothing else may run meanwhile.
+        renew_after: When a process is replaced.
+        width: Processes at once.
+        tasks: What waits.
+        expected_ms: What its tasks took in an earlier run; tasks without a known duration count nothing.
+        done_ms: The part of that which has ended.
+        failed_starts: Processes in a row that ended before they were ready.
+        losses: Processes that died at work.
+        verdict: The outcome of every task once the configuration has turned out to be unusable.
+    """
+
+    name: str
+    configuration: Configuration
+    limits: Timeouts
+    slots: int = 1
+    is_reference: bool = False
+    device: str | None = None
+    alone: bool = False
+    renew_after: RenewAfter = RenewAfter()
+    width: int = 0
+    tasks: deque[Task] = msgspec.field(default_factory=deque)
+    expected_ms: float = 0.0
+    done_ms: float = 0.0
+    failed_starts: int = 0
+    losses: int = 0
+    verdict: Unavailable | Rejected | None = None
+
+    def __post_init__(self) -> None:
+        self.width = 1 if self.alone else self.slots
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its processes run on this machine."""
+        return is_local(self.configuration.runtime)
+
+    def wants_worker(self, alive: int, starting: int) -> bool:
+        """Return whether another process would find work.
+
+        The first one starts alone: it shows whether the configuration can be used at all.
+
+        Args:
+            alive: Processes that serve it and have not been told to stop.
+            starting: Those of them that are not ready yet.
+        """
+        return (
+            self.verdict is None
+            and alive < self.width
+            and len(self.tasks) > starting
+            and (not alive or starting < alive)
+        )
+
+
+class Queues:
+    """All queues of a run."""
+
+    def __init__(
+        self, plan: Plan, effects: Effects, durations_ms: Mapping[str, float], *, measures: bool
+    ) -> None:
+        self.all: list[TaskQueue] = []
+        """In the order in which they get processes and tasks."""
+        self._plan = plan
+        self._effects = effects
+        self._durations_ms = durations_ms
+        self._measures = measures
+        self._by_key: dict[tuple[object, ...], TaskQueue] = {}
+
+    @property
+    def has_questions(self) -> bool:
+        """Whether a question waits for a process."""
+        return any(queue.tasks for queue in self.all if queue.is_reference)
+
+    def submit(self, cells: Iterable[Cell]) -> None:
+        """Queue cells for the first time."""
+        queues = set()
+        for cell in cells:
+            queue = self._of_cell(cell)
+            took_ms = self._durations_ms.get(cell.id, 0.0) if self._durations_ms else 0.0
+            queue.tasks.append(CellTask(cell=cell, expected_ms=took_ms))
+            queue.expected_ms += took_ms
+            queues.add(queue)
+        if self._durations_ms:
+            for queue in queues:
+                _move_slow_tasks_first(queue)
+            self._sort()
+
+    def ask(self, name: str, models: tuple[tuple[str, str], ...], kind: Kind) -> None:
+        """Queue questions of the engine's caller to the CPU provider of a target's runtime."""
+        target = self._plan.target(name)
+        key = ("asked", name)
+        if key not in self._by_key:
+            config = cpu_configuration(target.runtime)
+            self._add(key, TaskQueue(name, config, target.timeouts_s, target.workers))
+        self._by_key[key].tasks.extend(
+            QuestionTask(
+                about=Question(suite=suite, model=model, runtime=target.runtime, kind=kind), for_caller=True
+            )
+            for suite, model in models
+        )
+
+    def put(self, task: Task) -> None:
+        """Queue a question, a baseline, or a cell once more."""
+        match task:
+            case CellTask():
+                # First in its queue: until it runs, its first result is held in memory, with the outputs.
+                self._of_cell(task.cell).tasks.appendleft(task)
+            case BaselineTask():
+                self._of_baseline(task.cell).tasks.append(task)
+            case QuestionTask():
+                self._of_question(task.about).tasks.append(task)
+
+    def latency(self, cell: Cell) -> LatencySettings | None:
+        """Return how the latency of a cell is measured; None if it is not."""
+        return self._plan.latency(cell) if self._measures else None
+
+    def _of_cell(self, cell: Cell) -> TaskQueue:
+        measured = self.latency(cell) is not None
+        key = (cell.target, fixed_axes(cell), measured)
+        if key not in self._by_key:
+            config = configuration(self._plan.target(cell.target), cell)
+            self._add(key, self._of_target(cell, config, alone=measured))
+        return self._by_key[key]
+
+    def _of_question(self, question: Question) -> TaskQueue:
+        # A target can be the CPU provider itself; its cells must not stand before questions to it.
+        key = ("reference", question.runtime, question.queue)
+        if key not in self._by_key:
+            config = cpu_configuration(question.runtime)
+            limits = CHECK_TIMEOUTS if question.kind.checks_golden else Timeouts()
+            self._add(key, TaskQueue(question.queue, config, limits, is_reference=True))
+        return self._by_key[key]
+
+    def _of_baseline(self, cell: Cell) -> TaskQueue:
+        doubt = self._effects.doubt(cell)
+        config = doubt.without if doubt else configuration(self._plan.target(cell.target), cell)
+        key = ("baseline", config)
+        if key not in self._by_key:
+            self._add(key, self._of_target(cell, config))
+        return self._by_key[key]
+
+    def _of_target(self, cell: Cell, config: Configuration, *, alone: bool = False) -> TaskQueue:
+        target = self._plan.target(cell.target)
+        return TaskQueue(
+            target.name,
+            config,
+            target.timeouts_s,
+            target.workers,
+            device=device_of(target, cell),
+            alone=alone or target.alone,
+            renew_after=target.renew_after,
+        )
+
+    def _add(self, key: tuple[object, ...], queue: TaskQueue) -> None:
+        self._by_key[key] = queue
+        self.all.append(queue)
+        self._sort()
+
+    def _sort(self) -> None:
+        """The longest queue starts first, so that it does not end last; then those alone; then questions."""
+        self.all.sort(key=lambda queue: (queue.is_reference, queue.alone, -queue.expected_ms))
+
+
+def _move_slow_tasks_first(queue: TaskQueue) -> None:
+    """Sort the tasks of a queue.
+
+    Several workers end at about the same time if the longest cells do not come last. A single one keeps the
+    plan's order, in which queues share the models that they read. But cells that end its process, or take as
+    long, come first, while other queues need the processors that are free meanwhile.
+    """
+    least_ms = 0.0 if queue.width > 1 else RESTART_MS
+
+    def before(task: Task) -> float:
+        return -task.expected_ms if task.expected_ms >= least_ms else 0.0
+
+    queue.tasks = deque(sorted(queue.tasks, key=before))

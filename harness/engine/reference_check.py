@@ -1,0 +1,104 @@
+"""The reference check: golden and result beside what other references compute, if the two differ."""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from harness.core.adjudicate import adjudicate, beyond_uncertainty, reference_distances
+from harness.core.compare import Comparison
+from harness.core.metrics import EXACT_FRONTIER
+from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Reference, ReferenceCheck
+from harness.core.tolerance import ToleranceFor, default_tolerance
+from harness.core.value import NamedValues
+from harness.corpus.case import Case
+from harness.engine.compare_sets import compare_sets, flat
+from harness.engine.evidence import Evidence
+from harness.engine.task import Kind
+from harness.golden.golden import Golden
+
+OWN_CPU = "the CPU EP of the target's own runtime"
+
+NAMES = {Kind.EVALUATED: REFERENCE, Kind.UNOPTIMIZED: "the CPU EP without optimizations"}
+"""Kind of a question -> name of the reference, for people; the most trustworthy first."""
+
+TRUTHS = {Kind.FLOAT64: "float64 on the CPU EP", Kind.FLOAT64_EVALUATED: "onnx.reference in float64"}
+"""The same of the references that compute in float64."""
+
+Compare = Callable[[Sequence[NamedValues], Sequence[NamedValues]], Comparison]
+"""Answers and results of all data sets -> how they compare. Results without an answer are left out."""
+
+
+def check_references(
+    case: Case,
+    golden: Sequence[NamedValues],
+    results: Sequence[NamedValues],
+    compared: Comparison,
+    evidence: Evidence,
+    compare: Compare,
+    precision: str,
+) -> ReferenceCheck | None:
+    """Compare golden and result with each reference that has values; None if none has been asked.
+
+    Args:
+        case: The model, with the suite's expected outputs.
+        golden: For each data set the outputs that judge.
+        results: For each data set what the EP computed.
+        compared: How these compare.
+        evidence: Has the answers of the references, and doubts about them.
+        compare: The comparison of the cell.
+        precision: What computes. Its default tolerance is the unit in which errors are weighed against each
+            other, so that the result holds under any policy.
+    """
+    if evidence.references is None:
+        return None
+    unit = functools.partial(default_tolerance, precision=precision)
+    in_units = functools.partial(compare_sets, tolerance_for=unit, only_known=True)
+    differ = {row.name for row in compared.outputs if row.mismatched or row.frontier != EXACT_FRONTIER}
+    references = []
+    for kind, name, outputs in _with_values(case, evidence.references):
+        is_golden_again = kind is Kind.UNOPTIMIZED
+        dwarfs: tuple[str, ...] = ()
+        if is_golden_again:
+            dwarfs = beyond_uncertainty(
+                in_units(outputs, golden), in_units(golden, results), in_units(outputs, results)
+            )
+        references.append(
+            Reference(
+                name=name,
+                golden=reference_distances(compare(outputs, golden), differ),
+                ep=reference_distances(compare(outputs, results), differ),
+                is_golden_again=is_golden_again,
+                dwarfed=dwarfs,
+                doubt=evidence.doubts.get(kind, "") if kind else "",
+            )
+        )
+    return ReferenceCheck(
+        references=tuple(references), adjudication=_adjudication(golden, results, evidence, unit)
+    )
+
+
+def _adjudication(
+    golden: Sequence[NamedValues], results: Sequence[NamedValues], evidence: Evidence, unit: ToleranceFor
+) -> tuple[Adjudication, ...]:
+    """Weigh golden and result by the first reference that computes in float64."""
+    for kind, by in TRUTHS.items():
+        truth = (evidence.references or {}).get(kind)
+        if truth is not None and truth.outputs:
+            doubt = evidence.doubts.get(kind, "")
+            rows = adjudicate(flat(truth.outputs), flat(golden), flat(results), unit, by)
+            if rows:
+                return tuple(msgspec.structs.replace(row, doubt=doubt) for row in rows)
+    return ()
+
+
+def _with_values(
+    case: Case, answers: Mapping[Kind, Golden]
+) -> Iterator[tuple[Kind | None, str, Sequence[NamedValues]]]:
+    """Yield kind, name and outputs of references that have any: first what the model's makers expect."""
+    expected = tuple(data_set.expected for data_set in case.data_sets)
+    if any(expected):
+        yield None, EXPECTED, expected
+    for kind, name in ({Kind.ANSWER: OWN_CPU} | NAMES).items():
+        if kind in answers and any(answers[kind].outputs):
+            yield kind, name, answers[kind].outputs

@@ -1,0 +1,80 @@
+"""Spare processes: started in advance, so that a worker that ends has a successor at once.
+
+A spare has imported onnxruntime and has no configuration yet. It holds no device, and can serve any queue
+with its interpreter and environment variables.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable
+
+from harness.engine.configuration import Configuration, Interpreter
+from harness.engine.launch import is_local
+from harness.engine.queues import TaskQueue
+from harness.engine.uv import InstallError
+from harness.engine.worker import Worker
+
+START_S = 30.0
+"""Seconds that a spare process may take to start; beyond that it hangs, and no other is started."""
+
+SPARE_AFTER_S = 5.0
+"""A queue at work for so long gets a spare process: starting one costs some 0.3 s of a processor."""
+
+
+class Spares:
+    """At most one spare worker for each interpreter."""
+
+    def __init__(self, launch: Callable[[Configuration], Worker]) -> None:
+        self._launch = launch
+        self._workers: dict[Interpreter, Worker] = {}
+        self._failed: set[Interpreter] = set()
+
+    def take(self, interpreter: Interpreter) -> Worker | None:
+        """Return the spare of an interpreter, once; None if there is none."""
+        return self._workers.pop(interpreter, None)
+
+    def add(self, interpreter: Interpreter, worker: Worker) -> None:
+        """Take a worker whose process has just been started."""
+        self._workers[interpreter] = worker
+        worker.begin_spare(START_S)
+
+    def on_end(self, worker: Worker) -> None:
+        """Forget a worker that has ended unused: the next one would do the same."""
+        self._failed |= {key for key, spare in self._workers.items() if spare is worker}
+        self._workers = {key: spare for key, spare in self._workers.items() if spare is not worker}
+
+    def on_failed_start(self, interpreter: Interpreter) -> None:
+        """Start no more spares of an interpreter, which does not start beside others."""
+        self._failed.add(interpreter)
+
+    def keep_for(self, queue: TaskQueue, workers: Iterable[Worker]) -> None:
+        """Start a spare for a queue that lost a process or probably will, and that has tasks left.
+
+        None for a queue that runs alone: nothing may start beside it.
+        """
+        is_needed = queue.losses or any(
+            worker.retiring or (worker.ready and time.monotonic() - worker.ready_at > SPARE_AFTER_S)
+            for worker in workers
+        )
+        interpreter = queue.configuration.interpreter
+        has_one = interpreter in self._workers or interpreter in self._failed
+        if is_needed and queue.tasks and queue.verdict is None and not has_one and not queue.alone:
+            self._start(queue.configuration)
+
+    def warm_up(self, configurations: Iterable[Configuration], most: int) -> None:
+        """Start spares for queues to come.
+
+        Args:
+            configurations: Those of the queues; remote ones and those still to be built are left out.
+            most: How many spares there may be.
+        """
+        for configuration in configurations:
+            runtime = configuration.runtime
+            if len(self._workers) < most and is_local(runtime) and not runtime.packages:
+                self._start(configuration)
+
+    def _start(self, configuration: Configuration) -> None:
+        if configuration.interpreter not in self._workers:
+            # Such as too many processes, or a missing interpreter, which the queue's own start reports.
+            with contextlib.suppress(OSError, ValueError, InstallError):
+                self.add(configuration.interpreter, self._launch(configuration))
