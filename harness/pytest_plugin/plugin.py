@@ -20,10 +20,15 @@ _MARKER = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--ep-out``."""
+    """Add ``--ep-out`` and ``--ep-triage``."""
     group = parser.getgroup("ep-harness", "execution provider harness (pytest MATRIX.toml)")
     group.addoption(
         "--ep-out", metavar="DIR", help="write run.json, records.jsonl and artifacts of the matrix into DIR"
+    )
+    group.addoption(
+        "--ep-triage",
+        action="store_true",
+        help="explain failing cells at the end, for 10 minutes at most; needs --ep-out",
     )
 
 
@@ -39,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--ep-out takes the run of one matrix, and {got}: pytest MATRIX.toml")
         # xdist's workers get the options, but may have another working directory.
         config.option.ep_out = os.path.abspath(config.invocation_params.dir / out)  # noqa: PTH100 - as pytest does
+    elif config.getoption("ep_triage"):
+        raise pytest.UsageError("--ep-triage keeps faults in the run folder: add --ep-out DIR")
     if matrices:
         shared = hasattr(config, "workerinput") or getattr(config.option, "dist", "no") != "no"
         if not (shared or config.option.collectonly):  # a worker of xdist may get no cells

@@ -1,0 +1,35 @@
+"""``--ep-triage``: failing cells are explained at the end of the session."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from harness.core.errors import UsageError
+from harness.core.text import visible
+from harness.corpus.suites import Suite
+from harness.engine.admission import processors
+from harness.plan.matrix import Matrix
+from harness.report.read import read_run
+from harness.triage.triage import Triage, TriageSettings
+
+FOLDER = "triage"
+BUDGET_S = 600.0
+"""As `ep-harness run --triage`."""
+
+
+def fault_lines(matrix: Matrix, suites: Mapping[str, Suite], run: Path) -> Iterator[str]:
+    """Triage a run, and yield the lines that show its faults, each as soon as it is known.
+
+    Args:
+        matrix: That of the run.
+        suites: Its suites.
+        run: Its folder.
+    """
+    try:
+        records = read_run(run).records
+        settings = TriageSettings(jobs=processors(), budget_s=BUDGET_S)
+        work = Triage(matrix, suites, records, run / FOLDER, settings, lambda _: None)
+        for fault in work.run():
+            yield visible(f"{fault.id}  {fault.sentence}")
+            yield from (visible(f"    {cell}") for cell in fault.cells)
+    except UsageError as error:
+        yield visible(str(error))
