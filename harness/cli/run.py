@@ -49,17 +49,16 @@ def run(
     plan = chosen.of(plan)
     tally = Tally(plan)
     durations = Durations(matrix)
-    before: RunData | None = None
-    done: tuple[Record, ...] = ()
-    if resume is None:
+    before = None if resume is None else read_run(resume)
+    # Cells that lost their verdict to an exception of the harness run again.
+    records = () if before is None else before.records
+    again = {one.cell for one in records if one.verdict is Verdict.HARNESS_ERROR}
+    done = tuple(record for record in records if record.cell not in again)
+    if before is None:
         folder = RunFolder.create(out or default_folder(matrix), plan)
     else:
-        before = read_run(resume)
-        # Cells that lost their verdict to an exception of the harness run again.
-        again = {one.cell for one in before.records if one.verdict is Verdict.HARNESS_ERROR}
-        done = tuple(record for record in before.records if record.cell not in again)
-        folder = RunFolder.reopen(resume, plan, before.info, len(done), again)
-        check_same_models(done, plan, suites, str(resume))
+        folder = RunFolder.reopen(before.folder, plan, before.info, len(done), again)
+        check_same_models(done, plan, suites, str(before.folder))
     tally.add(*done)
     interrupted = False
     with progress(tally) as shown:
@@ -86,7 +85,7 @@ def run(
     shown.summary(tally)
     code = tally.exit_code()
     if triage_budget_s is not None and not interrupted:
-        _triage(plan.matrix, folder.path, triage_budget_s)
+        _triage(plan.matrix, folder.path, triage_budget_s, shown)
     if with_report and not _report(folder.path, shown):
         code = EXIT_INCOMPLETE
     shown.say(f"records  {folder.path / 'records.jsonl'}")
@@ -131,13 +130,18 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
     return written
 
 
-def _triage(matrix: Matrix, folder: Path, budget_s: float) -> None:
-    """Explain the failing cells, after the last one; whatever comes of it, the run keeps its exit code."""
+def _triage(matrix: Matrix, folder: Path, budget_s: float, shown: Progress) -> None:
+    """Explain the failing cells. The run keeps its exit code and its report, also if that fails."""
     from harness.cli.triage import FOLDER, triage_records
     from harness.triage.triage import TriageSettings
 
     settings = TriageSettings(jobs=processors(), budget_s=budget_s)
-    triage_records(matrix, read_run(folder).records, folder / FOLDER, settings)
+    try:
+        triage_records(matrix, read_run(folder).records, folder / FOLDER, settings)
+    except HarnessError as error:
+        shown.say(f"triage   not finished: {error}")
+    except Exception as error:  # noqa: BLE001 - the records are written; only faults are missing
+        shown.say(f"triage   not finished: {own_error(error).reason}")
 
 
 def _report(folder: Path, shown: Progress) -> bool:
