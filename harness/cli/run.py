@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.cli.progress import Progress, progress
 from harness.cli.selection import Selection
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError, one_line
 from harness.core.own_error import own_error
 from harness.core.record import Record
 from harness.core.verdict import Verdict
@@ -86,7 +86,7 @@ def run(
     shown.summary(tally)
     code = tally.exit_code()
     if triage_budget_s is not None and not interrupted:
-        _triage(plan.matrix, folder.path, triage_budget_s)
+        _triage(plan.matrix, folder.path, triage_budget_s, shown)
     if with_report and not _report(folder.path, shown):
         code = EXIT_INCOMPLETE
     shown.say(f"records  {folder.path / 'records.jsonl'}")
@@ -131,13 +131,18 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
     return written
 
 
-def _triage(matrix: Matrix, folder: Path, budget_s: float) -> None:
+def _triage(matrix: Matrix, folder: Path, budget_s: float, shown: Progress) -> None:
     """Explain the failing cells, after the last one; whatever comes of it, the run keeps its exit code."""
     from harness.cli.triage import FOLDER, triage_records
     from harness.triage.triage import TriageSettings
 
     settings = TriageSettings(jobs=processors(), budget_s=budget_s)
-    triage_records(matrix, read_run(folder).records, folder / FOLDER, settings)
+    try:
+        triage_records(matrix, read_run(folder).records, folder / FOLDER, settings)
+    except HarnessError as error:
+        shown.say(f"triage   not done: {one_line(error)}")
+    except Exception as error:  # noqa: BLE001 - the records are written; only their faults are missing
+        shown.say(f"triage   not done: {own_error(error).reason}")
 
 
 def _report(folder: Path, shown: Progress) -> bool:

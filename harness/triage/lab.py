@@ -163,11 +163,10 @@ class Lab:
         """
         known = {} if fresh else {trial.key: self._known.get(trial.key) for trial in trials}
         found = {key: seen for key, seen in known.items() if seen is not None}
-        waiting = {trial.key for trial in trials} - found.keys()
+        waiting = {trial.key: trial for trial in trials if trial.key not in found}
         cells = [
             self._cell(part, trial.place)
-            for trial in trials
-            if trial.key in waiting
+            for trial in waiting.values()
             for part in (*map(trial.before, range(len(trial.after))), trial)
         ]
         self._engine.submit(cells)
@@ -270,7 +269,7 @@ class _Known:
         with contextlib.suppress(FileNotFoundError):
             for line in path.read_bytes().splitlines():
                 # A line that was torn by a crash costs its trial.
-                with contextlib.suppress(msgspec.DecodeError):
+                with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
                     read = msgspec.json.decode(line, type=_Line)
                     self._seen[read.key] = Seen(
                         record=decode_record(bytes(read.record)), printed=read.printed

@@ -146,7 +146,7 @@ def _when(conditions: Sequence[Condition]) -> Iterator[str]:
     for kind, words in (
         ("graph_optimization", "right at graph optimization"),
         ("optimizer", "right without optimizer"),
-        ("option", "right with option"),
+        ("option", "right without option"),
         ("precision", "right at precision"),
         ("dtype", "right in"),
         ("opset", "right at opset"),
@@ -162,7 +162,7 @@ def _when(conditions: Sequence[Condition]) -> Iterator[str]:
 
 
 def _value(condition: Condition) -> str:
-    if condition.kind == "attribute":
+    if condition.kind in {"attribute", "optimizer", "option"}:
         return condition.name
     if condition.name and condition.value:
         return f"{condition.name} = {condition.value}"
