@@ -132,9 +132,7 @@ def test_values_fail_by_tolerance_or_by_noise(ran: MakeRecord) -> None:
 def test_a_flaky_failure_is_tried_again_until_it_fails(ran: MakeRecord) -> None:
     bad, good = ran(row(error=1.0, noise=1e6)), ran()
     lab = FakeLab({"early": [bad], "late": [good, good, bad], "never": [good]})
-    found = check_of(lab, WRONG, repeats=4).matches(
-        [subject_of(name) for name in ("early", "late", "never")]
-    )
+    found = check_of(lab, WRONG, repeats=4).matches([subject_of(name) for name in ("early", "late", "never")])
     assert [match.fails for match in found] == [True, True, False]
     assert [len(call) for call in lab.calls] == [3, 2, 2, 1]
     assert [trial.number for call in lab.calls for trial in call] == [0, 0, 0, 1, 1, 2, 2, 3]
