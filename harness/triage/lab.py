@@ -190,14 +190,15 @@ class Lab:
         makers = net.makers()
         order = sorted((name for name in names if name in makers), key=makers.__getitem__)
         computed = self._computed(net, order)
+        known = dict(subject.inputs) | (computed or {})
         least, most = 0, len(order) - 1
         while computed is None and least < most:
             count = (least + most + 1) // 2
             part = self._computed(net, order[:count])
-            least, most = (count, most) if part is not None else (least, count - 1)
-            if part is not None and least == most:
-                computed = part
-        known = {**dict(subject.inputs), **(computed or {})}
+            if part is None:
+                most = count - 1
+            else:
+                least, known = count, dict(subject.inputs) | part
         return {name: known[name] for name in names if name in known}
 
     def _computed(self, net: Net, names: Sequence[str]) -> dict[str, Value] | None:
@@ -266,8 +267,10 @@ class _Known:
 
     def __init__(self, path: Path) -> None:
         self._seen: dict[str, Seen] = {}
+        torn = False
         with contextlib.suppress(FileNotFoundError):
-            for line in path.read_bytes().splitlines():
+            for line in path.read_bytes().splitlines(keepends=True):
+                torn = not line.endswith(b"\n")
                 # A line that was torn by a crash costs its trial.
                 with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
                     read = msgspec.json.decode(line, type=_Line)
@@ -275,7 +278,7 @@ class _Known:
                         record=decode_record(bytes(read.record)), printed=read.printed
                     )
         self._file = path.open("ab")
-        self._file.write(b"\n" if self._file.tell() else b"")
+        self._file.write(b"\n" if torn else b"")
 
     def get(self, key: str) -> Seen | None:
         return self._seen.get(key)

@@ -90,9 +90,13 @@ SENTENCES = {
         ),
         ROW,
         "",
-        f"QNN 2.7.0 computes {WHAT} wrongly for float32 (0.031 of the elements, off by up to 0.41); right at "
-        "graph optimization disabled; right in float16; right with the default of Resize.antialias; right with "
-        "values absolute.",
+        (
+            f"QNN 2.7.0 computes {WHAT} wrongly for float32 (0.031 of the elements, off by up "
+            "to 0.41); right at "
+            "graph optimization disabled; right in float16; right with the default of "
+            "Resize.antialias; right with "
+            "values absolute."
+        ),
     ),
     "all elements": (
         fault_of(library=""),
@@ -119,8 +123,11 @@ SENTENCES = {
         ),
         ROW,
         "",
-        f"QNN 2.7.0 gives different results for {WHAT} for float32 in two runs of one session; in 8 of 20 "
-        "trials.",
+        (
+            f"QNN 2.7.0 gives different results for {WHAT} for float32 in two runs of one "
+            "session; in 8 of 20 "
+            "trials."
+        ),
     ),
     "shape": (
         fault_of(ended(Verdict.SHAPE_MISMATCH)),
@@ -138,8 +145,11 @@ SENTENCES = {
         fault_of(ended(Verdict.ERROR, Phase.CREATE), scenario="ort_format"),
         None,
         "no\nkernel",
-        f"QNN 2.7.0 fails while it creates a session of {WHAT}, which the CPU EP runs: no kernel; in scenario "
-        "ort_format.",
+        (
+            f"QNN 2.7.0 fails while it creates a session of {WHAT}, which the CPU EP runs: no "
+            "kernel; in scenario "
+            "ort_format."
+        ),
     ),
     "a kernel's error": (
         fault_of(ended(Verdict.ERROR, Phase.RUN)),
@@ -151,8 +161,11 @@ SENTENCES = {
         fault_of(ended(Verdict.CRASH, Phase.RUN, "SIGSEGV"), crash=CRASH),
         None,
         "",
-        "QNN 2.7.0 dies of SIGSEGV in libQnnHtp.so, called by onnxruntime::Run of libonnxruntime.so.1, while it "
-        f"runs {WHAT}.",
+        (
+            "QNN 2.7.0 dies of SIGSEGV in libQnnHtp.so, called by onnxruntime::Run of "
+            "libonnxruntime.so.1, while it "
+            f"runs {WHAT}."
+        ),
     ),
     "crash without a stack": (
         fault_of(ended(Verdict.CRASH, Phase.TEARDOWN, "exit code 3")),
@@ -164,8 +177,11 @@ SENTENCES = {
         fault_of(ended(Verdict.HANG, Phase.CREATE), preceding=("zoo/a[npu]",)),
         None,
         "",
-        f"QNN 2.7.0 does not come to an end while it creates a session of {WHAT}; after zoo/a[npu] in the same "
-        "process.",
+        (
+            f"QNN 2.7.0 does not come to an end while it creates a session of {WHAT}; after "
+            "zoo/a[npu] in the same "
+            "process."
+        ),
     ),
     "memory": (
         fault_of(ended(Verdict.OUT_OF_MEMORY, Phase.RUN)),
@@ -185,8 +201,12 @@ SENTENCES = {
         ),
         ROW,
         "",
-        f"QNN 2.7.0 computes {WHAT} wrongly for float32 (0.031 of the elements, off by up to 0.41); only if 2 "
-        "nodes are compiled together: Resize, MatMul; the nodes behind it fail as well, with the right inputs.",
+        (
+            f"QNN 2.7.0 computes {WHAT} wrongly for float32 (0.031 of the elements, off by up "
+            "to 0.41); only if 2 "
+            "nodes are compiled together: Resize, MatMul; the nodes behind it fail as well, "
+            "with the right inputs."
+        ),
     ),
     "composite": (
         fault_of(
@@ -211,8 +231,12 @@ SENTENCES = {
         ),
         None,
         "",
-        f"QNN 2.7.0 computes {WHAT} wrongly; right without optimizer ConstantFolding; right without option "
-        "htp_performance_mode; right at opset 11, 13; right with first dimension = 1; right with qnn-1.23.",
+        (
+            f"QNN 2.7.0 computes {WHAT} wrongly; right without optimizer ConstantFolding; "
+            "right without option "
+            "htp_performance_mode; right at opset 11, 13; right with first dimension = 1; "
+            "right with qnn-1.23."
+        ),
     ),
 }
 
