@@ -127,6 +127,7 @@ class Lab:
         """Trials that ran in this session."""
         self.fingerprints: dict[str, dict[str, object]] = {}
         self._tell = tell
+        folder = folder.absolute()  # agents run in a folder of their own
         self._folder = folder
         self._models = folder / "models"
         self._models.mkdir(parents=True, exist_ok=True)

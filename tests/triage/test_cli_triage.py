@@ -97,10 +97,12 @@ def test_every_failure_is_explained(run: Path, capsys: Capture) -> None:
     assert (run / "triage" / FAULTS).read_bytes() == before
 
 
-def test_one_cell_in_another_folder(run: Path, tmp_path: Path, capsys: Capture) -> None:
-    out = tmp_path / "elsewhere"
-    assert triage(run, SECOND, "--out", str(out), "--jobs", "1", "--keep-weights") == EXIT_OK
-    (fault,) = read_faults(out / FAULTS)
+def test_one_cell_in_another_folder(
+    run: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # both paths are relative
+    assert triage(Path("run"), SECOND, "--out", "elsewhere", "--jobs", "1", "--keep-weights") == EXIT_OK
+    (fault,) = read_faults(tmp_path / "elsewhere" / FAULTS)
     assert (fault.representative, fault.cells) == (SECOND, (SECOND,))
     assert fault.reduced is not None
     assert fault.reduced.weights == "kept"
