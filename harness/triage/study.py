@@ -136,7 +136,7 @@ class Study:
         check = self._check(confirmation.repeats)
         (whole,) = check.matches([subject])
         self._tell(f"confirm: fails {_how_often(confirmation)}")
-        locator = Locator(load(subject), check, self._lab.values, self._tell)
+        locator = Locator(load(subject), check, self._lab.values, self._tell, self._budget)
         located = locator.locate(whole)
         location = located.location
         where = ", ".join(location.op_types[:4])
@@ -325,7 +325,7 @@ def narrowed(location: Location, smallest: Subject) -> Location:
         nodes=names,
         op_types=tuple(location.op_types[index] for index in kept),
         exact=len(kept) == 1,
-        fused=names if len(kept) > 1 else (),
+        fused=names if location.fused and len(kept) > 1 else (),
     )
 
 

@@ -18,6 +18,7 @@ from harness.core.policy import Policy
 from harness.core.record import Placement, Record
 from harness.core.value import Value, tensor
 from harness.core.verdict import Verdict
+from harness.triage.budget import Budget
 from harness.triage.check import Match
 from harness.triage.lab import Seen
 from harness.triage.locate import Locator
@@ -103,8 +104,13 @@ def record(passed: Callable[..., Record]) -> Callable[..., Record]:
 MakeRecord = Callable[..., Record]
 
 
-def located(subject: Subject, check: FakeCheck, values: Any = all_values) -> Location:
-    locator = Locator(load(subject), check, values, lambda _: None)  # type: ignore[arg-type]
+ENDLESS = Budget(None)
+
+
+def located(
+    subject: Subject, check: FakeCheck, values: Any = all_values, budget: Budget = ENDLESS
+) -> Location:
+    locator = Locator(load(subject), check, values, lambda _: None, budget)  # type: ignore[arg-type]
     (whole,) = check.matches([subject])
     check.trials = 0
     return locator.locate(whole).location
@@ -265,7 +271,7 @@ def test_each_step_is_told(record: MakeRecord) -> None:
     graph = [("x",), ("t0",), ("t1",), ("t2",)]
     told: list[str] = []
     check = FakeCheck(record(), has("n2"))
-    locator = Locator(load(model_of(graph)), check, all_values, told.append)  # type: ignore[arg-type]
+    locator = Locator(load(model_of(graph)), check, all_values, told.append, Budget(None))  # type: ignore[arg-type]
     (whole,) = check.matches([model_of(graph)])
     locator.locate(whole)
     assert told == ["locate: 4 nodes hold the failure", "locate: 2 nodes hold the failure"]
@@ -274,7 +280,7 @@ def test_each_step_is_told(record: MakeRecord) -> None:
 def test_the_part_that_fails_is_handed_on(record: MakeRecord) -> None:
     graph = [("x",), ("t0", "x"), ("t1",)]
     check = FakeCheck(record(), has("n1"))
-    locator = Locator(load(model_of(graph)), check, all_values, lambda _: None)  # type: ignore[arg-type]
+    locator = Locator(load(model_of(graph)), check, all_values, lambda _: None, Budget(None))  # type: ignore[arg-type]
     (whole,) = check.matches([model_of(graph)])
     part = locator.locate(whole).part
     assert part.subject is not None
@@ -283,3 +289,13 @@ def test_the_part_that_fails_is_handed_on(record: MakeRecord) -> None:
     assert [info.name for info in model.graph.output] == ["t1"]
     assert {name for name, _ in part.subject.inputs} == {"t0", "x"}
     assert msgspec.structs.asdict(part.match)["fails"]  # type: ignore[arg-type]
+
+
+def test_without_time_a_set_is_told_that_holds_the_failure(record: MakeRecord) -> None:
+    graph = [("x",), *((f"t{number}",) for number in range(9))]
+    check = FakeCheck(record(), has("n3"))
+    location = located(model_of(graph), check, budget=Budget(0))
+    assert len(location.nodes) == 10
+    assert not location.exact
+    assert not location.fused  # nobody tried whether they fail apart
+    assert check.trials <= 2
