@@ -69,7 +69,7 @@ class Locator:
         check: What failing means.
         values: Computes golden tensors.
         progress: Receives what was learnt, one line each.
-        budget: Ends the search early; the nodes that are left by then are told as a set that holds the failure.
+        budget: Ends the search early; the nodes that are left by then are a set that holds the failure.
     """
 
     def __init__(
