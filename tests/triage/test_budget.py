@@ -1,17 +1,17 @@
 """Time that is shared among failures."""
 
 import threading
+import time
 
 import pytest
 
-from harness.triage import budget as module
 from harness.triage.budget import Budget
 
 
 class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
-        monkeypatch.setattr(module.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def row(name: str = "y", *, error: float = 0.0, noise: float = 1.0, mismatched: 
         frontier=((1e-5, error), (10.0, 0.0)),
         delivered_bits=10.0 if error else None,
         noise=Noise(precision="float32", rms=noise, max=noise, like="float32"),
-        details=OutputDetails(told="all differ") if error else None,
+        details=OutputDetails(message="all differ") if error else None,
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from harness.cli import main
 from harness.cli import triage as command
-from harness.core.exit_code import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
 from harness.core.fault import Fault
 from harness.triage.triage import FAULTS, read_faults
 
@@ -33,11 +33,12 @@ def home(tmp_path_factory: pytest.TempPathFactory, chain: Chain, own_cache: Path
     assert own_cache
     folder = tmp_path_factory.mktemp("planted")
     (folder / "models").mkdir()
-    for name, nodes in {
+    models: dict[str, list[tuple[str, list[str], list[str], dict[str, Any]]]] = {
         "a": [("Neg", ["x"], ["h"], {}), ("Tanh", ["h"], ["y"], {})],
         "b": [("Abs", ["x"], ["h"], {}), ("Tanh", ["h"], ["i"], {}), ("Neg", ["i"], ["y"], {})],
         "right": [("Neg", ["x"], ["y"], {})],
-    }.items():
+    }
+    for name, nodes in models.items():
         onnx.save(chain(nodes), folder / "models" / f"{name}.onnx")
     env = {"PYTHONPATH": str(PLANTED), "PLANTED_FAULT": json.dumps(FAULT)}
     (folder / "m.toml").write_text(

@@ -234,7 +234,7 @@ def test_only_nodes_that_failing_outputs_depend_on_are_tried(record: MakeRecord)
         max_abs=0.5,
         mismatched=2,
         frontier=((1.0, 0.0),),
-        details=OutputDetails(told="all differ"),
+        details=OutputDetails(message="all differ"),
     )
     tried: list[set[str]] = []
 

@@ -35,7 +35,7 @@ BAD = OutputMetrics(
     mismatched=2,
     delivered_bits=0.5,
     frontier=((0.0, 0.5), (1.0, 0.0)),
-    details=OutputDetails(told="output 'y': all differ"),
+    details=OutputDetails(message="output 'y': all differ"),
 )
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import onnx
 import onnx.checker
 import onnx.parser
-import onnxruntime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +17,8 @@ from harness.core.fault import Condition
 from harness.core.value import Sequence, Tensor, tensor
 from harness.triage.subject import Subject
 from harness.triage.vary import LEVELS, Variation, chosen, model_variations, session_variations, with_axis
+
+ort: Any = pytest.importorskip("onnxruntime")
 
 POOL = """<ir_version: 8, opset_import: ["" : 17]>
 agraph (float[2,3,8,8] x) => (float[2,3,4,4] y) <float[3,3,1,1] w> {
@@ -64,7 +65,7 @@ def subject_of(text: str, **inputs: Any) -> Subject:
 
 
 def run(subject: Subject) -> list[Any]:
-    session = onnxruntime.InferenceSession(subject.model, providers=["CPUExecutionProvider"])
+    session = ort.InferenceSession(subject.model, providers=["CPUExecutionProvider"])
     return list(session.run(None, {name: value.array for name, value in subject.inputs}))  # type: ignore[union-attr]
 
 
