@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.cli.progress import Progress, progress
 from harness.cli.selection import Selection
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError, one_line
 from harness.core.own_error import own_error
 from harness.core.record import Record
 from harness.core.verdict import Verdict
@@ -131,7 +131,7 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
 
 
 def _triage(matrix: Matrix, folder: Path, budget_s: float, shown: Progress) -> None:
-    """Explain the failing cells. The run keeps its exit code and its report, also if that fails."""
+    """Explain the failing cells, after the last one; whatever comes of it, the run keeps its exit code."""
     from harness.cli.triage import FOLDER, triage_records
     from harness.triage.triage import TriageSettings
 
@@ -139,9 +139,9 @@ def _triage(matrix: Matrix, folder: Path, budget_s: float, shown: Progress) -> N
     try:
         triage_records(matrix, read_run(folder).records, folder / FOLDER, settings)
     except HarnessError as error:
-        shown.say(f"triage   not finished: {error}")
-    except Exception as error:  # noqa: BLE001 - the records are written; only faults are missing
-        shown.say(f"triage   not finished: {own_error(error).reason}")
+        shown.say(f"triage   not done: {one_line(error)}")
+    except Exception as error:  # noqa: BLE001 - the records are written; only their faults are missing
+        shown.say(f"triage   not done: {own_error(error).reason}")
 
 
 def _report(folder: Path, shown: Progress) -> bool:

@@ -1,6 +1,8 @@
 """A fault: what triage found out about failing cells of one cause. Public: one line of ``faults.jsonl``."""
 
-from typing import Literal
+import json
+import sys
+from typing import Any, Literal
 
 import msgspec
 
@@ -258,3 +260,14 @@ def decode_fault(line: bytes | str) -> Fault:
         msgspec.DecodeError: The line is not JSON.
     """
     return msgspec.json.decode(line, type=Fault)
+
+
+def fault_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a line: docs/reference/fault.schema.json."""
+    (root,), definitions = msgspec.json.schema_components((Fault,), ref_template="#/$defs/{name}")
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "title": "ort-ep-harness: a line of faults.jsonl", **root, "$defs": definitions}
+
+
+if __name__ == "__main__":  # python -m harness.core.fault > docs/reference/fault.schema.json
+    sys.stdout.write(json.dumps(fault_schema(), indent=2) + "\n")

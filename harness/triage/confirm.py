@@ -13,6 +13,9 @@ ENOUGH_FAILURES = 8
 MOST_TRIALS = 40
 """Of a failure that appears sometimes: trials stop at whichever comes first."""
 
+MOST_LOST = 5
+"""Trials in which the infrastructure failed, after which no more are made."""
+
 MISSED = 1e-3
 """Accepted probability that a step does not see a failure that is there."""
 
@@ -28,18 +31,18 @@ def confirm(attempt: Callable[[int], Family | None]) -> Confirmation:
             another family if it does not, and None if the infrastructure failed.
     """
     trials = failures = lost = 0
-    while trials < MOST_TRIALS and failures < ENOUGH_FAILURES:
+    while trials < MOST_TRIALS and failures < ENOUGH_FAILURES and lost < MOST_LOST:
         found = attempt(trials + lost)
         if found is None:
             lost += 1
-            if lost >= ALWAYS_AFTER:
-                return Confirmation(outcome="unknown", trials=trials + lost, failures=failures)
             continue
         trials += 1
         failures += found is Family.FAILED
         if failures == trials == ALWAYS_AFTER:
-            return Confirmation(outcome="always", trials=trials, failures=failures)
+            break
     if not failures:
+        if lost == MOST_LOST:
+            return Confirmation(outcome="unknown", trials=trials + lost, failures=0)
         return Confirmation(outcome="never", trials=trials, failures=0)
     return Confirmation(
         outcome="always" if failures == trials else "sometimes",

@@ -95,5 +95,5 @@ def _optimizers(subject: Subject, check: Check) -> Iterator[Condition]:
         found = (other.matches([subject])[0] for other in others)
         return [match.fails or match.by_noise for match in found]
 
-    for name in guilty_optimizers(fails_without):
-        yield Condition(kind="optimizer", name=name, value="disabled", fails=False)
+    if names := guilty_optimizers(fails_without):
+        yield Condition(kind="optimizer", name=" and ".join(names), value="disabled", fails=False)

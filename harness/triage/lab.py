@@ -127,6 +127,7 @@ class Lab:
         """Trials that ran in this session."""
         self.fingerprints: dict[str, dict[str, object]] = {}
         self._tell = tell
+        folder = folder.absolute()  # agents run in a folder of their own
         self._folder = folder
         self._models = folder / "models"
         self._models.mkdir(parents=True, exist_ok=True)
@@ -163,11 +164,10 @@ class Lab:
         """
         known = {} if fresh else {trial.key: self._known.get(trial.key) for trial in trials}
         found = {key: seen for key, seen in known.items() if seen is not None}
-        waiting = {trial.key for trial in trials} - found.keys()
+        waiting = {trial.key: trial for trial in trials if trial.key not in found}
         cells = [
             self._cell(part, trial.place)
-            for trial in trials
-            if trial.key in waiting
+            for trial in waiting.values()
             for part in (*map(trial.before, range(len(trial.after))), trial)
         ]
         self._engine.submit(cells)
@@ -191,14 +191,15 @@ class Lab:
         makers = net.makers()
         order = sorted((name for name in names if name in makers), key=makers.__getitem__)
         computed = self._computed(net, order)
+        known = dict(subject.inputs) | (computed or {})
         least, most = 0, len(order) - 1
         while computed is None and least < most:
             count = (least + most + 1) // 2
             part = self._computed(net, order[:count])
-            least, most = (count, most) if part is not None else (least, count - 1)
-            if part is not None and least == most:
-                computed = part
-        known = {**dict(subject.inputs), **(computed or {})}
+            if part is None:
+                most = count - 1
+            else:
+                least, known = count, dict(subject.inputs) | part
         return {name: known[name] for name in names if name in known}
 
     def _computed(self, net: Net, names: Sequence[str]) -> dict[str, Value] | None:
@@ -267,16 +268,18 @@ class _Known:
 
     def __init__(self, path: Path) -> None:
         self._seen: dict[str, Seen] = {}
+        torn = False
         with contextlib.suppress(FileNotFoundError):
-            for line in path.read_bytes().splitlines():
+            for line in path.read_bytes().splitlines(keepends=True):
+                torn = not line.endswith(b"\n")
                 # A line that was torn by a crash costs its trial.
-                with contextlib.suppress(msgspec.DecodeError):
+                with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
                     read = msgspec.json.decode(line, type=_Line)
                     self._seen[read.key] = Seen(
                         record=decode_record(bytes(read.record)), printed=read.printed
                     )
         self._file = path.open("ab")
-        self._file.write(b"\n" if self._file.tell() else b"")
+        self._file.write(b"\n" if torn else b"")
 
     def get(self, key: str) -> Seen | None:
         return self._seen.get(key)

@@ -10,6 +10,7 @@ compiles them together. Then the part shrinks from its ends, and after that node
 from collections.abc import Callable
 
 from harness.core.fault import Location
+from harness.triage.budget import Budget
 from harness.triage.check import Check, Match, failing_outputs
 from harness.triage.cut import cut, needed
 from harness.triage.known import Known
@@ -68,6 +69,7 @@ class Locator:
         check: What failing means.
         values: Computes golden tensors.
         progress: Receives what was learnt, one line each.
+        budget: Ends the search early; the nodes that are left by then are a set that holds the failure.
     """
 
     def __init__(
@@ -76,11 +78,13 @@ class Locator:
         check: Check,
         values: Values,
         progress: Callable[[str], None],
+        budget: Budget,
     ) -> None:
         self._net = net
         self._check = check
         self._known = Known(net, values)
         self._progress = progress
+        self._budget = budget
 
     def locate(self, whole: Match) -> Located:
         """Return where the failure of the whole model is.
@@ -88,15 +92,15 @@ class Locator:
         Args:
             whole: What the whole model gave.
         """
-        part = self._restricted(whole)
-        while len(part.numbers) > 1:
+        part, together = self._restricted(whole), False
+        while len(part.numbers) > 1 and not self._budget.spent:
             self._progress(f"locate: {len(part.numbers)} nodes hold the failure")
             half = self._half(part.numbers)
             if half is None:
-                part = self._fused(part)
+                part, together = self._fused(part), True
                 break
             part = half
-        return Located(self._location(part), part)
+        return Located(self._location(part, together=together), part)
 
     def _restricted(self, whole: Match) -> Part:
         """The nodes that the failing outputs depend on."""
@@ -126,6 +130,8 @@ class Locator:
         part = self._shrunk(part, at_start=True)
         part = self._shrunk(part, at_start=False)
         for number in part.numbers[1:-1][:MOST_SINGLE]:
+            if self._budget.spent:
+                break
             (found,) = self._try(tuple(one for one in part.numbers if one != number))
             if self._holds(found):
                 part = found
@@ -135,7 +141,7 @@ class Locator:
         """Leave out as many nodes at one end as possible, found by bisection."""
         numbers = part.numbers
         least, most = 0, len(numbers) - 1
-        while least < most:
+        while least < most and not self._budget.spent:
             count = (least + most + 1) // 2
             (found,) = self._try(numbers[count:] if at_start else numbers[: len(numbers) - count])
             if self._holds(found):
@@ -147,7 +153,7 @@ class Locator:
     def _holds(self, part: Part) -> bool:
         return part.fails or part.by_noise
 
-    def _location(self, part: Part) -> Location:
+    def _location(self, part: Part, *, together: bool) -> Location:
         nodes = [self._net.nodes[number] for number in part.numbers]
         last = part.numbers[-1]
         before = tuple(sorted(needed(self._net, nodes[-1].made)))
@@ -163,7 +169,7 @@ class Locator:
             alone=self._holds(part),
             cumulative=self._holds(results[before]) if before in results else None,
             onwards=self._holds(results[after]) if after in results else None,
-            fused=() if exact else names,
+            fused=names if together and not exact else (),
             error_ratio=part.error or None,
         )
 

@@ -33,7 +33,9 @@ def guilty_optimizers(
 ) -> tuple[str, ...]:
     """Return the optimizers without which the failure is gone; empty if it does not need any of them.
 
-    Bisects: as long as the failure is gone without a set, the set is halved.
+    Bisects: as long as the failure is gone without a set, the set is halved. If it is there without either
+    half, several optimizers make it, each on its own. Then what is not needed leaves the set, in ever
+    smaller parts.
 
     Args:
         fails_without: Tells for sets of optimizers whether the failure is there with each set switched off.
@@ -48,9 +50,24 @@ def guilty_optimizers(
         results = fails_without(halves)
         gone = next((half for half, fails in zip(halves, results, strict=True) if not fails), None)
         if gone is None:
-            break  # it takes several of them
+            return _thinned(guilty, fails_without)
         guilty = gone
     return guilty
+
+
+def _thinned(
+    names: tuple[str, ...], fails_without: Callable[[Sequence[tuple[str, ...]]], Sequence[bool]]
+) -> tuple[str, ...]:
+    """Leave out all names that need not be switched off."""
+    size = len(names) // 4 or 1
+    while True:
+        for start in range(len(names) - 1, -1, -size):
+            rest = names[: max(0, start - size + 1)] + names[start + 1 :]
+            if rest and not fails_without([rest])[0]:
+                names = rest
+        if size == 1:
+            return names
+        size //= 2
 
 
 def without(names: Sequence[str]) -> tuple[str, str]:

@@ -15,6 +15,7 @@ MOST_NEEDED = 3
 """Preceding models of a failure that is triaged further."""
 
 MOST_RERUNS = 24
+"""Each attempt runs all earlier cells that are left once more; no attempt after so many."""
 
 
 def earlier_cells(record: Record, records: Collection[Record]) -> tuple[Record, ...]:
@@ -68,8 +69,10 @@ def find_preceding(
     if len(needed) > 1 and fails_after(needed[:1]):
         needed = needed[:1]
     size = len(needed) // 2
-    while size and len(needed) > 1 and reruns < MOST_RERUNS and not budget.spent:
+    while size and len(needed) > 1:
         for start in range(len(needed) - size, 0, -size):
+            if reruns >= MOST_RERUNS or budget.spent:
+                break
             rest = needed[:start] + needed[start + size :]
             if fails_after(rest):
                 needed = rest

@@ -103,7 +103,7 @@ def _what(fault: Fault) -> str:
         return f"the model of {fault.representative}"
     nodes = [node for node in reduced.nodes if node.guilty] or list(reduced.nodes)
     if len(nodes) > NODES_NAMED:
-        return f"{len(nodes)} nodes, from {nodes[0].op_type} to {nodes[-1].op_type}"
+        return f"{len(nodes)} nodes (from {nodes[0].op_type} to {nodes[-1].op_type})"
     return " + ".join(_named(node, reduced) for node in nodes)
 
 
@@ -127,13 +127,11 @@ def _figures(fault: Fault, row: OutputMetrics | None) -> str:
 
 def _where(fault: Fault) -> Iterator[str]:
     location = fault.location
-    if location is None:
-        return
-    if location.fused:
+    if location is not None and location.fused:
         yield f"only if {len(location.fused)} nodes are compiled together: {', '.join(location.op_types)}"
-    if location.decomposed:
+    if location is not None and location.decomposed:
         yield f"right if {', '.join(location.decomposed)} is decomposed"
-    if location.onwards:
+    if location is not None and location.onwards:
         yield "the nodes behind it fail as well, with the right inputs"
     if fault.scenario:
         yield f"in scenario {fault.scenario}"
@@ -146,7 +144,7 @@ def _when(conditions: Sequence[Condition]) -> Iterator[str]:
     for kind, words in (
         ("graph_optimization", "right at graph optimization"),
         ("optimizer", "right without optimizer"),
-        ("option", "right with option"),
+        ("option", "right without option"),
         ("precision", "right at precision"),
         ("dtype", "right in"),
         ("opset", "right at opset"),
@@ -162,7 +160,7 @@ def _when(conditions: Sequence[Condition]) -> Iterator[str]:
 
 
 def _value(condition: Condition) -> str:
-    if condition.kind == "attribute":
+    if condition.kind in {"attribute", "optimizer", "option"}:
         return condition.name
     if condition.name and condition.value:
         return f"{condition.name} = {condition.value}"

@@ -24,6 +24,7 @@ from harness.triage.lab import Lab
 from harness.triage.locate import Locator
 from harness.triage.native import native_crash
 from harness.triage.net import load
+from harness.triage.preceding import MOST_NEEDED
 from harness.triage.reduce import reduction
 from harness.triage.replaced import weights_of
 from harness.triage.sentence import sentence_of
@@ -135,7 +136,7 @@ class Study:
         check = self._check(confirmation.repeats)
         (whole,) = check.matches([subject])
         self._tell(f"confirm: fails {_how_often(confirmation)}")
-        locator = Locator(load(subject), check, self._lab.values, self._tell)
+        locator = Locator(load(subject), check, self._lab.values, self._tell, self._budget)
         located = locator.locate(whole)
         location = located.location
         where = ", ".join(location.op_types[:4])
@@ -166,8 +167,8 @@ class Study:
             if confirmation.failures:
                 return subject, confirmation
         preceding = self._find_preceding() if confirmation.outcome == "never" else ()
-        if preceding:
-            self._preceding = preceding
+        self._preceding = preceding
+        if 0 < len(preceding) <= MOST_NEEDED:
             self._tell(f"confirm: fails only after {', '.join(one.record.cell for one in preceding)}")
             for subject in self._failure.subjects:
                 confirmation = self._repeated(subject)
@@ -296,6 +297,8 @@ class Study:
         again = self._failure.again.record
         if confirmation.outcome == "unknown":
             return f"the target could not be used: {again.verdict}: {again.reason}"
+        if len(self._preceding) > MOST_NEEDED:
+            return f"it fails only after {len(self._preceding)} other cells in the same process"
         if self._failure.fails_again:
             return "it fails in its own run, but not with one of its data sets in a session of its own"
         return f"it did not fail again in {confirmation.trials} trials; run once more, it is {again.verdict}"
@@ -322,7 +325,7 @@ def narrowed(location: Location, smallest: Subject) -> Location:
         nodes=names,
         op_types=tuple(location.op_types[index] for index in kept),
         exact=len(kept) == 1,
-        fused=names if len(kept) > 1 else (),
+        fused=names if location.fused and len(kept) > 1 else (),
     )
 
 

@@ -17,6 +17,7 @@ import msgspec
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.fault import Condition, Fault, decode_fault, encode_fault
 from harness.core.record import Record
+from harness.core.verdict import Family
 from harness.corpus.suites import Suite
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
@@ -114,7 +115,7 @@ class Triage:
     def run(self) -> Iterator[Fault]:
         """Yield each fault as soon as it is on disk; those of an earlier session first.
 
-        Cells of one fault come from several groups: a later fault with the same id has them all.
+        Several groups may have one fault: each of them yields it, with the same id and its own cells.
         """
         waiting: dict[str, list[Group]] = {}
         for group in self.groups:
@@ -124,7 +125,7 @@ class Triage:
             else:
                 waiting.setdefault(group.representative.target, []).append(group)
         results: _Results = queue.SimpleQueue()
-        budget = Budget(self._settings.budget_s)
+        budget = Budget(self._settings.budget_s, self._stop)
         todo = list(waiting.items())
         threads = [
             threading.Thread(target=self._work, args=(todo, budget, results), daemon=True)
@@ -196,7 +197,9 @@ class Triage:
                 tell = functools.partial(self._learnt, cell)
                 preceding = functools.partial(self._preceding, group.representative, share)
                 study = Study(lab, group, again.failures[cell], request, share, tell, preceding)
-                put(self._bundled(study.run(), target, again))
+                studied = study.run()
+                if not self._stop.is_set():  # else it was cut short, and is to be tried again
+                    put(self._bundled(studied, target, again))
 
     def _bundled(self, studied: Studied, target: Target, again: Rerun) -> Fault:
         """Write the bundle of a fault that was reproduced, unless another group has the same fault."""
@@ -259,18 +262,20 @@ def read_faults(path: Path) -> tuple[Fault, ...]:
     faults = []
     with contextlib.suppress(FileNotFoundError):
         for line in path.read_bytes().splitlines():
-            with contextlib.suppress(msgspec.DecodeError):
+            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
                 faults.append(decode_fault(line))
     return tuple(faults)
 
 
 def _check_cells(cells: Collection[str], records: Collection[Record]) -> None:
-    known = {record.cell for record in records}
+    verdicts = {record.cell: record.verdict for record in records}
     hint = "`ep-harness list MATRIX` shows all cells"
     problems = [
         Problem(where=cell, what="the run has no record of this cell", hint=hint)
+        if cell not in verdicts
+        else Problem(where=cell, what=f"did not fail: its verdict is {verdicts[cell]}")
         for cell in cells
-        if cell not in known
+        if cell not in verdicts or verdicts[cell].family is not Family.FAILED
     ]
     if problems:
         raise UsageError(*problems)

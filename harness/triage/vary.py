@@ -56,11 +56,29 @@ def session_variations(subject: Subject, axes: Axes) -> Iterator[Variation]:
 
 
 def model_variations(subject: Subject, axes: Axes) -> Iterator[Variation]:
-    """Yield the model with other element types, opsets, attributes, sizes and input values."""
+    """Yield the model with other element types, opsets, attributes, sizes and input values.
+
+    Of a model that onnx finds consistent, only variations that are consistent, too: a type that an operator
+    does not have there, or an attribute that it cannot do without, says nothing about an EP.
+    """
+    strict = _is_consistent(subject)
     for make in (_dtypes, _opsets, _attributes, _values, _shapes):
         for condition, varied in make(subject):
-            if varied is not None and varied.digest != subject.digest:
+            if varied is None or varied.digest == subject.digest:
+                continue
+            if varied.model == subject.model or not strict or _is_consistent(varied):
                 yield Variation(condition=condition, subject=varied, axes=axes)
+
+
+def _is_consistent(subject: Subject) -> bool:
+    """Whether the types of all tensors can be inferred, and contradict none that is declared."""
+    from onnx import shape_inference
+
+    try:
+        shape_inference.infer_shapes(subject.proto(), check_type=True, strict_mode=True)
+    except (shape_inference.InferenceError, ValueError, RuntimeError):
+        return False
+    return True
 
 
 def with_axis(axes: Axes, axis: str, value: str) -> Axes:
@@ -179,6 +197,7 @@ def _attributes(subject: Subject) -> _Varied:
             kept = [one for one in node.attribute if one.name != attribute.name]
             del varied.graph.node[index].attribute[:]
             varied.graph.node[index].attribute.extend(kept)
+            _forget_sizes(varied.graph)
             condition = Condition(kind="attribute", name=f"{node.op_type}.{attribute.name}", value="default")
             yield condition, _with_model(subject, varied)
 
@@ -221,15 +240,21 @@ def _shapes(subject: Subject) -> _Varied:
         for info in model.graph.input:
             if info.name in arrays and info.type.tensor_type.shape.dim:
                 info.type.tensor_type.shape.dim[0].dim_value = wanted
-        del model.graph.value_info[:]
-        for info in model.graph.output:
-            info.type.tensor_type.ClearField("shape")
+        _forget_sizes(model.graph)
         inputs = tuple(
             (name, tensor(np.resize(value.array, (wanted, *value.array.shape[1:]))))
             for name, value in arrays.items()
         )
         varied = msgspec.structs.replace(subject, model=model.SerializeToString(), inputs=inputs)
         yield Condition(kind="shape", name="first dimension", value=str(wanted)), varied
+
+
+def _forget_sizes(graph: "onnx.GraphProto") -> None:
+    """Have a graph say nothing of the sizes of what its nodes make."""
+    del graph.value_info[:]
+    for info in graph.output:
+        for dim in info.type.tensor_type.shape.dim:
+            dim.Clear()
 
 
 def _with_model(subject: Subject, model: "onnx.ModelProto") -> Subject:

@@ -1,0 +1,111 @@
+"""Groups of cells that failed alike."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harness.core.record import Ended, ModelContent, Record
+from harness.core.verdict import Phase, Verdict
+from harness.triage.groups import failing_groups
+
+MakeRecord = Callable[..., Record]
+
+
+def content(**ops: int) -> ModelContent:
+    return ModelContent(opsets={"ai.onnx": 20}, ops=ops)
+
+
+@pytest.fixture
+def failed(passed: MakeRecord) -> MakeRecord:
+    def make(model: str, verdict: Verdict, message: str = "", **fields: Any) -> Record:
+        ended = Ended(how="raised", message=message) if message else None
+        return passed(model, verdict=verdict, expected=False, ended=ended, **fields)
+
+    return make
+
+
+def cells(groups: Any) -> list[list[str]]:
+    return [[record.model for record in group.records] for group in groups]
+
+
+def test_only_failures_are_grouped(passed: MakeRecord, failed: MakeRecord) -> None:
+    records = [
+        passed("right"),
+        passed("refused", verdict=Verdict.UNSUPPORTED),
+        passed("skipped", verdict=Verdict.UNAVAILABLE),
+        failed("wrong", Verdict.CRASH, cause="SIGSEGV"),
+    ]
+    assert cells(failing_groups(records)) == [["wrong"]]
+
+
+def test_errors_are_grouped_by_what_they_say_without_numbers_and_paths(failed: MakeRecord) -> None:
+    records = [
+        failed("a", Verdict.ERROR, "/src/a.cc:12 no kernel for node 7"),
+        failed("b", Verdict.ERROR, "/other/b.cc:340 no kernel for node 1024"),
+        failed("c", Verdict.ERROR, "out of registers at node 7"),
+    ]
+    assert cells(failing_groups(records)) == [["a", "b"], ["c"]]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"target": "gpu"},
+        {"verdict": Verdict.HANG},
+        {"phase": Phase.CREATE},
+        {"cause": "SIGABRT"},
+    ],
+)
+def test_what_failed_otherwise_is_another_group(failed: MakeRecord, other: dict[str, Any]) -> None:
+    usual: dict[str, Any] = {"phase": Phase.RUN, "cause": "SIGSEGV", "verdict": Verdict.CRASH}
+    records = [failed("a", **usual), failed("b", **(usual | other)), failed("c", **usual)]
+    assert cells(failing_groups(records)) == [["a", "c"], ["b"]]
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        Verdict.MISMATCH,
+        Verdict.NAN_MISMATCH,
+        Verdict.NONDETERMINISTIC,
+        Verdict.SHAPE_MISMATCH,
+        Verdict.DTYPE_MISMATCH,
+    ],
+)
+def test_wrong_outputs_are_grouped_by_operators(failed: MakeRecord, verdict: Verdict) -> None:
+    records = [
+        failed("a", verdict, content=content(Relu=1, Conv=1)),
+        failed("b", verdict, content=content(Conv=3, Relu=2)),
+        failed("c", verdict, content=content(Conv=1)),
+        failed("d", verdict),
+    ]
+    assert cells(failing_groups(records)) == [["a", "b"], ["c"], ["d"]]
+
+
+def test_the_smallest_model_stands_for_a_group(failed: MakeRecord) -> None:
+    records = [
+        failed("unknown", Verdict.CRASH),
+        failed("large", Verdict.CRASH, content=content(Relu=40)),
+        failed("small", Verdict.CRASH, content=content(Relu=2)),
+        failed("equal", Verdict.CRASH, content=content(Abs=1, Neg=1)),
+    ]
+    (group,) = failing_groups(records)
+    assert [record.model for record in group.records] == ["equal", "small", "large", "unknown"]
+    assert group.representative.model == "equal"
+
+
+def test_the_largest_group_comes_first_whatever_the_order(failed: MakeRecord) -> None:
+    records = [
+        failed("a", Verdict.HANG),
+        failed("b", Verdict.CRASH),
+        failed("c", Verdict.ERROR, "x"),
+        failed("d", Verdict.CRASH),
+    ]
+    assert cells(failing_groups(records)) == [["b", "d"], ["a"], ["c"]]
+    assert cells(failing_groups(records[::-1])) == [["b", "d"], ["a"], ["c"]]
+
+
+def test_each_cell_that_is_asked_for_is_a_group(failed: MakeRecord) -> None:
+    records = [failed(name, Verdict.CRASH) for name in "abc"]
+    assert cells(failing_groups(records, ["m/a[cpu]", "m/c[cpu]"])) == [["a"], ["c"]]

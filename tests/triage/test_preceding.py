@@ -1,0 +1,122 @@
+"""The cells that must run before a failing one, found by runs of fewer and fewer of them."""
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.core.record import ProcessState, Record
+from harness.triage import preceding as module
+from harness.triage.budget import Budget
+from harness.triage.preceding import MOST_EARLIER, MOST_RERUNS, earlier_cells, find_preceding
+
+MakeRecord = Callable[..., Record]
+
+
+class FakeRerun:
+    """A failure that appears if all needed cells ran before, in fresh processes."""
+
+    def __init__(self, needed: Collection[str]) -> None:
+        self.needed = set(needed)
+        self.tried: list[list[str]] = []
+
+    def __call__(self, _matrix: Any, _suites: Any, records: Sequence[Record]) -> Any:
+        names = [record.model for record in records]
+        self.tried.append(names)
+        fails = self.needed <= set(names[:-1])
+        return SimpleNamespace(
+            failures={one.cell: SimpleNamespace(record=one, fails_again=fails) for one in records}
+        )
+
+
+@pytest.fixture
+def cells(passed: MakeRecord) -> Callable[[int], list[Record]]:
+    def make(count: int) -> list[Record]:
+        return [passed(f"m{n}", process=ProcessState(pid=7, session=n + 1)) for n in range(count + 1)]
+
+    return make
+
+
+Cells = Callable[[int], list[Record]]
+
+
+def found(
+    monkeypatch: pytest.MonkeyPatch,
+    records: list[Record],
+    needed: Collection[str],
+    budget: Budget | None = None,
+) -> tuple[list[str], FakeRerun]:
+    fake = FakeRerun(needed)
+    monkeypatch.setattr(module, "rerun", fake)
+    result = find_preceding(None, {}, records[-1], records[:-1], budget or Budget(None))  # type: ignore[arg-type]
+    return [one.record.model for one in result], fake
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_exactly_the_cells_that_are_needed_are_found(
+    monkeypatch: pytest.MonkeyPatch, cells: Cells, data: st.DataObject
+) -> None:
+    count = data.draw(st.integers(1, 100))
+    needed = data.draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=2))
+    names, fake = found(monkeypatch, cells(count), {f"m{n}" for n in needed})
+    assert {f"m{n}" for n in needed} <= set(names)
+    assert len(fake.tried) <= MOST_RERUNS + 1
+    if len(needed) == 1:
+        assert len(names) == 1
+        assert len(fake.tried) <= math.ceil(math.log2(count)) + 4
+    elif count <= 12:
+        assert set(names) == {f"m{n}" for n in needed}
+
+
+def test_the_order_stays(monkeypatch: pytest.MonkeyPatch, cells: Cells) -> None:
+    names, fake = found(monkeypatch, cells(9), {"m2", "m6"})
+    assert names == ["m2", "m6"]
+    assert all(tried == sorted(tried, key=lambda name: int(name[1:])) for tried in fake.tried)
+    assert all(tried[-1] == "m9" for tried in fake.tried)
+
+
+def test_a_failure_that_stays_away_needs_nothing(monkeypatch: pytest.MonkeyPatch, cells: Cells) -> None:
+    names, fake = found(monkeypatch, cells(20), {"another"})
+    assert names == []
+    assert len(fake.tried) == 1
+
+
+def test_without_earlier_cells_nothing_is_run(monkeypatch: pytest.MonkeyPatch, cells: Cells) -> None:
+    names, fake = found(monkeypatch, cells(0), {"m0"})
+    assert (names, fake.tried) == ([], [])
+
+
+def test_a_spent_budget_ends_the_search_with_too_many(monkeypatch: pytest.MonkeyPatch, cells: Cells) -> None:
+    names, fake = found(monkeypatch, cells(64), {"m3", "m40"}, Budget(0))
+    assert {"m3", "m40"} <= set(names)
+    assert len(fake.tried) <= 3
+
+
+def test_earlier_cells_are_those_of_the_same_process(passed: MakeRecord) -> None:
+    def record(model: str, session: int, pid: int = 7, target: str = "cpu") -> Record:
+        return passed(model, target=target, process=ProcessState(pid=pid, session=session))
+
+    own = record("own", 5)
+    records = [
+        record("late", 6),
+        record("second", 2),
+        record("first", 1),
+        record("elsewhere", 3, pid=8),
+        record("other", 4, target="gpu"),
+        passed("dead"),
+        own,
+    ]
+    assert [one.model for one in earlier_cells(own, records)] == ["first", "second"]
+    assert earlier_cells(passed("dead"), records) == ()
+
+
+def test_of_many_earlier_cells_the_latest_are_tried(cells: Cells) -> None:
+    records = cells(MOST_EARLIER + 50)
+    found = earlier_cells(records[-1], records)
+    assert len(found) == MOST_EARLIER
+    assert found[-1] is records[-2]

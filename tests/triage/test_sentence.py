@@ -1,0 +1,261 @@
+"""Sentences about faults, word by word."""
+
+from typing import Any
+
+import pytest
+
+from harness.core.fault import (
+    Condition,
+    Confirmation,
+    Fault,
+    Frame,
+    GraphNode,
+    GraphTensor,
+    Location,
+    NativeCrash,
+    ReducedModel,
+    Signature,
+)
+from harness.core.output_metrics import OutputMetrics
+from harness.core.verdict import Phase, Verdict
+from harness.triage.sentence import CHARS, sentence_of
+from harness.triage.signature import OTHER_INPUTS
+
+RESIZE = GraphNode(
+    name="r",
+    op_type="Resize",
+    inputs=("x", "", "s"),
+    outputs=("y",),
+    attributes={"mode": "cubic", "antialias": "0"},
+    guilty=True,
+)
+GELU = GraphNode(name="g", op_type="Gelu", domain="com.microsoft", inputs=("y",), outputs=("z",))
+MATMUL = GraphNode(name="m", op_type="MatMul", inputs=("z", "w"), outputs=("o",))
+X = GraphTensor(name="x", role="input", dtype="float32", shape="1x3x8x8")
+ROW = OutputMetrics(
+    name="y", dtype="float32", shape=(1, 3, 8, 8), mismatched=6, elements=192, max_abs=0.41234
+)
+MISMATCH = Signature(verdict=Verdict.MISMATCH, message="first run")
+
+
+def fault_of(signature: Signature = MISMATCH, *nodes: GraphNode, **more: Any) -> Fault:
+    reduced = ReducedModel(
+        nodes=nodes or (RESIZE,), tensors=(X,), bytes=200, nodes_before=40, bytes_before=9000
+    )
+    usual: dict[str, Any] = {
+        "id": "",
+        "sentence": "",
+        "target": "npu",
+        "provider": "QNNExecutionProvider",
+        "library": "2.7.0",
+        "representative": "zoo/m[npu]",
+        "cells": ("zoo/m[npu]",),
+        "confirmation": Confirmation(outcome="always", trials=5, failures=5),
+        "reduced": reduced,
+    }
+    return Fault(signature=signature, **(usual | more))
+
+
+def ended(verdict: Verdict, phase: Phase | None = None, cause: str = "") -> Signature:
+    return Signature(verdict=verdict, phase=phase, cause=cause)
+
+
+def gone(kind: Any, value: str, name: str = "") -> Condition:
+    return Condition(kind=kind, name=name, value=value, fails=False, verdict="pass")
+
+
+CRASH = NativeCrash(
+    signal="SIGSEGV",
+    frames=(
+        Frame(library="libc.so.6", function="memcpy"),
+        Frame(library="libQnnHtp.so", offset=4096),
+        Frame(library="libonnxruntime.so.1", function="onnxruntime::Run(int)"),
+    ),
+    culprit="libQnnHtp.so",
+)
+WHAT = "Resize(mode=cubic, antialias=0) of float32[1x3x8x8]"
+
+SENTENCES = {
+    "wrong values": (
+        fault_of(
+            conditions=(
+                gone("graph_optimization", "disabled"),
+                gone("dtype", "float16"),
+                gone("attribute", "default", "Resize.antialias"),
+                gone("values", "zeros"),
+                gone("values", "absolute"),
+                Condition(kind="opset", value="18", fails=True),
+                Condition(kind="opset", value="19", verdict="invalid_model"),
+            )
+        ),
+        ROW,
+        "",
+        (
+            f"QNN 2.7.0 computes {WHAT} wrongly for float32 (0.031 of the elements, off by up "
+            "to 0.41); right at "
+            "graph optimization disabled; right in float16; right with the default of "
+            "Resize.antialias; right with "
+            "values absolute."
+        ),
+    ),
+    "all elements": (
+        fault_of(library=""),
+        OutputMetrics(name="y", dtype="int8", shape=(2,), mismatched=2, elements=2),
+        "",
+        f"QNN computes {WHAT} wrongly for int8 (all elements).",
+    ),
+    "stale": (
+        fault_of(Signature(verdict=Verdict.MISMATCH, message=OTHER_INPUTS)),
+        None,
+        "",
+        f"QNN 2.7.0 computes {WHAT} wrongly for other inputs in the same session.",
+    ),
+    "NaN": (
+        fault_of(ended(Verdict.NAN_MISMATCH)),
+        ROW,
+        "",
+        f"QNN 2.7.0 computes {WHAT} for float32 with NaN or infinity in other places than the CPU EP.",
+    ),
+    "unsteady": (
+        fault_of(
+            ended(Verdict.NONDETERMINISTIC),
+            confirmation=Confirmation(outcome="sometimes", trials=20, failures=8, repeats=14),
+        ),
+        ROW,
+        "",
+        (
+            f"QNN 2.7.0 gives different results for {WHAT} for float32 in two runs of one "
+            "session; in 8 of 20 "
+            "trials."
+        ),
+    ),
+    "shape": (
+        fault_of(ended(Verdict.SHAPE_MISMATCH)),
+        None,
+        "",
+        f"QNN 2.7.0 gives an output of {WHAT} another shape.",
+    ),
+    "type": (
+        fault_of(ended(Verdict.DTYPE_MISMATCH)),
+        None,
+        "",
+        f"QNN 2.7.0 gives an output of {WHAT} another element type.",
+    ),
+    "error": (
+        fault_of(ended(Verdict.ERROR, Phase.CREATE), scenario="ort_format"),
+        None,
+        "no\nkernel",
+        (
+            f"QNN 2.7.0 fails while it creates a session of {WHAT}, which the CPU EP runs: no "
+            "kernel; in scenario "
+            "ort_format."
+        ),
+    ),
+    "a kernel's error": (
+        fault_of(ended(Verdict.ERROR, Phase.RUN)),
+        None,
+        "Fail: Non-zero status code returned while running Resize node. Name:'r' Status Message: bad scale",
+        f"QNN 2.7.0 fails while it runs {WHAT}, which the CPU EP runs: Fail: bad scale.",
+    ),
+    "crash": (
+        fault_of(ended(Verdict.CRASH, Phase.RUN, "SIGSEGV"), crash=CRASH),
+        None,
+        "",
+        (
+            "QNN 2.7.0 dies of SIGSEGV in libQnnHtp.so, called by onnxruntime::Run of "
+            "libonnxruntime.so.1, while it "
+            f"runs {WHAT}."
+        ),
+    ),
+    "crash without a stack": (
+        fault_of(ended(Verdict.CRASH, Phase.TEARDOWN, "exit code 3")),
+        None,
+        "",
+        f"QNN 2.7.0 dies of exit code 3 while it closes a session of {WHAT}.",
+    ),
+    "hang": (
+        fault_of(ended(Verdict.HANG, Phase.CREATE), preceding=("zoo/a[npu]",)),
+        None,
+        "",
+        (
+            f"QNN 2.7.0 does not come to an end while it creates a session of {WHAT}; after "
+            "zoo/a[npu] in the same "
+            "process."
+        ),
+    ),
+    "memory": (
+        fault_of(ended(Verdict.OUT_OF_MEMORY, Phase.RUN)),
+        None,
+        "",
+        f"QNN 2.7.0 runs out of memory while it runs {WHAT}.",
+    ),
+    "fused": (
+        fault_of(
+            MISMATCH,
+            RESIZE,
+            GELU,
+            MATMUL,
+            location=Location(
+                nodes=("r", "m"), op_types=("Resize", "MatMul"), exact=False, fused=("r", "m"), onwards=True
+            ),
+        ),
+        ROW,
+        "",
+        (
+            f"QNN 2.7.0 computes {WHAT} wrongly for float32 (0.031 of the elements, off by up "
+            "to 0.41); only if 2 "
+            "nodes are compiled together: Resize, MatMul; the nodes behind it fail as well, "
+            "with the right inputs."
+        ),
+    ),
+    "composite": (
+        fault_of(
+            MISMATCH,
+            GELU,
+            location=Location(nodes=("g",), op_types=("Gelu",), exact=True, decomposed=("Gelu",)),
+        ),
+        None,
+        "",
+        "QNN 2.7.0 computes com.microsoft.Gelu wrongly; right if Gelu is decomposed.",
+    ),
+    "session": (
+        fault_of(
+            conditions=(
+                gone("optimizer", "disabled", "ConstantFolding"),
+                gone("option", "not burst", "htp_performance_mode"),
+                gone("shape", "1", "first dimension"),
+                gone("runtime", "qnn-1.23"),
+                gone("opset", "11"),
+                gone("opset", "13"),
+            )
+        ),
+        None,
+        "",
+        (
+            f"QNN 2.7.0 computes {WHAT} wrongly; right without optimizer ConstantFolding; "
+            "right without option "
+            "htp_performance_mode; right at opset 11, 13; right with first dimension = 1; "
+            "right with qnn-1.23."
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_the_sentence(name: str) -> None:
+    fault, row, message, sentence = SENTENCES[name]
+    assert sentence_of(fault, row, message) == sentence
+
+
+def test_many_nodes_are_counted_and_no_guilty_one_means_all() -> None:
+    nodes = [GraphNode(name=f"n{n}", op_type=op) for n, op in enumerate(("Add", "Mul", "Sub", "Neg", "Abs"))]
+    assert "computes Add + Mul + Sub wrongly" in sentence_of(fault_of(MISMATCH, *nodes[:3]), None, "")
+    assert "computes 5 nodes (from Add to Abs) wrongly" in sentence_of(fault_of(MISMATCH, *nodes), None, "")
+
+
+def test_hostile_names_and_messages_stay_one_line_of_some_length() -> None:
+    node = GraphNode(name="x", op_type="A\nB" * 500, attributes={"k\n": "v" * 500}, guilty=True)
+    sentence = sentence_of(fault_of(ended(Verdict.ERROR), node), None, "m\r\n" * 1000)
+    assert "\n" not in sentence
+    assert "\r" not in sentence
+    assert len(sentence) <= CHARS + 1

@@ -1,0 +1,146 @@
+"""The signature of a failure: what stays equal when a model gets smaller, and what tells failures apart."""
+
+from collections.abc import Callable
+from typing import Any
+
+import onnx
+import onnx.parser
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.core.output_metrics import OutputDetails, OutputMetrics
+from harness.core.policy import Policy
+from harness.core.record import Ended, Placement, Record
+from harness.core.verdict import Phase, Verdict
+from harness.triage.signature import (
+    FIRST_RUN,
+    OTHER_INPUTS,
+    SECOND_RUN,
+    names_of,
+    plain_message,
+    signature_of,
+)
+from harness.triage.subject import Subject
+
+MakeRecord = Callable[..., Record]
+ON_EP = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"Relu": 1}, cpu_ops={}, partitions=1, source="assignment")
+GOOD = OutputMetrics(name="y", dtype="float32", shape=(2,), elements=2, max_abs=0.0, frontier=((0.0, 0.0),))
+BAD = OutputMetrics(
+    name="y",
+    dtype="float32",
+    shape=(2,),
+    elements=2,
+    max_abs=0.5,
+    mismatched=2,
+    delivered_bits=0.5,
+    frontier=((0.0, 0.5), (1.0, 0.0)),
+    details=OutputDetails(message="output 'y': all differ"),
+)
+
+
+def signature(record: Record, *names: str) -> Any:
+    return signature_of(record, Policy(), names)
+
+
+@pytest.fixture
+def ran(passed: MakeRecord) -> MakeRecord:
+    def make(**fields: Any) -> Record:
+        usual: dict[str, Any] = {"provider": "AnyExecutionProvider", "phase": Phase.COMPARE, "golden": "cpu"}
+        return passed("m", **(usual | {"placement": ON_EP, "outputs": (GOOD,)} | fields))
+
+    return make
+
+
+def test_an_error_keeps_its_phase_and_words(passed: MakeRecord) -> None:
+    record = passed(
+        "m", phase=Phase.RUN, ended=Ended(how="raised", message="no kernel 'Relu' for node 'a/Relu_7'")
+    )
+    found = signature(record, "a/Relu_7")
+    assert (found.verdict, found.phase, found.message) == (
+        Verdict.ERROR,
+        Phase.RUN,
+        "no kernel 'Relu' for node '#'",
+    )
+
+
+def test_the_same_error_of_another_node_is_the_same(passed: MakeRecord) -> None:
+    def error(name: str, number: int) -> Any:
+        message = f"node '{name}' at 0x{number:x}: size {number} (in /tmp/x{number}/k.cc:{number})"
+        return signature(passed("m", phase=Phase.RUN, ended=Ended(how="raised", message=message)), name)
+
+    assert error("first", 17) == error("second", 40961)
+    assert error("first", 17) != signature(
+        passed("m", phase=Phase.RUN, ended=Ended(how="raised", message="size"))
+    )
+
+
+def test_of_a_crash_the_signal_counts_and_no_message(passed: MakeRecord) -> None:
+    def crash(cause: str, message: str, phase: Phase = Phase.RUN) -> Any:
+        return signature(passed("m", phase=phase, cause=cause, ended=Ended(how="died", message=message)))
+
+    assert crash("SIGSEGV", "died") == crash("SIGSEGV", "other words")
+    assert crash("SIGSEGV", "died") != crash("SIGABRT", "died")
+    assert crash("SIGSEGV", "died") != crash("SIGSEGV", "died", Phase.CREATE)
+
+
+def test_a_hang_is_no_crash(passed: MakeRecord) -> None:
+    hang = signature(passed("m", phase=Phase.RUN, ended=Ended(how="hung", message="60 s")))
+    assert (hang.verdict, hang.message) == (Verdict.HANG, "")
+
+
+def test_wrong_values_keep_the_run_that_shows_them(ran: MakeRecord) -> None:
+    assert signature(ran(outputs=(BAD,))).message == FIRST_RUN
+    assert signature(ran(again=(BAD,))).message == SECOND_RUN
+    other = signature(ran(other=(BAD,)))
+    assert (other.verdict, other.message) == (Verdict.MISMATCH, OTHER_INPUTS)
+    assert signature(ran()).verdict is Verdict.PASS
+
+
+def test_names_in_bodies_and_functions_count() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17, "own" : 1]>
+        agraph (bool go, float[2] x) => (float[2] y) {
+            [outer] m = own.twice (x)
+            y = If (go) <then_branch = t () => (float[2] a) { [inner] a = Relu (m) },
+                         else_branch = e () => (float[2] b) { b = Neg (m) }>
+        }
+        <domain: "own", opset_import: ["" : 17]> twice (p) => (q) { [called] q = Add (p, p) }""")
+    names = names_of(Subject(model=model.SerializeToString(), inputs=()))
+    assert {"go", "x", "m", "y", "outer", "inner", "a", "b", "called", "p", "q"} <= names
+    assert "" not in names
+
+
+@pytest.mark.parametrize(
+    ("message", "plain"),
+    [
+        ("dims 3,4 and 1e-5 at 0xDEADbeef", "dims # and # at #"),
+        ("in /home/someone/a b.cc:17", "in # b.cc:#"),
+        ("node(conv1): x=conv1;", "node(#): x=#;"),
+        ("[conv1] {conv1} <conv1> \"conv1\" 'conv1' `conv1`", "[#] {#} <#> \"#\" '#' `#`"),
+        ("line\nfeed\tand \x1b[31m", "line feed and"),
+        ("conv1_extra stays", "conv#_extra stays"),
+        ("", ""),
+    ],
+)
+def test_what_varies_is_one_mark(message: str, plain: str) -> None:
+    assert plain_message(message, ["conv1"]).startswith(plain)
+
+
+@given(st.text(), st.lists(st.text(max_size=8), max_size=5))
+def test_any_message_becomes_one_line(message: str, names: list[str]) -> None:
+    found = plain_message(message, names)
+    assert "\n" not in found
+    assert "\r" not in found
+    assert plain_message(message, names) == found
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**9))
+def test_numbers_do_not_matter(one: int, other: int) -> None:
+    assert plain_message(f"node {one} of {one}", ()) == plain_message(f"node {other} of {other}", ())
+
+
+@given(st.from_regex(r"[A-Za-z_][A-Za-z0-9_.+*\\^$|?/-]{0,20}", fullmatch=True))
+def test_a_name_is_no_pattern(name: str) -> None:
+    """Names come from models: one like ``.*`` must not swallow what is around it."""
+    found = plain_message(f"before '{name}' behind", [name])
+    assert found == "before '#' behind"
