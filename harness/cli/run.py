@@ -132,8 +132,8 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
 
 def _triage(matrix: Matrix, folder: Path, budget_s: float, shown: Progress) -> None:
     """Explain the failing cells, after the last one; whatever comes of it, the run keeps its exit code."""
-    from harness.cli.triage import FOLDER, triage_records
-    from harness.triage.triage import TriageSettings
+    from harness.cli.triage import triage_records
+    from harness.triage.triage import FOLDER, TriageSettings
 
     settings = TriageSettings(jobs=processors(), budget_s=budget_s)
     try:

@@ -21,10 +21,7 @@ from harness.plan.matrix import Matrix
 from harness.report.figures import plural
 from harness.report.read import read_run
 from harness.triage.expect_entries import expect_entries
-from harness.triage.triage import FAULTS, Note, Triage, TriageSettings, read_faults
-
-FOLDER = "triage"
-"""Folder of a triage below its run, unless another is given."""
+from harness.triage.triage import FAULTS, FOLDER, Note, Triage, TriageSettings, read_faults
 
 SHOWN_CELLS = 3
 

@@ -9,9 +9,8 @@ from harness.corpus.suites import Suite
 from harness.engine.admission import processors
 from harness.plan.matrix import Matrix
 from harness.report.read import read_run
-from harness.triage.triage import Triage, TriageSettings
+from harness.triage.triage import FOLDER, Triage, TriageSettings
 
-FOLDER = "triage"
 BUDGET_S = 600.0
 """As `ep-harness run --triage`."""
 

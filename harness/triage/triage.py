@@ -32,6 +32,9 @@ from harness.triage.native import SWITCHED_ON
 from harness.triage.preceding import MOST_NEEDED, earlier_cells, find_preceding
 from harness.triage.study import Request, Studied, Study
 
+FOLDER = "triage"
+"""Folder of a triage below its run, unless another is given."""
+
 FAULTS = "faults.jsonl"
 WORK = "work"
 
