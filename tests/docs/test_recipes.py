@@ -18,6 +18,8 @@ MOST_FILES = {
     "Add a page to the report": 3,
     "Add a rule about an operator": 4,
     "Add or change a verdict rule": 3,
+    "Add a transformation of the reducer": 3,
+    "Add a variation of a fault": 3,
     "Change how an agent starts": 2,
     "Change a tolerance": 3,
 }
