@@ -1,5 +1,6 @@
 """The check: does a subject still show the failure that is being triaged?"""
 
+import math
 from collections.abc import Collection, Sequence
 
 import msgspec
@@ -7,6 +8,7 @@ import msgspec
 from harness.core.decide import decide
 from harness.core.facts import facts_of
 from harness.core.fault import Signature
+from harness.core.noise import DEFAULT_LIMITS
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Record
@@ -92,6 +94,21 @@ def failing_outputs(record: Record, policy: Policy) -> tuple[str, ...]:
     """Return the outputs that fail under a policy; empty if the verdict is about none of them alone."""
     rows = decide(facts_of(record), policy).outputs
     return tuple(row.name for row in rows if row.mismatched or (row.details and row.details.differs))
+
+
+def worst_row(match: Match) -> OutputMetrics | None:
+    """Return the output that is furthest off; None if values were not compared."""
+    rows = (*match.seen.record.outputs, *match.seen.record.again, *match.seen.record.other)
+    return max(rows, key=lambda row: (row.mismatched, row.max_abs or 0.0), default=None)
+
+
+def least_error(match: Match) -> float:
+    """Return the error, in multiples of rounding noise, that smaller models must have.
+
+    The geometric mean of the error of the located part and of the limit of noise: a model below it is nearer
+    to rounding than to the failure. Small models have little noise, so a rounding difference may exceed it.
+    """
+    return math.sqrt(match.error * DEFAULT_LIMITS.max) if match.error > DEFAULT_LIMITS.max else 0.0
 
 
 def _error(record: Record) -> float:

@@ -1,7 +1,6 @@
 """One failure, from its confirmation to a fault: the steps of a triage in their order."""
 
 import hashlib
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -10,11 +9,9 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.fault import Condition, Confirmation, Fault, Location
-from harness.core.noise import DEFAULT_LIMITS
-from harness.core.output_metrics import OutputMetrics
 from harness.core.verdict import Family, Verdict
 from harness.triage.budget import Budget
-from harness.triage.check import Check, Match
+from harness.triage.check import Check, Match, least_error, worst_row
 from harness.triage.confirm import confirm
 from harness.triage.drawn import drawn, fingerprint
 from harness.triage.explain import TargetVariation, decomposed_operators, explain
@@ -304,15 +301,6 @@ class Study:
         return f"it did not fail again in {confirmation.trials} trials; run once more, it is {again.verdict}"
 
 
-def least_error(match: Match) -> float:
-    """Return the error, in multiples of rounding noise, that smaller models must have.
-
-    The geometric mean of the error of the located part and of the limit of noise: a model below it is nearer
-    to rounding than to the failure. Small models have little noise, so a rounding difference may exceed it.
-    """
-    return math.sqrt(match.error * DEFAULT_LIMITS.max) if match.error > DEFAULT_LIMITS.max else 0.0
-
-
 def narrowed(location: Location, smallest: Subject) -> Location:
     """Return a location with those of its nodes that the smallest model still has."""
     left = set(_origins(smallest).values())
@@ -327,12 +315,6 @@ def narrowed(location: Location, smallest: Subject) -> Location:
         exact=len(kept) == 1,
         fused=names if location.fused and len(kept) > 1 else (),
     )
-
-
-def worst_row(match: Match) -> OutputMetrics | None:
-    """Return the output that is furthest off; None if values were not compared."""
-    rows = (*match.seen.record.outputs, *match.seen.record.again, *match.seen.record.other)
-    return max(rows, key=lambda row: (row.mismatched, row.max_abs or 0.0), default=None)
 
 
 _NOTHING = Confirmation(outcome="unknown", trials=0, failures=0)
