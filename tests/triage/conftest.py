@@ -83,7 +83,9 @@ def triage_planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
         pytest.skip("faults are planted by POSIX signals")
     monkeypatch.setenv("EP_HARNESS_CACHE", str(tmp_path / "cache"))
 
-    def triage(fault: dict[str, Any], **models: onnx.ModelProto) -> list[Fault]:
+    def triage(
+        fault: dict[str, Any], *, budget_s: float | None = None, **models: onnx.ModelProto
+    ) -> list[Fault]:
         matrix, records = run_planted(tmp_path, fault, models)
         learnt: list[str] = []
         work = Triage(
@@ -91,7 +93,7 @@ def triage_planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
             open_suites(matrix),
             records,
             tmp_path / "triage",
-            TriageSettings(),
+            TriageSettings(budget_s=budget_s),
             lambda note: learnt.append(note.text),
         )
         return list(work.run())
@@ -115,7 +117,7 @@ def run_planted(
                 "name": "planted",
                 "provider": "CPUExecutionProvider",
                 "env": env,
-                "timeouts_s": {"create": 3, "run": 3},
+                "timeouts_s": {"create": 3, "run": 2},
                 **target,
             }
         ],

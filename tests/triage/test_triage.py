@@ -51,7 +51,7 @@ def test_a_crash_is_located(
     triage_planted: TriagePlanted, deep: onnx.ModelProto, phase: str, signal: str
 ) -> None:
     planted = {"kind": "crash", "op_type": "Sigmoid", "phase": phase, "signal": signal}
-    fault = only(triage_planted(planted, m=deep))
+    fault = only(triage_planted(planted, budget_s=15, m=deep))
     assert (fault.signature.verdict, fault.signature.phase) == (Verdict.CRASH, phase)
     assert fault.signature.cause == signal
     assert fault.location is not None
@@ -60,7 +60,7 @@ def test_a_crash_is_located(
 
 def test_a_hang_is_located(triage_planted: TriagePlanted, chain: Chain, deep_nodes: Nodes) -> None:
     model = chain([*deep_nodes[:4], ("Erf", ["d"], ["y"], {})])
-    fault = only(triage_planted({"kind": "hang", "op_type": "Tanh", "phase": "run"}, m=model))
+    fault = only(triage_planted({"kind": "hang", "op_type": "Tanh", "phase": "run"}, budget_s=30, m=model))
     assert (fault.signature.verdict, fault.signature.phase) == (Verdict.HANG, Phase.RUN)
     assert fault.location is not None
     assert fault.location.op_types == ("Tanh",)
@@ -96,7 +96,7 @@ def test_a_model_that_must_run_before_is_named(
     planted = {"kind": "scale", "op_type": "Tanh", "after": before, "factor": 1.01}
     innocent = chain([("Abs", ["x"], ["y"], {})])
     leaks = chain([(before, ["x"], ["y"], {})])
-    fault = only(triage_planted(planted, a=innocent, b=leaks, c=deep))
+    fault = only(triage_planted(planted, budget_s=30, a=innocent, b=leaks, c=deep))
     assert fault.preceding == ("models/b.onnx[planted]",)
     assert fault.location is not None
     assert fault.location.op_types == ("Tanh",)
