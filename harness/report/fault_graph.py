@@ -2,7 +2,8 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -11,7 +12,7 @@ from harness.core.errors import one_line
 from harness.core.fault import GraphNode, GraphTensor, ReducedModel
 from harness.core.text import visible
 from harness.report.figures import plural
-from harness.report.graph_layout import Layout, Point, arrange
+from harness.report.graph_layout import BETWEEN_BOXES, Layout, Point, arrange
 
 MAX_NODES = 60
 """Larger models are told in words: nobody reads such a drawing."""
@@ -63,11 +64,16 @@ class Box(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Edge(msgspec.Struct, frozen=True, kw_only=True):
-    """What one box passes to another: its line, its arrow head, and the types with their place."""
+    """What one box passes to another, as paths of a line and of its arrow head."""
 
     line: str
     head: str
-    label: str
+
+
+class Label(msgspec.Struct, frozen=True):
+    """A text with its place: below a node, the types of what it passes on."""
+
+    text: str
     x: float
     y: float
 
@@ -80,16 +86,18 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
     height: float = 0.0
     boxes: tuple[Box, ...] = ()
     edges: tuple[Edge, ...] = ()
+    labels: tuple[Label, ...] = ()
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True):
-    """A box before it has a place; its rows are pairs of label and text."""
+    """A box before it has a place; its rows are pairs of label and text, ``below`` is what it passes on."""
 
     kind: Literal["node", "input", "output"]
     head: str
     tip: str
     rows: tuple[tuple[str, str], ...]
     guilty: bool = False
+    below: str = ""
 
     @property
     def size(self) -> tuple[float, float]:
@@ -97,7 +105,9 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True):
         mark = 2 if self.guilty else 0
         width = max(_HEAD_CHAR_PX * (_columns(self.head) + mark), _CHAR_PX * widest) + 2 * _SIDE
         rows = _ROW_PX * len(self.rows) + (7.0 if self.rows else 0.0)
-        return max(width, _LEAST_WIDTH), _HEAD_PX + rows
+        # The label begins at the middle of the box, and must end before that of the next one begins.
+        label = _CHAR_PX * _columns(self.below) - BETWEEN_BOXES / 2
+        return max(width, label, _LEAST_WIDTH), _HEAD_PX + rows
 
 
 def draw(model: ReducedModel) -> Drawing:
@@ -108,7 +118,7 @@ def draw(model: ReducedModel) -> Drawing:
     parts, edges = _parts(model)
     if len(parts) > _MAX_BOXES or len(edges) > _MAX_EDGES:
         return Drawing(words=f"{words} It has too many tensors to draw.")
-    layout = arrange([part.size for part in parts], edges.keys())
+    layout = arrange([part.size for part in parts], edges)
     if layout is None:
         return Drawing(words=f"{words} It has a circle, so it is not drawn.")
     return Drawing(
@@ -116,7 +126,16 @@ def draw(model: ReducedModel) -> Drawing:
         width=round(layout.width + 2 * _MARGIN),
         height=round(layout.height + 2 * _MARGIN),
         boxes=tuple(_box(part, corner) for part, corner in zip(parts, layout.corners, strict=True)),
-        edges=tuple(_edges(edges, layout)),
+        edges=tuple(_edge(layout.routes[edge]) for edge in sorted(edges)),
+        labels=tuple(
+            Label(
+                part.below,
+                round(corner.x + _MARGIN + part.size[0] / 2 + 6, 1),
+                round(corner.y + _MARGIN + part.size[1] + 13, 1),
+            )
+            for part, corner in zip(parts, layout.corners, strict=True)
+            if part.below
+        ),
     )
 
 
@@ -129,14 +148,14 @@ def _words(nodes: Sequence[GraphNode]) -> str:
     return f"The model has {plural(len(nodes), 'node')}: {', '.join(listed + more)}.{where}"
 
 
-def _parts(model: ReducedModel) -> tuple[list[_Part], dict[tuple[int, int], list[str]]]:
-    """Return the boxes, and edge -> names of the tensors that it carries; as index of box to index of box."""
+def _parts(model: ReducedModel) -> tuple[list[_Part], set[tuple[int, int]]]:
+    """Return the boxes, and the edges between them as pairs of their indices."""
     tensors: dict[str, GraphTensor] = {}
     for tensor in model.tensors:
         tensors.setdefault(tensor.name, tensor)
     parts = [_node(node, tensors) for node in model.nodes]
     makers = {name: index for index, node in enumerate(model.nodes) for name in node.outputs if name}
-    edges: dict[tuple[int, int], list[str]] = {}
+    edges: set[tuple[int, int]] = set()
 
     def source(name: str) -> int:
         """Return the box that a tensor comes from; what no node makes is an input."""
@@ -148,16 +167,13 @@ def _parts(model: ReducedModel) -> tuple[list[_Part], dict[tuple[int, int], list
     for index, node in enumerate(model.nodes):
         for name in dict.fromkeys(node.inputs):
             if name and not _is_initializer(tensors.get(name), name in makers):
-                edges.setdefault((source(name), index), []).append(_type(tensors.get(name)))
+                edges.add((source(name), index))
     for name, tensor in tensors.items():
         if tensor.role == "output":
-            edges.setdefault((source(name), len(parts)), []).append("")
+            start = source(name)
+            edges.add((start, len(parts)))
             parts.append(_end("output", name, tensor))
-    labels = {
-        (start, end): [] if parts[start].kind == "input" else [text for text in texts if text]
-        for (start, end), texts in edges.items()
-    }
-    return parts, labels
+    return parts, edges
 
 
 def _is_initializer(tensor: GraphTensor | None, made: bool) -> bool:  # noqa: FBT001 - a plain fact
@@ -179,7 +195,15 @@ def _node(node: GraphNode, tensors: Mapping[str, GraphTensor]) -> _Part:
         tip=_short(node.name, 120),
         rows=tuple(rows),
         guilty=node.guilty,
+        below=_short(_passed_on(node, tensors), _ROW_CHARS),
     )
+
+
+def _passed_on(node: GraphNode, tensors: Mapping[str, GraphTensor]) -> str:
+    """Return the types of its results; outputs of the model have theirs in their own boxes."""
+    inner = (tensors.get(name) for name in node.outputs)
+    types = (_type(tensor) for tensor in inner if tensor is not None and tensor.role == "inner")
+    return ", ".join(dict.fromkeys(filter(None, types)))
 
 
 def _end(kind: Literal["input", "output"], name: str, tensor: GraphTensor | None) -> _Part:
@@ -217,31 +241,16 @@ def _box(part: _Part, corner: Point) -> Box:
     )
 
 
-def _edges(edges: Mapping[tuple[int, int], Sequence[str]], layout: Layout) -> Iterator[Edge]:
-    leaving = Counter(start for start, _ in edges)
-    arriving = Counter(end for _, end in edges)
-    for (start, end), labels in edges.items():
-        points = [Point(at.x + _MARGIN, at.y + _MARGIN) for at in layout.routes[start, end]]
-        last = points[-1]
-        line = [f"M{points[0].x:.1f} {points[0].y:.1f}"]
-        for index, (one, other) in enumerate(zip(points, points[1:], strict=False)):
-            half = (one.y + other.y) / 2
-            curve = f"C{one.x:.1f} {half:.1f} {other.x:.1f} {half:.1f} {other.x:.1f} {other.y:.1f}"
-            line.append(curve if index % 2 == 0 else f"V{other.y:.1f}")
-        # Where few edges meet, labels do not lie on each other.
-        one, other, share = (
-            (points[0], points[1], 0.4)
-            if leaving[start] <= arriving[end]
-            else (points[-2], points[-1], 0.6)
-        )
-        eased = share * share * (3 - 2 * share)
-        yield Edge(
-            line=" ".join(line),
-            head=f"M{last.x - 4:.1f} {last.y - 7:.1f}L{last.x:.1f} {last.y:.1f}L{last.x + 4:.1f} {last.y - 7:.1f}Z",
-            label=_short(", ".join(dict.fromkeys(labels)), _ROW_CHARS),
-            x=round(one.x + (other.x - one.x) * eased + 5, 1),
-            y=round(one.y + (other.y - one.y) * share + 4, 1),
-        )
+def _edge(route: Sequence[Point]) -> Edge:
+    points = [Point(at.x + _MARGIN, at.y + _MARGIN) for at in route]
+    line = [f"M{points[0].x:.1f} {points[0].y:.1f}"]
+    for index, (one, other) in enumerate(pairwise(points)):
+        half = (one.y + other.y) / 2
+        curve = f"C{one.x:.1f} {half:.1f} {other.x:.1f} {half:.1f} {other.x:.1f} {other.y:.1f}"
+        line.append(f"V{other.y:.1f}" if index % 2 else curve)
+    tip = points[-1]
+    sides = f"L{tip.x:.1f} {tip.y:.1f}L{tip.x + 4:.1f} {tip.y - 7:.1f}"
+    return Edge(line=" ".join(line), head=f"M{tip.x - 4:.1f} {tip.y - 7:.1f}{sides}Z")
 
 
 def _short(text: str, limit: int = _NAME_CHARS) -> str:

@@ -6,6 +6,7 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.fault import Condition, Confirmation, Fault, Frame, Location, ReducedModel
+from harness.core.verdict import Verdict
 from harness.report.fault import ReportFault
 from harness.report.figures import Share, multiple, plural
 from harness.report.tone import spoken
@@ -16,12 +17,21 @@ _SHOWN_NAMES = 8
 _SHOWN_VALUES = 12
 _SHOWN_FRAMES = 30
 
+_WRONG_VALUES = (
+    Verdict.MISMATCH,
+    Verdict.NAN_MISMATCH,
+    Verdict.SHAPE_MISMATCH,
+    Verdict.DTYPE_MISMATCH,
+    Verdict.NONDETERMINISTIC,
+)
+
 _VARIED = {
     "dtype": "element type",
     "graph_optimization": "graph optimization",
     "optimizer": "optimizer switched off",
     "runtime": "other runtime",
     "target": "other target",
+    "values": "input values",
 }
 
 
@@ -65,7 +75,8 @@ def facts(shown: ReportFault, runs: int) -> Iterator[tuple[str, str]]:
     if signature.cause:
         yield "Cause", _name(signature.cause)
     if signature.message:
-        label = "Fails in" if signature.verdict.value == "mismatch" else "Message"
+        # Of wrong values it is which run shows them.
+        label = "Shown by" if signature.verdict in _WRONG_VALUES else "Message"
         yield label, one_line(signature.message, _MESSAGE_CHARS)
     if fault.scenario:
         yield "Needs", f"scenario {_name(fault.scenario)}"
@@ -98,8 +109,8 @@ def located(location: Location) -> Iterator[tuple[str, str]]:
         f"{_name(name)} ({_name(op)})"
         for name, op in zip(location.nodes, location.op_types, strict=False)
     ]
-    whole = "node " if location.exact else f"one of {plural(len(names), 'node')}: "
-    yield "Located in", f"{whole}{_listed(names)} of the cell's model"
+    which = "node" if location.exact else f"one of {plural(len(names), 'node')}"
+    yield "Located in", f"{which} of the cell's model: {_listed(names)}"
     if location.alone is not None:
         yield (
             "On its own",
