@@ -62,9 +62,7 @@ def placed(records: Sequence[tuple[Path, Record]], fault_of: FaultOf) -> tuple[R
         column = known.setdefault(column, column)
         fault = fault_of(folder, record)
         cells.append(
-            ReportCell(
-                record=record, column=column, folder=folder, href=hrefs.get(index, ""), fault=fault
-            )
+            ReportCell(record=record, column=column, folder=folder, href=hrefs.get(index, ""), fault=fault)
         )
     return tuple(cells)
 

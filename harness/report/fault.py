@@ -30,7 +30,7 @@ class ReportFault(msgspec.Struct, frozen=True, kw_only=True):
         link: Where the page shows it.
         fault: That of the first representative with a reduced model, else of the first.
         found: Every time that it was found, in the order of the runs.
-        cells: The cells that all of these explain.
+        cells: The cells that all of these explain; at least the representative.
         bundle: The first bundle that is there.
     """
 
@@ -69,7 +69,7 @@ class KnownFaults:
         apart = {conflict.target for conflict in run.conflicts}
         for group, link in zip(self._groups, self._links, strict=True):
             for found in group:
-                for cell in found.fault.cells:
+                for cell in _cells([found]):
                     self._exact.setdefault((found.folder, cell), link)
                     if found.fault.target not in apart:
                         self._by_cell.setdefault(cell, link)
@@ -90,7 +90,7 @@ class KnownFaults:
             hrefs[cell.folder, cell.record.cell] = cell.href
             anywhere.setdefault(cell.record.cell, cell.href)
         for group, link in zip(self._groups, self._links, strict=True):
-            places = {cell: found.folder for found in reversed(group) for cell in found.fault.cells}
+            places = {cell: found.folder for found in reversed(group) for cell in _cells([found])}
             bundles = (bundle_of(found.folder, found.fault) for found in group)
             yield ReportFault(
                 link=link,
@@ -120,4 +120,5 @@ def _open(group: Sequence[RunFault]) -> bool:
 
 
 def _cells(group: Sequence[RunFault]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(cell for found in group for cell in found.fault.cells))
+    found = (cell for each in group for cell in (each.fault.representative, *each.fault.cells))
+    return tuple(dict.fromkeys(found))

@@ -12,7 +12,7 @@ from harness.core.errors import one_line
 from harness.core.fault import GraphNode, GraphTensor, ReducedModel
 from harness.core.text import visible
 from harness.report.figures import plural
-from harness.report.graph_layout import BETWEEN_BOXES, Layout, Point, arrange
+from harness.report.graph_layout import BETWEEN_BOXES, Point, arrange
 
 MAX_NODES = 60
 """Larger models are told in words: nobody reads such a drawing."""

@@ -106,8 +106,7 @@ def confirmed(found: Confirmation) -> str:
 def located(location: Location) -> Iterator[tuple[str, str]]:
     """Yield where in its model the failure is, and what the experiments showed."""
     names = [
-        f"{_name(name)} ({_name(op)})"
-        for name, op in zip(location.nodes, location.op_types, strict=False)
+        f"{_name(name)} ({_name(op)})" for name, op in zip(location.nodes, location.op_types, strict=False)
     ]
     which = "node" if location.exact else f"one of {plural(len(names), 'node')}"
     yield "Located in", f"{which} of the cell's model: {_listed(names)}"
@@ -129,7 +128,10 @@ def located(location: Location) -> Iterator[tuple[str, str]]:
     if location.fused:
         yield "Only together", f"fails only while compiled together: {_listed(map(_name, location.fused))}"
     if location.decomposed:
-        yield "Taken apart", f"right if written as smaller operators: {_listed(map(_name, location.decomposed))}"
+        yield (
+            "Taken apart",
+            f"right if written as smaller operators: {_listed(map(_name, location.decomposed))}",
+        )
     if location.error_ratio is not None:
         yield "Error", f"{multiple(location.error_ratio)} the rounding noise of the node"
 
@@ -142,7 +144,11 @@ def reduced(model: ReducedModel) -> Iterator[tuple[str, str]]:
         f"{len(model.nodes):,} of {plural(model.nodes_before, 'node')}, {model.bytes:,} of "
         f"{model.bytes_before:,} bytes" + (f"; opset {_listed(opsets)}" if opsets else ""),
     )
-    weights = {"kept": "as in the model", "random": "replaced by random numbers", "single": "one value in each"}
+    weights = {
+        "kept": "as in the model",
+        "random": "replaced by random numbers",
+        "single": "one value in each",
+    }
     if any(tensor.role == "initializer" for tensor in model.tensors):
         yield "Its weights", weights[model.weights]
     if not model.complete:

@@ -99,14 +99,14 @@ def _layers(count: int, edges: Collection[tuple[int, int]]) -> list[int] | None:
 def _ordered(layer_of: Sequence[int], above: _Neighbours, below: _Neighbours) -> list[list[int]]:
     """Return the boxes and bends of each layer, in the order with the fewest crossings that was found."""
     layers: list[list[int]] = [[] for _ in range(max(layer_of, default=-1) + 1)]
-    for box, layer in enumerate(layer_of):
-        layers[layer].append(box)
+    for box, number in enumerate(layer_of):
+        layers[number].append(box)
     best, fewest = layers, _crossings(layers, below)
     for sweep in range(_SWEEPS):
         downwards = sweep % 2 == 0
         sides = above if downwards else below
-        place = {box: index for layer in layers for index, box in enumerate(layer)}
-        layers = [list(layer) for layer in layers]
+        place = {box: index for boxes in layers for index, box in enumerate(boxes)}
+        layers = [list(boxes) for boxes in layers]
         for layer in layers if downwards else reversed(layers):
             wanted = {box: _mean([place[other] for other in sides[box]], place[box]) for box in layer}
             layer.sort(key=wanted.__getitem__)
