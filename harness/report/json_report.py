@@ -73,7 +73,7 @@ class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
     environments: tuple[Environment, ...]
     targets: tuple[TargetRow, ...]
     cells: tuple[CellRow, ...]
-    faults: tuple[FaultRow, ...] = ()
+    faults: tuple[FaultRow, ...]
 
 
 def to_json(report: Report, targets: tuple[TargetRow, ...], cells: Iterable[CellRow]) -> bytes:
