@@ -88,6 +88,7 @@ def with_noise(record: Record) -> Record:
 def faults_of(records: Sequence[Record], make: Callable[..., Fault]) -> tuple[Fault, ...]:
     """A fault of a failed cell, one of a crash with hostile names and 60 nodes, and an inconclusive one."""
     plain = make("F0000000001", next(record.cell for record in records if record.model == "m_mismatch"))
+    assert plain.reduced is not None
     nodes = tuple(
         GraphNode(
             name=HOSTILE,
