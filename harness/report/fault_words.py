@@ -108,8 +108,10 @@ def located(location: Location) -> Iterator[tuple[str, str]]:
     names = [
         f"{_name(name)} ({_name(op)})" for name, op in zip(location.nodes, location.op_types, strict=False)
     ]
-    which = "node" if location.exact else f"one of {plural(len(names), 'node')}"
-    yield "Located in", f"{which} of the cell's model: {_listed(names)}"
+    if location.exact:
+        yield "Located in", f"node {_listed(names)} of the cell's model"
+    else:
+        yield "Located in", f"one of {plural(len(names), 'node')} of the cell's model: {_listed(names)}"
     if location.alone is not None:
         yield (
             "On its own",

@@ -71,7 +71,7 @@ def test_the_page_tells_each_fault(run_folder: Path, fault: MakeFault, triaged: 
         "F0000000001 · 3 cells",
         "npu (NpuExecutionProvider 1.2, onnxruntime 1.31.1)",
         "every time: 5 of 5 trials",
-        "node of the cell's model: conv_7 (Conv)",
+        "node conv_7 (Conv) of the cell's model",
         "fails with right inputs",
         "2 of 70 nodes, 500 of 1,000,000 bytes; opset ai.onnx 21",
         "one value in each",
