@@ -51,12 +51,12 @@ TABLE = {
     "engine": floor(BELOW_ENGINE, VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
     "studies": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
     "run": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
-    "report": floor("core catalog", VALUES | {"jinja2"}),
+    "report": floor("core catalog", VALUES | {"jinja2"}, "networkx"),
     "triage": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
     "pytest_plugin": floor(EVERYTHING, FRONT_END),
     "cli": floor(f"{EVERYTHING} pytest_plugin", FRONT_END),
 }
-WATCHED = FRONT_END | {"onnxruntime", "google", "markupsafe", "pluggy"}
+WATCHED = FRONT_END | {"networkx", "onnxruntime", "google", "markupsafe", "pluggy"}
 FORBIDDEN_MODULES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 
 IMPORT_ALL = """

@@ -1,6 +1,6 @@
 """The cells of the report: each record with its column, its run folder and the place of its details."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,21 +22,35 @@ MAX_DETAIL_PAGES = 4
 """Pages of details. They serve readers without scripts, and links; the table of models holds every record."""
 
 
+class FaultLink(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the page *Faults* shows the fault that explains a cell."""
+
+    id: str
+    href: str
+    sentence: str
+
+
+FaultOf = Callable[[Path, Record], FaultLink | None]
+"""``(run folder, record) -> fault``; null if no fault explains the cell."""
+
+
 class ReportCell(msgspec.Struct, frozen=True, kw_only=True):
     """One record with its place in the report.
 
     Attributes:
         folder: The run folder of the record.
         href: Link to its details, such as ``cells.html#c12``; empty if they are not shown.
+        fault: The fault that explains it; null if none is known.
     """
 
     record: Record
     column: Column
     folder: Path
     href: str
+    fault: FaultLink | None = None
 
 
-def placed(records: Sequence[tuple[Path, Record]]) -> tuple[ReportCell, ...]:
+def placed(records: Sequence[tuple[Path, Record]], fault_of: FaultOf) -> tuple[ReportCell, ...]:
     """Return the cells, sorted by suite, model and column; the most urgent ones have a link to details."""
     ordered = sorted(records, key=lambda pair: (pair[1].suite, pair[1].model, pair[1].cell))
     hrefs = _hrefs(record for _, record in ordered)
@@ -46,7 +60,10 @@ def placed(records: Sequence[tuple[Path, Record]]) -> tuple[ReportCell, ...]:
     for index, (folder, record) in enumerate(ordered):
         column = column_of(record)
         column = known.setdefault(column, column)
-        cells.append(ReportCell(record=record, column=column, folder=folder, href=hrefs.get(index, "")))
+        fault = fault_of(folder, record)
+        cells.append(
+            ReportCell(record=record, column=column, folder=folder, href=hrefs.get(index, ""), fault=fault)
+        )
     return tuple(cells)
 
 

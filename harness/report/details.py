@@ -9,7 +9,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.own_error import own_error, without_verdict
 from harness.core.record import Record
 from harness.core.verdict import Family
-from harness.report.cell import REASON_CHARS, SHOWN_RETRIES, details_rank
+from harness.report.cell import REASON_CHARS, SHOWN_RETRIES, FaultLink, ReportCell, details_rank
 from harness.report.command import command_of
 from harness.report.evidence import evidence, noise_words, scenario_facts
 from harness.report.figures import brief, multiple, plural
@@ -42,6 +42,7 @@ class CellDetail(msgspec.Struct, frozen=True, kw_only=True):
         outputs_left_out: Number of outputs that are not listed.
         captured: Excerpt of what the process wrote; may be empty.
         command: Shell command that runs this cell again.
+        fault: The fault that explains it; null if none is known.
     """
 
     record: Record
@@ -52,6 +53,7 @@ class CellDetail(msgspec.Struct, frozen=True, kw_only=True):
     outputs_left_out: int
     captured: str
     command: str
+    fault: FaultLink | None
 
 
 class DetailSection(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,10 +93,10 @@ def detail_pages(report: Report) -> Iterator[DetailPage]:
         file, _, anchor = cell.href.partition("#")
         details = pages.setdefault(file, {}).setdefault(rank, [])
         try:
-            details.append(_detail(cell.record, anchor, report.matrix_path, output))
+            details.append(_detail(cell, anchor, report.matrix_path, output))
         except Exception as error:  # noqa: BLE001 - it costs the details of this cell only
             told = own_error(error)
-            without = without_verdict(cell.record, told)
+            without = msgspec.structs.replace(cell, record=without_verdict(cell.record, told))
             details.append(_detail(without, anchor, report.matrix_path, told.traceback))
     files = tuple((file, _SECTIONS[next(iter(sections))]) for file, sections in pages.items())
     left_out = sum(not cell.href for _, cell in ranked)
@@ -105,7 +107,8 @@ def detail_pages(report: Report) -> Iterator[DetailPage]:
         yield DetailPage(file=file, sections=found, files=files, left_out=left_out)
 
 
-def _detail(record: Record, anchor: str, matrix_path: str, captured: str) -> CellDetail:
+def _detail(cell: ReportCell, anchor: str, matrix_path: str, captured: str) -> CellDetail:
+    record = cell.record
     # Stable, so outputs keep their order within the wrong and within the right ones.
     outputs = sorted(record.outputs, key=lambda output: not output.mismatched)
     return CellDetail(
@@ -120,6 +123,7 @@ def _detail(record: Record, anchor: str, matrix_path: str, captured: str) -> Cel
         outputs_left_out=max(0, len(outputs) - _SHOWN_OUTPUTS),
         captured=captured,
         command=command_of(record, matrix_path),
+        fault=cell.fault,
     )
 
 

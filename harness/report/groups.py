@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from harness.core.verdict import Verdict
-from harness.report.cell import ReportCell
+from harness.report.cell import FaultLink, ReportCell
 from harness.report.command import command_of
 
 SHOWN_CELLS = 60
@@ -15,6 +15,9 @@ SHOWN_CELLS = 60
 
 SHOWN_GROUPS = 100
 """How many groups are listed; a provider with endless different reasons must not fill the page."""
+
+SHOWN_FAULTS = 5
+"""How many faults of one group are listed."""
 
 # Numbers and quoted names differ from cell to cell although the reason is the same.
 _VARYING = re.compile(
@@ -33,6 +36,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         columns: ``(label, count)`` for each column concerned.
         cells: The first ``SHOWN_CELLS`` cells.
         command: Shell command that runs the first cell again.
+        faults: The first ``SHOWN_FAULTS`` faults that explain its cells, and how many cells each explains.
     """
 
     verdict: Verdict
@@ -43,6 +47,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[tuple[str, int], ...]
     cells: tuple[ReportCell, ...]
     command: str
+    faults: tuple[tuple[FaultLink, int], ...] = ()
 
     @property
     def left_out(self) -> int:
@@ -81,6 +86,8 @@ def grouped(cells: Iterable[ReportCell], matrix_path: str) -> Groups:
 
 def _group(members: list[ReportCell], matrix_path: str) -> Group:
     first = members[0].record
+    faults = Counter(member.fault.href for member in members if member.fault is not None)
+    links = {member.fault.href: member.fault for member in members if member.fault is not None}
     return Group(
         verdict=first.verdict,
         cause=first.cause,
@@ -90,4 +97,5 @@ def _group(members: list[ReportCell], matrix_path: str) -> Group:
         columns=tuple(Counter(member.column.label for member in members).items()),
         cells=tuple(members[:SHOWN_CELLS]),
         command=command_of(first, matrix_path),
+        faults=tuple((links[href], count) for href, count in faults.most_common(SHOWN_FAULTS)),
     )

@@ -5,7 +5,9 @@ from typing import Literal
 
 import msgspec
 
+from harness.core.fault import Fault
 from harness.core.verdict import Verdict
+from harness.report.fault import ReportFault
 from harness.report.inert import inert_json
 from harness.report.merge import Conflict, Environment
 from harness.report.rows import CellRow, TargetRow
@@ -15,6 +17,20 @@ _REPORT_SCHEMA: Literal[1] = 1
 
 
 _COPIED = ("name", "first", "last", "recorded", "not_run", "complete", "unexpected")
+
+
+class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault that triage found.
+
+    Attributes:
+        fault: As in ``faults.jsonl``; ``cells`` are those of all representatives of the same fault.
+        runs: Names of the runs in which it was found.
+        targets: Targets on which it was found.
+    """
+
+    fault: Fault
+    runs: tuple[str, ...]
+    targets: tuple[str, ...]
 
 
 class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +53,7 @@ class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
         environments: Environment of each target.
         targets: Counts.
         cells: Every planned cell that is known by name.
+        faults: What triage found out about failing cells.
     """
 
     schema: Literal[1]
@@ -56,6 +73,7 @@ class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
     environments: tuple[Environment, ...]
     targets: tuple[TargetRow, ...]
     cells: tuple[CellRow, ...]
+    faults: tuple[FaultRow, ...]
 
 
 def to_json(report: Report, targets: tuple[TargetRow, ...], cells: Iterable[CellRow]) -> bytes:
@@ -73,5 +91,12 @@ def to_json(report: Report, targets: tuple[TargetRow, ...], cells: Iterable[Cell
         environments=run.environments,
         targets=targets,
         cells=tuple(cells),
+        faults=tuple(map(_fault, report.faults)),
     )
     return inert_json(content)
+
+
+def _fault(shown: ReportFault) -> FaultRow:
+    cells = tuple(each.cell for each in shown.cells)
+    fault = msgspec.structs.replace(shown.fault, cells=cells)
+    return FaultRow(fault=fault, runs=shown.runs, targets=shown.targets)

@@ -42,6 +42,7 @@ def _lines(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
     yield from _conflicts(report)
     yield from _groups("Unexpected failures", report.unexpected_failures)
     yield from _groups("Other unexpected verdicts", report.unexpected_others)
+    yield from _faults(report)
     yield from _unavailable(report)
     yield from _words(report)
 
@@ -157,6 +158,18 @@ def _groups(title: str, groups: Groups) -> Iterator[str]:
     ]
     yield from table(("verdict", "reason", "first cell", "cells"), rows, figures=1)
     yield from _more(len(groups.shown) + groups.more - _SHOWN, "groups")
+
+
+def _faults(report: Report) -> Iterator[str]:
+    if not report.faults:
+        return
+    yield from heading(f"## Faults: {len(report.faults):,}")
+    rows = [
+        (code(each.link.id), code(each.fault.sentence), code(each.cells[0].cell), f"{len(each.cells):,}")
+        for each in report.faults[:_SHOWN]
+    ]
+    yield from table(("fault", "what is wrong", "first cell", "cells"), rows, figures=1)
+    yield from _more(len(report.faults) - _SHOWN)
 
 
 def _unavailable(report: Report) -> Iterator[str]:

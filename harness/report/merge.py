@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS, parse_cell_id
-from harness.core.errors import one_line
+from harness.core.errors import Problem, one_line
+from harness.core.fault import Fault
 from harness.core.record import SCHEMA, Record
 from harness.core.run_info import ShardInfo
 from harness.core.verdict import Verdict
@@ -44,6 +45,14 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: tuple[tuple[str, Verdict], ...]
 
 
+class RunFault(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault that triage found in one run."""
+
+    folder: Path
+    run: str
+    fault: Fault
+
+
 class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     """One or more runs with their cells side by side.
 
@@ -62,6 +71,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
         required: Required targets, by their shown names.
         conflicts: Cells with different results in several runs.
         notices: Problems of the data, one sentence each.
+        faults: What triage found in each run, in the order of the runs.
     """
 
     matrix: dict[str, object]
@@ -74,6 +84,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     required: frozenset[str]
     conflicts: tuple[Conflict, ...]
     notices: tuple[str, ...]
+    faults: tuple[RunFault, ...] = ()
 
     @property
     def matrix_path(self) -> str:
@@ -110,6 +121,11 @@ def merge(runs: Sequence[RunData]) -> MergedRun:
         notices=(
             *(f"{what}: {plural(cells, 'planned cell')} not run." for what, cells in away.items()),
             *_notices(runs, names, conflicts, repeated, unnamed),
+        ),
+        faults=tuple(
+            RunFault(folder=run.folder, run=name, fault=fault)
+            for run, name in zip(runs, names, strict=True)
+            for fault in run.faults
         ),
     )
 
@@ -286,11 +302,14 @@ def _notices(
                 f"that cell counts as not run."
             )
         if run.damaged:
-            first = run.damaged[0]
-            which = f"{first.where.rpartition(': ')[2]}, {one_line(first.what, 100)}"
             yield (
                 f"{name}: {plural(len(run.damaged), 'line')} of records.jsonl without a record "
-                f"(first: {which}); a cell that has no other record counts as not run."
+                f"(first: {_which(run.damaged[0])}); a cell that has no other record counts as not run."
+            )
+        if run.damaged_faults:
+            yield (
+                f"{name}: {plural(len(run.damaged_faults), 'line')} of triage/faults.jsonl without a fault "
+                f"(first: {_which(run.damaged_faults[0])}); what it said is not shown."
             )
         if len(run.records) > run.info.cells:
             yield (
@@ -308,6 +327,11 @@ def _notices(
             f"{unnamed:,} planned cells have no result; their run folder does not name them, so they are "
             f"missing in the rows of the targets."
         )
+
+
+def _which(problem: Problem) -> str:
+    """Return the line of a problem, and what is wrong with it."""
+    return f"{problem.where.rpartition(': ')[2]}, {one_line(problem.what, 100)}"
 
 
 def _on_conflicts(conflicts: Iterable[Conflict]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from harness.report.badge import badges
 from harness.report.captured import captured_output
 from harness.report.comma_separated import axis_names, write_cells, write_targets
 from harness.report.diff import compare, read_side, refuse_conflicts
+from harness.report.fault_bundle import bundles_for
 from harness.report.inert import inert_json
 from harness.report.json_report import to_json
 from harness.report.junit import to_junit
@@ -85,7 +86,9 @@ def publish(
     if baseline:
         refuse_conflicts(run, "--baseline")
         changes = compare(read_side(baseline), run, names=(str(baseline), "this run"))
-    report = build_report(run, captured_output, documented_operators(), changes=changes)
+    report = build_report(
+        run, captured_output, documented_operators(), changes=changes, bundle_of=bundles_for(out)
+    )
     content = Content(report=report, targets=target_rows(report), templates=templates)
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Run folders, read back: ``run.json``, ``plan.txt`` and ``records.jsonl``."""
+"""Run folders, read back: ``run.json``, ``plan.txt``, ``records.jsonl``, and the faults that triage found."""
 
 import contextlib
 import hashlib
@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from harness.core.errors import Problem, UsageError
+from harness.core.fault import Fault
 from harness.core.record import SCHEMA, Record, decode_record
 from harness.core.run_info import RunInfo
+from harness.report.read_faults import read_faults
 
 _SHOWN_PROBLEMS = 5
 _Part = TypeVar("_Part")
@@ -26,6 +28,8 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
         torn: True if the last line of ``records.jsonl`` was cut off while it was written.
         planned: Ids of the planned cells; None if an older version wrote no ``plan.txt``.
         damaged: Lines of ``records.jsonl`` without a record, by number; a user of the run reports them.
+        faults: What triage found out; empty if the run was not triaged.
+        damaged_faults: Lines of ``triage/faults.jsonl`` without a fault, by number.
     """
 
     folder: Path
@@ -34,6 +38,8 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
     torn: bool
     planned: tuple[str, ...] | None = None
     damaged: tuple[Problem, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    damaged_faults: tuple[Problem, ...] = ()
 
 
 def run_folders(path: Path) -> tuple[Path, ...]:
@@ -75,8 +81,16 @@ def read_run(folder: Path, *, compact: bool = False) -> RunData:
     info = _read_info(folder / "run.json")
     planned = _read_plan(folder / "plan.txt", info.plan)
     records, torn, damaged = _read_records(folder / "records.jsonl", _Compact() if compact else None)
+    faults, damaged_faults = read_faults(folder)
     return RunData(
-        folder=folder, info=info, records=records, torn=torn, planned=planned, damaged=tuple(damaged)
+        folder=folder,
+        info=info,
+        records=records,
+        torn=torn,
+        planned=planned,
+        damaged=tuple(damaged),
+        faults=faults,
+        damaged_faults=damaged_faults,
     )
 
 

@@ -9,6 +9,8 @@ from harness.report.cell import page_file
 from harness.report.changes import changes_view
 from harness.report.details import detail_pages
 from harness.report.failures import failures_view
+from harness.report.fault_bundle import copy_bundles
+from harness.report.faults_page import fault_pages
 from harness.report.grid import model_pages
 from harness.report.operators import column_views, operators_view
 from harness.report.overview import overview_view
@@ -64,6 +66,7 @@ PAGES = (
         title="Performance", stem="performance", template="page_performance.html", views=performance_view
     ),
     SitePage(title="Failures", stem="failures", template="page_failures.html", views=failures_view),
+    SitePage(title="Faults", stem="faults", template="page_faults.html", views=fault_pages),
     SitePage(title="Changes", stem="changes", template="page_changes.html", views=changes_view),
     SitePage(title="Details", stem="cells", template="page_cells.html", views=detail_pages),
 )
@@ -97,6 +100,7 @@ def write_site(report: Report, out: Path, *, templates: Path | None = None) -> P
         for page, name, view in files
     )
     write_pages(out, texts)
+    copy_bundles((fault.bundle for fault in report.faults if fault.bundle is not None), out)
     _clear(out, {name for _, name, _ in files})
     return out / "index.html"
 

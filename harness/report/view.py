@@ -16,6 +16,8 @@ from harness.report.cell import ReportCell, placed
 from harness.report.column import Column, columns_in_order
 from harness.report.conversion import ColumnConversion, column_conversion
 from harness.report.diff import Diff
+from harness.report.fault import KnownFaults, ReportFault
+from harness.report.fault_bundle import BundleOf, no_bundle
 from harness.report.groups import Groups, grouped
 from harness.report.merge import MergedRun, target_settings
 from harness.report.noise import ColumnNoise, column_noise
@@ -65,6 +67,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         captured: Returns the excerpt of a cell's captured output.
         documented: Documented operators of each provider.
         changes: What changed since an older run; null without one.
+        faults: What triage found out about failing cells; empty if no run was triaged.
     """
 
     run: MergedRun
@@ -91,6 +94,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     captured: CapturedOutput
     documented: Documented
     changes: Diff | None = None
+    faults: tuple[ReportFault, ...] = ()
 
     @property
     def named(self) -> bool:
@@ -104,7 +108,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_report(
-    run: MergedRun, captured: CapturedOutput, documented: Documented, *, changes: Diff | None = None
+    run: MergedRun,
+    captured: CapturedOutput,
+    documented: Documented,
+    *,
+    changes: Diff | None = None,
+    bundle_of: BundleOf = no_bundle,
 ) -> Report:
     """Build the view model.
 
@@ -113,8 +122,10 @@ def build_report(
         captured: Returns the excerpt of a cell's captured output.
         documented: Documented operators of each provider.
         changes: What changed since an older run.
+        bundle_of: Returns the bundle of a fault.
     """
-    cells = placed(run.records)
+    known = KnownFaults(run)
+    cells = placed(run.records, known.link)
     records = [record for _, record in run.records]
     columns = columns_in_order((cell.column for cell in cells), _target_order(run))
     by_column: Mapping[Column, list[Record]] = defaultdict(list)
@@ -153,6 +164,7 @@ def build_report(
         captured=captured,
         documented=documented,
         changes=changes,
+        faults=tuple(known.shown(cells, bundle_of)),
     )
 
 

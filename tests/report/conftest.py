@@ -6,6 +6,17 @@ import msgspec
 import pytest
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.fault import (
+    Condition,
+    Confirmation,
+    Fault,
+    GraphNode,
+    GraphTensor,
+    Location,
+    ReducedModel,
+    Signature,
+    encode_fault,
+)
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import SCHEMA, Placement, Record, encode_record
 from harness.core.run_info import RunInfo
@@ -17,6 +28,7 @@ from harness.report.view import Report
 
 MakeRecord = Callable[..., Record]
 MakeRun = Callable[..., RunData]
+MakeFault = Callable[..., Fault]
 WriteRun = Callable[..., Path]
 Site = Callable[[Report], dict[str, str]]
 
@@ -110,6 +122,68 @@ def make_run(  # noqa: PLR0913 - each is one thing that a run may be like
     return RunData(folder=Path(folder), info=info, records=tuple(records), torn=torn, planned=cells)
 
 
+def make_fault(identity: str = "F0000000001", *cells: str, **fields: object) -> Fault:
+    """A fault with something of everything that is usual; ``fields`` replace its own."""
+    told = cells or ("onnx-node/bad[npu]",)
+    fault = Fault(
+        id=identity,
+        sentence="Npu 1.2 computes Conv wrongly for float32.",
+        signature=Signature(verdict=Verdict.MISMATCH, message="first run"),
+        target="npu",
+        provider="NpuExecutionProvider",
+        representative=told[0],
+        cells=told,
+        confirmation=Confirmation(outcome="always", trials=5, failures=5),
+        location=Location(nodes=("conv_7",), op_types=("Conv",), exact=True, alone=True, cumulative=True),
+        reduced=ReducedModel(
+            nodes=(
+                GraphNode(
+                    name="n0",
+                    op_type="Conv",
+                    inputs=("x", "w"),
+                    outputs=("t",),
+                    attributes={"group": "2"},
+                    guilty=True,
+                ),
+                GraphNode(name="n1", op_type="Relu", inputs=("t",), outputs=("y",)),
+            ),
+            tensors=(
+                GraphTensor(name="x", role="input", dtype="float32", shape="1x4x5x5"),
+                GraphTensor(name="w", role="initializer", dtype="float32", shape="4x2x3x3"),
+                GraphTensor(name="t", role="inner", dtype="float32", shape="1x4x3x3"),
+                GraphTensor(name="y", role="output", dtype="float32", shape="1x4x3x3"),
+            ),
+            bytes=500,
+            nodes_before=70,
+            bytes_before=1_000_000,
+            opsets={"": 21},
+            weights="single",
+        ),
+        conditions=(
+            Condition(kind="graph_optimization", value="basic", fails=True),
+            Condition(kind="graph_optimization", value="disabled", fails=False, verdict="pass"),
+            Condition(kind="dtype", value="float16", verdict="invalid_model"),
+        ),
+        bundle=identity,
+        trials=26,
+        seconds=3.4,
+        onnxruntime="1.31.1",
+        library="1.2",
+    )
+    return msgspec.structs.replace(fault, **fields)
+
+
+def write_triage(run: Path, *faults: Fault) -> Path:
+    """Write the triage of a run, with an archive for each fault that names one."""
+    folder = run / "triage"
+    folder.mkdir(exist_ok=True)
+    (folder / "faults.jsonl").write_bytes(b"".join(encode_fault(fault) + b"\n" for fault in faults))
+    for fault in faults:
+        if fault.bundle.isalnum():
+            (folder / f"{fault.bundle}.zip").write_bytes(b"PK" + fault.bundle.encode())
+    return folder
+
+
 def _listing(cells: Sequence[str]) -> bytes:
     return "".join(f"{cell}\n" for cell in cells).encode()
 
@@ -117,6 +191,28 @@ def _listing(cells: Sequence[str]) -> bytes:
 @pytest.fixture
 def record() -> MakeRecord:
     return make_record
+
+
+@pytest.fixture
+def fault() -> MakeFault:
+    return make_fault
+
+
+@pytest.fixture
+def triaged() -> Callable[..., Path]:
+    return write_triage
+
+
+@pytest.fixture(scope="module")
+def module_fault() -> MakeFault:
+    """``fault``, for fixtures that serve a whole module."""
+    return make_fault
+
+
+@pytest.fixture(scope="module")
+def module_triaged() -> Callable[..., Path]:
+    """``triaged``, for fixtures that serve a whole module."""
+    return write_triage
 
 
 @pytest.fixture

@@ -2,13 +2,14 @@
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
+from harness.core.fault import Confirmation, Fault, Frame, GraphNode, GraphTensor, NativeCrash
 from harness.core.latency import Latency
 from harness.core.output_metrics import Noise, PrecisionError
 from harness.core.record import ModelContent, OptionEffect, Record
@@ -34,6 +35,7 @@ PAGES = (
     "precision.html",
     "performance.html",
     "failures.html",
+    "faults.html",
     "changes.html",
     "cells.html",
 )
@@ -83,8 +85,47 @@ def with_noise(record: Record) -> Record:
     return msgspec.structs.replace(record, outputs=tuple(outputs), adjudication=(judged,))
 
 
+def faults_of(records: Sequence[Record], make: Callable[..., Fault]) -> tuple[Fault, ...]:
+    """A fault of a failed cell, one of a crash with hostile names and 60 nodes, and an inconclusive one."""
+    plain = make("F0000000001", next(record.cell for record in records if record.model == "m_mismatch"))
+    assert plain.reduced is not None
+    nodes = tuple(
+        GraphNode(
+            name=HOSTILE,
+            op_type=HOSTILE,
+            inputs=(f"t{max(0, index - 4)}", f"t{index}"),
+            outputs=(f"t{index + 1}",),
+            attributes={HOSTILE: HOSTILE},
+            guilty=index == 30,
+        )
+        for index in range(60)
+    )
+    tensors = (
+        GraphTensor(name="t0", role="input", dtype=HOSTILE, shape=HOSTILE),
+        GraphTensor(name="t60", role="output"),
+    )
+    frames = tuple(Frame(library=HOSTILE, function=HOSTILE * 9, offset=n) for n in range(50))
+    large = make(
+        "F0000000002",
+        records[-1].cell,
+        sentence=HOSTILE * 20,
+        reduced=msgspec.structs.replace(plain.reduced, nodes=nodes, tensors=tensors),
+        crash=NativeCrash(signal="SIGSEGV", frames=frames, culprit=HOSTILE, address="0x0"),
+        bundle="",
+    )
+    unknown = Confirmation(outcome="never", trials=40, failures=0)
+    again = make("I0000000003", "a", inconclusive=HOSTILE, reduced=None, bundle="", confirmation=unknown)
+    return plain, large, again
+
+
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory, module_record: MakeRecord, module_run: WriteRun) -> Path:
+def site(
+    tmp_path_factory: pytest.TempPathFactory,
+    module_record: MakeRecord,
+    module_run: WriteRun,
+    module_fault: Callable[..., Fault],
+    module_triaged: Callable[..., Path],
+) -> Path:
     """A site with everything in it; one model, target, message and operator have a hostile name."""
     records = [
         with_noise(
@@ -118,7 +159,9 @@ def site(tmp_path_factory: pytest.TempPathFactory, module_record: MakeRecord, mo
         )
     )
     out = tmp_path_factory.mktemp("site")
-    publish([module_run("new", records)], out, ("html",), baseline=old)
+    new = module_run("new", records)
+    module_triaged(new, *faults_of(records, module_fault))
+    publish([new], out, ("html",), baseline=old)
     return out
 
 
@@ -281,9 +324,49 @@ def test_without_a_script_everything_is_there_but_the_forms(browser: "Browser", 
                 "performance.html": "Latency by model",
                 "failures.html": "Failed, and no failure is expected",
                 "changes.html": "Regressed",
+                "faults.html": "Still fails with",
                 "cells.html": "Out of tolerance",
             }
             assert wanted.get(name, "MatMul") in text
             assert not re.search(r'<form class="filter" id="filter">', html)
     finally:
         browser.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_a_fault_is_drawn_and_its_links_lead_on(browser: "Browser", site: Path, width: int) -> None:
+    browser.size(width)
+    browser.open((site / "faults.html").as_uri())
+    drawings = "document.querySelectorAll('.graph svg')"
+    assert browser.value(f"{drawings}.length") == 2
+    assert browser.value(f"{drawings}[0].querySelectorAll('.node').length") == 2
+    assert browser.value(f"{drawings}[1].querySelectorAll('.node').length") == 60
+    assert browser.value(f"{drawings}[1].querySelectorAll('.guilty').length") == 1
+    # No text is wider than the box that it is in.
+    wide = (
+        "Array.from(document.querySelectorAll('.graph g')).filter((box) => {"
+        " const outer = box.querySelector('.body').getBBox();"
+        " return Array.from(box.querySelectorAll('text')).some((text) => {"
+        " const inner = text.getBBox();"
+        " return inner.x < outer.x || inner.x + inner.width > outer.x + outer.width; }); }).length"
+    )
+    assert browser.value(wide) == 0
+    # Nor do boxes lie on each other.
+    overlaps = (
+        "Array.from(document.querySelectorAll('.graph svg'), (svg) => {"
+        " const boxes = Array.from(svg.querySelectorAll('.body'), (body) => body.getBBox());"
+        " return boxes.filter((one, index) => boxes.slice(index + 1).some((other) =>"
+        " one.x < other.x + other.width && other.x < one.x + one.width &&"
+        " one.y < other.y + other.height && other.y < one.y + one.height)).length;"
+        " }).reduce((sum, count) => sum + count, 0)"
+    )
+    assert browser.value(overlaps) == 0
+    assert (site / browser.value("document.querySelector('a.download').getAttribute('href')")).is_file()
+    browser.value("document.querySelector('.faults a').click()")
+    browser.until("location.hash === '#f1'")
+    detail = browser.value("document.querySelector('.fault .cells a').href")
+    browser.open(detail)
+    opened = "document.getElementById(location.hash.slice(1))"
+    assert browser.value(f"{opened}.open") is True
+    assert browser.value(f"{opened}.querySelector('.explained a').getAttribute('href')") == "faults.html#f1"
+    assert browser.complaints == []

@@ -1,0 +1,88 @@
+"""Where the report links to the bundle of a fault: in the run folder, or a copy in the site."""
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+
+from harness.core.fault import Fault
+from harness.report.read_faults import TRIAGE
+
+MAX_COPIED_BYTES = 16 * 2**20
+"""Largest bundle that is copied into a report outside of the run folder."""
+
+FOLDER = "bundles"
+"""Where copies lie in the site."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+class Bundle(msgspec.Struct, frozen=True, kw_only=True):
+    """The archive of one bundle.
+
+    Attributes:
+        file: Its name.
+        href: Link to it, relative to the site; empty if it is too large to be copied.
+        bytes: Its size.
+        source: The archive that is to be copied into the site; null if the link leads into the run folder.
+    """
+
+    file: str
+    href: str
+    bytes: int
+    source: Path | None = None
+
+
+BundleOf = Callable[[Path, Fault], Bundle | None]
+"""``(run folder, fault) -> bundle``; null if the fault has none."""
+
+
+def no_bundle(_folder: Path, _fault: Fault) -> Bundle | None:
+    """Return null: the report is not written to any folder."""
+    return None
+
+
+def bundles_for(out: Path) -> BundleOf:
+    """Return a function that finds bundles, as a report in the folder ``out`` links to them.
+
+    The name of a bundle comes from a file, so one that leads out of the triage folder is not followed.
+    """
+    site = out.resolve()
+
+    def find(folder: Path, fault: Fault) -> Bundle | None:
+        if not _NAME.fullmatch(fault.bundle):
+            return None
+        name = f"{fault.bundle}.zip"
+        path = folder / TRIAGE / name
+        try:
+            root = path.parent.resolve()
+            if not (path.is_file() and path.resolve().is_relative_to(root)):
+                return None
+            size = path.stat().st_size
+            inside = site.is_relative_to(folder.resolve())
+        except OSError:
+            return None
+        if inside:
+            way = Path(os.path.relpath(folder.resolve() / TRIAGE / name, site)).as_posix()
+            return Bundle(file=name, href=quote(way), bytes=size)
+        if size > MAX_COPIED_BYTES:
+            return Bundle(file=name, href="", bytes=size)
+        return Bundle(file=name, href=f"{FOLDER}/{name}", bytes=size, source=path)
+
+    return find
+
+
+def copy_bundles(bundles: Iterable[Bundle], out: Path) -> None:
+    """Copy the bundles to which the site links, and that do not lie in the run folder.
+
+    Raises:
+        OSError: One cannot be read or written.
+    """
+    for bundle in bundles:
+        if bundle.source is not None:
+            target = out / bundle.href
+            target.parent.mkdir(exist_ok=True)
+            target.write_bytes(bundle.source.read_bytes())

@@ -1,0 +1,132 @@
+"""The page *Faults*: what triage found out about failing cells, each cause once."""
+
+from collections.abc import Collection, Iterator
+from typing import ClassVar
+
+import msgspec
+
+from harness.core.verdict import Family, Verdict
+from harness.report.cell import page_file
+from harness.report.diff import Diff
+from harness.report.fault import FAULTS_PER_PAGE, FaultCell, ReportFault
+from harness.report.fault_graph import Drawing, draw
+from harness.report.fault_words import ConditionRow, ShownFrame, condition_rows, facts, frames, title
+from harness.report.groups import SHOWN_CELLS
+from harness.report.view import Report
+
+_SHOWN_CONDITIONS = 60
+
+
+class ShownFault(msgspec.Struct, frozen=True, kw_only=True):
+    """One fault in full.
+
+    Attributes:
+        anchor: Id of its element.
+        title: The operators in which it is.
+        facts: ``(label, text)`` pairs.
+        drawing: Its minimal model; null without one.
+        conditions: What was varied; the first that fit on the page.
+        frames: Native stack of a crash, the innermost first.
+        culprit: The library in which it died; may be empty.
+        cells: The first cells that it explains.
+        cells_left_out: Number of the others.
+    """
+
+    shown: ReportFault
+    anchor: str
+    title: str
+    verdict: Verdict
+    facts: tuple[tuple[str, str], ...]
+    drawing: Drawing | None
+    conditions: tuple[ConditionRow, ...]
+    frames: tuple[ShownFrame, ...]
+    culprit: str
+    cells: tuple[FaultCell, ...]
+    cells_left_out: int
+
+
+class FaultsPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The view of one file.
+
+    Attributes:
+        file: Its name, such as ``faults-2.html``.
+        files: ``(file, number of its first fault)`` of all files, for links.
+        faults: Faults with a result.
+        inconclusive: Those of which nothing more is known.
+        known: Faults with a result in all files.
+        unknown: The others in all files.
+        explained: Failed cells that a fault with a result explains.
+        failed: Failed cells.
+    """
+
+    file: str
+    files: tuple[tuple[str, int], ...]
+    faults: tuple[ShownFault, ...]
+    inconclusive: tuple[ShownFault, ...]
+    known: int
+    unknown: int
+    explained: int
+    failed: int
+
+    shown_cells: ClassVar = SHOWN_CELLS
+
+
+def fault_pages(report: Report) -> Iterator[FaultsPage]:
+    """Yield a view for each file; none if no run was triaged."""
+    known = {each.link.href for each in report.faults if not each.fault.inconclusive}
+    starts = range(0, len(report.faults), FAULTS_PER_PAGE)
+    files = tuple((page_file("faults", number), start + 1) for number, start in enumerate(starts, start=1))
+    failed = [cell for cell in report.cells if cell.record.verdict.family is Family.FAILED]
+    fresh = None if report.changes is None else _not_failed_before(report.changes)
+    for (file, _), start in zip(files, starts, strict=True):
+        shown = [_shown(each, report, fresh) for each in report.faults[start : start + FAULTS_PER_PAGE]]
+        yield FaultsPage(
+            file=file,
+            files=files,
+            faults=tuple(each for each in shown if not each.shown.fault.inconclusive),
+            inconclusive=tuple(each for each in shown if each.shown.fault.inconclusive),
+            known=len(known),
+            unknown=len(report.faults) - len(known),
+            explained=sum(cell.fault is not None and cell.fault.href in known for cell in failed),
+            failed=len(failed),
+        )
+
+
+def _shown(shown: ReportFault, report: Report, fresh: Collection[str] | None) -> ShownFault:
+    fault = shown.fault
+    told = list(facts(shown, len(report.run.names)))
+    if report.changes is not None and fresh is not None:
+        told.insert(1, ("Since when", _since(shown.cells, fresh, report.changes.old)))
+    return ShownFault(
+        shown=shown,
+        anchor=shown.link.href.rpartition("#")[2],
+        title=title(fault),
+        verdict=fault.signature.verdict,
+        facts=tuple(told),
+        drawing=None if fault.reduced is None else draw(fault.reduced),
+        conditions=condition_rows(fault.conditions)[:_SHOWN_CONDITIONS],
+        frames=frames(fault),
+        culprit=fault.crash.culprit if fault.crash else "",
+        cells=shown.cells[:SHOWN_CELLS],
+        cells_left_out=max(0, len(shown.cells) - SHOWN_CELLS),
+    )
+
+
+def _not_failed_before(diff: Diff) -> frozenset[str]:
+    """Return the cells that fail in the new run and did not fail in the old one."""
+    return frozenset(
+        change.cell
+        for change in diff.changes
+        if change.after is not None
+        and change.after.family is Family.FAILED
+        and (change.before is None or change.before.family is not Family.FAILED)
+    )
+
+
+def _since(cells: Collection[FaultCell], fresh: Collection[str], old: str) -> str:
+    new = sum(cell.cell in fresh for cell in cells)
+    if not new:
+        return f"its cells failed in {old} as well"
+    if new == len(cells):
+        return f"after {old}, in which none of its cells failed"
+    return f"{new:,} of its {len(cells):,} cells did not fail in {old}, the others did"
