@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 import msgspec
 import numpy as np
@@ -87,6 +88,19 @@ class Bench:
             absent=self.absent,
         )
 
+    def full_noise(self) -> Noise:
+        """The noise at float32, of this machine's ways to compute the model alone."""
+        results = dict(self._full())
+        doubtful = self._doubtful(results, FULL)
+        return noise(self.golden, (one for way, one in results.items() if way not in doubtful), FULL)
+
+    def spoilt(self, fault: Fault) -> Iterator[tuple[int, Net]]:
+        """The model with a fault, once for each node that it may befall, with the index of that node."""
+        for index in self._sites(fault):
+            net = Net(self.model, self.values, np.random.default_rng(index))
+            if fault.plant(net, net.nodes[index]):
+                yield index, net
+
     def _full(self) -> Iterator[tuple[str, NamedValues]]:
         feeds = self.subject.feeds
         for level in ("disabled", "basic", "extended"):
@@ -162,16 +176,9 @@ class Bench:
 
     def _plant_all(self, precision: str, noises: Noise, spread: Spread | None) -> None:
         for fault in FAULTS.values():
-            planted = 0
-            for index in self._sites(fault):
-                if planted == SITES[precision]:
-                    break
-                net = Net(self.model, self.values, np.random.default_rng(index))
-                node = net.nodes[index]
+            for index, net in islice(self.spoilt(fault), SITES[precision]):
+                node = self.model.graph.node[index]
                 where = node.name or node.op_type
-                if not fault.plant(net, node):
-                    continue
-                planted += 1
                 if precision != FULL:
                     reduce_precision(net, precision)
                 try:

@@ -98,10 +98,10 @@ class Plan(NamedTuple):
 
 def _plans() -> dict[str, Plan]:
     known = zoo_models()
-    plans = {
-        name: Plan(known[f"{name}-small-op{opsets[0]}"].architecture.sizes["small"], opsets)
-        for name, opsets in ZOO.items()
-    }
+    plans = {}
+    for name, opsets in ZOO.items():
+        zoo = known[f"{name}-small-op{opsets[0]}"].architecture
+        plans[name] = Plan(partial(zoo.build, **zoo.sizes["small"]), opsets)
     for layers in DEPTHS:
         for name, build in (("bert", bert.build), ("gpt", gpt.build)):
             deep = partial(build, width=64, heads=4, layers=layers, vocabulary=512)
