@@ -20,7 +20,7 @@ def only(faults: list[Fault]) -> Fault:
     return fault
 
 
-@pytest.mark.parametrize("op_type", ["Relu", "Tanh", "Softplus", "Sigmoid", "Erf"])
+@pytest.mark.parametrize("op_type", ["Softplus", "Erf"])
 def test_a_wrong_operator_is_found_alone(
     triage_planted: TriagePlanted, deep: onnx.ModelProto, op_type: str
 ) -> None:
@@ -45,8 +45,7 @@ def test_an_error_is_located_by_its_message(triage_planted: TriagePlanted, deep:
     assert "no Softplus for node 17" in fault.sentence
 
 
-@pytest.mark.parametrize("phase", ["create", "run"])
-@pytest.mark.parametrize("signal", ["SIGSEGV", "SIGABRT"])
+@pytest.mark.parametrize(("phase", "signal"), [("create", "SIGSEGV"), ("run", "SIGABRT")])
 def test_a_crash_is_located(
     triage_planted: TriagePlanted, deep: onnx.ModelProto, phase: str, signal: str
 ) -> None:
