@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.golden.provenance import SESSION
 from harness.plan.target import Target
 from harness.triage.triage import trial_target
 
@@ -42,7 +43,9 @@ class StandIn:
 
     def plant(self, planted: Planted | None) -> None:
         """Sessions have this fault from now on."""
-        self.file.write_text("" if planted is None else json.dumps(msgspec.to_builtins(planted)), "utf-8")
+        told = msgspec.to_builtins(planted or Planted(fault="", node="", seed=0, rate=0.0))
+        # As goldens are computed: all that is wrong is planted.
+        self.file.write_text(json.dumps({**told, "session": SESSION}), encoding="utf-8")
 
     @property
     def env(self) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 On the module path of a target's process it changes ``InferenceSession``. The file that ``PLANTED_FAULT_FILE``
 names says which fault the next sessions have, as JSON: ``fault`` (a kind), ``node`` (the guilty one's name),
-``seed`` and ``rate`` (share of the sessions that are wrong). A model without that node is computed rightly.
+``seed``, ``rate`` (share of the sessions that are wrong) and ``session`` (entries of each session's
+configuration). A model without that node is computed rightly.
 """
 
 import importlib.abc
@@ -41,10 +42,13 @@ def planted(module: Any) -> Any:
     class Planted(healthy_class):  # type: ignore[misc]
         """Places its nodes like a healthy session; what it computes comes from a spoilt one."""
 
-        def __init__(self, model: Any, options: Any = None, *args: Any, **more: Any) -> None:
+        def __init__(self, model: Any, sess_options: Any = None, *args: Any, **more: Any) -> None:
+            self.planted = json.loads(Path(FILE).read_text(encoding="utf-8"))
+            options = module.SessionOptions() if sess_options is None else sess_options
+            for key, value in self.planted["session"].items():
+                options.add_session_config_entry(key, value)
             super().__init__(model, options, *args, **more)
-            self.planted = json.loads(Path(FILE).read_text(encoding="utf-8") or "{}")
-            if self.planted and random.random() >= self.planted.get("rate", 1.0):  # noqa: S311 - no secret
+            if random.random() >= self.planted["rate"]:  # noqa: S311 - no secret
                 self.planted = {}
             self.given = (model, options)
             self.spoilt: Any = None
