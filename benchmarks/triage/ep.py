@@ -39,13 +39,13 @@ class StandIn:
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "planted.json"
-        self.plant(None)
+        self.plant()
 
-    def plant(self, planted: Planted | None) -> None:
-        """Sessions have this fault from now on."""
-        told = msgspec.to_builtins(planted or Planted(fault="", node="", seed=0, rate=0.0))
-        # As goldens are computed: all that is wrong is planted.
-        self.file.write_text(json.dumps({**told, "session": SESSION}), encoding="utf-8")
+    def plant(self, *faults: Planted) -> None:
+        """Sessions have these faults from now on, each model the first that befalls it."""
+        # Sessions are made as those of goldens are: all that is wrong is planted.
+        told = {"faults": msgspec.to_builtins(faults), "session": SESSION}
+        self.file.write_text(json.dumps(told), encoding="utf-8")
 
     @property
     def env(self) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Faults of which three sessions in ten are wrong: located and reduced as if they appeared each time?"""
 
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -9,7 +8,7 @@ import msgspec
 from benchmarks.detection.subjects import subjects
 from benchmarks.triage.ep import NAME, Planted, StandIn
 from benchmarks.triage.hunt import Hunted, hunt
-from harness.core.fault import Confirmation
+from harness.core.fault import Confirmation, Signature
 from harness.core.policy import Policy
 from harness.core.verdict import Family
 from harness.triage.confirm import confirm
@@ -19,11 +18,16 @@ from harness.triage.subject import Subject
 
 RATE = 0.3
 
-TRIES = (
+PLACES = (
     ("mnist", "block-unwritten", "conv2/Relu"),
-    ("mnist", "channels-shifted", "conv1/Conv"),
+    ("resnet", "channels-shifted", "stage1/block0/conv1/Conv"),
+    ("bert-1", "float16-storage", "layer0/attention/Softmax"),
+    ("bert-1", "stale-second-input", "layer0/attention/MatMul_1"),
 )
-"""Model, fault and guilty node; each is tried as often as the others."""
+"""Model, fault and guilty node; each is tried as often as the others. The last one takes two nodes."""
+
+STEADY, CONFIRMING = 1 << 10, 1 << 30
+"""Where the numbers of trials begin that are not those of a flaky fault's own triage."""
 
 
 class Try(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,52 +51,74 @@ class Try(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_right(self) -> bool:
-        """Whether no step went wrong: the same node, and a model that is as small."""
+        """Whether no step went wrong: the same nodes, and a model that is as small."""
         found, steady = self.hunted, self.steady
         return found is not None and (
-            (found.nodes, found.exact, found.nodes_after, found.verdict_after)
-            == (steady.nodes, steady.exact, steady.nodes_after, steady.verdict_after)
-            == ((self.guilty,), True, steady.nodes_after, found.verdict)
+            self.guilty in found.nodes
+            and (found.nodes, found.nodes_after) == (steady.nodes, steady.nodes_after)
+            and found.verdict_after == steady.signature.verdict
         )
 
 
-def try_all(count: int) -> Iterator[Try]:
-    """Triage flaky faults so many times."""
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        names = sorted({model for model, _, _ in TRIES})
-        models = {one.name: one for one in subjects(folder / "models", names)}
-        stand_in = StandIn(folder)
-        with Lab([stand_in.target()], folder / "lab", lambda _: None) as lab:
-            steady: dict[tuple[str, str, str], Hunted] = {}
-            for number in range(count):
-                name, fault, guilty = TRIES[number % len(TRIES)]
-                case = models[name].case
-                subject = Subject(model=case.model_path.read_bytes(), inputs=case.data_sets[0].inputs)
-                planted = Planted(fault=fault, node=guilty, seed=0)
-                if (name, fault, guilty) not in steady:
-                    stand_in.plant(planted)
-                    always = hunt(lab, subject, 1000 + number)
-                    if always is None:
-                        raise RuntimeError(f"{fault} in {guilty} of {name} does not show")
-                    steady[name, fault, guilty] = always
-                stand_in.plant(msgspec.structs.replace(planted, rate=RATE))
-                confirmation = _confirmed(lab, subject, number + 1)
-                hunted = hunt(lab, subject, number + 1, confirmation.repeats) if confirmation.failures else None
-                yield Try(
-                    model=name,
-                    fault=fault,
-                    guilty=guilty,
-                    confirmation=confirmation,
-                    hunted=hunted,
-                    steady=steady[name, fault, guilty],
-                )
+class Flaky:
+    """A stand-in whose faults come and go.
+
+    Args:
+        lab: With the stand-in as a target.
+        stand_in: The stand-in.
+        models: By name.
+    """
+
+    def __init__(self, lab: Lab, stand_in: StandIn, models: Mapping[str, Subject]) -> None:
+        self._lab = lab
+        self._stand_in = stand_in
+        self._models = models
+        self._steady: dict[tuple[str, str, str], Hunted] = {}
+
+    def triage(self, number: int) -> Try:
+        """Triage one fault that comes and goes, confirmed as a triage does it."""
+        place = PLACES[number % len(PLACES)]
+        name, fault, guilty = place
+        subject, planted = self._models[name], Planted(fault=fault, node=guilty, seed=0)
+        if place not in self._steady:
+            self._stand_in.plant(planted)
+            always = hunt(self._lab, subject, STEADY + number)
+            if always is None:
+                raise RuntimeError(f"{fault} in {guilty} of {name} does not show")
+            self._steady[place] = always
+        steady = self._steady[place]
+        self._stand_in.plant(msgspec.structs.replace(planted, rate=RATE))
+        confirmation = self._confirmed(subject, number, steady.signature)
+        hunted = None
+        if confirmation.failures:
+            hunted = hunt(self._lab, subject, number, confirmation.repeats, steady.signature)
+        return Try(
+            model=name, fault=fault, guilty=guilty, confirmation=confirmation, hunted=hunted, steady=steady
+        )
+
+    def _confirmed(self, subject: Subject, number: int, signature: Signature) -> Confirmation:
+        def attempt(repetition: int) -> Family:
+            trial = Trial(subject=subject, target=NAME, number=CONFIRMING + (number << 8) + repetition)
+            (seen,) = self._lab.run([trial])
+            fails = signature_of(seen.record, Policy(), ()) == signature
+            return Family.FAILED if fails else Family.PASSED
+
+        return confirm(attempt)
 
 
-def _confirmed(lab: Lab, subject: Subject, number: int) -> Confirmation:
-    def attempt(repetition: int) -> Family | None:
-        trial = Trial(subject=subject, target=NAME, number=(number << 12) + 3000 + repetition)
-        (seen,) = lab.run([trial])
-        return signature_of(seen.record, Policy(), ()).verdict.family
+def try_all(count: int, folder: Path) -> Iterator[Try]:
+    """Triage flaky faults so many times.
 
-    return confirm(attempt)
+    Args:
+        count: How many times.
+        folder: For files.
+    """
+    names = {name for name, _, _ in PLACES}
+    models = {
+        one.name: Subject(model=one.case.model_path.read_bytes(), inputs=one.case.data_sets[0].inputs)
+        for one in subjects(folder / "models", names)
+    }
+    stand_in = StandIn(folder)
+    with Lab([stand_in.target()], folder / "lab", lambda _: None) as lab:
+        tries = Flaky(lab, stand_in, models)
+        yield from map(tries.triage, range(count))

@@ -6,6 +6,7 @@ import time
 import msgspec
 
 from benchmarks.triage.ep import NAME
+from harness.core.fault import Signature
 from harness.core.policy import Policy
 from harness.core.verdict import Family
 from harness.triage.check import BY_NOISE, Check, Match
@@ -14,7 +15,7 @@ from harness.triage.locate import Located, Locator
 from harness.triage.measure import node_count
 from harness.triage.net import load
 from harness.triage.reduce import reduction
-from harness.triage.settings import Settings
+from harness.triage.settings import Progress, Settings
 from harness.triage.signature import signature_of
 from harness.triage.study import BATCH, narrowed
 from harness.triage.subject import Subject
@@ -40,7 +41,7 @@ class Hunted(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         judged_by: ``tolerance`` where a cell fails without a word in the matrix, ``noise`` where its policy
             has to ask for limits of noise.
-        verdict: Of the model.
+        signature: Of the model's failure.
         nodes: Names of the located nodes.
         exact: Whether location names one node.
         locating: Trials to locate.
@@ -55,7 +56,7 @@ class Hunted(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     judged_by: str
-    verdict: str
+    signature: Signature
     nodes: tuple[str, ...]
     exact: bool
     locating: int
@@ -69,7 +70,9 @@ class Hunted(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-def hunt(lab: Lab, subject: Subject, number: int, repeats: int = 1) -> Hunted | None:
+def hunt(
+    lab: Lab, subject: Subject, number: int, repeats: int = 1, known: Signature | None = None
+) -> Hunted | None:
     """Locate and reduce the fault that the stand-in has now.
 
     Args:
@@ -77,13 +80,14 @@ def hunt(lab: Lab, subject: Subject, number: int, repeats: int = 1) -> Hunted | 
         subject: The model.
         number: Of the fault in its lab.
         repeats: Trials of each candidate before it counts as healthy.
+        known: The failure's signature; that of the first trial that fails if left out.
 
     Returns:
         None if the model passes.
     """
     started = time.monotonic()
     first = number << 12
-    check = _check_of(lab, subject, first, repeats)
+    check = _check_of(lab, subject, first, repeats, known)
     if check is None:
         return None
     (whole,) = check.matches([subject])
@@ -99,7 +103,7 @@ def hunt(lab: Lab, subject: Subject, number: int, repeats: int = 1) -> Hunted | 
     decided = check.policy if match.fails else msgspec.structs.replace(BY_NOISE)
     return Hunted(
         judged_by=check.policy.judge_by,
-        verdict=check.signature.verdict,
+        signature=check.signature,
         nodes=location.nodes,
         exact=location.exact,
         locating=locating,
@@ -119,14 +123,16 @@ def allowed_trials(nodes: int) -> int:
     return math.floor(4 * math.log2(max(2, nodes)) + 20)
 
 
-def _check_of(lab: Lab, subject: Subject, first: int, repeats: int) -> NumberedCheck | None:
+def _check_of(
+    lab: Lab, subject: Subject, first: int, repeats: int, known: Signature | None
+) -> NumberedCheck | None:
     """What failing means: by the default policy or, if that passes the model, by limits of noise."""
     trials = [Trial(subject=subject, target=NAME, number=first + number) for number in range(repeats)]
     seen = lab.run(trials)
     for policy in (Policy(), BY_NOISE):
         for one in seen:
             signature = signature_of(one.record, policy, ())
-            if signature.verdict.family is Family.FAILED:
+            if signature.verdict.family is Family.FAILED and signature == (known or signature):
                 return NumberedCheck(
                     lab=lab,
                     signature=signature,
@@ -145,21 +151,14 @@ def _reduced(
     """The smallest model that fails like the located part, as a triage reduces it."""
     best = located.part.subject or subject
     strict = (located.part.match or whole).fails
-    complete = False
-
-    def note(complete_now: bool) -> None:
-        nonlocal complete
-        complete = complete_now
-
+    told: list[Progress] = []
     guilty = frozenset(located.location.nodes if located.location.exact else ())
-    settings = Settings(
-        keep=guilty.__contains__, values=lab.values, batch=BATCH if check.repeats == 1 else 1
-    )
-    steps = reduction(best, settings, lambda progress: note(progress.complete))
+    settings = Settings(keep=guilty.__contains__, values=lab.values, batch=BATCH if check.repeats == 1 else 1)
+    steps = reduction(best, settings, told.append)
     answers: tuple[bool, ...] | None = None
     while True:
         try:
             batch = next(steps) if answers is None else steps.send(answers)
         except StopIteration as end:
-            return end.value, complete
+            return end.value, bool(told) and told[-1].complete
         answers = tuple(one.fails if strict else one.by_noise for one in check.matches(batch))

@@ -1,4 +1,4 @@
-"""Faults of the detection benchmark in one node of its models: are they located, and how small do they get?"""
+"""Faults of the detection benchmark in one node of a model: are they located, and how small do they get?"""
 
 import hashlib
 import tempfile

@@ -1,4 +1,4 @@
-"""The check of Polygraphy's side of ``deep``: exit code 1 if the stand-in differs from a healthy CPU provider.
+"""The check of Polygraphy's side of ``deep``: exit code 1 if the stand-in differs from a healthy provider.
 
 Every tensor of the whole model is known, so a part is fed with what it would get there, as in a triage.
 """

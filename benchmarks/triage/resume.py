@@ -1,49 +1,25 @@
-"""A triage that is interrupted or killed, and continued: no trial is repeated, and the same faults come out."""
+"""A triage that is interrupted or killed, and continued: no trial is repeated, the same faults come out."""
 
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 
 import msgspec
-import onnx
 
 from benchmarks.detection.subjects import subjects
-from benchmarks.triage.ep import NAME, Planted, StandIn
+from benchmarks.triage.ep import Planted
+from benchmarks.triage.run import Run
 from harness.triage.triage import read_faults
 
 MODEL, FAULT, GUILTY = "gpt-4", "stale-second-input", "layer2/mlp/Add"
 
-MATRIX = """
-schema = 1
-
-[models]
-folders = ["models"]
-
-[[target]]
-name = "{name}"
-provider = "CPUExecutionProvider"
-env = {{ PYTHONPATH = "{path}", PLANTED_FAULT_FILE = "{file}" }}
-"""
-
 POLL_S = 0.01
 
-COMMAND = """
-import signal, sys
-from harness.cli import main
 
-# A benchmark in the background of a shell passes on that it ignores this signal.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.exit(main())
-"""
-
-
-class Triaged(msgspec.Struct, frozen=True, kw_only=True):
+class Left(msgspec.Struct, frozen=True, kw_only=True):
     """What a triage left on disk.
 
     Attributes:
@@ -56,59 +32,54 @@ class Triaged(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def repeated(self) -> int:
-        """Trials that ran more than once."""
+        """Trials that were written more than once."""
         return sum(self.trials.values()) - len(self.trials)
 
 
-class Run:
-    """A run with one failing cell, to be triaged many times.
+class Interrupted:
+    """A run with one failing cell, of which triages are stopped.
 
     Args:
-        folder: For the run and its triages.
+        folder: For files.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        (folder / "models").mkdir()
+        self._run = Run(folder)
         (model,) = subjects(folder / "subjects", [MODEL])
-        onnx.save(model.model(), folder / "models" / f"{MODEL}.onnx")
-        stand_in = StandIn(folder)
-        stand_in.plant(Planted(fault=FAULT, node=GUILTY, seed=0))
-        env = stand_in.env
-        text = MATRIX.format(name=NAME, path=env["PYTHONPATH"], file=env["PLANTED_FAULT_FILE"])
-        (folder / "matrix.toml").write_text(text, encoding="utf-8")
-        self._command("run", "matrix.toml", "--out", "run", "--no-report").wait()
+        self._run.add(MODEL, model.model())
+        self._run.stand_in.plant(Planted(fault=FAULT, node=GUILTY, seed=0))
+        self._run.start()
 
-    def triage(self, name: str, *more: str) -> subprocess.Popen[bytes]:
-        """Start a triage into a folder of this name."""
-        return self._command("triage", "run", "--out", name, *more)
+    def whole(self) -> Left:
+        """Triage without an interruption."""
+        self._run.triage("whole").wait()
+        return self._left("whole")
 
-    def left(self, name: str) -> Triaged:
-        """Return what a triage left on disk."""
-        keys = Counter(json.loads(line)["key"] for line in self._lines(name))
-        faults = tuple(fault.id for fault in read_faults(self.folder / name / "faults.jsonl"))
-        return Triaged(faults=faults, trials=keys)
+    def stopped(self, after: int, by: signal.Signals) -> tuple[int, Left]:
+        """Stop a triage after so many trials, and continue it.
 
-    def stopped(self, name: str, after: int, by: signal.Signals) -> Triaged:
-        """Stop a triage after so many trials, continue it, and return what is left on disk at last."""
-        process = self.triage(name)
+        Returns:
+            The trials that were on disk when it had ended, and what is there at last.
+        """
+        name = f"{by.name}-{after}"
+        process = self._run.triage(name)
         while process.poll() is None and len(self._lines(name)) < after:
             time.sleep(POLL_S)
         process.send_signal(by)
         process.wait()
-        self.triage(name, "--resume").wait()
-        return self.left(name)
+        before = len(self._lines(name))
+        self._run.triage(name, "--resume").wait()
+        return before, self._left(name)
+
+    def _left(self, name: str) -> Left:
+        keys = Counter(json.loads(line)["key"] for line in self._lines(name))
+        faults = read_faults(self._run.folder / name / "faults.jsonl")
+        return Left(faults=tuple(fault.id for fault in faults), trials=keys)
 
     def _lines(self, name: str) -> list[bytes]:
-        lines = []
-        for path in self.folder.glob(f"{name}/work/*/trials.jsonl"):
-            lines += [line for line in path.read_bytes().splitlines() if line.endswith(b"}")]
-        return lines
-
-    def _command(self, *arguments: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", COMMAND, *arguments]
-        with (self.folder / "output.txt").open("ab") as output:
-            return subprocess.Popen(command, cwd=self.folder, env=os.environ, stdout=output, stderr=output)
+        files = self._run.folder.glob(f"{name}/work/*/trials.jsonl")
+        lines = [line for path in files for line in path.read_bytes().splitlines()]
+        return [line for line in lines if line.endswith(b"}")]
 
 
 def draws(trials: int, count: int) -> list[int]:

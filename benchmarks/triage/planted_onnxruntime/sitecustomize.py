@@ -1,9 +1,9 @@
-"""An onnxruntime whose CPU provider has a fault of the detection benchmark in one node: a stand-in for an EP.
+"""An onnxruntime whose CPU provider has faults of the detection benchmark: a stand-in for an EP.
 
 On the module path of a target's process it changes ``InferenceSession``. The file that ``PLANTED_FAULT_FILE``
-names says which fault the next sessions have, as JSON: ``fault`` (a kind), ``node`` (the guilty one's name),
-``seed``, ``rate`` (share of the sessions that are wrong) and ``session`` (entries of each session's
-configuration). A model without that node is computed rightly.
+names says in JSON which ``faults`` the next sessions have: ``fault`` (a kind), ``node`` (the guilty one's
+name), ``seed`` and ``rate`` (share of the sessions that are wrong). A model without such a node is computed
+rightly. ``session`` holds entries of each session's configuration.
 """
 
 import importlib.abc
@@ -24,15 +24,14 @@ class Planting(importlib.abc.MetaPathFinder):
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
-        assert spec is not None
-        assert spec.loader is not None
-        execute = spec.loader.exec_module
+        loader: Any = spec.loader if spec is not None else None
+        execute = loader.exec_module
 
         def plant(module: Any) -> None:
             execute(module)
             module.InferenceSession = planted(module)
 
-        spec.loader.exec_module = plant  # type: ignore[method-assign]
+        loader.exec_module = plant
         return spec
 
 
@@ -43,13 +42,13 @@ def planted(module: Any) -> Any:
         """Places its nodes like a healthy session; what it computes comes from a spoilt one."""
 
         def __init__(self, model: Any, sess_options: Any = None, *args: Any, **more: Any) -> None:
-            self.planted = json.loads(Path(FILE).read_text(encoding="utf-8"))
+            told = json.loads(Path(FILE).read_text(encoding="utf-8"))
             options = module.SessionOptions() if sess_options is None else sess_options
-            for key, value in self.planted["session"].items():
+            for key, value in told["session"].items():
                 options.add_session_config_entry(key, value)
             super().__init__(model, options, *args, **more)
-            if random.random() >= self.planted["rate"]:  # noqa: S311 - no secret
-                self.planted = {}
+            chance = random.random()  # noqa: S311 - no secret
+            self.planted = [one for one in told["faults"] if chance < one["rate"]]
             self.given = (model, options)
             self.spoilt: Any = None
 
@@ -57,7 +56,7 @@ def planted(module: Any) -> Any:
             if self.planted and self.spoilt is None:
                 # Only now: faults depend on the values of tensors.
                 model = spoilt_model(module, healthy_class, self.given[0], feeds, self.planted)
-                self.planted = {} if model is None else self.planted
+                self.planted = [] if model is None else self.planted
                 self.spoilt = None if model is None else healthy_class(model, self.given[1])
             if self.spoilt is not None:
                 return self.spoilt.run(names, feeds, *more)
@@ -66,8 +65,8 @@ def planted(module: Any) -> Any:
     return Planted
 
 
-def spoilt_model(module: Any, healthy_class: Any, given: Any, feeds: Any, wanted: Any) -> bytes | None:
-    """Return the model with its fault; None where it has nothing that the fault could befall."""
+def spoilt_model(module: Any, healthy_class: Any, given: Any, feeds: Any, faults: Any) -> bytes | None:
+    """Return the model with its fault; None where it has nothing that one of them could befall."""
     import numpy as np
     import onnx
 
@@ -75,17 +74,17 @@ def spoilt_model(module: Any, healthy_class: Any, given: Any, feeds: Any, wanted
     from benchmarks.detection.net import Net
 
     model = onnx.load_model_from_string(given) if isinstance(given, bytes) else onnx.load(given)
-    fault = FAULTS[wanted["fault"]]
-    index = next((at for at, node in enumerate(model.graph.node) if node.name == wanted["node"]), None)
-    if not fault.operators:
-        index = 0
-    if index is None:
-        return None
-    values = traced(module, healthy_class, model, feeds)
-    net = Net(model, values, np.random.default_rng(wanted["seed"]))
-    if not fault.plant(net, net.nodes[index]):
-        return None
-    return net.model().SerializeToString()
+    names = [node.name for node in model.graph.node]
+    for wanted in faults:
+        fault = FAULTS[wanted["fault"]]
+        if fault.operators and wanted["node"] not in names:
+            continue
+        index = names.index(wanted["node"]) if fault.operators else 0
+        values = traced(module, healthy_class, model, feeds)
+        net = Net(model, values, np.random.default_rng(wanted["seed"]))
+        if fault.plant(net, net.nodes[index]):
+            return net.model().SerializeToString()
+    return None
 
 
 def traced(module: Any, healthy_class: Any, model: Any, feeds: Any) -> dict[str, Any]:
