@@ -99,14 +99,16 @@ def _told(rows: Sequence[Row]) -> bool:
         if row.outcome in {"wrong", "passed"}:
             told = ", ".join(row.hunted.nodes) if row.hunted else ""
             print(f"{row.outcome}: {row.fault} in {row.guilty[0]} of {row.model}: {told}")
-    exact = outcomes["exact"] / len(found)
+    single = [row.outcome for row in rows if row.hunted is not None and row.alone]
+    exact = single.count("exact") / max(1, len(single))
     nodes = statistics.median(one.nodes_after for one in found)
     size = statistics.median(one.bytes_after for one in found)
     trials = [one.locating for one in found]
     over = [one for one in found if one.locating > one.allowed]
     changed = [one for one in found if one.signature.verdict != one.verdict_after]
     print(f"{len(rows)} visible faults, {outcomes['passed']} in cells that pass")
-    print(f"| the guilty node exactly | {exact:.1%} of {len(found)} |")
+    print(f"| faults that show in the guilty node alone: that node exactly | {exact:.1%} of {len(single)} |")
+    print(f"| all faults: the guilty node exactly | {outcomes['exact'] / len(found):.1%} of {len(found)} |")
     print(f"| a set of nodes that holds it | {outcomes['set']} |")
     print(f"| another node | {outcomes['wrong']} |")
     print(f"| nodes of the reduced model, median | {nodes:g} |")
@@ -175,7 +177,7 @@ def resume(arguments: argparse.Namespace, folder: Path) -> bool:
     interrupted = Interrupted(folder)
     whole = interrupted.whole()
     print(f"uninterrupted: {len(whole.trials)} trials, {', '.join(whole.faults)}")
-    good = bool(whole.faults) and not whole.repeated
+    good = bool(whole.faults)
     for by in (signal.SIGINT, signal.SIGKILL):
         for after in draws(len(whole.trials), arguments.stops):
             before, left = interrupted.stopped(after, by)

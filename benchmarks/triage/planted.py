@@ -15,6 +15,7 @@ from benchmarks.detection.faults import FAULTS, Fault
 from benchmarks.detection.faults.precision import PRODUCTS
 from benchmarks.detection.measure import VISIBLE, Bench
 from benchmarks.detection.subjects import Subject as Model
+from benchmarks.triage.alone import shows_alone
 from benchmarks.triage.ep import Planted, StandIn
 from benchmarks.triage.hunt import Hunted, hunt
 from harness.triage.lab import Lab
@@ -48,6 +49,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         model: Its name.
         fault: The kind.
         guilty: Names of the nodes of which each is a right answer.
+        alone: Whether the fault shows in one of these nodes alone.
         effect: Multiples of the noise; None where it has no number.
         hunted: What triage found; None if the cell passes.
     """
@@ -55,6 +57,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     fault: str
     guilty: tuple[str, ...]
+    alone: bool
     effect: float | None
     hunted: Hunted | None
 
@@ -96,6 +99,7 @@ def hunt_all(model: Model, choice: Choice) -> Iterator[Row]:
                         model=model.name,
                         fault=fault.name,
                         guilty=_guilty(bench, fault, node),
+                        alone=not fault.operators or shows_alone(bench, fault, index),
                         effect=size if np.isfinite(size) else None,
                         hunted=hunt(lab, subject, number),
                     )
