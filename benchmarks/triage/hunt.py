@@ -9,6 +9,7 @@ from benchmarks.triage.ep import NAME
 from harness.core.fault import Signature
 from harness.core.policy import Policy
 from harness.core.verdict import Family
+from harness.triage.budget import Budget
 from harness.triage.check import BY_NOISE, Check, Match
 from harness.triage.lab import Lab, Trial
 from harness.triage.locate import Located, Locator
@@ -17,7 +18,7 @@ from harness.triage.net import load
 from harness.triage.reduce import reduction
 from harness.triage.settings import Progress, Settings
 from harness.triage.signature import signature_of
-from harness.triage.study import BATCH, narrowed
+from harness.triage.study import BATCH, least_error, narrowed
 from harness.triage.subject import Subject
 
 
@@ -93,7 +94,7 @@ def hunt(
     (whole,) = check.matches([subject])
     net = load(subject)
     before = lab.trials
-    located = Locator(net, check, lab.values, lambda _: None).locate(whole)
+    located = Locator(net, check, lab.values, lambda _: None, Budget(None)).locate(whole)
     locating = lab.trials - before
     smallest, complete = _reduced(lab, check, located, whole, subject)
     reducing = lab.trials - before - locating
@@ -150,7 +151,8 @@ def _reduced(
 ) -> tuple[Subject, bool]:
     """The smallest model that fails like the located part, as a triage reduces it."""
     best = located.part.subject or subject
-    strict = (located.part.match or whole).fails
+    match = located.part.match or whole
+    strict, least = match.fails, least_error(match)
     told: list[Progress] = []
     guilty = frozenset(located.location.nodes if located.location.exact else ())
     settings = Settings(keep=guilty.__contains__, values=lab.values, batch=BATCH if check.repeats == 1 else 1)
@@ -161,4 +163,5 @@ def _reduced(
             batch = next(steps) if answers is None else steps.send(answers)
         except StopIteration as end:
             return end.value, bool(told) and told[-1].complete
-        answers = tuple(one.fails if strict else one.by_noise for one in check.matches(batch))
+        matches = check.matches(batch)
+        answers = tuple((one.fails if strict else one.by_noise) and one.error >= least for one in matches)
