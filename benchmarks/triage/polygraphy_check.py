@@ -27,7 +27,8 @@ def main(model: str, values: str, log: str) -> int:
         session = session_class(model, options, providers=["CPUExecutionProvider"])
         feeds = {port.name: known[port.name] for port in session.get_inputs()}
         results.append(session.run(None, feeds))
-    same = all(np.allclose(*pair, RTOL, ATOL, equal_nan=True) for pair in zip(*results, strict=True))
+    pairs = zip(*results, strict=True)
+    same = all(np.allclose(right, found, RTOL, ATOL, equal_nan=True) for right, found in pairs)
     return 0 if same else 1
 
 

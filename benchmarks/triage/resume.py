@@ -1,4 +1,7 @@
-"""A triage that is interrupted or killed, and continued: no trial is repeated, the same faults come out."""
+"""A triage that is interrupted or killed, and continued: no trial is repeated, the same faults come out.
+
+But for one that runs again in any triage: the bundle needs outputs, which are not kept.
+"""
 
 import json
 import random
