@@ -10,7 +10,7 @@ from harness.core.fault import Signature
 from harness.core.policy import Policy
 from harness.core.verdict import Family
 from harness.triage.budget import Budget
-from harness.triage.check import BY_NOISE, Check, Match
+from harness.triage.check import BY_NOISE, Check, Match, least_error
 from harness.triage.lab import Lab, Trial
 from harness.triage.locate import Located, Locator
 from harness.triage.measure import node_count
@@ -18,7 +18,7 @@ from harness.triage.net import load
 from harness.triage.reduce import reduction
 from harness.triage.settings import Progress, Settings
 from harness.triage.signature import signature_of
-from harness.triage.study import BATCH, least_error, narrowed
+from harness.triage.study import BATCH, narrowed
 from harness.triage.subject import Subject
 
 

@@ -8,8 +8,8 @@ import msgspec
 from harness.core.decide import decide
 from harness.core.facts import facts_of
 from harness.core.fault import Signature
-from harness.core.noise import DEFAULT_LIMITS
 from harness.core.judging import WRONG_VALUES
+from harness.core.noise import DEFAULT_LIMITS
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Record
@@ -33,7 +33,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
         by_noise: Whether it has that signature if limits of noise judge in place of the cell's own policy.
         wrong: Whether an output is wrong in any way by limits of noise. On the way to an output of the model,
             a wrong value may become NaN or, where values decide on a shape, another shape.
-        error: Largest error of an output as a multiple of the model's rounding noise; 0 if not of outputs.
+        error: Largest error of an output as a multiple of the model's rounding noise; 0 if not of values.
         seen: The trial that shows the most.
     """
 
@@ -104,7 +104,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
             fails=fails,
             by_noise=fails or (self.of_values and strictly == self.signature),
             wrong=fails or strictly.verdict in OUTPUTS,
-            error=_error(seen.record),
+            error=_error(seen.record) if self.of_values else 0.0,
             seen=seen,
         )
 
