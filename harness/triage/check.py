@@ -8,6 +8,7 @@ import msgspec
 from harness.core.decide import decide
 from harness.core.facts import facts_of
 from harness.core.fault import Signature
+from harness.core.judging import WRONG_VALUES
 from harness.core.noise import DEFAULT_LIMITS
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
@@ -20,18 +21,25 @@ BY_NOISE = Policy(judge_by="noise")
 """Finds what the tolerance of a cell misses in a part of its model: errors grow on the way to its outputs."""
 
 
+OUTPUTS = VALUES | WRONG_VALUES
+"""Verdicts about outputs."""
+
+
 class Match(msgspec.Struct, frozen=True, kw_only=True):
     """What a trial has to do with the failure.
 
     Attributes:
         fails: Whether it has the signature of the failure.
         by_noise: Whether it has that signature if limits of noise judge in place of the cell's own policy.
+        wrong: Whether an output is wrong in any way by limits of noise. On the way to an output of the model,
+            a wrong value may become NaN or, where values decide on a shape, another shape.
         error: Largest error of an output as a multiple of the model's rounding noise; 0 if not of values.
         seen: The trial that shows the most.
     """
 
     fails: bool
     by_noise: bool
+    wrong: bool
     error: float
     seen: Seen
 
@@ -66,6 +74,11 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the failure is about values, which depend on a policy."""
         return self.signature.verdict in VALUES
 
+    @property
+    def of_outputs(self) -> bool:
+        """Whether the failure is about outputs: their values, shapes or element types."""
+        return self.signature.verdict in OUTPUTS
+
     def matches(self, subjects: Sequence[Subject]) -> tuple[Match, ...]:
         """Try subjects side by side; one that fails in any repetition fails."""
         best: list[Match | None] = [None] * len(subjects)
@@ -75,7 +88,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
             for index, seen in zip(open_, self.lab.run(trials), strict=True):
                 match = self.match(subjects[index], seen)
                 former = best[index]
-                if former is None or (match.fails, match.by_noise) > (former.fails, former.by_noise):
+                if former is None or _shows(match) > _shows(former):
                     best[index] = match
         return tuple(match for match in best if match is not None)
 
@@ -83,11 +96,17 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         """Return what one result has to do with the failure."""
         names: Collection[str] = () if self.of_values else names_of(subject)
         fails = signature_of(seen.record, self.policy, names) == self.signature
-        if not self.of_values:
-            return Match(fails=fails, by_noise=False, error=0.0, seen=seen)
+        if not self.of_outputs:
+            return Match(fails=fails, by_noise=False, wrong=fails, error=0.0, seen=seen)
         policy = msgspec.structs.replace(BY_NOISE, precision=self.policy.precision)
-        by_noise = signature_of(seen.record, policy, names) == self.signature
-        return Match(fails=fails, by_noise=fails or by_noise, error=_error(seen.record), seen=seen)
+        strictly = signature_of(seen.record, policy, names)
+        return Match(
+            fails=fails,
+            by_noise=fails or (self.of_values and strictly == self.signature),
+            wrong=fails or strictly.verdict in OUTPUTS,
+            error=_error(seen.record) if self.of_values else 0.0,
+            seen=seen,
+        )
 
 
 def failing_outputs(record: Record, policy: Policy) -> tuple[str, ...]:
@@ -109,6 +128,10 @@ def least_error(match: Match) -> float:
     to rounding than to the failure. Small models have little noise, so a rounding difference may exceed it.
     """
     return math.sqrt(match.error * DEFAULT_LIMITS.max) if match.error > DEFAULT_LIMITS.max else 0.0
+
+
+def _shows(match: Match) -> tuple[bool, bool, bool]:
+    return match.fails, match.by_noise, match.wrong
 
 
 def _error(record: Record) -> float:

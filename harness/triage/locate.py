@@ -5,6 +5,9 @@ EP, so an error of an earlier node cannot reach it. The half that fails is halve
 
 If both halves are healthy and the whole is not, the failure needs nodes on both sides of the cut: an EP
 compiles them together. Then the part shrinks from its ends, and after that node by node.
+
+A wrong value may become NaN or another shape on its way to an output. The node that made it is guilty, though
+alone it fails in another way than the cell: what is reduced then is the smallest part that fails as the cell.
 """
 
 from collections.abc import Callable
@@ -43,17 +46,22 @@ class Part:
         return self.match is not None and self.match.by_noise
 
     @property
+    def wrong(self) -> bool:
+        """Whether it is wrong in any way by limits of noise."""
+        return self.match is not None and self.match.wrong
+
+    @property
     def error(self) -> float:
         """Its error as a multiple of its noise."""
         return self.match.error if self.match is not None else 0.0
 
 
 class Located:
-    """Where a failure is, and the model of that part.
+    """Where a failure is, and the model to reduce.
 
     Attributes:
         location: For the fault.
-        part: The nodes, with the model that was tried.
+        part: The smallest part that has these nodes and fails as the cell does.
     """
 
     def __init__(self, location: Location, part: Part) -> None:
@@ -85,6 +93,7 @@ class Locator:
         self._known = Known(net, values)
         self._progress = progress
         self._budget = budget
+        self._shown: Part | None = None
 
     def locate(self, whole: Match) -> Located:
         """Return where the failure of the whole model is.
@@ -92,26 +101,28 @@ class Locator:
         Args:
             whole: What the whole model gave.
         """
-        part, together = self._restricted(whole), False
+        everything = Part(tuple(range(len(self._net.nodes))), self._net.subject(), whole)
+        part = self._shown = self._restricted(everything)
+        together = False
         while len(part.numbers) > 1 and not self._budget.spent:
             self._progress(f"locate: {len(part.numbers)} nodes hold the failure")
             half = self._half(part.numbers)
             if half is None:
                 part, together = self._fused(part), True
                 break
-            part = half
-        return Located(self._location(part, together=together), part)
+            part = self._taken(half)
+        return Located(self._location(part, together=together), self._shown)
 
-    def _restricted(self, whole: Match) -> Part:
+    def _restricted(self, everything: Part) -> Part:
         """The nodes that the failing outputs depend on."""
-        everything = tuple(range(len(self._net.nodes)))
-        failing = failing_outputs(whole.seen.record, self._check.policy) if self._check.of_values else ()
-        numbers = tuple(sorted(needed(self._net, failing))) if failing else everything
-        if len(numbers) < len(everything):
+        whole, of_outputs = everything.match, self._check.of_outputs
+        failing = failing_outputs(whole.seen.record, self._check.policy) if whole and of_outputs else ()
+        numbers = tuple(sorted(needed(self._net, failing))) if failing else everything.numbers
+        if len(numbers) < len(everything.numbers):
             (part,) = self._try(numbers)
             if part.fails:
                 return part
-        return Part(everything, self._net.subject(), whole)
+        return everything
 
     def _half(self, numbers: Numbers) -> Part | None:
         """The half that fails; the earlier one if both do, None if neither does."""
@@ -123,7 +134,7 @@ class Locator:
         # The cell's own tolerance may pass a part whose error grows later on the way to an output.
         if first.by_noise or second.by_noise:
             return max(first, second, key=lambda half: (half.by_noise, half.error))
-        return None
+        return next((half for half in (first, second) if half.wrong), None)
 
     def _fused(self, part: Part) -> Part:
         """Shrink a part that only fails as a whole."""
@@ -134,7 +145,7 @@ class Locator:
                 break
             (found,) = self._try(tuple(one for one in part.numbers if one != number))
             if self._holds(found):
-                part = found
+                part = self._taken(found)
         return part
 
     def _shrunk(self, part: Part, *, at_start: bool) -> Part:
@@ -145,13 +156,19 @@ class Locator:
             count = (least + most + 1) // 2
             (found,) = self._try(numbers[count:] if at_start else numbers[: len(numbers) - count])
             if self._holds(found):
-                least, part = count, found
+                least, part = count, self._taken(found)
             else:
                 most = count - 1
         return part
 
+    def _taken(self, part: Part) -> Part:
+        """Go on with a part, which is to be reduced if it fails as the cell does."""
+        if part.fails or part.by_noise:
+            self._shown = part
+        return part
+
     def _holds(self, part: Part) -> bool:
-        return part.fails or part.by_noise
+        return part.fails or part.by_noise or part.wrong
 
     def _location(self, part: Part, *, together: bool) -> Location:
         nodes = [self._net.nodes[number] for number in part.numbers]

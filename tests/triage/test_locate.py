@@ -19,7 +19,7 @@ from harness.core.record import Placement, Record
 from harness.core.value import Value, tensor
 from harness.core.verdict import Verdict
 from harness.triage.budget import Budget
-from harness.triage.check import Match
+from harness.triage.check import OUTPUTS, Match
 from harness.triage.lab import Seen
 from harness.triage.locate import Locator
 from harness.triage.net import Net, load
@@ -54,14 +54,17 @@ def model_of(graph: Graph, outputs: Collection[str] = ()) -> Subject:
 class FakeCheck:
     """Fails as a function of the nodes tells; counts trials."""
 
-    def __init__(self, record: Record, fails: Callable[[Net], bool], by_noise: Any = None) -> None:
+    def __init__(
+        self, record: Record, fails: Callable[[Net], bool], by_noise: Any = None, wrong: Any = None
+    ) -> None:
         self.policy = Policy()
         self.signature = Signature(verdict=record.verdict)
-        self.of_values = record.verdict is Verdict.MISMATCH
+        self.of_outputs = record.verdict in OUTPUTS
         self.trials = 0
         self._record = record
         self._fails = fails
         self._by_noise = by_noise or fails
+        self._wrong = wrong or fails
 
     def matches(self, subjects: Sequence[Subject]) -> tuple[Match, ...]:
         self.trials += len(subjects)
@@ -76,7 +79,9 @@ class FakeCheck:
             fails = self._fails(net)
             by_noise = fails or self._by_noise(net)
             error = 99.0 if by_noise else 1.0
-            found.append(Match(fails=fails, by_noise=by_noise, error=error, seen=Seen(record=self._record)))
+            wrong = by_noise or self._wrong(net)
+            seen = Seen(record=self._record)
+            found.append(Match(fails=fails, by_noise=by_noise, wrong=wrong, error=error, seen=seen))
         return tuple(found)
 
 
@@ -289,6 +294,25 @@ def test_the_part_that_fails_is_handed_on(record: MakeRecord) -> None:
     assert [info.name for info in model.graph.output] == ["t1"]
     assert {name for name, _ in part.subject.inputs} == {"t0", "x"}
     assert msgspec.structs.asdict(part.match)["fails"]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("guilty", [0, 3, 6])
+def test_the_node_that_made_a_wrong_value_is_told_if_it_fails_later_in_another_way(
+    record: MakeRecord, guilty: int
+) -> None:
+    """A wrong value becomes NaN in a later node: what is reduced has both, for alone neither fails so."""
+    graph = [("x",), *((f"t{number}",) for number in range(9))]
+    check = FakeCheck(record(), has(f"n{guilty}", "n8"), wrong=has(f"n{guilty}"))
+    subject = model_of(graph)
+    locator = Locator(load(subject), check, all_values, lambda _: None, Budget(None))  # type: ignore[arg-type]
+    (whole,) = check.matches([subject])
+    found = locator.locate(whole)
+    assert (found.location.nodes, found.location.exact) == ((f"n{guilty}",), True)
+    assert found.location.alone
+    assert found.part.fails
+    assert found.part.subject is not None
+    held = {node.name for node in found.part.subject.proto().graph.node}
+    assert held >= {f"n{guilty}", "n8"}
 
 
 def test_without_time_a_set_is_told_that_holds_the_failure(record: MakeRecord) -> None:

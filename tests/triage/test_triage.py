@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import onnx
+import onnx.parser
 import pytest
 
 from harness.core.fault import Fault
@@ -33,6 +34,42 @@ def test_a_wrong_operator_is_found_alone(
     assert [node.op_type for node in fault.reduced.nodes] == [op_type]
     assert op_type in fault.sentence
     assert fault.confirmation.outcome == "always"
+
+
+def test_a_wrong_value_that_becomes_nan_is_found_where_it_is_made(
+    triage_planted: TriagePlanted, chain: Chain
+) -> None:
+    nodes: Nodes = [
+        ("MatMul", ["x", "w1"], ["a"], {}),
+        ("Abs", ["a"], ["b"], {}),
+        ("Tanh", ["b"], ["c"], {}),
+        ("Sqrt", ["c"], ["d"], {}),
+        ("Erf", ["d"], ["y"], {}),
+    ]
+    fault = only(triage_planted({"kind": "scale", "op_type": "Abs", "factor": -1.01}, m=chain(nodes)))
+    assert fault.signature.verdict is Verdict.NAN_MISMATCH
+    assert fault.location is not None
+    assert (fault.location.op_types, fault.location.exact, fault.location.alone) == (("Abs",), True, True)
+    assert fault.reduced is not None
+    left = [node.op_type for node in fault.reduced.nodes]
+    assert (left[0], left[-1]) == ("Abs", "Sqrt")  # without it there is no NaN
+
+
+def test_a_wrong_value_that_decides_on_a_shape_is_found_where_it_is_made(
+    triage_planted: TriagePlanted,
+) -> None:
+    text = """<ir_version: 9, opset_import: ["" : 20]>
+    chain (float[2, 8] x) => (float[n] y) <float zero = {0}, float one = {1}> {
+        a = Neg(x) b = Softplus(a) c = Tanh(b) d = ReduceSum<keepdims = 0>(c) y = Range(zero, d, one)
+    }"""
+    model = onnx.parser.parse_model(text)
+    fault = only(triage_planted({"kind": "scale", "op_type": "Softplus", "factor": 3.5}, m=model))
+    assert fault.signature.verdict is Verdict.SHAPE_MISMATCH
+    assert fault.location is not None
+    assert (fault.location.op_types, fault.location.exact) == (("Softplus",), True)
+    assert fault.reduced is not None
+    left = [node.op_type for node in fault.reduced.nodes]
+    assert (left[0], left[-1]) == ("Softplus", "Range")
 
 
 def test_an_error_is_located_by_its_message(triage_planted: TriagePlanted, deep: onnx.ModelProto) -> None:
