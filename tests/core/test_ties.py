@@ -115,6 +115,16 @@ def test_what_lies_next_to_zero_may_be_listed_or_not() -> None:
     assert judge(golden, golden[:, ::-1], "NonZero", data).verdict is Verdict.MISMATCH
 
 
+def test_positions_of_zeros_are_no_ties() -> None:
+    data = np.array([[0, 1, 0, 2], [3, 0, 0, 0]], np.float32)
+    golden = np.array(np.nonzero(data))
+    everything = np.array(np.nonzero(np.ones_like(data)))
+    assert judge(golden, everything, "NonZero", data).verdict is Verdict.SHAPE_MISMATCH
+    one_more = np.array([[0, 0, 0, 1], [0, 1, 3, 0]])  # rounding may turn a zero into a small number
+    assert judge(golden, one_more, "NonZero", data).verdict is None
+    assert judge(golden, one_more, "NonZero", data, exact=True).verdict is Verdict.SHAPE_MISMATCH
+
+
 def test_nan_ties_with_nan_alone() -> None:
     data = np.array([[1, np.nan, np.nan, 2]], np.float32)
     assert judge([[1]], [[2]], "ArgMax", data, axis=1).verdict is None
