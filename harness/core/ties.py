@@ -25,7 +25,7 @@ _DEFINED = frozenset({"ArgMax", "ArgMin", "TopK"})
 ZEROS = 1000
 """Of so many values an EP may take one for nonzero that is exactly zero on the CPU EP.
 
-Relu and differences give exact zeros, but only next to a threshold does rounding turn one into a small number.
+Relu and differences give exact zeros, but rounding turns one into a small number only next to a threshold.
 """
 
 _Mask = NDArray[np.bool_]
@@ -102,7 +102,8 @@ def ties_of(chosen: Chosen, golden: Array, actual: Array) -> Ties | None:
         data = widen(chosen.data.array, chosen.data.dtype)
         right, found = golden.astype(np.int64), actual.astype(np.int64)
         if chosen.op == "NonZero":
-            return _in_list(data, right, found, most_zeros=0 if chosen.exact else max(1, data.size // ZEROS))
+            most_zeros = 0 if chosen.exact else max(1, data.size // ZEROS)
+            return _in_list(data, right, found, most_zeros)
         if right.shape != found.shape:
             return None
         if chosen.op == "NonMaxSuppression":
