@@ -3,6 +3,7 @@
 import atexit
 import datetime as dt
 import gc
+from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -60,7 +61,6 @@ def run(
         folder = RunFolder.reopen(before.folder, plan, before.info, len(done), again)
         check_same_models(done, plan, suites, str(before.folder))
     tally.add(*done)
-    interrupted = False
     with progress(tally) as shown:
         if before is not None:
             shown.say(_resuming(before, len(done), len(plan.cells)))
@@ -68,15 +68,7 @@ def run(
         engine = Engine(plan, suites, durations_ms=durations.known_ms())
         try:
             engine.submit(cell for cell in plan.cells if cell.id not in known)
-            engine.drain()
-            gc.freeze()  # these objects stay until the end; the collector need not visit them again
-            for batch in engine.batches():
-                durations.note(_consume(batch, folder, tally, shown))
-        except KeyboardInterrupt:
-            interrupted = True
-            engine.close()
-            for batch in engine.batches():  # results that had arrived by then
-                durations.note(_consume(batch, folder, tally, shown))
+            interrupted = _interrupted(engine, lambda batch: _consume(batch, folder, tally, shown), durations)
         finally:
             engine.close()
             durations.save()
@@ -92,6 +84,23 @@ def run(
     if interrupted:
         shown.say(f"resume   {folder.resume_command(*chosen.arguments())}")
     return EXIT_INTERRUPTED if interrupted else code
+
+
+def _interrupted(
+    engine: Engine, consume: Callable[[list[Event]], tuple[Record, ...]], durations: Durations
+) -> bool:
+    """Take all results of an engine, and return whether Ctrl-C ended it early."""
+    engine.drain()
+    gc.freeze()  # these objects stay until the end; the collector need not visit them again
+    try:
+        for batch in engine.batches():
+            durations.note(consume(batch))
+    except KeyboardInterrupt:
+        engine.close()
+        for batch in engine.batches():  # results that had arrived by then
+            durations.note(consume(batch))
+        return True
+    return False
 
 
 def default_folder(matrix: PurePath) -> Path:
