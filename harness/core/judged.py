@@ -149,9 +149,14 @@ def _judge_values(row: OutputMetrics, details: OutputDetails, policy: Policy) ->
     if not is_rounded(row):
         return _right(row) if fits else _wrong(row, Verdict.MISMATCH, _excess(row, details, policy))
     by_noise = policy.judge_by == "noise" or (policy.judge_by == "both" and not fits)
-    noise = _noise_at(row.noise, policy.noise_at) if by_noise else None
-    if noise is not None:
-        return _judge_noise(msgspec.structs.replace(row, noise=noise), details, policy)
+    if by_noise and row.noise is not None:
+        if row.noise.precision == policy.noise_at:
+            return _judge_noise(row, details, policy)
+        # A record has the noise of its matrix's precision, and this policy asks for another one. If that is
+        # what the EP delivers by default, its error is explained, whatever the noise of the other is.
+        is_delivered = row.noise.precision in policy.delivers
+        if not fits and is_delivered and _noise_explains(row.noise, row.elements, policy):
+            return msgspec.structs.replace(_right(row), delivered=row.noise.precision)
     return _judge_lost(row, policy) if fits else _wrong(row, Verdict.MISMATCH, _excess(row, details, policy))
 
 
@@ -201,27 +206,11 @@ def _delivered(row: OutputMetrics, policy: Policy) -> str:
     if noise is None or noise.precision not in PRECISIONS:
         return ""
     for precision in policy.delivers:
-        scaled = _noise_at(noise, precision)
-        is_coarser = PRECISIONS[precision] > PRECISIONS[noise.precision]
-        if scaled is not None and is_coarser and _noise_explains(scaled, row.elements, policy):
+        finer = PRECISIONS[noise.precision] / PRECISIONS[precision]
+        scaled = msgspec.structs.replace(noise, rms=noise.rms * finer, max=noise.max * finer)
+        if finer < 1 and _noise_explains(scaled, row.elements, policy):
             return precision
     return ""
-
-
-def _noise_at(noise: Noise | None, precision: str) -> Noise | None:
-    """Return multiples of the noise of another precision; None if they are unknown.
-
-    Noise grows with the unit roundoff. A record has the noise of one precision, that of its matrix; a policy
-    that judges it again may ask for another one.
-    """
-    if noise is None or noise.precision == precision:
-        return noise
-    if noise.precision not in PRECISIONS or precision not in PRECISIONS:
-        return None
-    factor = PRECISIONS[noise.precision] / PRECISIONS[precision]
-    return msgspec.structs.replace(
-        noise, precision=precision, rms=noise.rms * factor, max=noise.max * factor, worst=""
-    )
 
 
 def _noise_explains(noise: Noise, elements: int, policy: Policy) -> bool:
