@@ -15,7 +15,8 @@ import msgspec
 from benchmarks.detection.subjects import subjects
 from benchmarks.triage.ep import Planted
 from benchmarks.triage.run import Run
-from harness.triage.triage import read_faults
+from harness.core.fault import FAULTS_FILE
+from harness.triage.triage import WORK, read_faults
 
 MODEL, FAULT, GUILTY = "gpt-4", "stale-second-input", "layer2/mlp/Add"
 
@@ -76,11 +77,11 @@ class Interrupted:
 
     def _left(self, name: str) -> Left:
         keys = Counter(json.loads(line)["key"] for line in self._lines(name))
-        faults = read_faults(self._run.folder / name / "faults.jsonl")
+        faults = read_faults(self._run.folder / name / FAULTS_FILE)
         return Left(faults=tuple(fault.id for fault in faults), trials=keys)
 
     def _lines(self, name: str) -> list[bytes]:
-        files = self._run.folder.glob(f"{name}/work/*/trials.jsonl")
+        files = (self._run.folder / name / WORK).glob("*/trials.jsonl")
         lines = [line for path in files for line in path.read_bytes().splitlines()]
         return [line for line in lines if line.endswith(b"}")]
 

@@ -142,11 +142,12 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
 def _triage(matrix: Matrix, folder: Path, budget_s: float, shown: Progress) -> None:
     """Explain the failing cells, after the last one; whatever comes of it, the run keeps its exit code."""
     from harness.cli.triage import triage_records
-    from harness.triage.triage import FOLDER, TriageSettings
+    from harness.core.fault import TRIAGE_FOLDER
+    from harness.triage.triage import TriageSettings
 
     settings = TriageSettings(jobs=processors(), budget_s=budget_s)
     try:
-        triage_records(matrix, read_run(folder).records, folder / FOLDER, settings)
+        triage_records(matrix, read_run(folder).records, folder / TRIAGE_FOLDER, settings)
     except HarnessError as error:
         shown.say(f"triage   not done: {one_line(error)}")
     except Exception as error:  # noqa: BLE001 - the records are written; only their faults are missing

@@ -12,7 +12,7 @@ from rich.markup import escape
 from harness.cli.judge import matrix_of
 from harness.cli.output import notify, wrapped
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, Problem, UsageError
-from harness.core.fault import Fault
+from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault
 from harness.core.record import Record
 from harness.core.text import visible
 from harness.engine.admission import processors
@@ -21,7 +21,7 @@ from harness.plan.matrix import Matrix
 from harness.report.figures import plural
 from harness.report.read import read_run
 from harness.triage.expect_entries import expect_entries
-from harness.triage.triage import FAULTS, FOLDER, Note, Triage, TriageSettings, read_faults
+from harness.triage.triage import Note, Triage, TriageSettings, read_faults
 
 SHOWN_CELLS = 3
 
@@ -46,8 +46,8 @@ def triage(
         UsageError: The run or a cell is unknown, its models are not here, or the folder cannot be used.
     """
     data = read_run(run)
-    folder = out or run / FOLDER
-    if (folder / FAULTS).exists() and not resume:
+    folder = out or run / TRIAGE_FOLDER
+    if (folder / FAULTS_FILE).exists() and not resume:
         what = "there is a triage in this folder already"
         raise UsageError(Problem(where=str(folder), what=what, hint="continue it: --resume; or give --out"))
     settings = TriageSettings(
@@ -78,7 +78,7 @@ def triage_records(matrix: Matrix, records: Sequence[Record], folder: Path, sett
             return EXIT_INTERRUPTED
         explained = [fault for fault in faults if not fault.inconclusive]
         found, cells = len({fault.id for fault in explained}), sum(len(fault.cells) for fault in explained)
-        shown.say(f"faults   {folder / FAULTS}: {plural(found, 'fault')}, {plural(cells, 'cell')}")
+        shown.say(f"faults   {folder / FAULTS_FILE}: {plural(found, 'fault')}, {plural(cells, 'cell')}")
         if left := len(work.groups) - len(faults):
             shown.say(f"time is up: {plural(left, 'group')} left; continue with --resume")
     return EXIT_OK if len(explained) == len(work.groups) else EXIT_INCOMPLETE
@@ -86,7 +86,7 @@ def triage_records(matrix: Matrix, records: Sequence[Record], folder: Path, sett
 
 def _write_expect(path: Path, folder: Path, records: Sequence[Record]) -> None:
     """Write entries for the faults of a triage; they go to the end of a matrix file."""
-    lines = tuple(expect_entries(read_faults(folder / FAULTS), records))
+    lines = tuple(expect_entries(read_faults(folder / FAULTS_FILE), records))
     try:
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     except OSError as error:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -9,6 +10,9 @@ import msgspec
 from harness.core.verdict import Phase, Verdict
 
 SCHEMA = 1
+
+TRIAGE_FOLDER, FAULTS_FILE = "triage", "faults.jsonl"
+"""Where triage writes faults below a run folder, unless another folder is given."""
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -260,6 +264,25 @@ def decode_fault(line: bytes | str) -> Fault:
         msgspec.DecodeError: The line is not JSON.
     """
     return msgspec.json.decode(line, type=Fault)
+
+
+def decode_faults(content: bytes) -> Iterator[tuple[int, Fault | str]]:
+    """Read ``faults.jsonl``: yield the number of each line, from 1, with its fault or why it has none.
+
+    A damaged line costs its fault and no other. Blank lines are left out.
+    """
+    for number, line in enumerate(content.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            fault = decode_fault(line)
+        except msgspec.ValidationError as error:
+            yield number, f"not a fault: {error}"
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            yield number, f"not JSON: {error}"
+        else:
+            other = f"schema {fault.schema}, but this version reads schema {SCHEMA}"
+            yield number, fault if fault.schema == SCHEMA else other
 
 
 def fault_schema() -> dict[str, Any]:

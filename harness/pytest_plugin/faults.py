@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from harness.core.errors import UsageError
+from harness.core.fault import TRIAGE_FOLDER
 from harness.core.text import visible
 from harness.corpus.suites import Suite
 from harness.engine.admission import processors
 from harness.plan.matrix import Matrix
 from harness.report.read import read_run
-from harness.triage.triage import FOLDER, Triage, TriageSettings
+from harness.triage.triage import Triage, TriageSettings
 
 BUDGET_S = 600.0
 """As `ep-harness run --triage`."""
@@ -26,7 +27,7 @@ def fault_lines(matrix: Matrix, suites: Mapping[str, Suite], run: Path) -> Itera
     try:
         records = read_run(run).records
         settings = TriageSettings(jobs=processors(), budget_s=BUDGET_S)
-        work = Triage(matrix, suites, records, run / FOLDER, settings, lambda _: None)
+        work = Triage(matrix, suites, records, run / TRIAGE_FOLDER, settings, lambda _: None)
         for fault in work.run():
             yield visible(f"{fault.id}  {fault.sentence}")
             yield from (visible(f"    {cell}") for cell in fault.cells)

@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from harness.core.fault import Fault
-from harness.report.read_faults import TRIAGE
+from harness.core.fault import TRIAGE_FOLDER, Fault
 
 MAX_COPIED_BYTES = 16 * 2**20
 """Largest bundle that is copied into a report outside of the run folder."""
@@ -56,7 +55,7 @@ def bundles_for(out: Path) -> BundleOf:
         if not _NAME.fullmatch(fault.bundle):
             return None
         name = f"{fault.bundle}.zip"
-        path = folder / TRIAGE / name
+        path = folder / TRIAGE_FOLDER / name
         try:
             root = path.parent.resolve()
             if not (path.is_file() and path.resolve().is_relative_to(root)):
@@ -66,7 +65,7 @@ def bundles_for(out: Path) -> BundleOf:
         except OSError:
             return None
         if inside:
-            way = Path(os.path.relpath(folder.resolve() / TRIAGE / name, site)).as_posix()
+            way = Path(os.path.relpath(folder.resolve() / TRIAGE_FOLDER / name, site)).as_posix()
             return Bundle(file=name, href=quote(way), bytes=size)
         if size > MAX_COPIED_BYTES:
             return Bundle(file=name, href="", bytes=size)

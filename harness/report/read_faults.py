@@ -1,15 +1,9 @@
 """The faults of a triaged run, read back from ``triage/faults.jsonl``."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from harness.core.errors import Problem
-from harness.core.fault import SCHEMA, Fault, decode_fault
-
-TRIAGE = "triage"
-"""Where triage writes in a run folder, unless it is told otherwise."""
+from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault, decode_faults
 
 
 def read_faults(run_folder: Path) -> tuple[tuple[Fault, ...], tuple[Problem, ...]]:
@@ -18,9 +12,9 @@ def read_faults(run_folder: Path) -> tuple[tuple[Fault, ...], tuple[Problem, ...
     Of two faults with one representative the later counts: its cell was triaged again. A file that cannot be
     read costs the faults, never the report.
     """
-    path = run_folder / TRIAGE / "faults.jsonl"
+    path = run_folder / TRIAGE_FOLDER / FAULTS_FILE
     try:
-        lines = path.read_bytes().splitlines()
+        content = path.read_bytes()
     except FileNotFoundError:
         return (), ()
     except OSError as error:
@@ -28,25 +22,9 @@ def read_faults(run_folder: Path) -> tuple[tuple[Fault, ...], tuple[Problem, ...
         return (), (Problem(where=str(path), what=what),)
     found: dict[str, Fault] = {}
     damaged: list[Problem] = []
-    for fault in _decoded(lines, path):
-        if isinstance(fault, Problem):
-            damaged.append(fault)
+    for number, fault in decode_faults(content):
+        if isinstance(fault, str):
+            damaged.append(Problem(where=f"{path}: line {number}", what=fault))
         else:
             found[fault.representative] = fault
     return tuple(found.values()), tuple(damaged)
-
-
-def _decoded(lines: list[bytes], path: Path) -> Iterator[Fault | Problem]:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        where = f"{path}: line {number}"
-        try:
-            fault = decode_fault(line)
-        except msgspec.ValidationError as error:
-            yield Problem(where=where, what=f"not a fault: {error}")
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            yield Problem(where=where, what=f"not JSON: {error}")
-        else:
-            other = f"schema {fault.schema}, but this version reads schema {SCHEMA}"
-            yield fault if fault.schema == SCHEMA else Problem(where=where, what=other)

@@ -41,8 +41,8 @@ _CPU_PROVIDER = "CPUExecutionProvider"
 NEEDS = frozenset({Need.NOISE, Need.REVEALED, Need.UNDEFINED, Need.OWN_CPU})
 """What is asked about a trial: what a healthy result needs to be told from a wrong one.
 
-References say which of golden and EP is right. The run has asked them about the cell, and triage asks them
-about the reduced model again."""
+References say which of golden and EP is right. The run has asked them about the cell. They are not asked
+about trials, but `ep-harness replay` of a bundle asks them about its model."""
 
 Axes = tuple[tuple[str, str], ...]
 

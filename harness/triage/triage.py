@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from harness.core.errors import Problem, UsageError, one_line
-from harness.core.fault import Condition, Fault, decode_fault, encode_fault
+from harness.core.fault import FAULTS_FILE, Condition, Fault, decode_faults, encode_fault
 from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.corpus.suites import Suite
@@ -32,11 +32,8 @@ from harness.triage.native import SWITCHED_ON
 from harness.triage.preceding import MOST_NEEDED, earlier_cells, find_preceding
 from harness.triage.study import Request, Studied, Study
 
-FOLDER = "triage"
-"""Folder of a triage below its run, unless another is given."""
-
-FAULTS = "faults.jsonl"
 WORK = "work"
+"""Folder below that of the faults that keeps the trials."""
 
 TRIAL_LIMIT_S = 60.0
 """Limit of a phase of a trial, unless the target's is lower: a small model that takes longer hangs."""
@@ -112,7 +109,7 @@ class Triage:
         self.groups = failing_groups(records, settings.cells)
         with _writing(folder):
             (folder / WORK).mkdir(parents=True, exist_ok=True)
-        self._known = {fault.representative: fault for fault in read_faults(folder / FAULTS)}
+        self._known = {fault.representative: fault for fault in read_faults(folder / FAULTS_FILE)}
         self._stop = threading.Event()
 
     def run(self) -> Iterator[Fault]:
@@ -154,7 +151,7 @@ class Triage:
                 yield self._kept(found)
 
     def _kept(self, fault: Fault) -> Fault:
-        with _writing(self._folder), (self._folder / FAULTS).open("ab") as file:
+        with _writing(self._folder), (self._folder / FAULTS_FILE).open("ab") as file:
             file.write(encode_fault(fault) + b"\n")
         return fault
 
@@ -261,13 +258,11 @@ def variations_of(target: Target, others: Sequence[Target]) -> Iterator[TargetVa
 
 
 def read_faults(path: Path) -> tuple[Fault, ...]:
-    """Return the faults of a file; a line that was torn by a crash costs its fault."""
-    faults = []
+    """Return the faults of a file, in its order; none if it does not exist."""
+    content = b""
     with contextlib.suppress(FileNotFoundError):
-        for line in path.read_bytes().splitlines():
-            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
-                faults.append(decode_fault(line))
-    return tuple(faults)
+        content = path.read_bytes()
+    return tuple(fault for _, fault in decode_faults(content) if isinstance(fault, Fault))
 
 
 def _check_cells(cells: Collection[str], records: Collection[Record]) -> None:

@@ -13,8 +13,8 @@ import pytest
 from harness.cli import main
 from harness.cli import triage as command
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
-from harness.core.fault import Fault
-from harness.triage.triage import FAULTS, read_faults
+from harness.core.fault import FAULTS_FILE, Fault
+from harness.triage.triage import read_faults
 
 PLANTED = Path(__file__).parent / "planted_onnxruntime"
 FAULT = {"kind": "scale", "op_type": "Tanh", "factor": 1.01}
@@ -69,14 +69,14 @@ def one_line_error(capsys: Capture) -> str:
 
 
 def representatives(run: Path) -> list[str]:
-    return [fault.representative for fault in read_faults(run / "triage" / FAULTS)]
+    return [fault.representative for fault in read_faults(run / "triage" / FAULTS_FILE)]
 
 
 def test_every_failure_is_explained(run: Path, capsys: Capture) -> None:
     assert triage(run) == EXIT_OK
     out = capsys.readouterr().out
     assert "2 groups of failing cells" in out
-    faults = read_faults(run / "triage" / FAULTS)
+    faults = read_faults(run / "triage" / FAULTS_FILE)
     assert {fault.representative for fault in faults} == {FIRST, SECOND}
     assert len({fault.id for fault in faults}) == 1  # both are the same fault
     assert "1 fault, 2 cells" in out
@@ -92,10 +92,10 @@ def test_every_failure_is_explained(run: Path, capsys: Capture) -> None:
 
     assert triage(run) == EXIT_USAGE
     assert "--resume" in one_line_error(capsys)
-    before = (run / "triage" / FAULTS).read_bytes()
+    before = (run / "triage" / FAULTS_FILE).read_bytes()
     assert triage(run, "--resume") == EXIT_OK
     assert "1 fault, 2 cells" in capsys.readouterr().out
-    assert (run / "triage" / FAULTS).read_bytes() == before
+    assert (run / "triage" / FAULTS_FILE).read_bytes() == before
 
 
 def test_one_cell_in_another_folder(
@@ -103,7 +103,7 @@ def test_one_cell_in_another_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # both paths are relative
     assert triage(Path("run"), SECOND, "--out", "elsewhere", "--jobs", "1") == EXIT_OK
-    (fault,) = read_faults(tmp_path / "elsewhere" / FAULTS)
+    (fault,) = read_faults(tmp_path / "elsewhere" / FAULTS_FILE)
     assert (fault.representative, fault.cells) == (SECOND, (SECOND,))
     assert fault.reduced is not None
     assert not (run / "triage").exists()
