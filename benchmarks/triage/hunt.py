@@ -10,15 +10,14 @@ from harness.core.fault import Signature
 from harness.core.policy import Policy
 from harness.core.verdict import Family
 from harness.triage.budget import Budget
-from harness.triage.check import BY_NOISE, Check, Match, least_error
+from harness.triage.check import BY_NOISE, Check
 from harness.triage.lab import Lab, Trial
-from harness.triage.locate import Located, Locator
+from harness.triage.locate import Locator
 from harness.triage.measure import node_count
 from harness.triage.net import load
-from harness.triage.reduce import reduction
-from harness.triage.settings import Progress, Settings
 from harness.triage.signature import signature_of
-from harness.triage.study import BATCH, narrowed
+from harness.triage.smallest import Smallest, smallest_failing
+from harness.triage.study import narrowed
 from harness.triage.subject import Subject
 
 
@@ -96,7 +95,11 @@ def hunt(
     before = lab.trials
     located = Locator(net, check, lab.values, lambda _: None, Budget(None)).locate(whole)
     locating = lab.trials - before
-    smallest, complete = _reduced(lab, check, located, whole, subject)
+    start = Smallest(
+        subject=located.part.subject or subject, match=located.part.match or whole, complete=False
+    )
+    found = smallest_failing(start, check, located.location, Budget(None), lambda _: None)
+    smallest = found.subject
     reducing = lab.trials - before - locating
     location = narrowed(located.location, smallest)
     last = msgspec.structs.replace(check, first=first + (1 << 11))
@@ -114,7 +117,7 @@ def hunt(
         nodes_after=node_count(load(smallest)),
         bytes_after=len(smallest.model),
         verdict_after=signature_of(match.seen.record, decided, ()).verdict,
-        complete=complete,
+        complete=found.complete,
         seconds=round(time.monotonic() - started, 2),
     )
 
@@ -144,24 +147,3 @@ def _check_of(
                     first=first,
                 )
     return None
-
-
-def _reduced(
-    lab: Lab, check: Check, located: Located, whole: Match, subject: Subject
-) -> tuple[Subject, bool]:
-    """The smallest model that fails like the located part, as a triage reduces it."""
-    best = located.part.subject or subject
-    match = located.part.match or whole
-    strict, least = match.fails, least_error(match)
-    told: list[Progress] = []
-    guilty = frozenset(located.location.nodes if located.location.exact else ())
-    settings = Settings(keep=guilty.__contains__, values=lab.values, batch=BATCH if check.repeats == 1 else 1)
-    steps = reduction(best, settings, told.append)
-    answers: tuple[bool, ...] | None = None
-    while True:
-        try:
-            batch = next(steps) if answers is None else steps.send(answers)
-        except StopIteration as end:
-            return end.value, bool(told) and told[-1].complete
-        matches = check.matches(batch)
-        answers = tuple((one.fails if strict else one.by_noise) and one.error >= least for one in matches)

@@ -11,7 +11,7 @@ from harness.core.errors import one_line
 from harness.core.fault import Condition, Confirmation, Fault, Location
 from harness.core.verdict import Family, Verdict
 from harness.triage.budget import Budget
-from harness.triage.check import Check, Match, least_error, worst_row
+from harness.triage.check import Check, Match, worst_row
 from harness.triage.confirm import confirm
 from harness.triage.drawn import drawn, fingerprint
 from harness.triage.explain import TargetVariation, decomposed_operators, explain
@@ -22,14 +22,11 @@ from harness.triage.locate import Locator
 from harness.triage.native import native_crash
 from harness.triage.net import load
 from harness.triage.preceding import MOST_NEEDED
-from harness.triage.reduce import reduction
 from harness.triage.replaced import weights_of
 from harness.triage.sentence import sentence_of
-from harness.triage.settings import Progress, Settings
+from harness.triage.settings import Progress
+from harness.triage.smallest import Smallest, smallest_failing
 from harness.triage.subject import Subject
-
-BATCH = 4
-"""Candidates that are tried at once: while the EP runs one, the CPU EP computes the golden of the next."""
 
 INFRASTRUCTURE = frozenset({Family.SKIPPED, Family.MISSING})
 """What says nothing about the failure: a target that is not there, an exception of the harness."""
@@ -138,8 +135,13 @@ class Study:
         location = located.location
         where = ", ".join(location.op_types[:4])
         self._tell(f"locate: {where}" + ("" if location.exact else f", {len(location.nodes)} nodes together"))
-        start = located.part.subject or subject
-        smallest, match, complete = self._reduced(start, located.part.match or whole, check, location)
+        start = Smallest(
+            subject=located.part.subject or subject, match=located.part.match or whole, complete=False
+        )
+        found = smallest_failing(
+            start, check, location, self._budget, self._note, keep_weights=self._request.keep_weights
+        )
+        smallest, match = found.subject, found.match
         location = narrowed(location, smallest)
         conditions: tuple[Condition, ...] = ()
         if not self._budget.spent:
@@ -147,7 +149,7 @@ class Study:
             conditions = explain(smallest, check, self._request.variations, self._budget)
             decomposed = decomposed_operators(smallest, check)
             location = msgspec.structs.replace(location, decomposed=decomposed)
-        fault = self._fault(subject, smallest, confirmation, location, conditions, complete=complete)
+        fault = self._fault(subject, smallest, confirmation, location, conditions, complete=found.complete)
         if failure.signature.verdict is Verdict.CRASH:
             fault = msgspec.structs.replace(fault, crash=native_crash(match.seen.printed))
         ended = match.seen.record.ended
@@ -196,43 +198,9 @@ class Study:
             after=tuple(one.subjects[0] for one in self._preceding),
         )
 
-    def _reduced(
-        self, start: Subject, match: Match, check: Check, location: Location
-    ) -> tuple[Subject, Match, bool]:
-        """The smallest model, what it gave, and whether nothing could make it smaller."""
-        # A part that the cell's own tolerance passes must go on failing by limits of noise.
-        strict = match.fails
-        least = least_error(match)
-        best, found, complete = start, match, False
-
-        def note(progress: Progress) -> None:
-            nonlocal complete
-            complete = progress.complete
-            text = f"reduce: {progress.nodes} nodes left, {progress.trials} trials, {progress.transformation}"
-            self._tell(text, passing=True)
-
-        # Of nodes that only fail together, some may not be needed: a bisection of their order finds its ends.
-        guilty = frozenset(location.nodes if location.exact else ())
-        settings = Settings(
-            keep=guilty.__contains__,
-            values=self._lab.values,
-            keep_weights=self._request.keep_weights,
-            batch=BATCH if check.repeats == 1 and not check.after else 1,
-        )
-        steps = reduction(start, settings, note)
-        answers: tuple[bool, ...] | None = None
-        while not self._budget.spent:
-            try:
-                batch = next(steps) if answers is None else steps.send(answers)
-            except StopIteration:
-                break
-            matches = check.matches(batch)
-            answers = tuple((one.fails if strict else one.by_noise) and one.error >= least for one in matches)
-            if True in answers:
-                index = answers.index(True)
-                best, found = batch[index], matches[index]
-        steps.close()
-        return best, found, complete
+    def _note(self, progress: Progress) -> None:
+        text = f"reduce: {progress.nodes} nodes left, {progress.trials} trials, {progress.transformation}"
+        self._tell(text, passing=True)
 
     def _fault(
         self,
