@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from harness.core.generated import Generation
 from harness.core.latency import Latency
 from harness.core.output_metrics import OutputMetrics
 from harness.core.reference import Adjudication, ReferenceCheck
@@ -201,6 +202,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             are exact and so cannot show it.
         latency: The latency of its runs, if the matrix asks for it and the verdict is a pass.
         scenario: Observations in the cell's scenario, by name; the axes have its name.
+        generation: What the scenario ``generate`` has beyond that; null in any other scenario.
         process: Its process; null if nothing ran, or the process did not outlive the cell.
         artifacts: Folder of a failing cell below the run folder, relative, with forward slashes.
         content: The content of the model; null if it cannot be read, or nothing was tried.
@@ -253,6 +255,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     effect: OptionEffect | None = None
     latency: Latency | None = None
     scenario: Observations = {}
+    generation: Generation | None = None
     process: ProcessState | None = None
     artifacts: str = ""
     content: ModelContent | None = None

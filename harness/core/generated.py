@@ -1,0 +1,78 @@
+"""What a record tells about generated text: how far each position is from the golden, and since where.
+
+A *way* is one use of a decoder with its cache, such as a prefill at once and then single tokens. All ways of
+one text have the same right answer: the CPU EP's logits for the whole text at once.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+
+
+class Generated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The logits and the cache of one way.
+
+    Attributes:
+        way: Name of the way.
+        positions: Positions that were compared.
+        kl: Kullback-Leibler divergence of the distribution from the golden's, in nats, by position; the
+            largest of the batch; null where it is not finite.
+        top1: Of the positions at which the golden's margin exceeds the noise, the share with the same first
+            token; null if there is no such position.
+        top5: The same for the set of the first five tokens.
+        top10: The same for the set of the first ten tokens.
+        noise: Largest error of a logit as a multiple of the model's rounding noise; null if the noise is not known.
+        first_bad: The first position whose logits fail; null if none does.
+        first_cache: The first cache output, in the order of the layers, that fails at the first position
+            where any fails; empty if none does.
+        cache_from: That position; null if no cache fails.
+        perplexity: Of the text under the EP's logits; null where it is not finite.
+        golden_perplexity: Of the text under the golden's.
+    """
+
+    way: str
+    positions: int
+    kl: tuple[float | None, ...] = ()
+    top1: Share | None = None
+    top5: Share | None = None
+    top10: Share | None = None
+    noise: float | None = None
+    first_bad: int | None = None
+    first_cache: str = ""
+    cache_from: int | None = None
+    perplexity: float | None = None
+    golden_perplexity: float | None = None
+
+
+class GenerationSpeed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How fast a session generates text.
+
+    Attributes:
+        first_token_ms: Length of the prompt -> milliseconds until its logits are there.
+        tokens_per_s: Size of the batch -> tokens each second in decode, all rows of the batch counted.
+        cache_mib: Size of the cache at the last position, in MiB.
+    """
+
+    first_token_ms: dict[int, float] = {}
+    tokens_per_s: dict[int, float] = {}
+    cache_mib: float | None = None
+
+
+class Generation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The scenario ``generate`` of one cell.
+
+    Attributes:
+        ways: Each way that was played.
+        declined: Way -> why the model or the EP cannot play it.
+        text: Tokens that the EP chooses by itself after the prompt, for people; never judged.
+        golden_text: The same of the CPU EP; empty if it was not asked.
+        speed: How fast it is; null if it was not measured.
+    """
+
+    ways: tuple[Generated, ...] = ()
+    declined: dict[str, str] = {}
+    text: tuple[int, ...] = ()
+    golden_text: tuple[int, ...] = ()
+    speed: GenerationSpeed | None = None
