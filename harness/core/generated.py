@@ -23,7 +23,8 @@ class Generated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             token; null if there is no such position.
         top5: The same for the set of the first five tokens.
         top10: The same for the set of the first ten tokens.
-        noise: Largest error of a logit as a multiple of the model's rounding noise; null if the noise is not known.
+        noise: Largest error of a logit as a multiple of the model's rounding noise; null if that is not
+            known.
         first_bad: The first position whose logits fail; null if none does.
         first_cache: The first cache output, in the order of the layers, that fails at the first position
             where any fails; empty if none does.
