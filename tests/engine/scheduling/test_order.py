@@ -2,6 +2,7 @@
 
 import os
 import queue
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +95,7 @@ def test_what_an_interrupt_finds_half_gathered_is_handed_out_the_next_time(
         """Takes the first event, and is interrupted at the second."""
 
         def get_nowait(self) -> Any:
-            if interrupts:
+            if interrupts and threading.current_thread() is threading.main_thread():
                 interrupts.clear()
                 raise KeyboardInterrupt
             return super().get_nowait()
