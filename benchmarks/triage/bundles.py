@@ -79,7 +79,8 @@ def replayed(folder: Path, names: list[str], python: Path | None) -> tuple[int, 
     # Faults with the same smallest model and failure are one, with one bundle.
     written = dict.fromkeys(fault.bundle for fault in found if fault.bundle)
     bundled = [run.folder / "triage" / name for name in written]
-    return len({fault.id for fault in found}), [_replay(home, bare, run.stand_in.env, folder / "away") for home in bundled]
+    replays = [_replay(home, bare, run.stand_in.env, folder / "away") for home in bundled]
+    return len({fault.id for fault in found}), replays
 
 
 def visible_fault(model: Model) -> Planted:
