@@ -14,12 +14,15 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from repro_session import CPU, Target, run
 from repro_values import compare, read
 
 GONE, THERE, CANNOT = 0, 1, 2
+CROSS_TALK = 0.05  # distance of a result among others from that alone, beyond what rounding explains
+SHOWN = 40  # runs up to which right results are printed, too
 CHILD = 40  # added to the exit code of the child, so that a provider's own exit code is not taken for it
 HERE = os.path.dirname(os.path.abspath(__file__))
 VALUES = {"mismatch", "nan_mismatch", "shape_mismatch", "dtype_mismatch"}
@@ -90,34 +93,35 @@ def judge(ort, manifest, replaced):
     ]
     limits = {one["name"]: one.get("limit") for data in manifest["data_sets"] for one in data["outputs"]}
     try:
-        session = target.session("model.onnx", axes["scenario"])
-        providers = session.get_providers()
-        results = list(runs(ort, session, target, sets, manifest))
+        held = [target.session("model.onnx", axes["scenario"])]
+        providers = held[0].get_providers()
+        results = list(runs(ort, held, target, sets, manifest))
     except Exception as error:
         return raised(ort, manifest, error)
-    nodes = target.nodes(session)
+    nodes = target.nodes(held[0])
     print(f"nodes on {target.chain[0]}: {nodes}")
-    changed = session.get_providers() != providers
+    changed = held[0].get_providers() != providers
     if not nodes["EP"]:
         return tell(CANNOT, "no node ran on the EP, so nothing is said about it")
     if verdict == "fallback_at_run":
-        return tell(THERE if changed else GONE, f"providers after the run: {session.get_providers()}")
+        return tell(THERE if changed else GONE, f"providers after the run: {held[0].get_providers()}")
     if verdict == "nondeterministic":
-        first = results[0][1]
+        same = [outputs for _, number, outputs in results if number == 0]
         bad = [
             line
-            for _, outputs, _ in results
-            for name in first
-            for wrong, line in compare(name, first[name], outputs[name], 0.0)
+            for outputs in same
+            for name in same[0]
+            for wrong, line in compare(name, same[0][name], outputs[name], 0.0)
             if wrong
         ]
-        return tell(THERE if bad else GONE, bad[0] if bad else f"{len(results)} runs are equal")
+        return tell(THERE if bad else GONE, bad[0] if bad else f"{len(same)} runs are equal")
     wrong = False
-    for label, outputs, expected in results:
-        for name, value in expected.items():
+    for label, number, outputs in results:
+        for name, value in sets[number][1].items():
             for bad, line in compare(name, value, outputs.get(name), limits.get(name)):
                 wrong = wrong or bad
-                print("{}  {}, {}".format("WRONG" if bad else "ok   ", label, line))
+                if bad or len(results) <= SHOWN:
+                    print("{}  {}, {}".format("WRONG" if bad else "ok   ", label, line))
     if verdict in VALUES:
         return tell(THERE if wrong else GONE, "wrong values" if wrong else "all values are right")
     return tell(GONE, "it ran to its end" + (", with wrong values, which is another fault" if wrong else ""))
@@ -141,23 +145,55 @@ def raised(ort, manifest, error):
     return tell(THERE, "the error is there")
 
 
-def runs(ort, session, target, sets, manifest):
-    """Yield the label, outputs and expected outputs of each run that the scenario asks for."""
-    scenario = manifest["axes"]["scenario"]
-    inputs, expected = sets[0]
-    bound = scenario == "io_binding"
+def runs(ort, held, target, sets, manifest):
+    """Yield the label, the number of the data set and the outputs of each run that the scenario asks for."""
+    axes, again = manifest["axes"], manifest.get("runs", 2)
+    scenario = axes["scenario"]
     if scenario == "concurrent":
-        with ThreadPoolExecutor(4) as pool:
-            done = list(pool.map(lambda _: run(ort, session, inputs), range(32)))
-        for number, outputs in enumerate(done, 1):
-            yield f"run {number} in 4 threads", outputs, expected
+        yield from concurrent_runs(ort, held[0], sets, manifest)
         return
-    for number, (inputs_now, expected_now) in enumerate(sets, 1):
-        yield f"run {number}", run(ort, session, inputs_now, bound=bound), expected_now
-    for number in range(len(sets) + 1, len(sets) + manifest.get("runs", 2)):
-        if scenario == "sessions":
-            session = target.session("model.onnx")
-        yield f"run {number}", run(ort, session, inputs, bound=bound), expected
+    sessions = int(axes.get("repeat.sessions", 1))
+    if scenario == "sessions":
+        sessions, again = int(axes.get("scenario.count", again)), 1
+    order = [*range(len(sets)), *[0] * (again - 1)]
+    count = 0
+    for session in range(sessions):
+        if session:
+            held.clear()  # it ends before the next one is made
+            held.append(target.session("model.onnx", scenario))
+        for number in order:
+            count += 1
+            outputs = run(ort, held[0], sets[number][0], bound=scenario == "io_binding")
+            yield f"run {count}", number, outputs
+
+
+def concurrent_runs(ort, session, sets, manifest):
+    """Run all data sets alone, then in threads at once, as often as the axes say.
+
+    A result of the first one is judged as any run's is. Another one that differs from that alone is an error.
+    """
+    axes, raises = manifest["axes"], manifest["fault"]["verdict"] == "error"
+    threads, times = int(axes.get("scenario.threads", 4)), int(axes.get("scenario.runs", 8))
+    until = time.monotonic() + int(axes.get("scenario.budget_s", 20))
+    alone = [run(ort, session, inputs) for inputs, _ in sets]
+
+    def work(_):
+        done = []
+        for turn in range(times):
+            if not turn or time.monotonic() < until:
+                done += [(number, run(ort, session, inputs)) for number, (inputs, _) in enumerate(sets)]
+        return done
+
+    with ThreadPoolExecutor(threads) as pool:
+        done = [one for of_thread in list(pool.map(work, range(threads))) for one in of_thread]
+    for number, outputs in done:
+        pairs = [(name, value, outputs[name]) for name, value in alone[number].items()] if raises else []
+        if number and any(wrong for pair in pairs for wrong, _ in compare(*pair, CROSS_TALK)):
+            raise RuntimeError(
+                f"among concurrent runs a result is off by more than {CROSS_TALK} of its largest value, "
+                "which it is not alone"
+            )
+        yield f"a run in {threads} threads", number, outputs
 
 
 def tell(code, why):

@@ -14,10 +14,10 @@ from harness.triage.check import BY_NOISE, Check
 from harness.triage.lab import Lab, Trial
 from harness.triage.locate import Locator
 from harness.triage.measure import node_count
+from harness.triage.narrowed import narrowed
 from harness.triage.net import load
 from harness.triage.signature import signature_of
 from harness.triage.smallest import Smallest, smallest_failing
-from harness.triage.study import narrowed
 from harness.triage.subject import Subject
 
 

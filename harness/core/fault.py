@@ -202,6 +202,20 @@ class NativeCrash(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     address: str = ""
 
 
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How much a session has to be used for the failure to appear: with less, it does not.
+
+    Attributes:
+        threads: Threads that run the session at once; null if one thread runs it.
+        runs: Runs of a session; of each thread, if there are several.
+        sessions: Sessions, one after the other; null if one is enough.
+    """
+
+    threads: int | None = None
+    runs: int | None = None
+    sessions: int | None = None
+
+
 class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One cause of failing cells.
 
@@ -220,7 +234,9 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         conditions: What was varied, and what that did.
         crash: Where the process died, if it did.
         preceding: Cells that must run before in the same process; empty if the model fails alone.
+        preceding_reduced: The smallest model of each of these with which the failure still appears.
         scenario: The scenario that it needs; empty for a plain session.
+        usage: The least use of a session with which it appears; null if making and running one is enough.
         bundle: Folder of the bundle, relative to the triage folder; empty if there is none.
         trials: Trials in all.
         seconds: What they took.
@@ -243,7 +259,9 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     conditions: tuple[Condition, ...] = ()
     crash: NativeCrash | None = None
     preceding: tuple[str, ...] = ()
+    preceding_reduced: tuple[ReducedModel, ...] = ()
     scenario: str = ""
+    usage: Usage | None = None
     bundle: str = ""
     trials: int = 0
     seconds: float = 0.0

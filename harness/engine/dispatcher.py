@@ -138,7 +138,9 @@ class Dispatcher:
                 task.about if isinstance(task, QuestionTask) else dict(task.cell.axes),
                 worker.tensors,
                 local=queue.is_local,
-                scenario_settings=self._plan.matrix.scenarios.settings(task.about.scenario),
+                scenario_settings=self._plan.matrix.scenarios.settings(
+                    task.about.scenario, cell.axes if cell else ()
+                ),
                 latency=self._queues.latency(cell) if cell else None,
                 repeat=self._plan.repeat(cell) if cell else None,
             )

@@ -65,6 +65,7 @@ def job(
         for axis, value in axes.items()
         if axis.startswith(SESSION_ENTRY)
     }
+    once = repeat is not None and repeat.runs == repeat.sessions == 1
     played = {"scenario": module, "scenario_settings": scenario_settings or {}}
     tensors.begin()
     try:
@@ -79,7 +80,7 @@ def job(
             **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
             **({} if repeat is None else {"repeat": msgspec.to_builtins(repeat)}),
             **({} if question is None else question.job_fields()),
-            **({"other": True} if _has_other_inputs(case, settings, question) else {}),
+            **({"other": True} if _has_other_inputs(case, settings, question) and not once else {}),
             **({"form": axes[FORM]} if FORM in axes else {}),
             **({THREADS: int(axes[THREADS])} if THREADS in axes else {}),
             **({"entries": entries} if entries else {}),

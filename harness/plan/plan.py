@@ -12,7 +12,14 @@ from harness.core.model_settings import ModelSettings
 from harness.core.run_info import ShardInfo
 from harness.plan.expectation import Expectation
 from harness.plan.matrix import Matrix
-from harness.plan.runs_entry import LatencySettings, RepeatSettings, RunsRequest, has_latency, has_repeat
+from harness.plan.runs_entry import (
+    LatencySettings,
+    RepeatSettings,
+    RunsRequest,
+    has_latency,
+    has_repeat,
+    own_repeat,
+)
 from harness.plan.selector import LastMatch, glob_matcher, model_matcher
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry
@@ -73,8 +80,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         return request.settings if request else None
 
     def repeat(self, cell: Cell) -> RepeatSettings | None:
-        """Return how a cell is repeated, by the last repeat entry that matches, or None."""
-        if not self.matrix.repeat or not has_repeat(cell):
+        """Return how a cell is repeated, by its own axes or the last repeat entry that matches, or None."""
+        if not has_repeat(cell):
+            return None
+        if own := own_repeat(cell):
+            return own
+        if not self.matrix.repeat:
             return None
         request = self._repeats.find(cell)
         return request.settings if request else None

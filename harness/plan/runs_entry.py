@@ -13,6 +13,9 @@ from harness.core.scenario import SCENARIOS
 from harness.core.structure import Place
 from harness.plan.selector import Selector, SelectorTable, selector_from
 
+REPEAT = "repeat."
+"""Prefix of axes that no matrix has: what follows is a field of ``RepeatSettings``, for this cell alone."""
+
 Seconds = Annotated[float, Meta(gt=0)]
 _Settings = TypeVar("_Settings", bound=msgspec.Struct)
 
@@ -71,6 +74,21 @@ def has_latency(cell: Cell) -> bool:
 def has_repeat(cell: Cell) -> bool:
     """Return whether a cell's scenario has runs that can be repeated."""
     return SCENARIOS[cell.axis("scenario")].repeatable
+
+
+def own_repeat(cell: Cell) -> RepeatSettings | None:
+    """Return how a cell is repeated by its own axes; None if they do not say it."""
+    own = {axis.removeprefix(REPEAT): int(value) for axis, value in cell.axes if axis.startswith(REPEAT)}
+    if not own:
+        return None
+    return RepeatSettings(
+        runs=own.get("runs", 1), sessions=own.get("sessions", 1), bit_equal=bool(own.get("bit_equal", 0))
+    )
+
+
+def repeat_axes(settings: RepeatSettings) -> tuple[tuple[str, str], ...]:
+    """Return the axes by which a cell is repeated so."""
+    return tuple((f"{REPEAT}{key}", str(int(value))) for key, value in msgspec.structs.asdict(settings).items())
 
 
 def latency_request(entry: dict[str, Any]) -> RunsRequest[LatencySettings]:

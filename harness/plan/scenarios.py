@@ -1,5 +1,6 @@
 """Scenario names in a matrix file, and the table ``[scenarios]`` with their settings."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
     Scenario = str
 else:
     Scenario = Literal[tuple(SCENARIOS)]  # mypy takes literal types only as they are spelled out
+
+
+FIGURE = "scenario."
+"""Prefix of axes that no matrix has: what follows is a setting of the cell's scenario, such as ``threads``."""
 
 
 class Concurrent(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +53,13 @@ class Scenarios(msgspec.Struct, frozen=True, kw_only=True):
     concurrent: Annotated[Concurrent, Meta(description="Of the scenario `concurrent`.")] = Concurrent()
     sessions: Annotated[Sessions, Meta(description="Of the scenario `sessions`.")] = Sessions()
 
-    def settings(self, scenario: str) -> dict[str, int]:
-        """Return the settings of one scenario as plain values; empty if it has none."""
-        return dict(msgspec.to_builtins(getattr(self, scenario, {})))
+    def settings(self, scenario: str, axes: Iterable[tuple[str, str]] = ()) -> dict[str, int]:
+        """Return the settings of one scenario as plain values; empty if it has none.
+
+        Args:
+            scenario: Its name.
+            axes: Those of a cell; settings among them come before those of the matrix.
+        """
+        settings = dict(msgspec.to_builtins(getattr(self, scenario, {})))
+        own = {axis.removeprefix(FIGURE): value for axis, value in axes if axis.startswith(FIGURE)}
+        return {key: int(own.get(key, value)) for key, value in settings.items()}

@@ -25,6 +25,7 @@ from harness.triage.distance import values_difference
 from harness.triage.manifest import (
     MANIFEST,
     MODEL,
+    MOST_RUNS,
     WRONG_VALUES,
     BundledFault,
     BundledModel,
@@ -138,7 +139,6 @@ def _manifest(
     """Return the manifest, still without its files."""
     fault = contents.fault
     confirmed = fault.confirmation
-    unsteady = fault.signature.verdict is Verdict.NONDETERMINISTIC
     axes = {**AXIS_DEFAULTS, **contents.axes}
     return Manifest(
         schema=1,
@@ -159,13 +159,24 @@ def _manifest(
         environment=environment_of(contents.fingerprint, scrub),
         tolerance=_tolerance(contents.tolerance),
         trials=max(1, min(confirmed.repeats, 1000)),
-        runs=UNREPEATED if unsteady else _RUNS_IN_ORDER,
+        runs=_runs(fault),
         time_limit_s=contents.time_limit_s,
         data_sets=sets,
         preceding=preceding,
         found=found,
         files={},
     )
+
+
+def _runs(fault: Fault) -> int:
+    """Runs with the first data set in one session; how many a scenario makes is among the axes."""
+    usage = fault.usage
+    least = usage.runs if usage is not None and usage.threads is None else None
+    if fault.signature.verdict is Verdict.NONDETERMINISTIC and fault.confirmation.outcome != "always":
+        least = max(least or 1, UNREPEATED)
+    elif fault.signature.verdict is Verdict.NONDETERMINISTIC:
+        least = least or UNREPEATED
+    return min(max(least or 1, _RUNS_IN_ORDER), MOST_RUNS)
 
 
 def _tolerance(entry: ToleranceEntry | None) -> BundledTolerance | None:

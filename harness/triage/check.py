@@ -21,6 +21,9 @@ BY_NOISE = Policy(judge_by="noise")
 """Finds what the tolerance of a cell misses in a part of its model: errors grow on the way to its outputs."""
 
 
+MORE_SELDOM = 3
+"""How many times as seldom a part may fail as the whole model, and still be seen before a cut is blamed."""
+
 OUTPUTS = VALUES | WRONG_VALUES
 """Verdicts about outputs."""
 
@@ -55,6 +58,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         axes: Axes of the cell.
         repeats: Trials of each subject before it counts as healthy; more than one for a flaky failure.
         after: Models that run before each subject, in one fresh process.
+        limit_s: Limit of time of a phase, if it is lower than the target's own. A trial that does not end
+            within it is only taken for a hang.
     """
 
     lab: Lab
@@ -64,10 +69,20 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     axes: Axes
     repeats: int = 1
     after: tuple[Subject, ...] = ()
+    limit_s: float | None = None
 
     def trial(self, subject: Subject, number: int = 0) -> Trial:
         """Return the trial of a subject."""
         return Trial(subject=subject, target=self.target, axes=self.axes, number=number, after=self.after)
+
+    @property
+    def is_flaky(self) -> bool:
+        """Whether one healthy trial says nothing."""
+        return self.repeats > 1
+
+    def surer(self) -> "Check":
+        """Return a check that also sees what fails several times as seldom."""
+        return msgspec.structs.replace(self, repeats=self.repeats * MORE_SELDOM)
 
     @property
     def of_values(self) -> bool:

@@ -52,6 +52,28 @@ def confirm(attempt: Callable[[int], Family | None]) -> Confirmation:
     )
 
 
+def fails_as_often(attempt: Callable[[int], bool], known: Confirmation) -> bool:
+    """Repeat a trial, and tell whether it fails as often as a confirmed failure does.
+
+    It must reach the lower end of Wilson's interval of the known rate in as many trials. It ends as soon as
+    that is certain: after the first healthy trial, if the failure appears each time.
+
+    Args:
+        attempt: Runs the trial of a number; whether it fails.
+        known: Of the failure.
+    """
+    wanted = known.trials
+    if known.outcome != "always":
+        wanted = max(1, math.ceil(known.trials * wilson_lower(known.failures, known.trials)))
+    failures = 0
+    for number in range(known.trials):
+        failures += attempt(number)
+        left = known.trials - number - 1
+        if failures >= wanted or failures + left < wanted:
+            break
+    return failures >= wanted
+
+
 def needed_trials(failures: int, trials: int) -> int:
     """Return how many healthy trials in a row show that a failure is gone.
 

@@ -77,6 +77,9 @@ def _tried(variation: Variation, check: Check) -> Condition:
     (match,) = other.matches([variation.subject])
     verdict = str(match.seen.record.verdict)
     fails: bool | None = match.fails or match.by_noise
+    if fails and check.limit_s is not None and not variation.target:
+        # It may be slow: whether it hangs would cost the full limit each time.
+        return msgspec.structs.replace(variation.condition, verdict=f"no end within {check.limit_s:g} s")
     if not fails and not _is_right(match.seen):
         fails = None  # another failure, or nothing that can be judged
     return msgspec.structs.replace(variation.condition, fails=fails, verdict="" if fails else verdict)

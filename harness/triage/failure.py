@@ -22,6 +22,7 @@ from harness.triage.lab import Axes
 from harness.triage.native import SWITCHED_ON
 from harness.triage.signature import names_of, signature_of
 from harness.triage.subject import Subject
+from harness.triage.usage import usage_axes
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +34,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         again: What running it once more gave; its signature is compared with that of the run.
         signature: Of the record.
         policy: What judges the cell.
-        axes: Axes of its trials: all but a precision that the model itself has by now.
+        axes: Axes of its trials: all but a precision that the model itself has by now, and how much the cell
+            uses its session.
         subjects: Its model with each of its data sets; empty if the model cannot be read.
     """
 
@@ -98,13 +100,14 @@ def _failure(plan: Plan, record: Record, cell: Cell, again: Finished) -> Failure
     case = again.case
     subjects = tuple(_subjects(case)) if case is not None else ()
     policy = rule_of(plan, cell, case).policy if case is not None else Policy()
+    own = [pair for pair in cell.axes if pair[0] != "precision" or pair[1] not in IN_MODEL]
     return Failure(
         record=record,
         cell=cell,
         again=again,
         signature=signature_of(record, policy, _names(subjects)),
         policy=policy,
-        axes=tuple(pair for pair in cell.axes if pair[0] != "precision" or pair[1] not in IN_MODEL),
+        axes=tuple(sorted((*own, *usage_axes(plan, cell)))),
         subjects=subjects,
     )
 

@@ -14,9 +14,10 @@ from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry
 from harness.triage.bundle import BundleContents, ModelSource, PrecedingModel, write_bundle
 from harness.triage.distance import distance
-from harness.triage.failure import Failure
-from harness.triage.signature import FIRST_RUN
-from harness.triage.study import Reproduced
+from harness.triage.other_set import other_set
+from harness.triage.signature import FIRST_RUN, OTHER_INPUTS
+from harness.triage.studied import Reproduced
+from harness.triage.subject import Subject
 
 OF_ERROR = 0.5
 """Limit as a share of the error, if the rounding noise of the model is unknown."""
@@ -48,9 +49,15 @@ def hand_over(
         ValueError: The bundle would not show the fault.
     """
     subject, match, check = reproduced.subject, reproduced.match, reproduced.check
-    (again,) = check.lab.run([check.trial(subject)], fresh=True)
+    signature, found = fault.signature, NamedValues()
+    if signature.message == FIRST_RUN:
+        (again,) = check.lab.run([check.trial(subject)], fresh=True)
+        found = again.outputs
     expected = check.lab.golden(subject) or ()
-    found = again.outputs if fault.signature.message == FIRST_RUN else ()
+    other = other_set(subject, check)
+    limits = dict(limits_of(match.seen.record.outputs, expected, found))
+    if signature.message == OTHER_INPUTS:
+        limits = dict(limits_for_others(match.seen.record.other))
     plugin = fingerprint.get("plugin")
     library = plugin.get("library") if isinstance(plugin, Mapping) else None
     write_bundle(
@@ -61,8 +68,9 @@ def hand_over(
             inputs=subject.inputs,
             expected=expected,
             found=found,
-            limits=dict(limits_of(match.seen.record.outputs, expected, found)),
-            preceding=tuple(map(_preceding, reproduced.preceding)),
+            limits=limits,
+            further=() if other is None else (other,),
+            preceding=tuple(map(_preceding, check.after)),
             target=target,
             axes=dict(check.axes),
             tolerance=tolerance if match.fails else BY_NOISE,
@@ -102,8 +110,15 @@ def limits_of(
             yield name, min(wrong)
 
 
-def _preceding(failure: Failure) -> PrecedingModel:
-    subject = failure.subjects[0]
+def limits_for_others(rows: tuple[OutputMetrics, ...]) -> Iterator[tuple[str, float]]:
+    """Yield for each output that is wrong for other inputs the largest distance that is no fault."""
+    for row in rows:
+        stale = row.details is not None and row.details.stale
+        if row.relative_error and (stale or row.is_lost):
+            yield row.name, min(row.relative_error, 1.0) * OF_ERROR
+
+
+def _preceding(subject: Subject) -> PrecedingModel:
     return PrecedingModel(
         model=ModelSource(content=subject.model, folder=subject.external), inputs=subject.inputs
     )

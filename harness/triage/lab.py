@@ -7,7 +7,8 @@ policy needs. Results are kept by content in a file: an interrupted triage repea
 import contextlib
 import hashlib
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -56,6 +57,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         axes: Axes of the cell that differ from their defaults, sorted.
         number: Tells repetitions of one trial apart.
         after: Models that run before it, in one fresh process.
+        shares_process: Whether it is one of the models that run before another trial, in that one's process.
     """
 
     subject: Subject
@@ -63,6 +65,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     axes: Axes = ()
     number: int = 0
     after: tuple[Subject, ...] = ()
+    shares_process: bool = False
 
     @property
     def key(self) -> str:
@@ -72,19 +75,22 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def before(self, index: int) -> "Trial":
-        """Return the trial of a model that runs before this one, on the same target."""
+        """Return the trial of a model that runs before this one, in the same process."""
         return Trial(
             subject=self.after[index],
             target=self.place,
             axes=self.axes,
             number=index + (self.number << 8),
             after=(*self.after, self.subject),  # no other trial has the same key
+            shares_process=True,
         )
 
     @property
     def place(self) -> str:
         """Name of the target whose process runs it."""
-        return after_target_name(self.target, len(self.after)) if self.after else self.target
+        if not self.after or self.shares_process:
+            return self.target
+        return after_target_name(self.target, len(self.after))
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,22 +171,20 @@ class Lab:
         known = {} if fresh else {trial.key: self._known.get(trial.key) for trial in trials}
         found = {key: seen for key, seen in known.items() if seen is not None}
         waiting = {trial.key: trial for trial in trials if trial.key not in found}
-        cells = [
-            self._cell(part, trial.place)
-            for trial in waiting.values()
-            for part in (*map(trial.before, range(len(trial.after))), trial)
-        ]
-        self._engine.submit(cells)
-        for _ in cells:
-            event = self._next()
-            assert isinstance(event, Finished)  # noqa: S101 - nothing else was asked
-            key = event.record.model.partition("/")[0]
-            if key in waiting:
-                self.trials += 1
-                found[key] = Seen(record=event.record, printed=event.printed, outputs=event.outputs)
-                self._known.put(key, found[key])
-            shutil.rmtree(self._models / key, ignore_errors=True)
+        for key, seen in self._results(trial for trial in waiting.values() if not trial.after):
+            found[key] = self._counted(key, seen)
+        for trial in waiting.values():
+            if trial.after:  # one at a time: a process that dies must not shift what the next ones run after
+                found[trial.key] = self._counted(trial.key, self._run_after(trial))
         return tuple(found[trial.key] for trial in trials)
+
+    def cpu_seconds(self, subject: Subject) -> float | None:
+        """Return how long the CPU EP takes to make a session of a model and run it; None if it does not."""
+        for _ in range(2):  # the first time, its process may have to start
+            started = time.monotonic()
+            if self.golden(subject) is None:
+                return None
+        return time.monotonic() - started
 
     def values(self, subject: Subject, names: Sequence[str]) -> dict[str, Value]:
         """Return inner tensors of a model as the CPU EP computes them, as far as it does.
@@ -225,6 +229,39 @@ class Lab:
                 golden = event.golden
                 return golden.outputs[0] if golden is not None and golden.status == "ok" else None
 
+    def _run_after(self, trial: Trial) -> Seen:
+        """Run a trial in a fresh process behind other models, and leave no process that has served some.
+
+        A process of its target ends after as many sessions. If one of the models killed it, another process
+        was started for the rest, and has sessions left.
+        """
+        before = map(trial.before, range(len(trial.after)))
+        seen = dict(self._results((*before, trial)))[trial.key]
+        last = seen
+        for number in range(len(trial.after)):
+            process = last.record.process
+            if process is None or process.session > len(trial.after):
+                break
+            filler = msgspec.structs.replace(trial, number=-1 - number)
+            ((_, last),) = self._results([filler])
+        return seen
+
+    def _results(self, trials: Iterable[Trial]) -> Iterator[tuple[str, Seen]]:
+        """Run trials in their order, and yield the key and the result of each as it ends."""
+        cells = [self._cell(trial) for trial in trials]
+        self._engine.submit(cells)
+        for _ in cells:
+            event = self._next()
+            assert isinstance(event, Finished)  # noqa: S101 - nothing else was asked
+            key = event.record.model.partition("/")[0]
+            shutil.rmtree(self._models / key, ignore_errors=True)
+            yield key, Seen(record=event.record, printed=event.printed, outputs=event.outputs)
+
+    def _counted(self, key: str, seen: Seen) -> Seen:
+        self.trials += 1
+        self._known.put(key, seen)
+        return seen
+
     def _next(self) -> Event:
         for event in self._events:
             if isinstance(event, TargetReady):
@@ -235,10 +272,10 @@ class Lab:
                 self._tell(event.message)
         raise RuntimeError("the engine ended while a trial was open")
 
-    def _cell(self, trial: Trial, place: str) -> Cell:
+    def _cell(self, trial: Trial) -> Cell:
         """Write a model, and return its cell."""
         self._write(trial)
-        return Cell(suite=SUITE, model=f"{trial.key}/model.onnx", target=place, axes=trial.axes)
+        return Cell(suite=SUITE, model=f"{trial.key}/model.onnx", target=trial.place, axes=trial.axes)
 
     def _write(self, trial: Trial) -> None:
         """Write a model with its inputs where the engine looks for it."""

@@ -35,7 +35,8 @@ ValuePath = Annotated[
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Bytes = Annotated[int, Meta(ge=0)]
 NotNegative = Annotated[float, Meta(ge=0)]
-Count = Annotated[int, Meta(ge=1, le=1000)]
+MOST_RUNS = 1000
+Count = Annotated[int, Meta(ge=1, le=MOST_RUNS)]
 Kind = Annotated[
     str, Meta(pattern=r"^((sequence|optional)\(){0,8}(tensor|map)\){0,8}$", examples=["sequence(tensor)"])
 ]
@@ -195,11 +196,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         fault: What is wrong.
         target: The EP.
         axes: Session settings of the cell; provider options are in ``target``. ``session.<key>`` is an entry
-            of the session's configuration.
+            of the session's configuration, ``scenario.<key>`` a setting of the scenario, such as ``threads``,
+            and ``repeat.<key>`` how often it is run.
         environment: Where it was found.
         tolerance: What judged; null for the built-in tolerances.
         trials: How often to try before the fault counts as gone.
-        runs: Runs of a session in each trial.
+        runs: Runs of a session with the first data set in each trial.
         time_limit_s: Seconds after which a trial has hung.
         data_sets: Run one after the other in one session, then the first one again.
         preceding: Models that run before in the same process.

@@ -25,13 +25,16 @@ from harness.engine.events import Finished, Noted, TargetReady, Warned
 from harness.engine.job import SESSION_ENTRY, THREADS
 from harness.plan.matrix import Matrix, Models
 from harness.plan.plan import Plan
-from harness.plan.runs_entry import RepeatSettings, RunsRequest, has_repeat
+from harness.plan.runs_entry import REPEAT, RepeatSettings, RunsRequest, has_repeat
+from harness.plan.scenarios import FIGURE
 from harness.plan.selector import Selector
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry
 from harness.triage.bundle_files import Bundle
 from harness.triage.distance import values_difference
 from harness.triage.manifest import MODEL, WRONG_VALUES, BundledTolerance, Manifest
+from harness.triage.usage import REPEATED_RUNS, REPEATED_SESSIONS, RUNS, SESSIONS
+from harness.triage.usage import THREADS as THREADS_AT_ONCE
 
 State = Literal["there", "gone", "unknown"]
 
@@ -43,6 +46,19 @@ SAME_WORDS = 0.8
 _LEVELS = ("disabled", "basic", "extended", "layout", "all")
 _MODES = ("sequential", "parallel")
 _MOST_THREADS = 256
+_MOST_OF = {
+    THREADS_AT_ONCE: 256,
+    RUNS: 100_000,
+    SESSIONS: 100_000,
+    f"{FIGURE}budget_s": 86_400,
+    REPEATED_RUNS: 1000,
+    REPEATED_SESSIONS: 1000,
+    f"{REPEAT}bit_equal": 1,
+}
+"""Axes that say how much a session is used -> the most of it, as in a matrix file."""
+
+_DIGITS = 7
+_RANGES = ", ".join(f"{axis} up to {most:,}" for axis, most in _MOST_OF.items())
 _HARMLESS_VALUE = re.compile(r"[\w ,;:=+.-]{0,200}")
 _NAMES_A_FILE = re.compile(r"path|file|folder|prefix|director|librar|custom", re.IGNORECASE)
 
@@ -237,7 +253,10 @@ def _axes(bundle: Bundle) -> dict[str, str]:
             raise _broken(bundle, f"{axis} is {value!r}", valid_names(value, valid[axis]))
         if axis == THREADS and not (value.isascii() and value.isdigit() and int(value) <= _MOST_THREADS):
             raise _broken(bundle, f"{axis} is {value!r}", f"valid: 0 to {_MOST_THREADS}")
-        if axis.startswith(SESSION_ENTRY):
+        if axis.startswith((FIGURE, REPEAT)):
+            if axis not in _MOST_OF or not (value.isascii() and value.isdigit() and _in_range(axis, value)):
+                raise _broken(bundle, f"{axis} is {value!r}", f"valid: {_RANGES}")
+        elif axis.startswith(SESSION_ENTRY):
             if _NAMES_A_FILE.search(axis) or not _HARMLESS_VALUE.fullmatch(value):
                 raise _broken(bundle, f"its session entry {axis!r} may name a file")
         elif axis not in {*AXIS_DEFAULTS, THREADS}:
@@ -245,6 +264,11 @@ def _axes(bundle: Bundle) -> dict[str, str]:
     # The model is converted already; other precisions are the provider's.
     axes["precision"] = made_for_provider(axes.get("precision", AXIS_DEFAULTS["precision"]))
     return axes
+
+
+def _in_range(axis: str, value: str) -> bool:
+    least = 0 if axis == f"{REPEAT}bit_equal" else 1
+    return len(value) < _DIGITS and least <= int(value) <= _MOST_OF[axis]
 
 
 def made_for_provider(precision: str) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.core.errors import one_line
-from harness.core.fault import Condition, Fault, GraphNode, NativeCrash, ReducedModel
+from harness.core.fault import Condition, Fault, GraphNode, NativeCrash, ReducedModel, Usage
 from harness.core.output_metrics import OutputMetrics
 from harness.core.verdict import Phase, Verdict
 from harness.triage.native import involved_libraries
@@ -38,6 +38,18 @@ def sentence_of(fault: Fault, row: OutputMetrics | None, message: str) -> str:
     if fault.confirmation.outcome == "sometimes":
         parts.append(f"in {fault.confirmation.failures} of {fault.confirmation.trials} trials")
     return one_line("; ".join(parts), CHARS).rstrip(".") + "."
+
+
+def use_in_words(usage: Usage | None) -> str:
+    """Say how much a session is used: ``in 2 threads at once, with 3 runs each``; empty if only a little."""
+    if usage is None:
+        return ""
+    if usage.threads is not None:
+        threads = f"in {usage.threads} threads at once" if usage.threads > 1 else "in a thread of its own"
+        return f"{threads}, with {usage.runs} runs each" if (usage.runs or 1) > 1 else threads
+    runs = f"from run {usage.runs} of a session on" if usage.runs is not None else ""
+    sessions = f"with {usage.sessions} sessions one after the other" if usage.sessions is not None else ""
+    return ", ".join(filter(None, (runs, sessions)))
 
 
 def _who(fault: Fault) -> str:
@@ -135,8 +147,18 @@ def _where(fault: Fault) -> Iterator[str]:
         yield "the nodes behind it fail as well, with the right inputs"
     if fault.scenario:
         yield f"in scenario {fault.scenario}"
+    if fault.usage is not None:
+        yield f"only {use_in_words(fault.usage)}"
     if fault.preceding:
-        yield f"after {', '.join(fault.preceding)} in the same process"
+        yield f"after {', '.join(_preceding(fault))} in the same process"
+
+
+def _preceding(fault: Fault) -> Iterator[str]:
+    """Yield the cells that must run before, with the operators that are left of their models."""
+    for number, cell in enumerate(fault.preceding):
+        nodes = fault.preceding_reduced[number].nodes if number < len(fault.preceding_reduced) else ()
+        named = 0 < len(nodes) <= NODES_NAMED
+        yield f"{cell} ({' + '.join(node.op_type for node in nodes)})" if named else cell
 
 
 def _when(conditions: Sequence[Condition]) -> Iterator[str]:

@@ -1,13 +1,13 @@
 """The smallest model that fails as a located part does: the reducer's candidates, judged by the check."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from harness.core.fault import Location
 from harness.triage.budget import Budget
 from harness.triage.check import Check, Match, least_error
-from harness.triage.reduce import reduction
+from harness.triage.reduce import Steps, reduction
 from harness.triage.settings import Progress, Settings
 from harness.triage.subject import Subject
 
@@ -66,17 +66,36 @@ def smallest_failing(
         keep_weights=keep_weights,
         batch=BATCH if check.repeats == 1 and not check.after else 1,
     )
-    steps = reduction(start.subject, settings, progress)
+    shown: dict[str, Match] = {}
+
+    def judge(batch: Sequence[Subject]) -> tuple[bool, ...]:
+        matches = check.matches(batch)
+        shown.clear()
+        shown.update(zip((one.digest for one in batch), matches, strict=True))
+        return tuple((one.fails if strict else one.by_noise) and one.error >= least for one in matches)
+
+    for subject in answered(reduction(start.subject, settings, progress), judge, budget):
+        best = Smallest(subject=subject, match=shown[subject.digest], complete=False)
+    return msgspec.structs.replace(best, complete=complete)
+
+
+def answered(
+    steps: Steps, judge: Callable[[Sequence[Subject]], tuple[bool, ...]], budget: Budget
+) -> Iterator[Subject]:
+    """Answer a reduction, and yield each smaller subject that is interesting as it is found.
+
+    Args:
+        steps: The reduction.
+        judge: Whether each of some candidates is interesting.
+        budget: Ends the search early.
+    """
     answers: tuple[bool, ...] | None = None
     while not budget.spent:
         try:
             batch = next(steps) if answers is None else steps.send(answers)
         except StopIteration:
             break
-        matches = check.matches(batch)
-        answers = tuple((one.fails if strict else one.by_noise) and one.error >= least for one in matches)
+        answers = judge(batch)
         if True in answers:
-            index = answers.index(True)
-            best = Smallest(subject=batch[index], match=matches[index], complete=False)
+            yield batch[answers.index(True)]
     steps.close()
-    return msgspec.structs.replace(best, complete=complete)

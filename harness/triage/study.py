@@ -2,87 +2,39 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
 from harness.core.errors import one_line
-from harness.core.fault import Condition, Confirmation, Fault, Location
+from harness.core.fault import Condition, Confirmation, Fault, Location, ReducedModel
+from harness.core.scenario import PLAIN
 from harness.core.verdict import Family, Verdict
 from harness.triage.budget import Budget
-from harness.triage.check import Check, Match, worst_row
+from harness.triage.check import Check, worst_row
 from harness.triage.confirm import confirm
 from harness.triage.drawn import drawn, fingerprint
-from harness.triage.explain import TargetVariation, decomposed_operators, explain
+from harness.triage.explain import decomposed_operators, explain
 from harness.triage.failure import Failure
 from harness.triage.groups import Group
+from harness.triage.hang_limits import LimitedTarget, safe_limits
 from harness.triage.lab import Lab
 from harness.triage.locate import Locator
+from harness.triage.narrowed import narrowed, origins_of
 from harness.triage.native import native_crash
 from harness.triage.net import load
 from harness.triage.preceding import MOST_NEEDED
+from harness.triage.preceding_model import with_smaller_preceding
 from harness.triage.replaced import weights_of
-from harness.triage.sentence import sentence_of
+from harness.triage.sentence import sentence_of, use_in_words
 from harness.triage.settings import Progress
 from harness.triage.smallest import Smallest, smallest_failing
+from harness.triage.studied import Learnt, Reproduced, Request, Studied
 from harness.triage.subject import Subject
+from harness.triage.usage import least_usage, needed_usage, usage_of
 
 INFRASTRUCTURE = frozenset({Family.SKIPPED, Family.MISSING})
 """What says nothing about the failure: a target that is not there, an exception of the harness."""
-
-
-class Learnt(Protocol):
-    """Receives what was learnt about a failure."""
-
-    def __call__(self, text: str, *, passing: bool = False) -> None:
-        """Take one line; a passing one is of interest only until the next."""
-
-
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What a triage is asked for.
-
-    Attributes:
-        target: Name of the target in the lab.
-        variations: Other targets on which the reduced model is tried.
-        fingerprint: Environment of the target.
-        keep_weights: Whether reduced models keep the weights of their models.
-    """
-
-    target: str
-    variations: tuple[TargetVariation, ...] = ()
-    fingerprint: Mapping[str, object] = {}
-    keep_weights: bool = False
-
-
-class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
-    """The smallest model of a fault.
-
-    Attributes:
-        subject: The model with its inputs.
-        match: What it gave.
-        check: The check that it fails.
-        preceding: Cells whose models run before it.
-    """
-
-    subject: Subject
-    match: Match
-    check: Check
-    preceding: tuple[Failure, ...] = ()
-
-
-class Studied(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault with what its bundle needs.
-
-    Attributes:
-        fault: The fault, without a bundle.
-        failure: The failure that was triaged.
-        reproduced: Its smallest model; None if the failure did not appear again.
-    """
-
-    fault: Fault
-    failure: Failure
-    reproduced: Reproduced | None = None
 
 
 class Study:
@@ -116,6 +68,7 @@ class Study:
         self._tell = tell
         self._find_preceding = find_preceding
         self._preceding: tuple[Failure, ...] = ()
+        self._limited: LimitedTarget | None = None
         self._began = time.monotonic()
         self._trials_before = lab.trials
 
@@ -124,39 +77,98 @@ class Study:
         failure = self._failure
         if not failure.subjects:
             return self._inconclusive(_NOTHING, f"its model cannot be read: {failure.again.record.reason}")
-        subject, confirmation = self._confirmed()
-        if subject is None:
-            return self._inconclusive(confirmation, self._why_gone(confirmation))
-        check = self._check(confirmation.repeats)
+        for limited in (*self._lower_limits(), None):
+            self._limited = limited
+            subject, confirmation = self._confirmed()
+            if subject is None:
+                return self._inconclusive(confirmation, self._why_gone(confirmation))
+            self._tell(f"confirm: fails {_how_often(confirmation)}")
+            check = needed_usage(subject, self._check(confirmation.repeats))
+            found = self._small(subject, check)
+            if found is not None:
+                return self._explained(subject, confirmation, found)
+        raise AssertionError("without a lower limit, nothing is left to be proven")
+
+    def _lower_limits(self) -> tuple[LimitedTarget, ...]:
+        """Of a hang: lower limits of time for its trials, as far as the CPU EP is much faster."""
+        if self._failure.signature.verdict is not Verdict.HANG:
+            return ()
+        healthy_s = self._lab.cpu_seconds(self._failure.subjects[0])
+        limits = tuple(safe_limits(self._request.limited, healthy_s))
+        if limits:
+            self._tell(
+                f"confirm: the CPU EP takes {healthy_s:.2g} s, so a trial gets {limits[0].limit_s:g} s; "
+                "what is found is tried once more with the full limit"
+            )
+        return limits
+
+    def _small(self, subject: Subject, check: Check) -> "_Small | None":
+        """Locate and reduce; None if it is no hang with the full limit of time."""
         (whole,) = check.matches([subject])
-        self._tell(f"confirm: fails {_how_often(confirmation)}")
-        locator = Locator(load(subject), check, self._lab.values, self._tell, self._budget)
-        located = locator.locate(whole)
+        located = Locator(load(subject), check, self._lab.values, self._tell, self._budget).locate(whole)
         location = located.location
         where = ", ".join(location.op_types[:4])
         self._tell(f"locate: {where}" + ("" if location.exact else f", {len(location.nodes)} nodes together"))
         start = Smallest(
             subject=located.part.subject or subject, match=located.part.match or whole, complete=False
         )
-        found = smallest_failing(
-            start, check, location, self._budget, self._note, keep_weights=self._request.keep_weights
-        )
-        smallest, match = found.subject, found.match
-        location = narrowed(location, smallest)
+        proven = self._proven(start, check)
+        if proven is None:
+            return None
+        keep = self._request.keep_weights
+        found = smallest_failing(proven, check, location, self._budget, self._note, keep_weights=keep)
+        if found.subject is not proven.subject:
+            proven = self._proven(found, check)
+            if proven is None:
+                return None
+        if check.limit_s is not None:  # it may be that the nodes behind are only slow
+            location = msgspec.structs.replace(location, cumulative=None, onwards=None)
+        return _Small(smallest=proven, check=check, location=narrowed(location, proven.subject))
+
+    def _proven(self, found: Smallest, check: Check) -> Smallest | None:
+        """Try a model with the full limit of time; None if it does not fail then."""
+        if check.limit_s is None:
+            return found
+        (match,) = self._in_full(check).matches([found.subject])
+        if match.fails:
+            return msgspec.structs.replace(found, match=match)
+        self._tell(f"locate: what took more than {check.limit_s:g} s is slow, and no hang; a higher limit")
+        return None
+
+    def _in_full(self, check: Check) -> Check:
+        return msgspec.structs.replace(check, target=self._request.target, limit_s=None)
+
+    def _explained(self, subject: Subject, confirmation: Confirmation, found: "_Small") -> Studied:
+        """Reduce what surrounds the smallest model, vary it, and tell all that is known."""
+        smallest, location = found.smallest, found.location
+        check = self._least_use(found, confirmation)
+        if check.after:
+            note, keep = self._note, self._request.keep_weights
+            check = with_smaller_preceding(smallest, check, self._budget, note, keep_weights=keep)
         conditions: tuple[Condition, ...] = ()
         if not self._budget.spent:
             self._tell("explain: one thing at a time is varied", passing=True)
-            conditions = explain(smallest, check, self._request.variations, self._budget)
-            decomposed = decomposed_operators(smallest, check)
+            conditions = explain(smallest.subject, check, self._request.variations, self._budget)
+            decomposed = decomposed_operators(smallest.subject, check)
             location = msgspec.structs.replace(location, decomposed=decomposed)
-        fault = self._fault(subject, smallest, confirmation, location, conditions, complete=found.complete)
-        if failure.signature.verdict is Verdict.CRASH:
-            fault = msgspec.structs.replace(fault, crash=native_crash(match.seen.printed))
+        fault = self._fault(subject, smallest, check, confirmation, location)
+        match, signature = smallest.match, self._failure.signature
+        crash = native_crash(match.seen.printed) if signature.verdict is Verdict.CRASH else None
+        fault = msgspec.structs.replace(fault, conditions=conditions, crash=crash)
         ended = match.seen.record.ended
         message = "" if ended is None else ended.message
         fault = msgspec.structs.replace(fault, sentence=sentence_of(fault, worst_row(match), message))
-        reproduced = Reproduced(subject=smallest, match=match, check=check, preceding=self._preceding)
-        return Studied(fault=fault, failure=failure, reproduced=reproduced)
+        reproduced = Reproduced(subject=smallest.subject, match=match, check=self._in_full(check))
+        return Studied(fault=fault, failure=self._failure, reproduced=reproduced)
+
+    def _least_use(self, found: "_Small", confirmation: Confirmation) -> Check:
+        """Use a session as little as possible; a smaller use of a hang counts if the full limit shows it."""
+        check = least_usage(found.smallest.subject, found.check, confirmation, self._budget)
+        if check.axes != found.check.axes and self._proven(found.smallest, check) is None:
+            return found.check
+        if usage := use_in_words(usage_of(check.axes)):
+            self._tell(f"reduce: it fails only {usage}")
+        return check
 
     def _confirmed(self) -> tuple[Subject | None, Confirmation]:
         """The data set that fails, and how often."""
@@ -188,14 +200,17 @@ class Study:
 
     def _check(self, repeats: int) -> Check:
         failure = self._failure
+        # Targets for models that run before others have the full limit.
+        limited = self._limited if not self._preceding else None
         return Check(
             lab=self._lab,
             signature=failure.signature,
             policy=failure.trial_policy,
-            target=self._request.target,
+            target=self._request.target if limited is None else limited.target.name,
             axes=failure.axes,
             repeats=repeats,
             after=tuple(one.subjects[0] for one in self._preceding),
+            limit_s=None if limited is None else limited.limit_s,
         )
 
     def _note(self, progress: Progress) -> None:
@@ -205,30 +220,24 @@ class Study:
     def _fault(
         self,
         before: Subject,
-        smallest: Subject,
+        smallest: Smallest,
+        check: Check,
         confirmation: Confirmation,
         location: Location,
-        conditions: Sequence[Condition],
-        *,
-        complete: bool,
     ) -> Fault:
-        failure = self._failure
-        guilty = {
-            smallest_name for smallest_name, first in _origins(smallest).items() if first in location.nodes
-        }
-        reduced = msgspec.structs.replace(
-            drawn(smallest, before, guilty),
-            complete=complete,
-            weights=weights_of(load(smallest)),
-        )
-        scenario = dict(failure.axes).get("scenario", "plain")
+        failure, subject = self._failure, smallest.subject
+        guilty = {name for name, first in origins_of(subject).items() if first in location.nodes}
+        reduced = msgspec.structs.replace(_drawn(subject, before, guilty), complete=smallest.complete)
+        preceding = zip(check.after, self._preceding, strict=True)
+        scenario = dict(check.axes).get("scenario", PLAIN)
         return msgspec.structs.replace(
             self._bare(confirmation),
             id=fingerprint(reduced, failure.signature, failure.record.provider),
             location=location,
             reduced=reduced,
-            conditions=tuple(conditions),
-            scenario="" if scenario == "plain" else scenario,
+            preceding_reduced=tuple(_drawn(small, whole.subjects[0], ()) for small, whole in preceding),
+            scenario="" if scenario == PLAIN else scenario,
+            usage=usage_of(check.axes),
         )
 
     def _bare(self, confirmation: Confirmation) -> Fault:
@@ -269,20 +278,12 @@ class Study:
         return f"it did not fail again in {confirmation.trials} trials; run once more, it is {again.verdict}"
 
 
-def narrowed(location: Location, smallest: Subject) -> Location:
-    """Return a location with those of its nodes that the smallest model still has."""
-    left = set(_origins(smallest).values())
-    kept = [index for index, name in enumerate(location.nodes) if name in left]
-    if not kept or len(kept) == len(location.nodes):
-        return location
-    names = tuple(location.nodes[index] for index in kept)
-    return msgspec.structs.replace(
-        location,
-        nodes=names,
-        op_types=tuple(location.op_types[index] for index in kept),
-        exact=len(kept) == 1,
-        fused=names if location.fused and len(kept) > 1 else (),
-    )
+class _Small(msgspec.Struct, frozen=True, kw_only=True):
+    """The smallest model, the check that it fails, and where the failure is in it."""
+
+    smallest: Smallest
+    check: Check
+    location: Location
 
 
 _NOTHING = Confirmation(outcome="unknown", trials=0, failures=0)
@@ -292,9 +293,8 @@ def _how_often(confirmation: Confirmation) -> str:
     return f"in {confirmation.failures} of {confirmation.trials} trials"
 
 
-def _origins(subject: Subject) -> dict[str, str]:
-    """Name of each node -> its name in the model that the reduction began with."""
-    return {node.name: subject.origins.get(node.name, node.name) for node in load(subject).nodes}
+def _drawn(subject: Subject, before: Subject, guilty: Collection[str]) -> ReducedModel:
+    return msgspec.structs.replace(drawn(subject, before, guilty), weights=weights_of(load(subject)))
 
 
 def _library(fingerprint: Mapping[str, object]) -> str:

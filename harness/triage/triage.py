@@ -27,10 +27,12 @@ from harness.triage.explain import TargetVariation
 from harness.triage.failure import Failure, Rerun, rerun
 from harness.triage.groups import Group, failing_groups
 from harness.triage.hand_over import hand_over
+from harness.triage.hang_limits import limited_targets
 from harness.triage.lab import Lab, after_targets
 from harness.triage.native import SWITCHED_ON
 from harness.triage.preceding import MOST_NEEDED, earlier_cells, find_preceding
-from harness.triage.study import Request, Studied, Study
+from harness.triage.studied import Request, Studied
+from harness.triage.study import Study
 
 WORK = "work"
 """Folder below that of the faults that keeps the trials."""
@@ -183,11 +185,14 @@ class Triage:
         home = self._folder / WORK / hashlib.sha256(name.encode()).hexdigest()[:16]
         request = Request(
             target=own.name,
+            limited=limited_targets(own),
             variations=variations,
             fingerprint=again.fingerprint,
             keep_weights=self._settings.keep_weights,
         )
-        targets = [own, *after_targets(own, MOST_NEEDED), *(variation.target for variation in variations)]
+        others = (own, *(variation.target for variation in variations))
+        targets = [*others, *(one.target for one in request.limited)]
+        targets += [each for one in others for each in after_targets(one, MOST_NEEDED)]
         with Lab(targets, home, lambda text: self._tell(Note(about=name, text=text))) as lab:
             for number, group in enumerate(groups):
                 if self._stop.is_set() or budget.spent:

@@ -13,6 +13,7 @@ from harness.corpus.element_types import NUMBERS
 from harness.corpus.nodes import domain_of
 from harness.triage.lab import Axes
 from harness.triage.subject import Subject
+from harness.triage.usage import plain
 
 if TYPE_CHECKING:
     import onnx
@@ -52,7 +53,7 @@ def session_variations(subject: Subject, axes: Axes) -> Iterator[Variation]:
             )
     if given.get("scenario", "plain") != "plain":
         condition = Condition(kind="scenario", value="plain")
-        yield Variation(condition=condition, subject=subject, axes=with_axis(axes, "scenario", "plain"))
+        yield Variation(condition=condition, subject=subject, axes=plain(axes))
 
 
 def model_variations(subject: Subject, axes: Axes) -> Iterator[Variation]:

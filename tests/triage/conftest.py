@@ -84,10 +84,16 @@ def triage_planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
     monkeypatch.setenv("EP_HARNESS_CACHE", str(tmp_path / "cache"))
 
     def triage(
-        fault: dict[str, Any], *, budget_s: float | None = None, **models: onnx.ModelProto
+        fault: dict[str, Any],
+        *,
+        budget_s: float | None = None,
+        tables: dict[str, Any] | None = None,
+        target: dict[str, Any] | None = None,
+        learnt: list[str] | None = None,
+        **models: onnx.ModelProto,
     ) -> list[Fault]:
-        matrix, records = run_planted(tmp_path, fault, models)
-        learnt: list[str] = []
+        matrix, records = run_planted(tmp_path, fault, models, tables, **(target or {}))
+        learnt = [] if learnt is None else learnt
         work = Triage(
             matrix,
             open_suites(matrix),
@@ -102,9 +108,13 @@ def triage_planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
 
 
 def run_planted(
-    folder: Path, fault: dict[str, Any], models: dict[str, onnx.ModelProto], **target: Any
+    folder: Path,
+    fault: dict[str, Any],
+    models: dict[str, onnx.ModelProto],
+    tables: dict[str, Any] | None = None,
+    **target: Any,
 ) -> tuple[Matrix, list[Record]]:
-    """The records of models on a CPU provider with a planted fault."""
+    """The records of models on a CPU provider with a planted fault; ``tables`` go into the matrix."""
     for name, model in models.items():
         (folder / "models").mkdir(exist_ok=True)
         onnx.save(model, folder / "models" / f"{name}.onnx")
@@ -121,6 +131,7 @@ def run_planted(
                 **target,
             }
         ],
+        **(tables or {}),
     }
     matrix = matrix_from(table, folder / "m.toml")
     suites = open_suites(matrix)

@@ -1,6 +1,7 @@
 """The lab on the CPU provider: results are kept, and nothing runs twice."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -101,6 +102,42 @@ def test_models_that_run_before_are_no_results(open_lab: OpenLab) -> None:
     assert seen.record.process is not None
     assert seen.record.process.session == 3
     assert seen.record.target == after_target_name("cpu", 2)
+
+
+DYING = Target(
+    name="dying",
+    provider=("CPUExecutionProvider",),
+    env={
+        "PYTHONPATH": str(Path(__file__).parent / "planted_onnxruntime"),
+        "PLANTED_FAULT": json.dumps({"kind": "crash", "op_type": "Neg", "phase": "run", "signal": "SIGKILL"}),
+    },
+)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="dies of a POSIX signal")
+def test_a_model_that_kills_the_process_does_not_shift_what_others_run_after(tmp_path: Path, own_cache: Path) -> None:
+    assert own_cache
+    right, deadly = subject_of("y = Abs (x)"), subject_of("y = Neg (x)")
+    with Lab([DYING, *after_targets(DYING, 2)], tmp_path / "lab", lambda _: None) as lab:
+        dead, *others = lab.run(
+            [
+                Trial(subject=subject_of(), target="dying", after=(right, deadly)),
+                Trial(subject=subject_of(), target="dying", after=(right, right)),
+                Trial(subject=subject_of(), target="dying", number=1, after=(right, right)),
+            ]
+        )
+        assert lab.trials == 3
+    assert dead.record.process is not None
+    assert dead.record.process.session == 1
+    assert [one.record.process and one.record.process.session for one in others] == [3, 3]
+
+
+def test_the_cpu_is_timed(open_lab: OpenLab) -> None:
+    with open_lab() as lab:
+        took_s = lab.cpu_seconds(subject_of())
+        assert took_s is not None
+        assert 0 < took_s < 60
+        assert lab.cpu_seconds(subject_of("y = Reshape (x, x)")) is None
 
 
 def test_keys_tell_trials_apart() -> None:

@@ -1,8 +1,10 @@
 """An onnxruntime whose CPU provider has a planted fault: a stand-in for an EP that is wrong in known places.
 
 On the module path of a target's process it changes ``InferenceSession``. The variable ``PLANTED_FAULT`` holds
-JSON: ``kind`` (``scale``, ``error``, ``crash`` or ``hang``), the guilty nodes by ``op_type`` or ``node``, and
-what that kind needs.
+JSON: ``kind`` (``scale``, ``bend``, ``error``, ``crash`` or ``hang``), the guilty nodes by ``op_type`` or
+``node``, and what that kind needs. A fault may show only from the run ``run`` of a session on, while ``threads``
+runs are under way, in the session ``session`` of one model in a row, or from ``size`` rows of an input on.
+``slow`` is an operator that is right and takes ``seconds``.
 """
 
 import importlib.abc
@@ -12,6 +14,7 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 from typing import Any
 
@@ -46,7 +49,13 @@ def planted(session_class: Any) -> Any:
 
             given = onnx.load_model_from_string(model) if isinstance(model, bytes) else onnx.load(model)
             self.fault = FAULT if applies(given, options, earlier[-1:]) else {}
+            self.runs = self.at_once = 0
+            self.lock = threading.Lock()
             earlier.append([node.op_type for node in given.graph.node])
+            if "session" in FAULT and earlier[-FAULT["session"] :] != [earlier[-1]] * FAULT["session"]:
+                self.fault = {}
+            if FAULT.get("slow") in earlier[-1]:
+                time.sleep(FAULT["seconds"])
             misbehave(self.fault, "create")
             if self.fault.get("kind") == "scale":
                 scale(given, self.fault["factor"])
@@ -54,8 +63,23 @@ def planted(session_class: Any) -> Any:
             super().__init__(model, options, *args, **more)
 
         def run(self, *arguments: Any) -> Any:
-            misbehave(self.fault, "run")
-            return super().run(*arguments)
+            with self.lock:
+                self.runs += 1
+                self.at_once += 1
+                number = self.runs
+            if "threads" in FAULT:
+                time.sleep(0.01)  # the others begin meanwhile
+            fault = self.fault if shows(number, self.at_once, arguments[1]) else {}
+            try:
+                misbehave(fault, "run")
+                outputs = super().run(*arguments)
+            finally:
+                if "threads" in FAULT:
+                    time.sleep(0.01)  # none ends before the others have looked
+                with self.lock:
+                    self.at_once -= 1
+            bent = fault.get("kind") == "bend"
+            return [output * output.dtype.type(fault["factor"]) for output in outputs] if bent else outputs
 
     return Planted
 
@@ -73,6 +97,13 @@ def applies(model: Any, options: Any, before: list[list[str]]) -> bool:
     if "optimizer" in FAULT and FAULT["optimizer"] in switched_off(options):
         return False
     return "after" not in FAULT or any(FAULT["after"] in operators for operators in before)
+
+
+def shows(number: int, at_once: int, fed: Any) -> bool:
+    """Whether a run of a session with the fault has it."""
+    rows = max((len(value) for value in fed.values()), default=0)
+    enough = rows >= FAULT.get("size", 0) and at_once >= FAULT.get("threads", 1)
+    return bool(enough and number >= FAULT.get("run", 1))
 
 
 def switched_off(options: Any) -> list[str]:

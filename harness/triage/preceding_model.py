@@ -1,0 +1,59 @@
+"""Reduces the models that must run before a failing one, so that the whole of a bundle is small."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from harness.triage.budget import Budget
+from harness.triage.check import Check
+from harness.triage.reduce import reduction
+from harness.triage.settings import Progress, Settings
+from harness.triage.smallest import Smallest, answered
+from harness.triage.subject import Subject
+
+MOST_TRIALS, MOST_ROUNDS = 60, 3
+"""Of each transformation, and rounds: every trial starts a process."""
+
+
+def with_smaller_preceding(
+    failing: Smallest,
+    check: Check,
+    budget: Budget,
+    note: Callable[[Progress], None],
+    *,
+    keep_weights: bool = False,
+) -> Check:
+    """Return a check whose preceding models are the smallest after which a model still fails in its way.
+
+    The last one is reduced first. Each trial runs all of them and the failing model in a fresh process.
+
+    Args:
+        failing: The model that fails after them, with what it gave.
+        check: What failing means, with the models as they are.
+        budget: Ends the search early.
+        note: Receives progress.
+        keep_weights: Whether initializers keep their values.
+    """
+    settings = Settings(
+        values=check.lab.values, keep_weights=keep_weights, most_trials=MOST_TRIALS, most_rounds=MOST_ROUNDS
+    )
+    for index in reversed(range(len(check.after))):
+
+        def behind(
+            candidates: Sequence[Subject], base: Check = check, index: int = index
+        ) -> tuple[bool, ...]:
+            return tuple(_fails(failing, _with(base, index, one)) for one in candidates)
+
+        for better in answered(reduction(check.after[index], settings, note), behind, budget):
+            check = _with(check, index, better)
+    return check
+
+
+def _fails(failing: Smallest, check: Check) -> bool:
+    (match,) = check.matches([failing.subject])
+    return match.fails if failing.match.fails else match.by_noise
+
+
+def _with(check: Check, index: int, subject: Subject) -> Check:
+    after = (*check.after[:index], subject, *check.after[index + 1 :])
+    return msgspec.structs.replace(check, after=after)

@@ -1,0 +1,66 @@
+"""What the study of a failure is asked for, and what it gives."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from harness.core.fault import Fault
+from harness.triage.check import Check, Match
+from harness.triage.explain import TargetVariation
+from harness.triage.failure import Failure
+from harness.triage.hang_limits import LimitedTarget
+from harness.triage.subject import Subject
+
+
+class Learnt(Protocol):
+    """Receives what was learnt about a failure."""
+
+    def __call__(self, text: str, *, passing: bool = False) -> None:
+        """Take one line; a passing one is of interest only until the next."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a triage is asked for.
+
+    Attributes:
+        target: Name of the target in the lab.
+        limited: The target with lower limits of time, for trials of a hang.
+        variations: Other targets on which the reduced model is tried.
+        fingerprint: Environment of the target.
+        keep_weights: Whether reduced models keep the weights of their models.
+    """
+
+    target: str
+    limited: tuple[LimitedTarget, ...] = ()
+    variations: tuple[TargetVariation, ...] = ()
+    fingerprint: Mapping[str, object] = {}
+    keep_weights: bool = False
+
+
+class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
+    """The smallest model of a fault.
+
+    Attributes:
+        subject: The model with its inputs.
+        match: What it gave.
+        check: The check that it fails: how a session is used, and which models run before.
+    """
+
+    subject: Subject
+    match: Match
+    check: Check
+
+
+class Studied(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault with what its bundle needs.
+
+    Attributes:
+        fault: The fault, without a bundle.
+        failure: The failure that was triaged.
+        reproduced: Its smallest model; None if the failure did not appear again.
+    """
+
+    fault: Fault
+    failure: Failure
+    reproduced: Reproduced | None = None

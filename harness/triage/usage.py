@@ -1,0 +1,139 @@
+"""How much a session is used for a failure to appear: runs, threads and sessions, and the least of each.
+
+The figures are axes of a trial that no matrix has: settings of its scenario, and how it is repeated.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from harness.core.cell import Cell
+from harness.core.fault import Confirmation, Usage
+from harness.core.scenario import PLAIN, SCENARIOS
+from harness.core.verdict import Phase, Verdict
+from harness.plan.plan import Plan
+from harness.plan.runs_entry import REPEAT, RepeatSettings, repeat_axes
+from harness.plan.scenarios import FIGURE
+from harness.triage.budget import Budget
+from harness.triage.check import Check
+from harness.triage.confirm import fails_as_often
+from harness.triage.lab import Axes
+from harness.triage.signature import FIRST_RUN, OTHER_INPUTS, SECOND_RUN
+from harness.triage.subject import Subject
+
+THREADS, RUNS, SESSIONS = f"{FIGURE}threads", f"{FIGURE}runs", f"{FIGURE}count"
+REPEATED_RUNS, REPEATED_SESSIONS = f"{REPEAT}runs", f"{REPEAT}sessions"
+
+ONCE = RepeatSettings(runs=1, sessions=1, bit_equal=False)
+"""One run in one session, and none with other inputs."""
+
+TWICE = RepeatSettings(runs=2, sessions=1, bit_equal=False)
+"""What a plain cell does without a word in the matrix: a run, one with other inputs, and the first again."""
+
+_IN_RUNS = frozenset({Verdict.CRASH, Verdict.ERROR, Verdict.HANG, Verdict.OUT_OF_MEMORY})
+_AFTER_CREATE = frozenset({Phase.RUN, Phase.TEARDOWN})
+
+
+def usage_axes(plan: Plan, cell: Cell) -> Axes:
+    """Return the axes by which a trial uses its session as much as a cell of a run does."""
+    scenario = cell.axis("scenario")
+    settings = plan.matrix.scenarios.settings(scenario, cell.axes)
+    repeat = plan.repeat(cell)
+    given = tuple((f"{FIGURE}{key}", str(value)) for key, value in settings.items())
+    return (*given, *(repeat_axes(repeat) if repeat is not None else ()))
+
+
+def plain(axes: Axes) -> Axes:
+    """Return axes of a session that is made and run once or twice, in place of a scenario."""
+    left = {axis: value for axis, value in axes if not axis.startswith(FIGURE)}
+    return tuple(sorted((left | {"scenario": PLAIN}).items()))
+
+
+def usage_of(axes: Axes) -> Usage | None:
+    """Return how much a trial with these axes uses its session; None if it only makes it and runs it."""
+    given = {axis: int(value) for axis, value in axes if axis in _FIGURES}
+    runs = given.get(RUNS, given.get(REPEATED_RUNS, 1))
+    sessions = given.get(SESSIONS, given.get(REPEATED_SESSIONS, 1))
+    usage = Usage(
+        threads=given.get(THREADS),
+        runs=runs if runs > 1 or THREADS in given else None,
+        sessions=sessions if sessions > 1 or SESSIONS in given else None,
+    )
+    return usage if usage != Usage() else None
+
+
+def needed_usage(subject: Subject, check: Check) -> Check:
+    """Return a check that uses a session no more than is needed, as far as few trials can tell.
+
+    A failure that a plain session has as well needs no scenario; one that appears in the first run needs no
+    second one. The figures of a scenario that is needed stay: ``least_usage`` makes them smaller.
+    """
+    given = dict(check.axes)
+    if given.get("scenario", PLAIN) != PLAIN:
+        check = _first_failing(subject, check, plain(check.axes))
+    if not SCENARIOS[dict(check.axes).get("scenario", PLAIN)].repeatable:
+        return check
+    signature, repeated = check.signature, REPEATED_RUNS in dict(check.axes)
+    if signature.message == FIRST_RUN:
+        return msgspec.structs.replace(check, axes=_unrepeated(check.axes))
+    if signature.message not in {SECOND_RUN, OTHER_INPUTS}:
+        if signature.verdict not in _IN_RUNS or not (repeated or signature.phase in _AFTER_CREATE):
+            return check
+        once = _first_failing(subject, check, _repeated(check.axes, ONCE))
+        if once is not check:
+            return once
+    return check if repeated else msgspec.structs.replace(check, axes=_repeated(check.axes, TWICE))
+
+
+def least_usage(subject: Subject, check: Check, confirmation: Confirmation, budget: Budget) -> Check:
+    """Return a check with the fewest threads, runs and sessions with which a model fails as often.
+
+    One figure after the other is bisected: with more of each, a failure appears at least as often.
+
+    Args:
+        subject: A model that fails.
+        check: What failing means; its axes have the figures to begin with.
+        confirmation: How often the failure appears.
+        budget: Ends the search early.
+    """
+    for axis in _FIGURES:
+        least, most = 1, int(dict(check.axes).get(axis, 1))
+        while least < most and not budget.spent:
+            middle = (least + most) // 2
+            other = msgspec.structs.replace(check, axes=_with(check.axes, axis, middle))
+            if fails_as_often(_attempt(subject, other), confirmation):
+                check, most = other, middle
+            else:
+                least = middle + 1
+    return check
+
+
+_FIGURES = (THREADS, RUNS, SESSIONS, REPEATED_SESSIONS, REPEATED_RUNS)
+"""In the order in which they are reduced."""
+
+
+def _first_failing(subject: Subject, check: Check, axes: Axes) -> Check:
+    """Return the check with other axes if the model fails with them, too."""
+    other = msgspec.structs.replace(check, axes=axes)
+    (match,) = other.matches([subject])
+    return other if match.fails else check
+
+
+def _attempt(subject: Subject, check: Check) -> Callable[[int], bool]:
+    def attempt(number: int) -> bool:
+        (seen,) = check.lab.run([check.trial(subject, number)])
+        return check.match(subject, seen).fails
+
+    return attempt
+
+
+def _with(axes: Axes, axis: str, value: int) -> Axes:
+    return tuple(sorted((dict(axes) | {axis: str(value)}).items()))
+
+
+def _unrepeated(axes: Axes) -> Axes:
+    return tuple(pair for pair in axes if not pair[0].startswith(REPEAT))
+
+
+def _repeated(axes: Axes, settings: RepeatSettings) -> Axes:
+    return tuple(sorted((dict(axes) | dict(repeat_axes(settings))).items()))

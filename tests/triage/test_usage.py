@@ -1,0 +1,215 @@
+"""How much a session is used: what is not needed goes, and the least of the rest is found by bisection."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.core.fault import Confirmation, Fault, Signature, Usage
+from harness.core.verdict import Phase, Verdict
+from harness.triage.budget import Budget
+from harness.triage.lab import Axes
+from harness.triage.signature import FIRST_RUN, SECOND_RUN
+from harness.triage.usage import (
+    ONCE,
+    REPEATED_RUNS,
+    RUNS,
+    SESSIONS,
+    THREADS,
+    least_usage,
+    needed_usage,
+    plain,
+    usage_of,
+)
+
+PLANTED = Path(__file__).parent / "planted_onnxruntime"
+ALWAYS = Confirmation(outcome="always", trials=5, failures=5)
+ERROR = Signature(verdict=Verdict.ERROR, phase=Phase.RUN)
+CONCURRENT = {"scenario": "concurrent", RUNS: "25", THREADS: "4"}
+
+TriagePlanted = Callable[..., list[Fault]]
+
+
+class UsedCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """Fails as a function of its axes says; counts what was tried."""
+
+    axes: Axes
+    fails: Callable[[dict[str, str]], bool]
+    signature: Signature = ERROR
+    tried: list[Axes] = msgspec.field(default_factory=list)
+
+    @property
+    def lab(self) -> Any:
+        return SimpleNamespace(run=lambda trials: trials)
+
+    def trial(self, _subject: Any, _number: int) -> Any:
+        self.tried.append(self.axes)
+        return self.fails(dict(self.axes))
+
+    def match(self, _subject: Any, seen: bool) -> Any:  # noqa: FBT001 - as the check has it
+        return SimpleNamespace(fails=seen)
+
+    def matches(self, subjects: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(self.match(one, self.trial(one, 0)) for one in subjects)
+
+
+def used(fails: Callable[[dict[str, str]], bool], axes: dict[str, str], **more: Any) -> Any:
+    return UsedCheck(axes=tuple(sorted(axes.items())), fails=fails, **more)
+
+
+def needed(check: Any) -> Any:
+    return needed_usage(None, check)  # type: ignore[arg-type]
+
+
+def least(check: Any, confirmation: Confirmation = ALWAYS, budget_s: float | None = None) -> Any:
+    return least_usage(None, check, confirmation, Budget(budget_s))  # type: ignore[arg-type]
+
+
+@given(st.integers(1, 60), st.integers(1, 400), st.data())
+def test_the_least_threads_and_runs_are_found(threads: int, runs: int, data: st.DataObject) -> None:
+    given_threads, given_runs = data.draw(st.integers(threads, 64)), data.draw(st.integers(runs, 500))
+    check = used(
+        lambda axes: int(axes[THREADS]) >= threads and int(axes[RUNS]) >= runs,
+        {"scenario": "concurrent", THREADS: str(given_threads), RUNS: str(given_runs)},
+    )
+    found = least(check)
+    assert usage_of(found.axes) == Usage(threads=threads, runs=runs)
+    assert len(set(check.tried)) <= given_threads.bit_length() + given_runs.bit_length()
+
+
+def test_without_time_the_figures_stay() -> None:
+    check = used(lambda _: True, CONCURRENT)
+    assert least(check, budget_s=0).axes == check.axes
+
+
+def test_figures_with_which_a_failure_is_rarer_are_not_taken() -> None:
+    results = iter([True, True, False] * 100)
+    check = used(lambda axes: int(axes[SESSIONS]) >= 8 or next(results), {"scenario": "sessions", SESSIONS: "16"})
+    assert usage_of(least(check).axes) == Usage(sessions=8)
+
+
+def test_a_flaky_failure_may_stay_as_flaky() -> None:
+    known = Confirmation(outcome="sometimes", trials=20, failures=8, repeats=20)
+    results = iter([False, False, True] * 1000)
+    check = used(lambda axes: int(axes[SESSIONS]) >= 3 and next(results), {"scenario": "sessions", SESSIONS: "9"})
+    assert usage_of(least(check, known).axes) == Usage(sessions=3)
+
+
+def test_a_scenario_that_is_not_needed_goes_with_its_figures() -> None:
+    found = needed(used(lambda _: True, CONCURRENT))
+    assert dict(found.axes)["scenario"] == "plain"
+    assert usage_of(found.axes) is None
+
+
+def test_a_scenario_that_is_needed_stays() -> None:
+    check = used(lambda axes: axes["scenario"] == "concurrent", CONCURRENT)
+    assert needed(check) is check
+
+
+@pytest.mark.parametrize(
+    ("signature", "axes", "usage", "tried"),
+    [
+        (ERROR, {}, Usage(runs=2), 1),
+        (ERROR, {REPEATED_RUNS: "9"}, Usage(runs=9), 1),
+        (Signature(verdict=Verdict.ERROR, phase=Phase.CREATE), {}, None, 0),
+        (Signature(verdict=Verdict.NONDETERMINISTIC, message=SECOND_RUN), {}, Usage(runs=2), 0),
+        (Signature(verdict=Verdict.MISMATCH, message=FIRST_RUN), {REPEATED_RUNS: "9"}, None, 0),
+    ],
+)
+def test_further_runs_stay_if_the_failure_needs_them(
+    signature: Signature, axes: dict[str, str], usage: Usage | None, tried: int
+) -> None:
+    check = used(lambda axes: int(axes.get(REPEATED_RUNS, 2)) > 1, axes, signature=signature)
+    assert usage_of(needed(check).axes) == usage
+    assert len(check.tried) == tried
+
+
+def test_one_run_is_enough_for_a_failure_of_the_first_one() -> None:
+    found = needed(used(lambda _: True, {REPEATED_RUNS: "9"}))
+    assert int(dict(found.axes)[REPEATED_RUNS]) == ONCE.runs
+    assert usage_of(found.axes) is None
+
+
+def test_a_plain_session_has_no_figures() -> None:
+    axes = tuple(sorted({**CONCURRENT, "graph_optimization": "basic"}.items()))
+    assert plain(axes) == (("graph_optimization", "basic"), ("scenario", "plain"))
+
+
+def only(faults: list[Fault]) -> Fault:
+    (fault,) = faults
+    assert not fault.inconclusive, fault.sentence
+    return fault
+
+
+def scenario(name: str, **settings: int) -> dict[str, Any]:
+    return {"axes": {"scenario": [name]}, **({"scenarios": {name: settings}} if settings else {})}
+
+
+@pytest.mark.parametrize(
+    ("planted", "tables", "usage", "words"),
+    [
+        ({"threads": 3}, scenario("concurrent", threads=5, runs=4), {"threads": 3, "runs": 1}, "in 3 threads at once"),
+        ({"session": 3}, scenario("sessions", count=7), {"sessions": 3}, "with 3 sessions one after the other"),
+    ],
+)
+def test_a_scenario_is_reduced_and_played_by_the_bundle(
+    triage_planted: TriagePlanted,
+    deep: onnx.ModelProto,
+    tmp_path: Path,
+    planted: dict[str, Any],
+    tables: dict[str, Any],
+    usage: dict[str, int],
+    words: str,
+) -> None:
+    planted = {"kind": "bend", "op_type": "Tanh", "factor": 1.01, **planted}
+    fault = only(triage_planted(planted, tables=tables, m=deep))
+    assert fault.usage == Usage(**usage)
+    assert [fault.scenario] == tables["axes"]["scenario"]
+    assert f"in scenario {fault.scenario}; only {words}" in fault.sentence
+    assert fault.location is not None
+    assert fault.location.op_types == ("Tanh",)
+    bundle = tmp_path / "triage" / fault.bundle
+    axes = json.loads((bundle / "manifest.json").read_text("utf-8"))["axes"]
+    assert axes["scenario"] == fault.scenario
+    assert {int(axes[one]) for one in (THREADS, RUNS, SESSIONS) if one in axes} == set(usage.values())
+    assert reproduce(bundle, planted) == 1
+    assert reproduce(bundle, {}) == 0
+
+
+def test_a_failure_of_a_later_run_is_told_with_its_number(
+    triage_planted: TriagePlanted, deep: onnx.ModelProto, tmp_path: Path
+) -> None:
+    planted = {"kind": "error", "op_type": "Tanh", "phase": "run", "message": "used up", "run": 6}
+    tables = {"repeat": [{"runs": 12, "sessions": 2}]}
+    fault = only(triage_planted(planted, tables=tables, m=deep))
+    # The session also runs other inputs behind the first ones.
+    assert fault.usage == Usage(runs=5)
+    assert "only from run 5 of a session on" in fault.sentence
+    assert not fault.scenario
+    bundle = tmp_path / "triage" / fault.bundle
+    assert (bundle / "test_data_set_1").is_dir()
+    assert reproduce(bundle, planted) == 1
+    assert reproduce(bundle, {**planted, "run": 7}) == 0
+
+
+def test_a_failure_that_needs_no_scenario_loses_it(triage_planted: TriagePlanted, deep: onnx.ModelProto) -> None:
+    planted = {"kind": "scale", "op_type": "Tanh", "factor": 1.01}
+    fault = only(triage_planted(planted, tables=scenario("from_bytes"), m=deep))
+    assert (fault.scenario, fault.usage) == ("", None)
+
+
+def reproduce(bundle: Path, planted: dict[str, Any]) -> int:
+    """The exit code of a bundle's script on the stand-in with a fault."""
+    env = {**os.environ, "PYTHONPATH": str(PLANTED), "PLANTED_FAULT": json.dumps(planted)}
+    command = [sys.executable, str(bundle / "repro.py")]
+    return subprocess.run(command, env=env, capture_output=True, check=False, timeout=120).returncode
