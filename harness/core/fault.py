@@ -122,6 +122,7 @@ class Location(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         onwards: Whether the rest of the model fails with golden tensors in place of their results: there is
             another fault.
         fused: Nodes that must be compiled together for the failure to appear; empty if they also fail apart.
+        fused_op_types: Their operators.
         decomposed: Composite operators (``RMSNormalization``) whose decomposition removes the failure.
         error_ratio: Error of the located nodes as a multiple of their rounding noise; null if not of values.
     """
@@ -133,6 +134,7 @@ class Location(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cumulative: bool | None = None
     onwards: bool | None = None
     fused: tuple[str, ...] = ()
+    fused_op_types: tuple[str, ...] = ()
     decomposed: tuple[str, ...] = ()
     error_ratio: float | None = None
 

@@ -88,7 +88,9 @@ def own_repeat(cell: Cell) -> RepeatSettings | None:
 
 def repeat_axes(settings: RepeatSettings) -> tuple[tuple[str, str], ...]:
     """Return the axes by which a cell is repeated so."""
-    return tuple((f"{REPEAT}{key}", str(int(value))) for key, value in msgspec.structs.asdict(settings).items())
+    return tuple(
+        (f"{REPEAT}{key}", str(int(value))) for key, value in msgspec.structs.asdict(settings).items()
+    )
 
 
 def latency_request(entry: dict[str, Any]) -> RunsRequest[LatencySettings]:

@@ -15,7 +15,7 @@ else:
 
 
 FIGURE = "scenario."
-"""Prefix of axes that no matrix has: what follows is a setting of the cell's scenario, such as ``threads``."""
+"""Prefix of axes that no matrix has: what follows is a setting of the scenario, such as ``threads``."""
 
 
 class Concurrent(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,4 +62,4 @@ class Scenarios(msgspec.Struct, frozen=True, kw_only=True):
         """
         settings = dict(msgspec.to_builtins(getattr(self, scenario, {})))
         own = {axis.removeprefix(FIGURE): value for axis, value in axes if axis.startswith(FIGURE)}
-        return {key: int(own.get(key, value)) for key, value in settings.items()}
+        return settings | {key: int(value) for key, value in own.items() if key in settings}

@@ -14,7 +14,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.triage.lab import Axes, Lab, Seen, Trial
-from harness.triage.signature import VALUES, names_of, signature_of
+from harness.triage.signature import FIRST_RUN, VALUES, names_of, signature_of
 from harness.triage.subject import Subject
 
 BY_NOISE = Policy(judge_by="noise")
@@ -58,6 +58,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         axes: Axes of the cell.
         repeats: Trials of each subject before it counts as healthy; more than one for a flaky failure.
         after: Models that run before each subject, in one fresh process.
+        fresh: Whether each trial runs in a fresh process: sessions of earlier trials might be the cause.
         limit_s: Limit of time of a phase, if it is lower than the target's own. A trial that does not end
             within it is only taken for a hang.
     """
@@ -69,11 +70,19 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     axes: Axes
     repeats: int = 1
     after: tuple[Subject, ...] = ()
+    fresh: bool = False
     limit_s: float | None = None
 
     def trial(self, subject: Subject, number: int = 0) -> Trial:
         """Return the trial of a subject."""
-        return Trial(subject=subject, target=self.target, axes=self.axes, number=number, after=self.after)
+        return Trial(
+            subject=subject,
+            target=self.target,
+            axes=self.axes,
+            number=number,
+            after=self.after,
+            fresh=self.fresh,
+        )
 
     @property
     def is_flaky(self) -> bool:
@@ -93,6 +102,11 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     def of_outputs(self) -> bool:
         """Whether the failure is about outputs: their values, shapes or element types."""
         return self.signature.verdict in OUTPUTS
+
+    @property
+    def of_first_values(self) -> bool:
+        """Whether the failure is about the values of a first run, which a trial hands out."""
+        return self.signature.message == FIRST_RUN and self.of_values
 
     def matches(self, subjects: Sequence[Subject]) -> tuple[Match, ...]:
         """Try subjects side by side; one that fails in any repetition fails."""

@@ -57,6 +57,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         axes: Axes of the cell that differ from their defaults, sorted.
         number: Tells repetitions of one trial apart.
         after: Models that run before it, in one fresh process.
+        fresh: Whether it runs in a fresh process even if no models run before it.
         shares_process: Whether it is one of the models that run before another trial, in that one's process.
     """
 
@@ -65,6 +66,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     axes: Axes = ()
     number: int = 0
     after: tuple[Subject, ...] = ()
+    fresh: bool = False
     shares_process: bool = False
 
     @property
@@ -72,6 +74,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         """SHA-256 (hexadecimal) over what the result depends on."""
         earlier = (f"after {one.digest}" for one in self.after)
         parts = (self.subject.digest, self.target, *map(repr, self.axes), str(self.number), *earlier)
+        parts = (*parts, "fresh") if self.fresh else parts
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def before(self, index: int) -> "Trial":
@@ -88,7 +91,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def place(self) -> str:
         """Name of the target whose process runs it."""
-        if not self.after or self.shares_process:
+        if self.shares_process or not (self.after or self.fresh):
             return self.target
         return after_target_name(self.target, len(self.after))
 
@@ -113,8 +116,8 @@ def after_target_name(name: str, earlier: int) -> str:
 
 
 def after_targets(target: Target, most: int) -> Iterator[Target]:
-    """Yield a target for each number of models that may run before another one in a fresh process."""
-    for earlier in range(1, most + 1):
+    """Yield a target for each number of models, none included, before another one in a fresh process."""
+    for earlier in range(most + 1):
         renew = msgspec.structs.replace(target.renew_after, sessions=earlier + 1)
         yield msgspec.structs.replace(target, name=after_target_name(target.name, earlier), renew_after=renew)
 

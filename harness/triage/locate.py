@@ -4,7 +4,8 @@ The nodes of a model in topological order are halved. Each half gets the tensors
 EP, so an error of an earlier node cannot reach it. The half that fails is halved again.
 
 If both halves are healthy and the whole is not, the failure needs nodes on both sides of the cut: an EP
-compiles them together. Then the part shrinks from its ends, and after that node by node.
+compiles them together. Then the part shrinks from its ends, and after that node by node. Of what is left, one
+node may be told apart: the one that spoils what it gets.
 
 A wrong value may become NaN or another shape on its way to an output. The node that made it is guilty, though
 alone it fails in another way than the cell: what is reduced then is the smallest part that fails as the cell.
@@ -13,6 +14,7 @@ alone it fails in another way than the cell: what is reduced then is the smalles
 from collections.abc import Callable
 
 from harness.core.fault import Location
+from harness.triage.blame import blamed
 from harness.triage.budget import Budget
 from harness.triage.check import Check, Match, failing_outputs
 from harness.triage.cut import cut, needed
@@ -176,21 +178,27 @@ class Locator:
 
     def _location(self, part: Part, *, together: bool) -> Location:
         nodes = [self._net.nodes[number] for number in part.numbers]
+        fused = nodes if together and len(nodes) > 1 else []
+        if fused and self._check.of_first_values:
+            one = blamed(self._net, part.numbers, self._check, self._known)
+            if one is not None:
+                nodes = [self._net.nodes[one.number]]
+                fused = [] if one.alone else fused
         last = part.numbers[-1]
-        before = tuple(sorted(needed(self._net, nodes[-1].made)))
+        before = tuple(sorted(needed(self._net, self._net.nodes[last].made)))
         after = tuple(range(last + 1, len(self._net.nodes)))
         wanted = [numbers for numbers in (before, after) if numbers]
         results = dict(zip(wanted, self._try(*wanted), strict=True))
         names = tuple(node.name for node in nodes)
-        exact = len(nodes) == 1
         return Location(
             nodes=names,
             op_types=tuple(node.op_type for node in nodes),
-            exact=exact,
+            exact=len(nodes) == 1,
             alone=self._holds(part),
             cumulative=self._holds(results[before]) if before in results else None,
             onwards=self._holds(results[after]) if after in results else None,
-            fused=names if together and not exact else (),
+            fused=tuple(node.name for node in fused),
+            fused_op_types=tuple(node.op_type for node in fused),
             error_ratio=part.error or None,
         )
 

@@ -10,17 +10,26 @@ from harness.triage.subject import Subject
 def narrowed(location: Location, smallest: Subject) -> Location:
     """Return a location with those of its nodes that the smallest model still has."""
     left = set(origins_of(smallest).values())
-    kept = [index for index, name in enumerate(location.nodes) if name in left]
-    if not kept or len(kept) == len(location.nodes):
+    nodes, op_types = _left(location.nodes, location.op_types, left)
+    if not nodes:
         return location
-    names = tuple(location.nodes[index] for index in kept)
+    fused, fused_op_types = _left(location.fused, location.fused_op_types, left)
+    together = len(fused) > 1
     return msgspec.structs.replace(
         location,
-        nodes=names,
-        op_types=tuple(location.op_types[index] for index in kept),
-        exact=len(kept) == 1,
-        fused=names if location.fused and len(kept) > 1 else (),
+        nodes=nodes,
+        op_types=op_types,
+        exact=len(nodes) == 1,
+        fused=fused if together else (),
+        fused_op_types=fused_op_types if together else (),
     )
+
+
+def _left(
+    names: tuple[str, ...], op_types: tuple[str, ...], left: set[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    pairs = [pair for pair in zip(names, op_types, strict=True) if pair[0] in left]
+    return tuple(name for name, _ in pairs), tuple(op_type for _, op_type in pairs)
 
 
 def origins_of(subject: Subject) -> dict[str, str]:

@@ -31,7 +31,7 @@ from harness.triage.settings import Progress
 from harness.triage.smallest import Smallest, smallest_failing
 from harness.triage.studied import Learnt, Reproduced, Request, Studied
 from harness.triage.subject import Subject
-from harness.triage.usage import least_usage, needed_usage, usage_of
+from harness.triage.usage import counts_sessions, least_usage, needed_usage, usage_of
 
 INFRASTRUCTURE = frozenset({Family.SKIPPED, Family.MISSING})
 """What says nothing about the failure: a target that is not there, an exception of the harness."""
@@ -200,8 +200,9 @@ class Study:
 
     def _check(self, repeats: int) -> Check:
         failure = self._failure
-        # Targets for models that run before others have the full limit.
-        limited = self._limited if not self._preceding else None
+        fresh = counts_sessions(failure.axes)
+        # Targets whose processes serve only a few models have the full limit.
+        limited = self._limited if not (fresh or self._preceding) else None
         return Check(
             lab=self._lab,
             signature=failure.signature,
@@ -210,6 +211,7 @@ class Study:
             axes=failure.axes,
             repeats=repeats,
             after=tuple(one.subjects[0] for one in self._preceding),
+            fresh=fresh,
             limit_s=None if limited is None else limited.limit_s,
         )
 

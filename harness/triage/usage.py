@@ -62,14 +62,24 @@ def usage_of(axes: Axes) -> Usage | None:
     return usage if usage != Usage() else None
 
 
+def counts_sessions(axes: Axes) -> bool:
+    """Whether a trial with these axes makes several sessions, and so must not find those of earlier trials."""
+    usage = usage_of(axes)
+    return usage is not None and usage.sessions is not None
+
+
 def needed_usage(subject: Subject, check: Check) -> Check:
     """Return a check that uses a session no more than is needed, as far as few trials can tell.
 
     A failure that a plain session has as well needs no scenario; one that appears in the first run needs no
     second one. The figures of a scenario that is needed stay: ``least_usage`` makes them smaller.
     """
-    given = dict(check.axes)
-    if given.get("scenario", PLAIN) != PLAIN:
+    check = _with_needed_axes(subject, check)
+    return msgspec.structs.replace(check, fresh=check.fresh and counts_sessions(check.axes))
+
+
+def _with_needed_axes(subject: Subject, check: Check) -> Check:
+    if dict(check.axes).get("scenario", PLAIN) != PLAIN:
         check = _first_failing(subject, check, plain(check.axes))
     if not SCENARIOS[dict(check.axes).get("scenario", PLAIN)].repeatable:
         return check

@@ -52,7 +52,9 @@ def triage_hang(
     def triage(planted: dict[str, Any], model: onnx.ModelProto) -> tuple[Fault, list[str]]:
         learnt: list[str] = []
         tables = {"timeouts_s": {"create": FULL_S, "run": FULL_S}}
-        (fault,) = triage_planted({"kind": "hang", **planted}, target=tables, learnt=learnt, budget_s=60, m=model)
+        (fault,) = triage_planted(
+            {"kind": "hang", **planted}, target=tables, learnt=learnt, budget_s=60, m=model
+        )
         assert not fault.inconclusive, fault.sentence
         assert fault.signature.verdict is Verdict.HANG
         return fault, learnt
@@ -66,7 +68,12 @@ TriageHang = Callable[..., tuple[Fault, list[str]]]
 @pytest.fixture
 def model(chain: Chain) -> onnx.ModelProto:
     return chain(
-        [("Neg", ["x"], ["a"], {}), ("Erf", ["a"], ["b"], {}), ("Tanh", ["b"], ["c"], {}), ("Abs", ["c"], ["y"], {})]
+        [
+            ("Neg", ["x"], ["a"], {}),
+            ("Erf", ["a"], ["b"], {}),
+            ("Tanh", ["b"], ["c"], {}),
+            ("Abs", ["c"], ["y"], {}),
+        ]
     )
 
 
@@ -81,7 +88,11 @@ def model(chain: Chain) -> onnx.ModelProto:
     ids=["create", "run", "second run", "shape"],
 )
 def test_a_hang_is_explained(
-    triage_hang: TriageHang, model: onnx.ModelProto, planted: dict[str, Any], phase: Phase, usage: Usage | None
+    triage_hang: TriageHang,
+    model: onnx.ModelProto,
+    planted: dict[str, Any],
+    phase: Phase,
+    usage: Usage | None,
 ) -> None:
     fault, learnt = triage_hang({"op_type": "Tanh", **planted}, model)
     assert fault.signature.phase == phase
@@ -93,7 +104,11 @@ def test_a_hang_is_explained(
     assert any(f"a trial gets {LOW_S:g} s" in line for line in learnt)
     # What did not end within the lower limit may be slow: nothing is said about it.
     assert not any(condition.fails for condition in fault.conditions)
-    gone = {condition.value for condition in fault.conditions if condition.kind == "shape" and condition.fails is False}
+    gone = {
+        condition.value
+        for condition in fault.conditions
+        if condition.kind == "shape" and condition.fails is False
+    }
     assert gone == ({"1"} if "size" in planted else set())
 
 

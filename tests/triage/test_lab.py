@@ -115,7 +115,9 @@ DYING = Target(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="dies of a POSIX signal")
-def test_a_model_that_kills_the_process_does_not_shift_what_others_run_after(tmp_path: Path, own_cache: Path) -> None:
+def test_a_model_that_kills_the_process_does_not_shift_what_others_run_after(
+    tmp_path: Path, own_cache: Path
+) -> None:
     assert own_cache
     right, deadly = subject_of("y = Abs (x)"), subject_of("y = Neg (x)")
     with Lab([DYING, *after_targets(DYING, 2)], tmp_path / "lab", lambda _: None) as lab:

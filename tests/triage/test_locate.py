@@ -61,7 +61,7 @@ class FakeCheck:
         self.signature = Signature(verdict=record.verdict)
         self.of_outputs = record.verdict in OUTPUTS
         self.trials = 0
-        self.is_flaky = False
+        self.is_flaky = self.of_first_values = False
         self._record = record
         self._fails = fails
         self._by_noise = by_noise or fails

@@ -44,6 +44,7 @@ class UsedCheck(msgspec.Struct, frozen=True, kw_only=True):
     """Fails as a function of its axes says; counts what was tried."""
 
     axes: Axes
+    fresh: bool = True
     fails: Callable[[dict[str, str]], bool]
     signature: Signature = ERROR
     tried: list[Axes] = msgspec.field(default_factory=list)
@@ -94,14 +95,18 @@ def test_without_time_the_figures_stay() -> None:
 
 def test_figures_with_which_a_failure_is_rarer_are_not_taken() -> None:
     results = iter([True, True, False] * 100)
-    check = used(lambda axes: int(axes[SESSIONS]) >= 8 or next(results), {"scenario": "sessions", SESSIONS: "16"})
+    check = used(
+        lambda axes: int(axes[SESSIONS]) >= 8 or next(results), {"scenario": "sessions", SESSIONS: "16"}
+    )
     assert usage_of(least(check).axes) == Usage(sessions=8)
 
 
 def test_a_flaky_failure_may_stay_as_flaky() -> None:
     known = Confirmation(outcome="sometimes", trials=20, failures=8, repeats=20)
     results = iter([False, False, True] * 1000)
-    check = used(lambda axes: int(axes[SESSIONS]) >= 3 and next(results), {"scenario": "sessions", SESSIONS: "9"})
+    check = used(
+        lambda axes: int(axes[SESSIONS]) >= 3 and next(results), {"scenario": "sessions", SESSIONS: "9"}
+    )
     assert usage_of(least(check, known).axes) == Usage(sessions=3)
 
 
@@ -113,7 +118,14 @@ def test_a_scenario_that_is_not_needed_goes_with_its_figures() -> None:
 
 def test_a_scenario_that_is_needed_stays() -> None:
     check = used(lambda axes: axes["scenario"] == "concurrent", CONCURRENT)
-    assert needed(check) is check
+    assert needed(check).axes == check.axes
+
+
+def test_only_trials_that_count_sessions_need_fresh_processes() -> None:
+    assert needed(
+        used(lambda axes: axes["scenario"] == "sessions", {"scenario": "sessions", SESSIONS: "3"})
+    ).fresh
+    assert not needed(used(lambda _: True, {"scenario": "sessions", SESSIONS: "3"})).fresh
 
 
 @pytest.mark.parametrize(
@@ -158,8 +170,18 @@ def scenario(name: str, **settings: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("planted", "tables", "usage", "words"),
     [
-        ({"threads": 3}, scenario("concurrent", threads=5, runs=4), {"threads": 3, "runs": 1}, "in 3 threads at once"),
-        ({"session": 3}, scenario("sessions", count=7), {"sessions": 3}, "with 3 sessions one after the other"),
+        (
+            {"threads": 3},
+            scenario("concurrent", threads=5, runs=4),
+            {"threads": 3, "runs": 1},
+            "in 3 threads at once",
+        ),
+        (
+            {"session": 3},
+            scenario("sessions", count=7),
+            {"sessions": 3},
+            "with 3 sessions one after the other",
+        ),
     ],
 )
 def test_a_scenario_is_reduced_and_played_by_the_bundle(
@@ -182,8 +204,8 @@ def test_a_scenario_is_reduced_and_played_by_the_bundle(
     axes = json.loads((bundle / "manifest.json").read_text("utf-8"))["axes"]
     assert axes["scenario"] == fault.scenario
     assert {int(axes[one]) for one in (THREADS, RUNS, SESSIONS) if one in axes} == set(usage.values())
-    assert reproduce(bundle, planted) == 1
-    assert reproduce(bundle, {}) == 0
+    assert reproduce(bundle, PLANTED) == 1
+    assert reproduce(bundle) == 0
 
 
 def test_a_failure_of_a_later_run_is_told_with_its_number(
@@ -192,24 +214,25 @@ def test_a_failure_of_a_later_run_is_told_with_its_number(
     planted = {"kind": "error", "op_type": "Tanh", "phase": "run", "message": "used up", "run": 6}
     tables = {"repeat": [{"runs": 12, "sessions": 2}]}
     fault = only(triage_planted(planted, tables=tables, m=deep))
-    # The session also runs other inputs behind the first ones.
-    assert fault.usage == Usage(runs=5)
-    assert "only from run 5 of a session on" in fault.sentence
+    assert fault.usage == Usage(runs=6)
+    assert "only from run 6 of a session on" in fault.sentence
     assert not fault.scenario
     bundle = tmp_path / "triage" / fault.bundle
-    assert (bundle / "test_data_set_1").is_dir()
-    assert reproduce(bundle, planted) == 1
-    assert reproduce(bundle, {**planted, "run": 7}) == 0
+    assert json.loads((bundle / "manifest.json").read_text("utf-8"))["runs"] == 6
+    assert reproduce(bundle, PLANTED) == 1
+    assert reproduce(bundle) == 0
 
 
-def test_a_failure_that_needs_no_scenario_loses_it(triage_planted: TriagePlanted, deep: onnx.ModelProto) -> None:
+def test_a_failure_that_needs_no_scenario_loses_it(
+    triage_planted: TriagePlanted, deep: onnx.ModelProto
+) -> None:
     planted = {"kind": "scale", "op_type": "Tanh", "factor": 1.01}
     fault = only(triage_planted(planted, tables=scenario("from_bytes"), m=deep))
     assert (fault.scenario, fault.usage) == ("", None)
 
 
-def reproduce(bundle: Path, planted: dict[str, Any]) -> int:
-    """The exit code of a bundle's script on the stand-in with a fault."""
-    env = {**os.environ, "PYTHONPATH": str(PLANTED), "PLANTED_FAULT": json.dumps(planted)}
+def reproduce(bundle: Path, path: Path | str = "") -> int:
+    """The exit code of a bundle's script; the target's variables plant its fault if the stand-in is found."""
+    env = {**os.environ, "PYTHONPATH": str(path)}
     command = [sys.executable, str(bundle / "repro.py")]
     return subprocess.run(command, env=env, capture_output=True, check=False, timeout=120).returncode

@@ -2,9 +2,9 @@
 
 On the module path of a target's process it changes ``InferenceSession``. The variable ``PLANTED_FAULT`` holds
 JSON: ``kind`` (``scale``, ``bend``, ``error``, ``crash`` or ``hang``), the guilty nodes by ``op_type`` or
-``node``, and what that kind needs. A fault may show only from the run ``run`` of a session on, while ``threads``
-runs are under way, in the session ``session`` of one model in a row, or from ``size`` rows of an input on.
-``slow`` is an operator that is right and takes ``seconds``.
+``node``, and what that kind needs. A fault may show only from the run ``run`` of a session on, while
+``threads`` runs are under way, in the session ``session`` of one model in a row, or from ``size`` rows of an
+input on. ``slow`` is an operator that is right and takes ``seconds``.
 """
 
 import importlib.abc

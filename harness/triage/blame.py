@@ -1,0 +1,129 @@
+"""Which of some nodes that fail only together makes the wrong value: the one that spoils what it gets.
+
+Every tensor between the nodes becomes an output. If the failure is still there, the CPU EP computes each node
+from the tensors that it got on the EP. A node that only passes on an error then agrees with the CPU EP.
+"""
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from harness.core.value import Tensor, Value, leaves
+from harness.triage.check import Check
+from harness.triage.cut import cut
+from harness.triage.distance import difference, distance
+from harness.triage.known import Known
+from harness.triage.net import Net
+from harness.triage.node import new_weight
+from harness.triage.subject import Subject
+
+MOST_NODES = 16
+"""Nodes of a part of which one is looked for; each costs an answer of the CPU EP."""
+
+DOMINANT = 16.0
+"""How many times as far from the CPU EP as every other node the guilty one must be.
+
+The factor from which on the harness calls an error suspicious, above rounding noise."""
+
+OF_TOGETHER = 0.5
+"""Share of its error among the others that a node must have alone, if it does not need them."""
+
+
+class Blamed(msgspec.Struct, frozen=True, kw_only=True):
+    """The node that makes the wrong value.
+
+    Attributes:
+        number: Its index in the net.
+        alone: Whether it makes it without the others, too: what it makes is within the cell's tolerance.
+    """
+
+    number: int
+    alone: bool
+
+
+def blamed(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> Blamed | None:
+    """Return the node that makes the wrong value; None if nothing tells it apart.
+
+    Args:
+        net: The whole model.
+        numbers: Indices of nodes that fail together, and not in halves.
+        check: What failing means.
+        known: Of the tensors of the net.
+    """
+    if len(numbers) > MOST_NODES:
+        return None
+    found = _watched(net, numbers, check, known)
+    if found is None:
+        return None
+    apart: dict[int, float] = {}
+    for number in numbers:
+        single = _alone(net, number, known, found)
+        expected = check.lab.golden(single) if single is not None else None
+        if expected is None:
+            return None
+        apart[number] = _apart(dict(expected), found)
+    worst, *others = sorted(numbers, key=apart.__getitem__, reverse=True)
+    if not apart[worst] or any(apart[worst] < DOMINANT * apart[other] for other in others):
+        return None
+    return Blamed(number=worst, alone=_deviates(net, worst, check, known, apart[worst]))
+
+
+def _watched(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> dict[str, Value] | None:
+    """What the EP computes in a part whose tensors are all outputs; None if the failure is gone then."""
+    part = cut(net, numbers, known)
+    if part is None:
+        return None
+    declared = {name: known.output(name) for node in part.nodes for name in node.made}
+    if None in declared.values():
+        return None
+    subject = part.replace(outputs={**part.outputs, **declared}, infos={}).subject()
+    for number in range(check.repeats):
+        (seen,) = check.lab.run([check.trial(subject, number)], fresh=True)
+        match = check.match(subject, seen)
+        if seen.outputs and (match.fails or match.by_noise or match.wrong):
+            return dict(seen.outputs)
+    return None
+
+
+def _alone(net: Net, number: int, known: Known, found: Mapping[str, Value]) -> Subject | None:
+    """A node alone, fed with what was found; with golden tensors where nothing was."""
+    single = cut(net, (number,), known)
+    if single is None:
+        return None
+    fed = {name: found.get(name, value) for name, value in single.fed.items()}
+    weights = dict(single.weights)
+    for name in weights.keys() & found.keys():
+        value = found[name]
+        if isinstance(value, Tensor):
+            weights[name] = new_weight(name, value)
+    return single.changed(fed=fed, weights=weights).subject()
+
+
+def _deviates(net: Net, number: int, check: Check, known: Known, error: float) -> bool:
+    """Whether a node makes much of an error on golden tensors alone."""
+    single = cut(net, (number,), known)
+    if single is None:
+        return False
+    subject = single.subject()
+    expected = check.lab.golden(subject) or ()
+    for repetition in range(check.repeats):
+        (seen,) = check.lab.run([check.trial(subject, repetition)], fresh=True)
+        if seen.outputs and _apart(dict(expected), dict(seen.outputs)) >= OF_TOGETHER * min(error, 1.0):
+            return True
+    return False
+
+
+def _apart(expected: Mapping[str, Value], found: Mapping[str, Value]) -> float:
+    """The largest distance of an output; infinite if it has another form, or NaN in other places."""
+    largest = 0.0
+    for name, value in expected.items():
+        other = found.get(name)
+        if difference(value, other, None):
+            return math.inf
+        given = dict(leaves(name, other))
+        for leaf, right in leaves(name, value):
+            part = given[leaf]
+            if isinstance(right, Tensor) and isinstance(part, Tensor):
+                largest = max(largest, distance(right, part))
+    return largest
