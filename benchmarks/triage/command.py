@@ -80,8 +80,8 @@ def planted(arguments: argparse.Namespace, folder: Path) -> bool:
         for future in as_completed(asked):
             rows += future.result()
             print(f"{len(rows)} faults", flush=True)
-    if arguments.out:
-        arguments.out.write_bytes(b"\n".join(map(msgspec.json.encode, rows)))
+            if arguments.out:
+                arguments.out.write_bytes(b"\n".join(map(msgspec.json.encode, rows)))
     return _told(rows)
 
 

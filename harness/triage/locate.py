@@ -194,7 +194,7 @@ class Locator:
             nodes=names,
             op_types=tuple(node.op_type for node in nodes),
             exact=len(nodes) == 1,
-            alone=self._holds(part),
+            alone=self._holds(part) and len(nodes) == len(part.numbers),
             cumulative=self._holds(results[before]) if before in results else None,
             onwards=self._holds(results[after]) if after in results else None,
             fused=tuple(node.name for node in fused),

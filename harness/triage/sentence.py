@@ -140,7 +140,8 @@ def _figures(fault: Fault, row: OutputMetrics | None) -> str:
 def _where(fault: Fault) -> Iterator[str]:
     location = fault.location
     if location is not None and location.fused:
-        yield f"only if {len(location.fused)} nodes are compiled together: {', '.join(location.fused_op_types)}"
+        operators = ", ".join(location.fused_op_types)
+        yield f"only if {len(location.fused)} nodes are compiled together: {operators}"
     if location is not None and location.decomposed:
         yield f"right if {', '.join(location.decomposed)} is decomposed"
     if location is not None and location.onwards:

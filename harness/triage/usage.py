@@ -63,7 +63,7 @@ def usage_of(axes: Axes) -> Usage | None:
 
 
 def counts_sessions(axes: Axes) -> bool:
-    """Whether a trial with these axes makes several sessions, and so must not find those of earlier trials."""
+    """Whether a trial with these axes makes several sessions: those of earlier trials would count as well."""
     usage = usage_of(axes)
     return usage is not None and usage.sessions is not None
 
