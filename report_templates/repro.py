@@ -129,8 +129,8 @@ def judge(ort, manifest, replaced):
 
 def raised(ort, manifest, error):
     """Judge an exception: the same words, and a model that the CPU EP takes, make it the same fault."""
-    fault, text = manifest["fault"], str(error)
-    print(f"raised {type(error).__name__}: {text[:2000]}")
+    fault, text = manifest["fault"], f"{type(error).__name__}: {error}"  # as a verdict's message has it
+    print(f"raised {text[:2000]}")
     words = set(re.findall("[a-z]{3,}", re.sub("<[^>]*>", " ", fault.get("message", "").lower())))
     same = [word for word in words if word in text.lower()]
     if fault["verdict"] not in RAISES:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import rich.progress
 from rich.console import Console
@@ -26,16 +27,17 @@ from harness.triage.triage import Note, Triage, TriageSettings, read_faults
 SHOWN_CELLS = 3
 
 
+class Wanted(TypedDict):
+    """Arguments of the command that are settings of the triage, as ``TriageSettings`` has them."""
+
+    cells: list[str]
+    jobs: int | None
+    budget_s: float | None
+    keep_weights: bool
+
+
 def triage(
-    run: Path,
-    cells: list[str],
-    *,
-    jobs: int | None,
-    budget_s: float | None,
-    out: Path | None,
-    resume: bool,
-    keep_weights: bool,
-    write_expect: Path | None,
+    run: Path, *, out: Path | None, resume: bool, write_expect: Path | None, **settings: Unpack[Wanted]
 ) -> int:
     """Triage the failing cells of a run, and print each fault.
 
@@ -50,10 +52,13 @@ def triage(
     if (folder / FAULTS_FILE).exists() and not resume:
         what = "there is a triage in this folder already"
         raise UsageError(Problem(where=str(folder), what=what, hint="continue it: --resume; or give --out"))
-    settings = TriageSettings(
-        cells=tuple(cells), jobs=jobs or processors(), budget_s=budget_s, keep_weights=keep_weights
+    wanted = TriageSettings(
+        cells=tuple(settings["cells"]),
+        jobs=settings["jobs"] or processors(),
+        budget_s=settings["budget_s"],
+        keep_weights=settings["keep_weights"],
     )
-    code = triage_records(matrix_of(data.info, run), data.records, folder, settings)
+    code = triage_records(matrix_of(data.info, run), data.records, folder, wanted)
     if write_expect is not None:
         _write_expect(write_expect, folder, data.records)
     return code
@@ -122,7 +127,8 @@ class Display:
                 self._lines[note.about] = self.bars.add_task("", total=None)
             self.bars.update(self._lines[note.about], description=escape(text))
             if not note.passing and not self.console.is_terminal:
-                self.say(text)
+                for line in wrapped(text, indent="  "):
+                    self.say(line)
 
     def fault(self, fault: Fault) -> None:
         """Show a fault that is on disk."""

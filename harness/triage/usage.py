@@ -92,6 +92,8 @@ def _with_needed_axes(subject: Subject, check: Check) -> Check:
         once = _first_failing(subject, check, _repeated(check.axes, ONCE))
         if once is not check:
             return once
+        if counts_sessions(check.axes):
+            check = _first_failing(subject, check, _with(check.axes, REPEATED_SESSIONS, 1))
     return check if repeated else msgspec.structs.replace(check, axes=_repeated(check.axes, TWICE))
 
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from harness.core.fault import Condition
-from harness.core.value import Tensor, Value, tensor
+from harness.core.value import Array, Tensor, Value, tensor
 from harness.corpus.element_types import NUMBERS
 from harness.corpus.nodes import domain_of
 from harness.triage.lab import Axes
@@ -123,14 +123,14 @@ def _in_dtype(subject: Subject, given: str, dtype: str) -> Subject | None:
             info.type.tensor_type.elem_type = wanted
     for index, one in enumerate(graph.initializer):
         if one.data_type == source:
-            array = numpy_helper.to_array(one).astype(_FLOATS[dtype])
+            array = _as_float(numpy_helper.to_array(one), dtype)
             graph.initializer[index].CopyFrom(numpy_helper.from_array(array, one.name))
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.name in {"to", "dtype"} and attribute.i == source:
                 attribute.i = wanted
             elif attribute.HasField("t") and attribute.t.data_type == source:
-                array = numpy_helper.to_array(attribute.t).astype(_FLOATS[dtype])
+                array = _as_float(numpy_helper.to_array(attribute.t), dtype)
                 attribute.t.CopyFrom(numpy_helper.from_array(array, attribute.t.name))
     inputs = tuple((name, _cast(value, given, dtype)) for name, value in subject.inputs)
     return Subject(model=model.SerializeToString(), inputs=inputs)
@@ -138,8 +138,14 @@ def _in_dtype(subject: Subject, given: str, dtype: str) -> Subject | None:
 
 def _cast(value: Value, given: str, dtype: str) -> Value:
     if isinstance(value, Tensor) and value.dtype == given:
-        return tensor(value.array.astype(_FLOATS[dtype]))
+        return tensor(_as_float(value.array, dtype))
     return value
+
+
+def _as_float(array: Array, dtype: str) -> Array:
+    """Convert to another floating-point type; what is too large becomes infinite, as it does on an EP."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return array.astype(_FLOATS[dtype])
 
 
 def _opsets(subject: Subject) -> _Varied:
@@ -225,7 +231,7 @@ def _values(subject: Subject) -> _Varied:
 def _changed(value: Value, change: _Change) -> Value:
     if not isinstance(value, Tensor) or value.dtype not in _FLOATS:
         return value
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return tensor(change(value.array).astype(value.array.dtype))
 
 

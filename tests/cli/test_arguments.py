@@ -10,8 +10,13 @@ import pytest
 from harness.cli.arguments.parser import parser
 from harness.cli.selection import Selection
 from harness.cli.targets import Request
+from harness.triage.triage import TriageSettings
 
-GROUPS = {"selection": Selection.__struct_fields__, "request": Request.__struct_fields__}
+GROUPS = {
+    "selection": Selection.__struct_fields__,
+    "request": Request.__struct_fields__,
+    "settings": TriageSettings.__struct_fields__,
+}
 
 
 def commands(parent: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:

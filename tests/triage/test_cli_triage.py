@@ -21,6 +21,7 @@ FAULT = {"kind": "scale", "op_type": "Tanh", "factor": 1.01}
 WIDTH = 80
 FIRST, SECOND, RIGHT = (f"models/{name}.onnx[planted]" for name in ("a", "b", "right"))
 
+Models = dict[str, list[tuple[str, list[str], list[str], dict[str, Any]]]]
 Chain = Callable[..., onnx.ModelProto]
 Capture = pytest.CaptureFixture[str]
 
@@ -28,19 +29,23 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, chain: Chain, own_cache: Path) -> Path:
     """A matrix, and its finished run: two models that fail and one that does not."""
-    if os.name != "posix":
-        pytest.skip("faults are planted by POSIX signals")
     assert own_cache
-    folder = tmp_path_factory.mktemp("planted")
-    (folder / "models").mkdir()
-    models: dict[str, list[tuple[str, list[str], list[str], dict[str, Any]]]] = {
+    models: Models = {
         "a": [("Neg", ["x"], ["h"], {}), ("Tanh", ["h"], ["y"], {})],
         "b": [("Abs", ["x"], ["h"], {}), ("Tanh", ["h"], ["i"], {}), ("Neg", ["i"], ["y"], {})],
         "right": [("Neg", ["x"], ["y"], {})],
     }
+    return run_of(tmp_path_factory.mktemp("planted"), chain, FAULT, models)
+
+
+def run_of(folder: Path, chain: Chain, fault: dict[str, Any], models: Models) -> Path:
+    """Run models on a target with a planted fault."""
+    if os.name != "posix":
+        pytest.skip("faults are planted by POSIX signals")
+    (folder / "models").mkdir()
     for name, nodes in models.items():
         onnx.save(chain(nodes), folder / "models" / f"{name}.onnx")
-    env = {"PYTHONPATH": str(PLANTED), "PLANTED_FAULT": json.dumps(FAULT)}
+    env = {"PYTHONPATH": str(PLANTED), "PLANTED_FAULT": json.dumps(fault)}
     (folder / "m.toml").write_text(
         'schema = 1\nmodels.folders = ["models"]\n[[target]]\nname = "planted"\n'
         'provider = "CPUExecutionProvider"\n'
@@ -96,6 +101,20 @@ def test_every_failure_is_explained(run: Path, capsys: Capture) -> None:
     assert triage(run, "--resume") == EXIT_OK
     assert "1 fault, 2 cells" in capsys.readouterr().out
     assert (run / "triage" / FAULTS_FILE).read_bytes() == before
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_weights_are_replaced_unless_they_are_to_be_kept(
+    tmp_path: Path, chain: Chain, own_cache: Path, *, keeps: bool
+) -> None:
+    assert own_cache
+    planted = {"kind": "scale", "op_type": "MatMul", "factor": 1.01}
+    folder = run_of(tmp_path, chain, planted, {"a": [("MatMul", ["x", "w1"], ["y"], {})]})
+    assert triage(folder / "run", *(["--keep-weights"] if keeps else [])) == EXIT_OK
+    (fault,) = read_faults(folder / "run" / "triage" / FAULTS_FILE)
+    assert fault.reduced is not None
+    assert "initializer" in {one.role for one in fault.reduced.tensors}
+    assert (fault.reduced.weights == "kept") is keeps
 
 
 def test_one_cell_in_another_folder(

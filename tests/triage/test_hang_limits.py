@@ -13,7 +13,7 @@ from harness.plan.target import Target
 from harness.triage import hang_limits as module
 from harness.triage.hang_limits import LIMITS_S, MULTIPLE, limited_targets, safe_limits
 
-LOW_S, FULL_S = 0.5, 2.0
+LOW_S, FULL_S, BUDGET_S = 0.5, 2.0, 20.0
 
 TriagePlanted = Callable[..., list[Fault]]
 Chain = Callable[..., onnx.ModelProto]
@@ -53,7 +53,7 @@ def triage_hang(
         learnt: list[str] = []
         tables = {"timeouts_s": {"create": FULL_S, "run": FULL_S}}
         (fault,) = triage_planted(
-            {"kind": "hang", **planted}, target=tables, learnt=learnt, budget_s=60, m=model
+            {"kind": "hang", **planted}, target=tables, learnt=learnt, budget_s=BUDGET_S, m=model
         )
         assert not fault.inconclusive, fault.sentence
         assert fault.signature.verdict is Verdict.HANG
@@ -100,16 +100,12 @@ def test_a_hang_is_explained(
     assert fault.location is not None
     assert (fault.location.op_types, fault.location.exact) == (("Tanh",), True)
     assert fault.reduced is not None
-    assert [node.op_type for node in fault.reduced.nodes] == ["Tanh"]
+    assert "Tanh" in [node.op_type for node in fault.reduced.nodes]
     assert any(f"a trial gets {LOW_S:g} s" in line for line in learnt)
     # What did not end within the lower limit may be slow: nothing is said about it.
     assert not any(condition.fails for condition in fault.conditions)
-    gone = {
-        condition.value
-        for condition in fault.conditions
-        if condition.kind == "shape" and condition.fails is False
-    }
-    assert gone == ({"1"} if "size" in planted else set())
+    (shape,) = [one.shape for one in fault.reduced.tensors if one.role == "input"]
+    assert shape.startswith("2x" if "size" in planted else ("1x", "2x"))
 
 
 def test_what_is_slow_is_not_taken_for_the_hang(triage_hang: TriageHang, model: onnx.ModelProto) -> None:

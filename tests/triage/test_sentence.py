@@ -196,7 +196,12 @@ SENTENCES = {
             GELU,
             MATMUL,
             location=Location(
-                nodes=("r", "m"), op_types=("Resize", "MatMul"), exact=False, fused=("r", "m"), onwards=True
+                nodes=("r", "m"),
+                op_types=("Resize", "MatMul"),
+                exact=False,
+                fused=("r", "m"),
+                fused_op_types=("Resize", "MatMul"),
+                onwards=True,
             ),
         ),
         ROW,

@@ -1,6 +1,9 @@
 """onnx's checker and type inference in a process of their own."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from typing import Any
 
 import onnx
 import pytest
@@ -33,22 +36,34 @@ def test_answers_are_those_of_onnx(process: OnnxProcess) -> None:
     assert process.problem(b"no model")
 
 
-def test_a_process_that_was_ended_is_started_again(process: OnnxProcess) -> None:
+def test_a_process_that_was_ended_is_started_again(
+    process: OnnxProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: Any, **named: Any) -> "subprocess.Popen[bytes]":
+        started.append(real(*arguments, **named))
+        return started[-1]
+
+    real = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", start)
     assert not process.problem(VALID)
-    assert process._process is not None
-    process._process.kill()
-    process._process.wait()
+    (first,) = started
+    first.kill()
+    first.wait()
     assert not process.problem(VALID)
+    assert len(started) == 2
 
 
 def test_a_model_that_crashes_onnx_costs_its_own_answer(
     process: OnnxProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def dies(*_: object) -> tuple[bytes, bytes]:
-        raise EOFError
+    def dies(_: object, **named: Any) -> "subprocess.Popen[bytes]":
+        return real([sys.executable, "-c", ""], **named)
 
+    real = subprocess.Popen
     with monkeypatch.context() as patch:
-        patch.setattr(OnnxProcess, "_exchange", staticmethod(dies))
+        patch.setattr(subprocess, "Popen", dies)
         assert process.inferred(VALID) is None
         assert process.problem(VALID) == "onnx's checker crashed"
     assert not process.problem(VALID)
