@@ -35,6 +35,7 @@ from harness.triage.usage import (
 PLANTED = Path(__file__).parent / "planted_onnxruntime"
 ALWAYS = Confirmation(outcome="always", trials=5, failures=5)
 ERROR = Signature(verdict=Verdict.ERROR, phase=Phase.RUN)
+PATIENT = {"timeouts_s": {"create": 60, "run": 60}}
 CONCURRENT = {"scenario": "concurrent", RUNS: "25", THREADS: "4"}
 
 TriagePlanted = Callable[..., list[Fault]]
@@ -194,7 +195,7 @@ def test_a_scenario_is_reduced_and_played_by_the_bundle(
     words: str,
 ) -> None:
     planted = {"kind": "bend", "op_type": "Tanh", "factor": 1.01, **planted}
-    fault = only(triage_planted(planted, tables=tables, m=deep))
+    fault = only(triage_planted(planted, tables=tables, target=PATIENT, m=deep))
     assert fault.usage == Usage(**usage)
     assert [fault.scenario] == tables["axes"]["scenario"]
     assert f"in scenario {fault.scenario}; only {words}" in fault.sentence
@@ -213,7 +214,7 @@ def test_a_failure_of_a_later_run_is_told_with_its_number(
 ) -> None:
     planted = {"kind": "error", "op_type": "Tanh", "phase": "run", "message": "used up", "run": 6}
     tables = {"repeat": [{"runs": 12, "sessions": 2}]}
-    fault = only(triage_planted(planted, tables=tables, m=deep))
+    fault = only(triage_planted(planted, tables=tables, target=PATIENT, m=deep))
     assert fault.usage == Usage(runs=6)
     assert "only from run 6 of a session on" in fault.sentence
     assert not fault.scenario
