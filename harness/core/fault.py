@@ -217,6 +217,16 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     runs: int | None = None
     sessions: int | None = None
 
+    @property
+    def words(self) -> str:
+        """What it says, such as ``in 2 threads at once, with 3 runs each``; empty if it says nothing."""
+        if self.threads is not None:
+            threads = f"in {self.threads} threads at once" if self.threads > 1 else "in a thread of its own"
+            return f"{threads}, with {self.runs} runs each" if (self.runs or 1) > 1 else threads
+        runs = f"from run {self.runs} of a session on" if self.runs is not None else ""
+        sessions = f"with {self.sessions} sessions one after the other" if self.sessions is not None else ""
+        return ", ".join(filter(None, (runs, sessions)))
+
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One cause of failing cells.

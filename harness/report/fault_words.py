@@ -80,6 +80,8 @@ def facts(shown: ReportFault, runs: int) -> Iterator[tuple[str, str]]:
         yield label, one_line(signature.message, _MESSAGE_CHARS)
     if fault.scenario:
         yield "Needs", f"scenario {_name(fault.scenario)}"
+    if fault.usage is not None:
+        yield "Shows only", fault.usage.words
     if fault.preceding:
         yield "Needs before it", f"in the same process: {_listed(fault.preceding, _MESSAGE_CHARS)}"
     if fault.location is not None:

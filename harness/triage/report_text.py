@@ -13,7 +13,6 @@ from harness.triage.bundle_model import WrittenModel
 from harness.triage.distance import CODES, distance
 from harness.triage.manifest import Environment, Manifest
 from harness.triage.scrub import Scrubber
-from harness.triage.sentence import use_in_words
 
 SHOWN = 40
 """Rows of a table at most."""
@@ -57,8 +56,8 @@ def _confirmed(manifest: Manifest, fault: Fault) -> Iterator[str]:
         yield f"Message, without numbers and names: {_code(told.message)}"
     if fault.scenario:
         yield f"It needs the scenario {_code(fault.scenario)}."
-    if use := use_in_words(fault.usage):
-        yield f"It shows only {use}."
+    if fault.usage is not None:
+        yield f"It shows only {fault.usage.words}."
     if manifest.preceding:
         count = len(manifest.preceding)
         yield f"It needs {count} other model{'s' if count > 1 else ''} to run before in the same process."

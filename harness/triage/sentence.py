@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.core.errors import one_line
-from harness.core.fault import Condition, Fault, GraphNode, NativeCrash, ReducedModel, Usage
+from harness.core.fault import Condition, Fault, GraphNode, NativeCrash, ReducedModel
 from harness.core.output_metrics import OutputMetrics
 from harness.core.verdict import Phase, Verdict
 from harness.triage.native import involved_libraries
@@ -38,18 +38,6 @@ def sentence_of(fault: Fault, row: OutputMetrics | None, message: str) -> str:
     if fault.confirmation.outcome == "sometimes":
         parts.append(f"in {fault.confirmation.failures} of {fault.confirmation.trials} trials")
     return one_line("; ".join(parts), CHARS).rstrip(".") + "."
-
-
-def use_in_words(usage: Usage | None) -> str:
-    """Say how much a session is used: ``in 2 threads at once, with 3 runs each``; empty if only a little."""
-    if usage is None:
-        return ""
-    if usage.threads is not None:
-        threads = f"in {usage.threads} threads at once" if usage.threads > 1 else "in a thread of its own"
-        return f"{threads}, with {usage.runs} runs each" if (usage.runs or 1) > 1 else threads
-    runs = f"from run {usage.runs} of a session on" if usage.runs is not None else ""
-    sessions = f"with {usage.sessions} sessions one after the other" if usage.sessions is not None else ""
-    return ", ".join(filter(None, (runs, sessions)))
 
 
 def _who(fault: Fault) -> str:
@@ -149,7 +137,7 @@ def _where(fault: Fault) -> Iterator[str]:
     if fault.scenario:
         yield f"in scenario {fault.scenario}"
     if fault.usage is not None:
-        yield f"only {use_in_words(fault.usage)}"
+        yield f"only {fault.usage.words}"
     if fault.preceding:
         yield f"after {', '.join(_preceding(fault))} in the same process"
 

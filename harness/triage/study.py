@@ -26,7 +26,7 @@ from harness.triage.net import load
 from harness.triage.preceding import MOST_NEEDED
 from harness.triage.preceding_model import with_smaller_preceding
 from harness.triage.replaced import weights_of
-from harness.triage.sentence import sentence_of, use_in_words
+from harness.triage.sentence import sentence_of
 from harness.triage.settings import Progress
 from harness.triage.smallest import Smallest, smallest_failing
 from harness.triage.studied import Learnt, Reproduced, Request, Studied
@@ -166,8 +166,8 @@ class Study:
         check = least_usage(found.smallest.subject, found.check, confirmation, self._budget)
         if check.axes != found.check.axes and self._proven(found.smallest, check) is None:
             return found.check
-        if usage := use_in_words(usage_of(check.axes)):
-            self._tell(f"reduce: it fails only {usage}")
+        if usage := usage_of(check.axes):
+            self._tell(f"reduce: it fails only {usage.words}")
         return check
 
     def _confirmed(self) -> tuple[Subject | None, Confirmation]:

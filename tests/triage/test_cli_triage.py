@@ -14,7 +14,7 @@ from harness.cli import main
 from harness.cli import triage as command
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
 from harness.core.fault import FAULTS_FILE, Fault
-from harness.triage.triage import read_faults
+from harness.triage.triage import Note, read_faults
 
 PLANTED = Path(__file__).parent / "planted_onnxruntime"
 FAULT = {"kind": "scale", "op_type": "Tanh", "factor": 1.01}
@@ -186,6 +186,15 @@ def test_interrupted_and_resumed(run: Path, capsys: Capture, monkeypatch: pytest
     keys = [json.loads(line)["key"] for line in trials.read_bytes().splitlines()]
     repeated = len(keys) - len(set(keys))
     assert repeated <= 2  # of each bundle, the trial whose outputs it holds
+
+
+def test_long_notes_are_wrapped(capsys: Capture) -> None:
+    shown = command.Display()
+    shown.note(Note(about="models/a.onnx[planted]", text="learnt " + "much " * 40))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= WIDTH
+    assert all(line.startswith("  ") for line in lines[1:])
 
 
 def test_time_is_up(run: Path, capsys: Capture) -> None:

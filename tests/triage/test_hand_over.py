@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.output_metrics import Noise, OutputMetrics
+from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.value import Sequence, tensor
 from harness.triage.distance import difference, distance
-from harness.triage.hand_over import OF_ERROR, limits_of
+from harness.triage.hand_over import OF_ERROR, limits_for_others, limits_of
 
 RIGHT = np.linspace(1, 2, 16, dtype=np.float32)
 
@@ -97,3 +97,18 @@ def test_of_a_sequence_the_smallest_limit_of_a_wrong_item_counts() -> None:
     rows = [row("y[0]", mismatched=0, rms=0.1), row("y[1]", rms=100.0), row("y[2]", rms=100.0)]
     limit = limits(rows, [("y", expected)], [("y", found)])["y"]
     assert limit == pytest.approx(distance(tensor(RIGHT), tensor(RIGHT + np.float32(0.1))) / 10)
+
+
+def test_what_is_lost_for_other_inputs_has_a_share_of_its_error_as_limit() -> None:
+    def other(name: str, bits: float, *, stale: bool = False) -> OutputMetrics:
+        details = OutputDetails(message="stale", stale=True) if stale else None
+        return OutputMetrics(
+            name=name, dtype="float32", shape=(16,), mismatched=3, delivered_bits=bits, details=details
+        )
+
+    rows = (other("lost", 0.0), other("far", -3.0), other("right", 20.0), other("stale", 2.0, stale=True))
+    assert dict(limits_for_others(rows)) == {
+        "lost": OF_ERROR,
+        "far": OF_ERROR,
+        "stale": pytest.approx(0.25 * OF_ERROR),
+    }

@@ -15,6 +15,7 @@ from harness.core.fault import (
     NativeCrash,
     ReducedModel,
     Signature,
+    Usage,
 )
 from harness.core.output_metrics import OutputMetrics
 from harness.core.verdict import Phase, Verdict
@@ -174,11 +175,14 @@ SENTENCES = {
         f"QNN 2.7.0 dies of exit code 3 while it closes a session of {WHAT}.",
     ),
     "hang": (
-        fault_of(ended(Verdict.HANG, Phase.CREATE), preceding=("zoo/a[npu]",)),
+        fault_of(
+            ended(Verdict.HANG, Phase.CREATE), preceding=("zoo/a[npu]",), usage=Usage(threads=2, runs=1)
+        ),
         None,
         "",
         (
-            f"QNN 2.7.0 does not come to an end while it creates a session of {WHAT}; after "
+            f"QNN 2.7.0 does not come to an end while it creates a session of {WHAT}; only in 2 threads "
+            "at once; after "
             "zoo/a[npu] in the same "
             "process."
         ),

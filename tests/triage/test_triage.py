@@ -96,7 +96,7 @@ def test_a_crash_is_located(
 
 def test_a_hang_is_located(triage_planted: TriagePlanted, chain: Chain, deep_nodes: Nodes) -> None:
     model = chain([*deep_nodes[:4], ("Erf", ["d"], ["y"], {})])
-    fault = only(triage_planted({"kind": "hang", "op_type": "Tanh", "phase": "run"}, budget_s=30, m=model))
+    fault = only(triage_planted({"kind": "hang", "op_type": "Tanh", "phase": "run"}, budget_s=60, m=model))
     assert (fault.signature.verdict, fault.signature.phase) == (Verdict.HANG, Phase.RUN)
     assert fault.location is not None
     assert fault.location.op_types == ("Tanh",)

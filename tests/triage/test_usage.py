@@ -158,6 +158,21 @@ def test_a_plain_session_has_no_figures() -> None:
     assert plain(axes) == (("graph_optimization", "basic"), ("scenario", "plain"))
 
 
+@pytest.mark.parametrize(
+    ("usage", "words"),
+    [
+        (Usage(threads=2, runs=3), "in 2 threads at once, with 3 runs each"),
+        (Usage(threads=2, runs=1), "in 2 threads at once"),
+        (Usage(threads=1, runs=7), "in a thread of its own, with 7 runs each"),
+        (Usage(runs=2), "from run 2 of a session on"),
+        (Usage(sessions=3), "with 3 sessions one after the other"),
+        (Usage(runs=2, sessions=2), "from run 2 of a session on, with 2 sessions one after the other"),
+    ],
+)
+def test_the_words(usage: Usage, words: str) -> None:
+    assert usage.words == words
+
+
 def only(faults: list[Fault]) -> Fault:
     (fault,) = faults
     assert not fault.inconclusive, fault.sentence

@@ -1,5 +1,6 @@
 """Each variation changes one thing, is valid ONNX, and runs."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -281,3 +282,14 @@ def test_external_data_stays_where_it_is() -> None:
     assert not {"dtype", "opset"} & set(kinds(external))
     assert {"attribute", "values", "shape"} <= set(kinds(external))
     assert all(one.subject.external == external.external for one in model_variations(external, ()))
+
+
+def test_values_that_are_too_large_for_a_type_cause_no_warning() -> None:
+    huge = np.array([1e30, -1e30, 1.0, 2.0], np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        varied = list(model_variations(subject_of(CAST, x=huge), ()))
+    (half,) = [one.subject for one in varied if one.condition.value == "float16"]
+    value = dict(half.inputs)["x"]
+    assert isinstance(value, Tensor)
+    assert value.array.tolist() == [np.inf, -np.inf, 1.0, 2.0]

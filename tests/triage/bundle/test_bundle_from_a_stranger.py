@@ -261,6 +261,14 @@ def test_variables_that_choose_code_are_refused(folder: Path, name: str) -> None
         ("execution_mode", ""),
         ("form", "ort"),
         ("intra_op_threads", "1000000"),
+        ("scenario.threads", "257"),
+        ("scenario.threads", "0"),
+        ("scenario.runs", "9999999"),
+        ("scenario.count", "-1"),
+        ("scenario.evil", "1"),
+        ("repeat.runs", "1001"),
+        ("repeat.sessions", "1" * 5000),
+        ("repeat.bit_equal", "2"),
         ("session.save_model_format", "../x"),
         ("session.ep.context_file_path", "x"),
         ("session.optimized_model_external_initializers_file_name", "x"),
@@ -272,6 +280,18 @@ def test_settings_that_could_write_files_are_refused(folder: Path, axis: str, va
     target = Target(name="here", provider=(CPU,))
     with pytest.raises(UsageError), staged(msgspec.structs.replace(bundle, manifest=manifest), target):
         pass
+
+
+def test_figures_of_a_scenario_are_taken(folder: Path) -> None:
+    bundle = read_bundle(folder)
+    own = {"scenario": "concurrent", "scenario.threads": "2", "scenario.runs": "3", "scenario.budget_s": "20"}
+    manifest = msgspec.structs.replace(bundle.manifest, axes={**bundle.manifest.axes, **own})
+    with staged(
+        msgspec.structs.replace(bundle, manifest=manifest), Target(name="t", provider=(CPU,))
+    ) as stage:
+        (cell,) = stage.plan.cells
+        settings = stage.plan.matrix.scenarios.settings("concurrent", cell.axes)
+    assert settings == {"threads": 2, "runs": 3, "budget_s": 20}
 
 
 def test_a_target_has_the_manifest_s_own_type() -> None:

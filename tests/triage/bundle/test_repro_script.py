@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.fault import Confirmation
-from harness.core.value import tensor
+from harness.core.fault import Confirmation, Usage
+from harness.core.value import Tensor, tensor
 from harness.core.verdict import Verdict
+from harness.corpus.data_sets import DataSet
 from harness.plan.target import Target
 from harness.triage.bundle import ModelSource, PrecedingModel, write_bundle
 from tests.triage.bundle.conftest import CPU, Contents, model_bytes
@@ -144,6 +145,55 @@ def test_scenarios_are_played(tmp_path: Path, contents: Contents, scenario: str)
     write_bundle(tmp_path / "F1", contents(axes={"scenario": scenario}, **planted))
     code, text = reproduce(tmp_path / "F1")
     assert code == THERE, text
+
+
+def test_a_scenario_is_played_with_its_figures(tmp_path: Path, contents: Contents) -> None:
+    planted: dict[str, Any] = {"expected": contents().found, "found": contents().expected}
+    axes = {"scenario": "concurrent", "scenario.threads": "3", "scenario.runs": "2"}
+    write_bundle(tmp_path / "F1", contents(axes=axes, **planted))
+    assert reproduce(tmp_path / "F1")[1].count("a run in 3 threads") == 6
+    axes = {"scenario": "sessions", "scenario.count": "4"}
+    write_bundle(tmp_path / "F1", contents(axes=axes, **planted))
+    text = reproduce(tmp_path / "F1")[1]
+    assert [f"run {number}," in text for number in (4, 5)] == [True, False]
+
+
+@pytest.mark.parametrize(("bent", "code"), [("", GONE), ("third", THERE), ("fourth", GONE)])
+def test_other_inputs_run_before_the_first_ones_again(
+    tmp_path: Path, contents: Contents, bent: str, code: int
+) -> None:
+    """Of a failure that needs two runs, the third run of the session is the second with the given inputs."""
+    made = contents()
+    ((_, given),) = made.inputs
+    assert isinstance(given, Tensor)
+    other = given.array[::-1, ::-1].copy()
+    further = DataSet(
+        name="", inputs=(("x", tensor(other)),), expected=(("y", tensor(np.maximum(other, 0))),)
+    )
+    write_bundle(tmp_path / "F1", contents(fault={"usage": Usage(runs=2)}, further=(further,)))
+    got, text = reproduce(tmp_path / "F1", bent)
+    assert got == code, text
+    assert "ok     run 2" in text
+
+
+def test_an_error_of_two_words_is_known_by_its_kind(tmp_path: Path, contents: Contents) -> None:
+    write_bundle(tmp_path / "F1", contents(Verdict.ERROR, fault={"message": "RuntimeError: used up"}))
+    assert reproduce(tmp_path / "F1", "used")[0] == THERE
+
+
+def test_a_result_that_differs_only_among_others_is_an_error(tmp_path: Path, contents: Contents) -> None:
+    message = (
+        "_CrossTalkError: among concurrent runs a result is off by # of its largest value, "
+        "which it is not alone"
+    )
+    made = contents()
+    further = DataSet(name="", inputs=made.inputs, expected=made.expected)
+    axes = {"scenario": "concurrent", "scenario.threads": "2", "scenario.runs": "2"}
+    write_bundle(
+        tmp_path / "F1", contents(Verdict.ERROR, fault={"message": message}, axes=axes, further=(further,))
+    )
+    assert reproduce(tmp_path / "F1", "third")[0] == THERE
+    assert reproduce(tmp_path / "F1")[0] == GONE
 
 
 def test_session_settings_reach_the_session(tmp_path: Path, contents: Contents) -> None:

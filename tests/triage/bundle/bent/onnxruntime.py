@@ -14,6 +14,7 @@ del sys.modules["onnxruntime"]
 real: Any = importlib.import_module("onnxruntime")
 
 BENT = os.environ.get("BENT", "")
+THIRD = 3
 COUNT = {"runs": 0, "sessions": 0}
 Real: Any = real.InferenceSession
 
@@ -48,12 +49,16 @@ def bent(outputs: Any) -> Any:
     first, *rest = outputs
     if BENT == "raises":
         raise RuntimeError("[ONNXRuntimeError] : 1 : FAIL : Node 4 is something wrong at /tmp/z.cc:99")
+    if BENT == "used":
+        raise RuntimeError("used up")
     if BENT == "other":
         raise RuntimeError("no memory for that")
     if (
         BENT == "wrong"
         or (BENT == "second" and COUNT["runs"] % 2 == 0)
         or (BENT == "leak" and COUNT["runs"] > 1)
+        or (BENT == "third" and COUNT["runs"] >= THIRD)
+        or (BENT == "fourth" and COUNT["runs"] > THIRD)
     ):
         first = first + np.ones_like(first)
     if BENT == "random":
