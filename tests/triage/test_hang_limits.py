@@ -13,7 +13,7 @@ from harness.plan.target import Target
 from harness.triage import hang_limits as module
 from harness.triage.hang_limits import LIMITS_S, MULTIPLE, limited_targets, safe_limits
 
-LOW_S, FULL_S, BUDGET_S = 0.5, 2.0, 20.0
+LOW_S, FULL_S, BUDGET_S = 0.5, 2.0, 60.0
 
 TriagePlanted = Callable[..., list[Fault]]
 Chain = Callable[..., onnx.ModelProto]
@@ -67,14 +67,7 @@ TriageHang = Callable[..., tuple[Fault, list[str]]]
 
 @pytest.fixture
 def model(chain: Chain) -> onnx.ModelProto:
-    return chain(
-        [
-            ("Neg", ["x"], ["a"], {}),
-            ("Erf", ["a"], ["b"], {}),
-            ("Tanh", ["b"], ["c"], {}),
-            ("Abs", ["c"], ["y"], {}),
-        ]
-    )
+    return chain([("Neg", ["x"], ["a"], {}), ("Erf", ["a"], ["b"], {}), ("Tanh", ["b"], ["y"], {})])
 
 
 @pytest.mark.parametrize(
