@@ -45,6 +45,8 @@ class Blamed(msgspec.Struct, frozen=True, kw_only=True):
 def blamed(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> Blamed | None:
     """Return the node that makes the wrong value; None if nothing tells it apart.
 
+    A node that is right alone is not told apart from one of the others that reads what it makes.
+
     Args:
         net: The whole model.
         numbers: Indices of nodes that fail together, and not in halves.
@@ -66,7 +68,11 @@ def blamed(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> Bl
     worst, *others = sorted(numbers, key=apart.__getitem__, reverse=True)
     if not apart[worst] or any(apart[worst] < DOMINANT * apart[other] for other in others):
         return None
-    return Blamed(number=worst, alone=_deviates(net, worst, check, known, apart[worst]))
+    alone = _deviates(net, worst, check, known, apart[worst])
+    made = set(net.nodes[worst].made)
+    if not alone and any(made & net.nodes[other].reads for other in others):
+        return None  # one kernel may compute both, and either may be what is wrong in it
+    return Blamed(number=worst, alone=alone)
 
 
 def _watched(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> dict[str, Value] | None:

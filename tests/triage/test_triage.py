@@ -109,10 +109,20 @@ def test_a_fault_of_two_fused_nodes_names_both(
     planted = {"kind": "scale", "op_type": one, "with": other, "factor": 1.01}
     fault = only(triage_planted(planted, m=deep))
     assert fault.location is not None
-    assert set(fault.location.fused_op_types) == {one, other}
+    assert not fault.location.exact
+    assert set(fault.location.op_types) == set(fault.location.fused_op_types) == {one, other}
     assert "only if 2 nodes are compiled together" in fault.sentence
-    # Of the two, the one that spoils what it gets.
-    assert (fault.location.op_types, fault.location.exact, fault.location.alone) == ((one,), True, False)
+
+
+def test_of_two_nodes_that_fail_together_the_one_that_spoils_what_it_gets_is_named(
+    triage_planted: TriagePlanted, deep: onnx.ModelProto
+) -> None:
+    fault = only(triage_planted({"kind": "scale", "op_type": "Add", "with": "Tanh", "factor": 1.01}, m=deep))
+    assert fault.location is not None
+    assert (fault.location.op_types, fault.location.exact, fault.location.alone) == (("Add",), True, False)
+    assert set(fault.location.fused_op_types) == {"Add", "Tanh"}
+    assert "computes Add of" in fault.sentence
+    assert "only if 2 nodes are compiled together" in fault.sentence
 
 
 @pytest.mark.parametrize("optimizer", ["ConstantFolding", "MatMulAddFusion", "EliminateIdentity"])
