@@ -49,11 +49,13 @@ def triage_hang(
     monkeypatch.setattr(module, "LIMITS_S", (LOW_S,))
     monkeypatch.setattr(module, "MULTIPLE", 1.0)  # other work on this machine makes the CPU EP slow
 
-    def triage(planted: dict[str, Any], model: onnx.ModelProto) -> tuple[Fault, list[str]]:
+    def triage(
+        planted: dict[str, Any], model: onnx.ModelProto, budget_s: float = BUDGET_S
+    ) -> tuple[Fault, list[str]]:
         learnt: list[str] = []
         tables = {"timeouts_s": {"create": FULL_S, "run": FULL_S}}
         (fault,) = triage_planted(
-            {"kind": "hang", **planted}, target=tables, learnt=learnt, budget_s=BUDGET_S, m=model
+            {"kind": "hang", **planted}, target=tables, learnt=learnt, budget_s=budget_s, m=model
         )
         assert not fault.inconclusive, fault.sentence
         assert fault.signature.verdict is Verdict.HANG
@@ -103,7 +105,7 @@ def test_a_hang_is_explained(
 
 def test_what_is_slow_is_not_taken_for_the_hang(triage_hang: TriageHang, model: onnx.ModelProto) -> None:
     planted = {"op_type": "Tanh", "phase": "create", "slow": "Erf", "seconds": LOW_S * 2}
-    fault, learnt = triage_hang(planted, model)
+    fault, learnt = triage_hang(planted, model, 2 * BUDGET_S)  # all is done twice
     assert any("is slow, and no hang" in line for line in learnt)
     assert fault.location is not None
     assert fault.location.op_types == ("Tanh",)
