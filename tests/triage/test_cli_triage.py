@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 import pytest
 
@@ -102,20 +101,6 @@ def test_every_failure_is_explained(run: Path, capsys: Capture) -> None:
     assert triage(run, "--resume") == EXIT_OK
     assert "1 fault, 2 cells" in capsys.readouterr().out
     assert (run / "triage" / FAULTS_FILE).read_bytes() == before
-
-
-@pytest.mark.parametrize("keeps", [False, True])
-def test_weights_are_replaced_unless_they_are_to_be_kept(
-    tmp_path: Path, chain: Chain, own_cache: Path, *, keeps: bool
-) -> None:
-    assert own_cache
-    planted = {"kind": "scale", "op_type": "MatMul", "factor": 1.01}
-    folder = run_of(tmp_path, chain, planted, {"a": [("MatMul", ["x", "w1"], ["y"], {})]})
-    assert triage(folder / "run", *(["--keep-weights"] if keeps else [])) == EXIT_OK
-    (fault,) = read_faults(folder / "run" / "triage" / FAULTS_FILE)
-    models = (folder / "models" / "a.onnx", folder / "run" / "triage" / fault.bundle / "model.onnx")
-    given, left = (onnx.numpy_helper.to_array(onnx.load(path).graph.initializer[0]) for path in models)
-    assert bool(np.isin(left, given).all()) is keeps
 
 
 def test_one_cell_in_another_folder(
