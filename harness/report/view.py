@@ -131,25 +131,21 @@ def build_report(
     """
     known = KnownFaults(run)
     cells = placed(run.records, known.link)
-    records = [record for _, record in run.records]
     columns = columns_in_order((cell.column for cell in cells), _target_order(run))
-    by_column: Mapping[Column, list[Record]] = defaultdict(list)
-    column_by_record = {id(cell.record): cell.column for cell in cells}
-    for record in records:
-        by_column[column_by_record[id(record)]].append(record)
+    records = [record for _, record in run.records]
+    by_column = _by_column(records, cells)
     path = run.matrix_path or "MATRIX"
     verdicts = Counter(record.verdict for record in records)
     failed = [cell for cell in cells if cell.record.verdict.family is Family.FAILED]
     others = [cell for cell in cells if cell.record.verdict.family is not Family.FAILED]
-    started = sorted(record.started for record in records if record.started)
+    started = sorted(record.started for record in records if record.started) or [""]
     complete = run.complete and not verdicts[Verdict.NOT_RUN]
-    conversions = (column_conversion(column, by_column[column]) for column in columns)
     return Report(
         run=run,
         name=one_line(run.matrix_file or run.folders[0].name, 120),
         matrix_path=path,
-        first=started[0] if started else "",
-        last=started[-1] if started else "",
+        first=started[0],
+        last=started[-1],
         recorded=len(records) - verdicts[Verdict.NOT_RUN],
         not_run=run.planned - len(records) + verdicts[Verdict.NOT_RUN],
         complete=complete,
@@ -160,7 +156,7 @@ def build_report(
         summary=tuple(summarise(column, by_column[column], complete=complete) for column in columns),
         precision=tuple(delivered(column, by_column[column]) for column in columns),
         noise=tuple(row for column in columns for row in column_noise(column, by_column[column])),
-        conversion=tuple(row for row in conversions if row is not None),
+        conversion=tuple(filter(None, (column_conversion(one, by_column[one]) for one in columns))),
         unavailable=tuple(row for column in columns for row in _unavailable(column, by_column[column])),
         unexpected_failures=grouped((cell for cell in failed if not cell.record.expected), path),
         unexpected_others=grouped((cell for cell in others if not cell.record.expected), path),
@@ -172,6 +168,15 @@ def build_report(
         faults=tuple(known.shown(cells, bundle_of)),
         failing=failing,
     )
+
+
+def _by_column(records: Iterable[Record], cells: Iterable[ReportCell]) -> Mapping[Column, list[Record]]:
+    """Return the records of each column in their own order; a column without one is empty."""
+    columns = {id(cell.record): cell.column for cell in cells}
+    found: Mapping[Column, list[Record]] = defaultdict(list)
+    for record in records:
+        found[columns[id(record)]].append(record)
+    return found
 
 
 def _unavailable(column: Column, records: Iterable[Record]) -> Iterable[Unavailable]:

@@ -7,26 +7,7 @@ from harness.cli.arguments.command import ONE_OBJECT, RUN, Commands, add_command
 
 def add_results(commands: Commands) -> None:
     """Declare `report`, `diff`, `gate` and `judge`."""
-    report = add_command(
-        commands, "report", "write a report of finished runs: HTML, Markdown, CSV, ...", "results.report"
-    )
-    report.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=RUN)
-    report.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the report")
-    report.add_argument(
-        "--format",
-        dest="formats",
-        default="html",
-        metavar="F,F",
-        help="html (default), markdown, csv, json, junit, badge; separate several with commas",
-    )
-    report.add_argument(
-        "--templates", type=Path, metavar="DIR", help="HTML templates that replace shipped ones"
-    )
-    report.add_argument("--baseline", type=Path, metavar="RUN", help="show changes since this run (HTML)")
-    report.add_argument(
-        "--history", type=Path, metavar="FILE", help="show since when faults are there (HTML)"
-    )
-
+    _add_report(commands)
     diff = add_command(commands, "diff", "compare two runs cell by cell", "results.diff")
     gate = add_command(
         commands,
@@ -67,6 +48,28 @@ def add_results(commands: Commands) -> None:
         help="file of [[tolerance]] entries, or a shipped one: calibrated, polygraphy",
     )
     judge.add_argument("--out", type=Path, metavar="DIR", help="write the judged run into a new folder")
+
+
+def _add_report(commands: Commands) -> None:
+    report = add_command(
+        commands, "report", "write a report of finished runs: HTML, Markdown, CSV, ...", "results.report"
+    )
+    report.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=RUN)
+    report.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the report")
+    report.add_argument(
+        "--format",
+        dest="formats",
+        default="html",
+        metavar="F,F",
+        help="html (default), markdown, csv, json, junit, badge; separate several with commas",
+    )
+    report.add_argument(
+        "--templates", type=Path, metavar="DIR", help="HTML templates that replace shipped ones"
+    )
+    report.add_argument("--baseline", type=Path, metavar="RUN", help="show changes since this run (HTML)")
+    report.add_argument(
+        "--history", type=Path, metavar="FILE", help="show since when faults are there (HTML)"
+    )
 
 
 def add_history(commands: Commands) -> None:
