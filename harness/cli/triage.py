@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import rich.progress
 from rich.console import Console
@@ -31,13 +32,12 @@ def triage(
     cells: list[str],
     *,
     jobs: int | None,
-    budget_s: float | None,
     out: Path | None,
     resume: bool,
-    keep_weights: bool,
     write_expect: Path | None,
+    **settings: Any,
 ) -> int:
-    """Triage the failing cells of a run, and print each fault.
+    """Triage the failing cells of a run, and print each fault; ``settings`` are of ``TriageSettings``.
 
     Returns:
         0 if each failure is explained, 3 if one is not: time ran out, or it did not appear again.
@@ -50,10 +50,8 @@ def triage(
     if (folder / FAULTS_FILE).exists() and not resume:
         what = "there is a triage in this folder already"
         raise UsageError(Problem(where=str(folder), what=what, hint="continue it: --resume; or give --out"))
-    settings = TriageSettings(
-        cells=tuple(cells), jobs=jobs or processors(), budget_s=budget_s, keep_weights=keep_weights
-    )
-    code = triage_records(matrix_of(data.info, run), data.records, folder, settings)
+    wanted = TriageSettings(cells=tuple(cells), jobs=jobs or processors(), **settings)
+    code = triage_records(matrix_of(data.info, run), data.records, folder, wanted)
     if write_expect is not None:
         _write_expect(write_expect, folder, data.records)
     return code
