@@ -131,6 +131,21 @@ def run_pytest(folder: Path, *arguments: str) -> Ran:
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
+def python(folder: Path, program: str, given: str) -> str:
+    """What a Python program prints that is given a text on standard input."""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env=environment(),
+        input=given,
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+        timeout=120,
+    )
+    return done.stdout
+
+
 def start_pytest(folder: Path, *arguments: str, **env: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         command(*arguments),
@@ -180,6 +195,12 @@ def write_project(folder: Path, matrix: str = MATRIX) -> Path:
 def run() -> Callable[..., Ran]:
     """``run(folder, *arguments)``: pytest, as a user calls it."""
     return run_pytest
+
+
+@pytest.fixture(scope="session")
+def run_python() -> Callable[..., str]:
+    """``run_python(folder, program, given)``: what a program prints."""
+    return python
 
 
 @pytest.fixture(scope="session")

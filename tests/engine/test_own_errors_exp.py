@@ -1,0 +1,214 @@
+"""An exception of the harness's own costs one cell its verdict, and never a run."""
+
+import importlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli.main import main
+from harness.core.own_error import own_error
+from harness.core.record import Record
+from harness.core.verdict import Family, Verdict
+from harness.corpus.cache import ENVIRONMENT
+from harness.report.read import read_run
+
+pytestmark = [
+    pytest.mark.real_ep,
+    pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX"),
+]
+SOFT = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[n, 4] x) => (float[n, 4] y) { y = Softmax(x) }"""
+CHOSEN = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[3, 4] x) => (int64[3] y) { s = Softmax(x) y = ArgMax<axis = 1, keepdims = 0>(s) }"""
+PLACES = (
+    # feeding
+    "engine.cases.load_case",
+    "engine.cases.noisy_case",
+    "engine.cases.float64_case",
+    "engine.cases.precision_case",
+    "engine.cases.rounded_case",
+    "engine.cases.scenario_case",
+    "corpus.case.model_facts",
+    "corpus.case.hash_data_set",
+    "engine.dispatcher.job",
+    "engine.worker.Worker.give",
+    "engine.open_questions.OpenQuestions.foresee",
+    "engine.open_questions.OpenQuestions.awaits",
+    "engine.cell_pipeline.CellPipeline.case",
+    "engine.cases.Cases.of",
+    # reading messages
+    "engine.listener.from_result",
+    "engine.listener.from_making",
+    "engine.worker.Worker.count",
+    # goldens, noise, conversion
+    "engine.answer.golden_of",
+    "engine.answer.compare_sets",
+    "engine.answer.output_kinds_of",
+    "engine.answer.spread_of",
+    "engine.answer.amplitudes_of",
+    "engine.answer.keep_made",
+    "engine.answer.computing_precision",
+    "engine.references.References.find",
+    "engine.references.References.keep",
+    # measuring and judging
+    "engine.next_step.rule_of",
+    "engine.next_step.measure",
+    "engine.next_step.missing",
+    "engine.measure.compare_sets",
+    "engine.measure.output_kinds_of",
+    "engine.measure.judge_precision",
+    "engine.measure.check_references",
+    "engine.measure.noise_rule",
+    "engine.measure.with_noise",
+    "core.judging.check_golden",
+    "engine.compare_sets.compare_all",
+    "core.compare.measure",
+    "core.missing.decide",
+    "core.judging.judge_rows",
+    "core.rules.Found",
+    "engine.cell_pipeline.decide",
+    # recording
+    "engine.cell_pipeline.record_of",
+    "engine.recorded.is_expected",
+    "run.artifacts.encode",
+    "run.run_folder.encode_record",
+)
+"""Where an exception is planted, once: each a name as its module uses it."""
+
+
+class PlantedError(RuntimeError):
+    """An exception without a cause."""
+
+
+@pytest.fixture(scope="module")
+def home(
+    tmp_path_factory: pytest.TempPathFactory, write_model: Callable[..., None], fake_env: dict[str, str]
+) -> Path:
+    home = tmp_path_factory.mktemp("planted")
+    write_model(home / "faulty" / "1_fine.onnx")
+    write_model(home / "faulty" / "2_zeros.onnx")
+    write_model(home / "sound" / "soft.onnx", SOFT)
+    write_model(home / "sound" / "chosen.onnx", CHOSEN)
+    (home / "m.toml").write_text(
+        f"""schema = 1
+[models]
+folders = ["faulty", "sound"]
+[[target]]
+name = "faulty"
+provider = "CUDAExecutionProvider"
+env = {{ PYTHONPATH = {fake_env["PYTHONPATH"]!r}, PYTHONDONTWRITEBYTECODE = "1" }}
+[[target]]
+name = "sound"
+provider = "CPUExecutionProvider"
+axes = {{ precision = ["fp32", "fp16"], scenario = ["plain", "dynamic_shapes"] }}
+[[exclude]]
+target = "faulty"
+suite = "sound"
+[[exclude]]
+target = "sound"
+suite = "faulty"
+""",
+        encoding="utf-8",
+    )
+    return home
+
+
+def run(home: Path, out: Path, *more: str) -> tuple[int, dict[str, Record]]:
+    """Run the matrix, with a cache of its own."""
+    code = main(["run", str(home / "m.toml"), *("--out", str(out)), "--no-report", "--target", "faulty"])
+    return code, {record.cell: record for record in read_run(out).records}
+
+
+@pytest.fixture(scope="module")
+def usual(home: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ENVIRONMENT, str(tmp_path_factory.mktemp("cache")))
+        _, records = run(home, tmp_path_factory.mktemp("usual") / "run")
+    return {cell: record.verdict for cell, record in records.items()}
+
+
+def plant(patch: pytest.MonkeyPatch, place: str) -> list[str]:
+    """Have a place raise an exception the first time; the list holds it once that has happened."""
+    module, _, name = place.rpartition(".")
+    owner: Any
+    if name[0].islower() and module.rpartition(".")[2][0].isupper():
+        module, _, kind = module.rpartition(".")
+        owner = getattr(importlib.import_module(f"harness.{module}"), kind)
+    else:
+        owner = importlib.import_module(f"harness.{module}")
+    usual = getattr(owner, name)
+    raised: list[str] = []
+
+    def once(*args: Any, **named: Any) -> Any:
+        if not raised:
+            raised.append(place)
+            raise PlantedError(f"at {place}")
+        return usual(*args, **named)
+
+    patch.setattr(owner, name, once)
+    return raised
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_one_cell_is_lost_and_no_run(
+    home: Path,
+    usual: dict[str, Verdict],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    place: str,
+) -> None:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
+    with monkeypatch.context() as patch:
+        raised = plant(patch, place)
+        code, records = run(home, tmp_path / "run")
+    assert raised, "the run has never come to this place"
+    assert records.keys() == usual.keys()
+    lost = [record for record in records.values() if record.verdict is Verdict.HARNESS_ERROR]
+    assert len(lost) == 1
+    assert code == 3
+    assert lost[0].family is Family.MISSING
+    assert f"PlantedError: at {place}; please report it" in lost[0].reason
+    told = (tmp_path / "run" / lost[0].artifacts / "traceback.txt").read_text(encoding="utf-8")
+    assert told.startswith("Traceback")
+    assert f"PlantedError: at {place}" in told
+    others = {cell: record.verdict for cell, record in records.items() if record is not lost[0]}
+    assert others == {cell: usual[cell] for cell in others}
+    assert "INCOMPLETE   1 of" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("place", ["engine.cases.load_case", "engine.cell_pipeline.record_of"])
+def test_what_is_lost_is_tried_again(
+    home: Path, usual: dict[str, Verdict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
+    with monkeypatch.context() as patch:
+        plant(patch, place)
+        run(home, tmp_path / "run")
+    code, again = run(home, tmp_path / "run", "--resume", str(tmp_path / "run"))
+    assert {cell: record.verdict for cell, record in again.items()} == usual
+    assert code == 1
+
+
+@pytest.mark.parametrize("place", ["engine.listener.parse", "engine.worker.Worker.begin_next"])
+def test_a_process_without_a_cell_is_replaced(
+    home: Path, usual: dict[str, Verdict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
+    with monkeypatch.context() as patch:
+        assert plant(patch, place) == []
+        code, records = run(home, tmp_path / "run")
+    assert {cell: record.verdict for cell, record in records.items()} == usual
+    assert code == 1
+
+
+def test_an_exception_without_a_text_is_reported() -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    told = own_error(MuteError())
+    assert told.reason == "an exception of the harness itself: MuteError; please report it"
