@@ -24,7 +24,7 @@ def test_a_name_is_cut_to_the_length_of_the_longest_whole_one() -> None:
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_nan_and_infinities_are_counted_on_either_side(swapped: bool) -> None:
+def test_nan_and_infinities_are_counted_on_either_side(*, swapped: bool) -> None:
     one = tensor(np.array([1.0, np.nan, np.inf, -np.inf, 0.0, 2.0], np.float32))
     other = tensor(np.array([1.0, 2.0, np.inf, 3.0, 0.0, 2.0], np.float32))
     golden, actual = (other, one) if swapped else (one, other)
