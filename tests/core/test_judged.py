@@ -46,7 +46,7 @@ def noisy(rms: float, largest: float, elements: int = 10**8) -> OutputMetrics:
 
 
 @pytest.mark.parametrize(("steps", "within"), [(0, True), (1, True), (2, True), (3, False)])
-def test_two_units_in_the_last_place_are_no_more_than_two(steps: int, within: bool) -> None:
+def test_two_units_in_the_last_place_are_no_more_than_two(steps: int, *, within: bool) -> None:
     golden = np.ones(4, np.float32)
     assert is_within_two_ulp(row_of(golden, golden + steps * np.finfo(np.float32).eps)) is within
     assert not is_within_two_ulp(row_of(golden.astype(np.int32), golden.astype(np.int32)))
