@@ -85,6 +85,9 @@ OUTCOMES = {
 }
 """What pytest says about each cell of the matrix, in the order of the plan."""
 
+LIMIT_S = 300
+"""Seconds for a run of pytest; on a machine with nothing else to do it takes one to ten."""
+
 MODES = {"alone": ("-p", "no:xdist"), "xdist": ("-p", "xdist", "-n", "2")}
 
 
@@ -126,7 +129,7 @@ def run_pytest(folder: Path, *arguments: str) -> Ran:
         capture_output=True,
         check=False,
         encoding="utf-8",
-        timeout=120,
+        timeout=LIMIT_S,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
 
@@ -141,7 +144,7 @@ def python(folder: Path, program: str, given: str) -> str:
         capture_output=True,
         check=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=LIMIT_S,
     )
     return done.stdout
 
