@@ -62,10 +62,25 @@ def each_replaced() -> Callable[..., Iterator[Any]]:
     return lambda valid: itertools.islice(every(valid), 0, None, 29)
 
 
+FIRST = ("real_ep", "engine", "pytest_plugin", "cli", "triage", "studies", "report")
+"""Folders whose tests start processes: with xdist, what begins last should be short."""
+
+OWN_CACHE = {"cli", "engine", "pytest_plugin", "run", "studies"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the folders that take longest; files and tests keep their order otherwise."""
+    items.sort(key=lambda item: FIRST.index(folder_of(item)) if folder_of(item) in FIRST else len(FIRST))
+
+
+def folder_of(item: pytest.Item) -> str:
+    home = Path(__file__).parent
+    return item.path.relative_to(home).parts[0] if item.path.is_relative_to(home) else ""
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Give the tests of these folders a cache of their own, before any other fixture."""
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
-    if isinstance(item, pytest.Function) and folder in {"cli", "engine", "pytest_plugin", "run", "studies"}:
+    if isinstance(item, pytest.Function) and folder_of(item) in OWN_CACHE:
         item.fixturenames.insert(0, "own_cache")
 
 

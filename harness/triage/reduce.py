@@ -5,7 +5,7 @@ whether a model is still interesting. All transformations have their turn until 
 """
 
 import itertools
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -80,7 +80,12 @@ TRANSFORMATIONS: tuple[Transformation, ...] = (
 """In the order in which they have their turn: big steps first."""
 
 
-def reduction(subject: Subject, settings: Settings, progress: Callable[[Progress], None]) -> Steps:
+def reduction(
+    subject: Subject,
+    settings: Settings,
+    progress: Callable[[Progress], None],
+    transformations: Sequence[Transformation] = TRANSFORMATIONS,
+) -> Steps:
     """Search for the smallest subject that is interesting; the one to begin with is taken to be.
 
     The candidates depend only on the subject, the settings and the answers, so the same answers lead to the
@@ -91,6 +96,7 @@ def reduction(subject: Subject, settings: Settings, progress: Callable[[Progress
         subject: What fails.
         settings: How to reduce it.
         progress: Called after each batch, and once at the end.
+        transformations: In the order in which they have their turn.
 
     Yields:
         Candidates, all made from the same smaller subject. Expects to be sent whether each is interesting.
@@ -103,7 +109,7 @@ def reduction(subject: Subject, settings: Settings, progress: Callable[[Progress
         ValueError: The subject is no model.
     """
     run = _Run(subject, settings, progress)
-    yield from run.rounds()
+    yield from run.rounds(transformations)
     return run.best
 
 
@@ -170,14 +176,14 @@ class _Run:
         self.cut_short = False
         self.seen = {subject.digest}
 
-    def rounds(self) -> Trials[None]:
+    def rounds(self, transformations: Sequence[Transformation]) -> Trials[None]:
         """Give all transformations their turn until none of them changes anything."""
         complete = False
         for _ in range(self.settings.most_rounds):
             before = self.best
             # From its bytes, as a second reduction would begin: what fails now will fail then.
             self.net, self.cut_short = load(self.best), False
-            for transformation in TRANSFORMATIONS:
+            for transformation in transformations:
                 yield from self.turn(transformation)
             if self.best is before:
                 complete = not self.cut_short

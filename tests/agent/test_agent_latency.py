@@ -169,36 +169,48 @@ def test_device_memory_as_the_kernel_counts_it(tmp_path: Path) -> None:
     assert of_drm(str(folder)) == (4096 << 10) + (3 << 20)
 
 
+Count = Any  # a pointer to a c_uint
+
+
 class Nvml:
-    """What is used of NVML: two devices, on each the processes ``(pid, bytes)`` of ``held``."""
+    """What is used of NVML, called by C's rules: for each device of ``held``, processes ``(pid, bytes)``."""
 
     def __init__(self, *held: list[tuple[int, int]], fails: str = "") -> None:
-        self.held = held
-        self.fails = fails
         self.open = 0
 
-    def nvmlInit_v2(self) -> int:  # noqa: N802 - NVML's name, as all of these
-        self.open += self.fails != "init"
-        return int(self.fails == "init")
+        def init() -> int:
+            self.open += fails != "init"
+            return int(fails == "init")
 
-    def nvmlShutdown(self) -> int:  # noqa: N802
-        self.open -= 1
-        return 0
+        def shut_down() -> int:
+            self.open -= 1
+            return 0
 
-    def nvmlDeviceGetCount_v2(self, count: Any) -> int:  # noqa: N802
-        count._obj.value = len(self.held)
-        return 0
+        def count_devices(count: Count) -> int:
+            count[0] = len(held)
+            return 0
 
-    def nvmlDeviceGetHandleByIndex_v2(self, index: Any, device: Any) -> int:  # noqa: N802
-        device._obj.value = index.value + 1
-        return 0
+        def get_device(index: int, device: Any) -> int:
+            device[0] = index + 1
+            return 0
 
-    def nvmlDeviceGetComputeRunningProcesses_v3(self, device: Any, count: Any, processes: Any) -> int:  # noqa: N802
-        found = self.held[device.value - 1]
-        for place, (pid, used) in enumerate(found):
-            processes[place] = Process(pid=pid, used=used)
-        count._obj.value = len(found)
-        return int(self.fails == "processes")
+        def list_processes(device: int, count: Count, processes: Any) -> int:
+            found = held[device - 1]
+            assert count[0] >= len(found)
+            for place, (pid, used) in enumerate(found):
+                processes[place] = Process(pid=pid, used=used)
+            count[0] = len(found)
+            return int(fails == "processes")
+
+        returned, number, handle = ctypes.c_int, ctypes.c_uint, ctypes.c_void_p
+        form, pointer = ctypes.CFUNCTYPE, ctypes.POINTER
+        self.nvmlInit_v2 = form(returned)(init)
+        self.nvmlShutdown = form(returned)(shut_down)
+        self.nvmlDeviceGetCount_v2 = form(returned, pointer(number))(count_devices)
+        self.nvmlDeviceGetHandleByIndex_v2 = form(returned, number, pointer(handle))(get_device)
+        self.nvmlDeviceGetComputeRunningProcesses_v3 = form(
+            returned, handle, pointer(number), pointer(Process)
+        )(list_processes)
 
 
 def test_device_memory_as_nvml_counts_it() -> None:

@@ -1,9 +1,13 @@
 """The table of commands: each names a function that takes its arguments, and its help fits a terminal."""
 
-import argparse
+import contextlib
 import importlib
 import inspect
+import io
+import os
+import re
 from collections.abc import Iterator
+from unittest import mock
 
 import pytest
 
@@ -17,41 +21,66 @@ GROUPS = {
     "request": Request.__struct_fields__,
     "settings": TriageSettings.__struct_fields__,
 }
+Words = tuple[str, ...]
 
 
-def commands(parent: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """The parsers of all commands, those inside of others too."""
-    for action in parent._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
-                yield command
-                yield from commands(command)
+def help_of(words: Words, columns: int) -> str:
+    """What ``ep-harness WORDS --help`` prints on a terminal of this width."""
+    printed = io.StringIO()
+    with (
+        mock.patch.dict(os.environ, COLUMNS=str(columns)),
+        contextlib.redirect_stdout(printed),
+        pytest.raises(SystemExit) as ended,
+    ):
+        parser().parse_args([*words, "--help"])
+    assert ended.value.code == 0
+    return printed.getvalue()
 
 
-def summaries(parent: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    for action in parent._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            yield from action._choices_actions
+def summaries(words: Words) -> dict[str, str]:
+    """The commands below a command, and what its help says about each."""
+    return dict(re.findall(r"^    (\w[\w-]*) +(.*)$", help_of(words, 500), re.MULTILINE))
 
 
-COMMANDS = [command for command in commands(parser()) if command.get_default("call")]
+def commands(words: Words = ()) -> Iterator[Words]:
+    """All commands, those of groups too."""
+    for name in summaries(words):
+        yield (*words, name)
+        yield from commands((*words, name))
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.prog)
-def test_a_command_calls_a_function_that_takes_its_arguments(command: argparse.ArgumentParser) -> None:
-    module, _, name = command.get_default("call").partition(".")
+def required(words: Words) -> list[str]:
+    """A value for each argument that a command cannot do without, according to its usage."""
+    usage = help_of(words, 500).partition("\n\n")[0].partition(": ep-harness")[2]
+    while "[" in usage:
+        usage = re.sub(r"\[[^\[\]]*\]", "", usage)
+    usage = re.sub(r"\(([^|()]*)\|[^()]*\)", r"\1", usage)
+    return [word if word.startswith("--") else "x" for word in usage.split()[len(words) :]]
+
+
+ALL = [(), *commands()]
+RUNNING = [words for words in ALL if words and not summaries(words)]
+
+
+def test_commands_are_found() -> None:
+    """Else the tests below look at nothing."""
+    assert {("run",), ("golden",), ("golden", "verify"), ("history", "add"), ("triage",)} <= set(ALL)
+    assert required(("report",)) == ["--out", "x", "x"]
+
+
+@pytest.mark.parametrize("words", RUNNING, ids=" ".join)
+def test_a_command_calls_a_function_that_takes_its_arguments(words: Words) -> None:
+    given = vars(parser().parse_args([*words, *required(words)]))
+    module, _, name = given.pop("call").partition(".")
     function = getattr(importlib.import_module(f"harness.cli.{module}"), name)
-    given = {action.dest for action in command._actions} - {"help"}
     parameters = inspect.signature(function).parameters.values()
     named = {one.name for one in parameters if one.kind is not inspect.Parameter.VAR_KEYWORD}
     grouped = {field for one in parameters for field in GROUPS.get(one.name, ())}
-    assert named <= given
-    assert given - named <= grouped
+    assert named <= given.keys()
+    assert given.keys() - named <= grouped
 
 
-@pytest.mark.parametrize("command", [parser(), *commands(parser())], ids=lambda command: command.prog)
-def test_help_fits_a_terminal(command: argparse.ArgumentParser, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    lines = command.format_help().splitlines()
-    assert max(map(len, lines)) <= 80
-    assert all(len(action.help or "") <= 64 for action in summaries(command))
+@pytest.mark.parametrize("words", ALL, ids=lambda words: " ".join(("ep-harness", *words)))
+def test_help_fits_a_terminal(words: Words) -> None:
+    assert max(map(len, help_of(words, 80).splitlines())) <= 80
+    assert all(len(summary) <= 64 for summary in summaries(words).values())

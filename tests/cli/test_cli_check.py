@@ -91,7 +91,7 @@ def test_a_folder_with_a_run_stays_as_it_is(tmp_path: Path, capsys: pytest.Captu
 def test_the_line_to_resume_with_works(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     out = tmp_path / "out"
-    check = ["check", CPU, "--out", str(out), "--no-report", "--model", "*/test_[a-m]*"]
+    check = ["check", CPU, "--out", str(out), "--no-report", "--model", "*/test_[a-c]*"]
     command = [sys.executable, "-m", "harness", *check]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 60

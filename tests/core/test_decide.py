@@ -58,6 +58,7 @@ COARSE = msgspec.structs.replace(
     frontier=((0.0, 1e-3), (1.0, 0.0)),
     noise=Noise(precision="float32", rms=8000.0, max=16000.0, like="float16"),
 )
+SHAPED = msgspec.structs.replace(BAD, frontier=(), details=OutputDetails(differs="shape", message="(3,)"))
 STALE = msgspec.structs.replace(BAD, details=OutputDetails(stale=True))
 RAN = Facts(
     phase=Phase.COMPARE, placement=ON_EP, outputs=(GOOD,), golden="cpu", provider="AnyExecutionProvider"
@@ -65,18 +66,20 @@ RAN = Facts(
 
 
 def ended(how: Any, **fields: Any) -> Facts:
-    own = fields.pop("own", None)
+    own, converted = fields.pop("own", None), fields.pop("converted", False)
     phase = fields.pop("phase", Phase.RUN)
-    return Facts(phase=phase, ended=Ended(how=how, message="what happened", **fields), own_cpu=own)
+    how_it_ended = Ended(how=how, message="what happened", **fields)
+    return Facts(phase=phase, ended=how_it_ended, own_cpu=own, converted=converted)
 
 
 def ran(**fields: Any) -> Facts:
     return msgspec.structs.replace(RAN, **fields)
 
 
-OK, REFUSED, DIED = (
+OK, REFUSED, NO_KERNEL, DIED = (
     OwnCpu(status="ok"),
     OwnCpu(status="refused", message="no"),
+    OwnCpu(status="refused", message="NotImplemented: no kernel"),
     OwnCpu(status="died", message="died"),
 )
 
@@ -88,6 +91,11 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ended("broken_model"), Verdict.INVALID_MODEL),
     (ended("no_input"), Verdict.NO_INPUT),
     (ended("raised", own=REFUSED), Verdict.INVALID_MODEL),
+    (ended("raised", own=REFUSED, converted=True), Verdict.INVALID_MODEL),
+    (ended("raised", own=NO_KERNEL, phase=Phase.CREATE), Verdict.INVALID_MODEL),
+    (ended("raised", own=NO_KERNEL, phase=Phase.CREATE, converted=True), Verdict.UNSUPPORTED),
+    (ended("raised", own=NO_KERNEL, converted=True), Verdict.ERROR),
+    (ended("raised", converted=True), Verdict.ERROR),
     (ended("raised", own=DIED), Verdict.NO_GOLDEN),
     (ended("raised", own=OK), Verdict.ERROR),
     (ended("raised", own=OK, kind="NotImplemented", phase=Phase.CREATE), Verdict.UNSUPPORTED),
@@ -102,6 +110,8 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ended("unfeedable"), Verdict.NO_GOLDEN),
     (ran(golden="", no_golden="the CPU EP has no kernel"), Verdict.NO_GOLDEN),
     (ran(dispute="they disagree"), Verdict.REFERENCE_DISPUTED),
+    (ran(dispute="they disagree", outputs=(BAD,)), Verdict.REFERENCE_DISPUTED),
+    (ran(dispute="they disagree", outputs=(SHAPED,)), Verdict.SHAPE_MISMATCH),
     (ran(providers_changed="A became B", outputs=(BAD,)), Verdict.FALLBACK_AT_RUN),
     (ran(outputs=(BAD,), undefined={"y": "negative float to uint8"}), Verdict.UNDEFINED_INPUT),
     (ran(outputs=(BAD,), undefined={"z": "negative float to uint8"}), Verdict.MISMATCH),

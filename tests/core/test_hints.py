@@ -34,6 +34,11 @@ def with_last_block(array: Floats) -> Floats:
     return array
 
 
+def with_upper_half(array: Floats) -> Floats:
+    array[:, :, 4:] += 1 + np.abs(array[:, :, 4:])
+    return array
+
+
 PATTERNS: dict[str, tuple[Callable[[Floats], Any], tuple[int, ...], str]] = {
     "transposed": (lambda a: a.T, (6, 6), "it is the golden with its axes in the order [1, 0]"),
     "turned": (
@@ -62,6 +67,7 @@ PATTERNS: dict[str, tuple[Callable[[Floats], Any], tuple[int, ...], str]] = {
     "half": (with_tail, (4, 8), "50% of the elements are zero and should not be: all from element 16 on"),
     "channel": (with_channel, (2, 7, 4), "all of them at index 2 of axis 1, which has 7"),
     "block": (with_last_block, (2, 3, 8), "all of them from index 5 of axis 2 on, which has 8"),
+    "upper half": (with_upper_half, (2, 3, 8), "all of them from index 4 of axis 2 on, which has 8"),
     "zeros": (lambda a: a * 0, (4, 9), "the result is all zeros"),
 }
 

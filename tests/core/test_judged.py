@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from harness.core.compare import compare_all
-from harness.core.judged import Judged, judge_row, judge_rows, worst
+from harness.core.judged import Judged, is_within_two_ulp, judge_row, judge_rows, worst
 from harness.core.metrics import ATOL_GRID
 from harness.core.noise import NoiseLimits, rms_limit
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics, PrecisionError
@@ -43,6 +43,13 @@ def noisy(rms: float, largest: float, elements: int = 10**8) -> OutputMetrics:
     """Of an output with so many elements that the limit of the rms is nearly the one for many."""
     noise = Noise(precision="float32", rms=rms, max=largest, like="float32", worst=" at (0,)")
     return msgspec.structs.replace(off_by(0.01), noise=noise, elements=elements)
+
+
+@pytest.mark.parametrize(("steps", "within"), [(0, True), (1, True), (2, True), (3, False)])
+def test_two_units_in_the_last_place_are_no_more_than_two(steps: int, *, within: bool) -> None:
+    golden = np.ones(4, np.float32)
+    assert is_within_two_ulp(row_of(golden, golden + steps * np.finfo(np.float32).eps)) is within
+    assert not is_within_two_ulp(row_of(golden.astype(np.int32), golden.astype(np.int32)))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import sysconfig
-import threading
 import time
 import zipfile
 from collections.abc import Callable
@@ -26,7 +25,7 @@ from harness.engine.environments import (
     note_use,
     prune,
 )
-from harness.engine.uv import InstallError, Uv, find_uv, last_words
+from harness.engine.uv import InstallError, find_uv, last_words
 from harness.plan.target import Runtime
 
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -223,28 +222,6 @@ def test_an_interrupted_one_is_not_used_and_its_remains_go(fake_uv: Path) -> Non
     assert list(prune(older_than_s=1e9)) == []
     assert leftovers(fake_uv) == []
     assert remains.startswith(".")
-
-
-def test_a_build_can_be_cancelled(fake_uv: Path) -> None:
-    uv, raised = Uv(), []
-
-    def work() -> None:
-        with pytest.raises(InstallError) as caught:
-            build(of("hang"), uv)
-        raised.append(caught.value)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    running = Path(f"{fake_uv}.pid")
-    wait_for(running.is_file)
-    uv.cancel()
-    thread.join(5)
-    assert len(raised) == 1
-    assert leftovers(fake_uv) == []
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(running.read_text()), 0)
-    with pytest.raises(InstallError, match="cancelled"):
-        uv.run("venv", folder=fake_uv.parent)
 
 
 def test_one_whose_python_was_uninstalled_is_built_anew(fake_uv: Path) -> None:

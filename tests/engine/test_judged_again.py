@@ -101,8 +101,7 @@ TOLERANCES = st.builds(
     errors=st.lists(ERRORS, min_size=4, max_size=4),
     second=st.none() | ERRORS,
     absent=st.sets(st.sampled_from([Kind.EVALUATED, Kind.UNOPTIMIZED, Kind.FLOAT64])),
-    before=TOLERANCES,
-    after=TOLERANCES,
+    policies=st.tuples(TOLERANCES, TOLERANCES),
     providers_changed=st.sampled_from(["", "", "CPU only"]),
     expected=st.none() | ERRORS,
     doubt=st.sampled_from([("", {}), ("unsure", {}), (UNREPEATABLE, {}), ("", {Kind.EVALUATED: "wrong"})]),
@@ -111,12 +110,12 @@ def test_it_is_what_a_run_would_have_said(
     errors: list[float],
     second: float | None,
     absent: set[str],
-    before: Tolerance,
-    after: Tolerance,
+    policies: tuple[Tolerance, Tolerance],
     providers_changed: str,
     expected: float | None,
     doubt: tuple[str, dict[Kind, str]],
 ) -> None:
+    before, after = policies
     dispute, doubts = doubt
     golden, result, evaluated, unoptimized = (values(error, seed) for seed, error in enumerate(errors))
     known = {

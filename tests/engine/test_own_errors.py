@@ -23,14 +23,9 @@ SOFT = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[n, 4] x) => (float[n, 4] y) { y = Softmax(x) }"""
 CHOSEN = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[3, 4] x) => (int64[3] y) { s = Softmax(x) y = ArgMax<axis = 1, keepdims = 0>(s) }"""
-PLACES = (
+ANYWHERE = (
     # feeding
     "engine.cases.load_case",
-    "engine.cases.noisy_case",
-    "engine.cases.float64_case",
-    "engine.cases.precision_case",
-    "engine.cases.rounded_case",
-    "engine.cases.scenario_case",
     "corpus.case.model_facts",
     "corpus.case.hash_data_set",
     "engine.dispatcher.job",
@@ -41,16 +36,9 @@ PLACES = (
     "engine.cases.Cases.of",
     # reading messages
     "engine.listener.from_result",
-    "engine.listener.from_making",
     "engine.worker.Worker.count",
-    # goldens, noise, conversion
+    # goldens
     "engine.answer.golden_of",
-    "engine.answer.compare_sets",
-    "engine.answer.output_kinds_of",
-    "engine.answer.spread_of",
-    "engine.answer.amplitudes_of",
-    "engine.answer.keep_made",
-    "engine.answer.computing_precision",
     "engine.references.References.find",
     "engine.references.References.keep",
     # measuring and judging
@@ -58,12 +46,6 @@ PLACES = (
     "engine.next_step.measure",
     "engine.next_step.missing",
     "engine.measure.compare_sets",
-    "engine.measure.output_kinds_of",
-    "engine.measure.judge_precision",
-    "engine.measure.check_references",
-    "engine.measure.noise_rule",
-    "engine.measure.with_noise",
-    "core.judging.check_golden",
     "engine.compare_sets.compare_all",
     "core.compare.measure",
     "core.missing.decide",
@@ -73,10 +55,45 @@ PLACES = (
     # recording
     "engine.cell_pipeline.record_of",
     "engine.recorded.is_expected",
-    "run.artifacts.encode",
-    "run.run_folder.encode_record",
 )
-"""Where an exception is planted, once: each a name as its module uses it."""
+"""Where an exception is planted, once: each a name as its module uses it. Every cell comes to these."""
+
+RUNS = 5
+"""Over how many runs these are spread, neighbours apart: whichever cell comes first to a place is lost there,
+and enough of the others come to the next one."""
+
+BY_TARGET = {
+    "faulty": (
+        "engine.cases.noisy_case",
+        "engine.cases.float64_case",
+        "engine.answer.spread_of",
+        "engine.answer.compare_sets",
+        "engine.answer.output_kinds_of",
+        "engine.answer.amplitudes_of",
+        "engine.answer.computing_precision",
+        "engine.measure.noise_rule",
+        "engine.measure.check_references",
+        "engine.measure.output_kinds_of",
+        "core.judging.check_golden",
+        "run.artifacts.encode",
+        "run.run_folder.encode_record",  # even a cell that is lost already comes to this one
+    ),
+    "sound": (
+        "engine.cases.precision_case",
+        "engine.cases.rounded_case",
+        "engine.cases.scenario_case",
+        "engine.listener.from_making",
+        "engine.answer.keep_made",
+        "engine.measure.judge_precision",
+        "engine.measure.with_noise",
+    ),
+}
+"""Target -> places to which some of its cells come."""
+
+PLANTED = [
+    *(("faulty", ANYWHERE[number::RUNS]) for number in range(RUNS)),
+    *((target, (place,)) for target, places in BY_TARGET.items() for place in places),
+]
 
 
 class PlantedError(RuntimeError):
@@ -88,8 +105,9 @@ def home(
     tmp_path_factory: pytest.TempPathFactory, write_model: Callable[..., None], fake_env: dict[str, str]
 ) -> Path:
     home = tmp_path_factory.mktemp("planted")
-    write_model(home / "faulty" / "1_fine.onnx")
-    write_model(home / "faulty" / "2_zeros.onnx")
+    for number in range(8):
+        write_model(home / "faulty" / f"{number}_fine.onnx")
+    write_model(home / "faulty" / "8_zeros.onnx")
     write_model(home / "sound" / "soft.onnx", SOFT)
     write_model(home / "sound" / "chosen.onnx", CHOSEN)
     (home / "m.toml").write_text(
@@ -118,7 +136,7 @@ suite = "faulty"
 
 def run(home: Path, out: Path, *more: str) -> tuple[int, dict[str, Record]]:
     """Run the matrix, with a cache of its own."""
-    code = main(["run", str(home / "m.toml"), *(more or ("--out", str(out))), "--no-report"])
+    code = main(["run", str(home / "m.toml"), "--no-report", *(more or ("--out", str(out)))])
     return code, {record.cell: record for record in read_run(out).records}
 
 
@@ -152,32 +170,38 @@ def plant(patch: pytest.MonkeyPatch, place: str) -> list[str]:
     return raised
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_one_cell_is_lost_and_no_run(
+@pytest.mark.parametrize(
+    ("target", "places"), PLANTED, ids=lambda one: one if isinstance(one, str) else one[0]
+)
+def test_one_cell_is_lost_for_each_and_no_run(
     home: Path,
     usual: dict[str, Verdict],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    place: str,
+    target: str,
+    places: tuple[str, ...],
 ) -> None:
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
     with monkeypatch.context() as patch:
-        raised = plant(patch, place)
-        code, records = run(home, tmp_path / "run")
-    assert raised, "the run has never come to this place"
-    assert records.keys() == usual.keys()
+        raised = [plant(patch, place) for place in places]
+        code, records = run(home, tmp_path / "run", "--out", str(tmp_path / "run"), "--target", target)
+    assert raised == [[place] for place in places], "the run has never come to one of them"
+    assert records.keys() == {cell for cell in usual if f"[{target}" in cell}
     lost = [record for record in records.values() if record.verdict is Verdict.HARNESS_ERROR]
-    assert len(lost) == 1
+    assert len(lost) == len(places)
     assert code == 3
-    assert lost[0].family is Family.MISSING
-    assert f"PlantedError: at {place}; please report it" in lost[0].reason
-    told = (tmp_path / "run" / lost[0].artifacts / "traceback.txt").read_text(encoding="utf-8")
-    assert told.startswith("Traceback")
-    assert f"PlantedError: at {place}" in told
-    others = {cell: record.verdict for cell, record in records.items() if record is not lost[0]}
+    told = {}
+    for record in lost:
+        assert record.family is Family.MISSING
+        (place,) = (one for one in places if f"PlantedError: at {one}; please report it" in record.reason)
+        told[place] = (tmp_path / "run" / record.artifacts / "traceback.txt").read_text(encoding="utf-8")
+        assert told[place].startswith("Traceback")
+        assert f"PlantedError: at {place}" in told[place]
+    assert told.keys() == set(places)
+    others = {cell: record.verdict for cell, record in records.items() if record not in lost}
     assert others == {cell: usual[cell] for cell in others}
-    assert "INCOMPLETE   1 of" in capsys.readouterr().out
+    assert f"INCOMPLETE   {len(places)} of" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("place", ["engine.cases.load_case", "engine.cell_pipeline.record_of"])

@@ -85,6 +85,9 @@ OUTCOMES = {
 }
 """What pytest says about each cell of the matrix, in the order of the plan."""
 
+LIMIT_S = 300
+"""Seconds for a run of pytest; on a machine with nothing else to do it takes one to ten."""
+
 MODES = {"alone": ("-p", "no:xdist"), "xdist": ("-p", "xdist", "-n", "2")}
 
 
@@ -126,9 +129,24 @@ def run_pytest(folder: Path, *arguments: str) -> Ran:
         capture_output=True,
         check=False,
         encoding="utf-8",
-        timeout=120,
+        timeout=LIMIT_S,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def python(folder: Path, program: str, given: str) -> str:
+    """What a Python program prints that is given a text on standard input."""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env=environment(),
+        input=given,
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+        timeout=LIMIT_S,
+    )
+    return done.stdout
 
 
 def start_pytest(folder: Path, *arguments: str, **env: str) -> "subprocess.Popen[str]":
@@ -180,6 +198,12 @@ def write_project(folder: Path, matrix: str = MATRIX) -> Path:
 def run() -> Callable[..., Ran]:
     """``run(folder, *arguments)``: pytest, as a user calls it."""
     return run_pytest
+
+
+@pytest.fixture(scope="session")
+def run_python() -> Callable[..., str]:
+    """``run_python(folder, program, given)``: what a program prints."""
+    return python
 
 
 @pytest.fixture(scope="session")

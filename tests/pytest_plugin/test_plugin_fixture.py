@@ -60,32 +60,41 @@ def test_the_fixture_and_the_items_share_a_session(project: Path, run: Run) -> N
     assert "2 passed" in done.lines[-1], done.out
 
 
-@pytest.mark.parametrize(
-    ("marker", "message"),
-    [
-        ("", "ep_cell needs a marker that names the matrix: @pytest.mark.ep_matrix("),
-        ("@pytest.mark.ep_matrix", "ep_matrix takes the path of one matrix file"),
-        ("@pytest.mark.ep_matrix()", "ep_matrix takes the path of one matrix file"),
-        ('@pytest.mark.ep_matrix("n.toml")', "n.toml: no such file"),
-        ('@pytest.mark.ep_matrix("m.toml", targt="cpu")', "no selector 'targt'; did you mean 'target'?"),
-        ('@pytest.mark.ep_matrix("m.toml", target=1)', "target takes a glob or a list of globs, got 1"),
-        ('@pytest.mark.ep_matrix("m.toml", target="cpx")', "no target matches 'cpx'; did you mean 'cpu'?"),
-        (
-            '@pytest.mark.ep_matrix("m.toml", target="abort", model="neg.onnx")',
-            "each selector matches some cells, but no cell matches all selectors",
-        ),
-    ],
-)
-def test_a_wrong_marker_is_an_error_of_a_line_or_two(
-    project: Path, run: Run, marker: str, message: str
-) -> None:
-    text = f"import pytest\n\n{marker}\ndef test_it(ep_cell): pass\n"
-    (project / "test_wrong.py").write_text(text, encoding="utf-8")
-    done = run(project, "-p", "no:xdist", "test_wrong.py")
-    assert done.code == pytest.ExitCode.INTERRUPTED, done.out
-    (line,) = [line for line in done.lines if message in line]
-    assert line.startswith("test_wrong.py::test_it: ")
-    assert "Traceback" not in done.out + done.err
+WRONG = {
+    "": "ep_cell needs a marker that names the matrix: @pytest.mark.ep_matrix(",
+    "@pytest.mark.ep_matrix": "ep_matrix takes the path of one matrix file",
+    "@pytest.mark.ep_matrix()": "ep_matrix takes the path of one matrix file",
+    '@pytest.mark.ep_matrix("n.toml")': "n.toml: no such file",
+    '@pytest.mark.ep_matrix("m.toml", targt="cpu")': "no selector 'targt'; did you mean 'target'?",
+    '@pytest.mark.ep_matrix("m.toml", target=1)': "target takes a glob or a list of globs, got 1",
+    '@pytest.mark.ep_matrix("m.toml", target="cpx")': "no target matches 'cpx'; did you mean 'cpu'?",
+    '@pytest.mark.ep_matrix("m.toml", target="abort", model="neg.onnx")': (
+        "each selector matches some cells, but no cell matches all selectors"
+    ),
+}
+"""Marker -> what is said about it."""
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory, make_project: Callable[..., Path], run: Run) -> Any:
+    """One run of files with one wrong marker each."""
+    project = make_project(tmp_path_factory.mktemp("wrong") / "project")
+    for number, marker in enumerate(WRONG):
+        text = f"import pytest\n\n{marker}\ndef test_it(ep_cell): pass\n"
+        (project / f"test_wrong_{number}.py").write_text(text, encoding="utf-8")
+    return run(project, "-p", "no:xdist")
+
+
+def test_a_wrong_marker_stops_the_session_without_a_traceback(refused: Any) -> None:
+    assert refused.code == pytest.ExitCode.INTERRUPTED, refused.out
+    assert f"{len(WRONG)} errors" in refused.lines[-1]
+    assert "Traceback" not in refused.out + refused.err
+
+
+@pytest.mark.parametrize(("number", "marker"), list(enumerate(WRONG)))
+def test_a_wrong_marker_is_an_error_of_a_line_or_two(refused: Any, number: int, marker: str) -> None:
+    (line,) = [line for line in refused.lines if line.startswith(f"test_wrong_{number}.py::test_it: ")]
+    assert WRONG[marker] in line
 
 
 def test_values_come_as_plain_python() -> None:

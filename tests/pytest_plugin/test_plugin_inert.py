@@ -33,10 +33,11 @@ def test_a_matrix_is_collected_only_where_it_is_named(project: Path, run: Run) -
     assert "m.toml" not in done.out
 
 
-@pytest.mark.parametrize("text", ["[tool.other]\nkey = 1\n", "schema = 1\n", "not toml\n"])
-def test_another_toml_file_is_left_to_others(project: Path, run: Run, text: str) -> None:
-    (project / "other.toml").write_text(text, encoding="utf-8")
-    done = run(project, "--co", "-q", "-p", "no:xdist", "other.toml")
+def test_other_toml_files_are_left_to_others(project: Path, run: Run) -> None:
+    texts = {"tool.toml": "[tool.other]\nkey = 1\n", "schema.toml": "schema = 1\n", "no.toml": "not toml\n"}
+    for name, text in texts.items():
+        (project / name).write_text(text, encoding="utf-8")
+    done = run(project, "--co", "-q", "-p", "no:xdist", *texts)
     assert done.code in {pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR}
     assert "Traceback" not in done.out + done.err
     assert "::" not in done.out

@@ -229,6 +229,6 @@ def ran_ahead(project: Path, run: Run, *options: str) -> dict[str, list[int]]:
     """The processes that were ahead when the session started, by part of the session."""
     (project / "conftest.py").write_text(AHEAD, encoding="utf-8")
     (project / "ahead.txt").write_text("", encoding="utf-8")
-    run(project, *options, "m.toml")
+    run(project, *options, "m.toml", "-k", "cpu")
     lines = (project / "ahead.txt").read_text(encoding="utf-8").splitlines()
     return {part: [int(pid) for pid in pids] for part, *pids in map(str.split, lines)}

@@ -1,5 +1,6 @@
 """What pytest itself does with the items."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,33 +10,58 @@ import pytest
 Run = Callable[..., Any]
 
 
-def collected(run: Run, project: Path, *arguments: str) -> list[str]:
-    done = run(project, "--co", "-q", "-p", "no:xdist", *arguments)
-    assert done.code == 0, done.out + done.err
-    return [line.partition("::")[2] for line in done.lines if "::" in line]
+SELECTIONS: dict[str, tuple[list[str], list[str]]] = {
+    "all": (["m.toml"], []),
+    "by keyword": (["m.toml", "-k", "abs and cpu"], ["models/abs.onnx[cpu]"]),
+    "by id": (["m.toml::models/neg.onnx[ghost]"], ["models/neg.onnx[ghost]"]),
+    "by model": (
+        ["m.toml::models/abs.onnx"],
+        ["models/abs.onnx[cpu]", "models/abs.onnx[abort]", "models/abs.onnx[ghost]"],
+    ),
+    "deselected": (
+        ["m.toml", "--deselect", "m.toml::models/abs.onnx[cpu]", "-k", "abs"],
+        ["models/abs.onnx[abort]", "models/abs.onnx[ghost]"],
+    ),
+}
+"""Name -> arguments of pytest, and what they select."""
+
+COLLECT = """
+import contextlib, io, json, sys
+import pytest
+
+found = []
+for arguments in json.load(sys.stdin):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        code = pytest.main(["-p", "harness.pytest_plugin.plugin", "-p", "no:xdist", "--co", "-q", *arguments])
+    found.append((code, printed.getvalue()))
+print(json.dumps(found))
+"""
+"""Several sessions in one process: each would spend most of its time on imports."""
 
 
-def test_items_are_named_by_their_cells(project: Path, run: Run, outcomes: dict[str, str]) -> None:
-    assert collected(run, project, "m.toml") == list(outcomes)
+@pytest.fixture(scope="module")
+def collected(
+    tmp_path_factory: pytest.TempPathFactory, make_project: Callable[..., Path], run_python: Run
+) -> dict[str, list[str]]:
+    """The cells of each selection."""
+    project = make_project(tmp_path_factory.mktemp("selections") / "project")
+    asked = [arguments for arguments, _ in SELECTIONS.values()]
+    answers = json.loads(run_python(project, COLLECT, json.dumps(asked)))
+    found = {}
+    for name, (code, printed) in zip(SELECTIONS, answers, strict=True):
+        assert code == 0, printed
+        found[name] = [line.partition("::")[2] for line in printed.splitlines() if "::" in line]
+    return found
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["m.toml", "-k", "abs and cpu"], ["models/abs.onnx[cpu]"]),
-        (["m.toml::models/neg.onnx[ghost]"], ["models/neg.onnx[ghost]"]),
-        (
-            ["m.toml::models/abs.onnx"],
-            ["models/abs.onnx[cpu]", "models/abs.onnx[abort]", "models/abs.onnx[ghost]"],
-        ),
-        (
-            ["m.toml", "--deselect", "m.toml::models/abs.onnx[cpu]", "-k", "abs"],
-            ["models/abs.onnx[abort]", "models/abs.onnx[ghost]"],
-        ),
-    ],
-)
-def test_selection(project: Path, run: Run, arguments: list[str], expected: list[str]) -> None:
-    assert collected(run, project, *arguments) == expected
+def test_items_are_named_by_their_cells(collected: dict[str, list[str]], outcomes: dict[str, str]) -> None:
+    assert collected["all"] == list(outcomes)
+
+
+@pytest.mark.parametrize("name", [name for name in SELECTIONS if name != "all"])
+def test_selection(collected: dict[str, list[str]], name: str) -> None:
+    assert collected[name] == SELECTIONS[name][1]
 
 
 def test_a_root_directory_elsewhere(project: Path, run: Run, mode: tuple[str, ...]) -> None:
@@ -98,7 +124,9 @@ def test_fixtures_are_for_tests_and_not_for_cells(
 ) -> None:
     (project / "conftest.py").write_text(FIXTURES, encoding="utf-8")
     (project / "test_own.py").write_text("from conftest import test_of_its_own\n", encoding="utf-8")
-    assert run(project, *mode, "m.toml", "-v").outcomes == outcomes
-    beside = run(project, *mode, "m.toml", "test_own.py", "-v")
+    on_cpu = {cell: outcome for cell, outcome in outcomes.items() if "[cpu]" in cell}
+    select = ("-v", "-k", "cpu or own")
+    assert run(project, *mode, *select, "m.toml").outcomes == on_cpu
+    beside = run(project, *mode, *select, "m.toml", "test_own.py")
     tests = {f"test_of_its_own[{number}]": "PASSED" for number in (1, 2)}
-    assert beside.outcomes == outcomes | tests
+    assert beside.outcomes == on_cpu | tests

@@ -20,13 +20,12 @@ def step(
     reason: str = "why",
     *,
     provider: str = "CUDAExecutionProvider",
-    plugin: str | None = None,
     runtime: Runtime = WHEEL,
     fingerprint: dict[str, Any] | None = None,
     printed: str = "",
-    device: dict[str, str] | None = None,
+    **settings: Any,
 ) -> str:
-    target = Target(name="t", provider=(provider,), plugin=plugin, runtime=runtime, device=device or {})
+    target = Target(name="t", provider=(provider,), runtime=runtime, **settings)
     verdict = cause if isinstance(cause, Verdict) else Verdict.UNAVAILABLE
     record = Record(
         schema=SCHEMA,

@@ -2,7 +2,7 @@
 
 from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import images
-from harness.corpus.zoo.layers import batch_norm, conv, reduce, silu
+from harness.corpus.zoo.layers import batch_norm, conv, depthwise_conv, reduce, silu
 
 _Stage = tuple[int, int, int, int, int]
 """Expansion, channels, kernel, stride, blocks."""
@@ -36,7 +36,7 @@ def _mbconv(g: Graph, x: str, channels: tuple[int, int], expansion: int, kernel:
         with g.scope("expand"):
             y = silu(g, batch_norm(g, conv(g, y, (before, inner), 1, bias=False), inner))
     with g.scope("depthwise"):
-        y = conv(g, y, (inner, inner), kernel, stride=stride, group=inner, bias=False)
+        y = depthwise_conv(g, y, inner, kernel, stride=stride)
         y = silu(g, batch_norm(g, y, inner))
     with g.scope("excitation"):
         pooled = reduce(g, "ReduceMean", y, (2, 3))

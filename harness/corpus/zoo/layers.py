@@ -17,7 +17,6 @@ def conv(
     kernel: int,
     *,
     stride: int = 1,
-    group: int = 1,
     bias: bool = True,
     gain: float = 2.0,
 ) -> str:
@@ -29,15 +28,25 @@ def conv(
         channels: Channels of input and output.
         kernel: Side of the kernel; odd.
         stride: Stride in both directions.
-        group: Groups; with as many as channels, the convolution is depthwise.
         bias: Whether there is a bias.
         gain: Variance of the output over that of the input; 2 compensates for a rectifier.
     """
     before, after = channels
-    fan_in = before // group * kernel * kernel
-    weights = [g.normal("weight", (after, before // group, kernel, kernel), (gain / fan_in) ** 0.5)]
+    fan_in = before * kernel * kernel
+    weights = [g.normal("weight", (after, before, kernel, kernel), (gain / fan_in) ** 0.5)]
     if bias:
         weights.append(g.normal("bias", (after,), 0.05))
+    return _conv(g, x, weights, kernel, stride=stride)
+
+
+def depthwise_conv(g: Graph, x: str, channels: int, kernel: int, *, stride: int = 1) -> str:
+    """Add a convolution of each channel by itself, without a bias; its gain of 2 is for a rectifier."""
+    weight = g.normal("weight", (channels, 1, kernel, kernel), (2.0 / kernel**2) ** 0.5)
+    return _conv(g, x, [weight], kernel, stride=stride, group=channels)
+
+
+def _conv(g: Graph, x: str, weights: Sequence[str], kernel: int, *, stride: int, group: int = 1) -> str:
+    """Add a convolution that keeps the size of its input, but for the stride."""
     return g.op(
         "Conv",
         x,

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import images
-from harness.corpus.zoo.layers import batch_norm, conv
+from harness.corpus.zoo.layers import batch_norm, conv, depthwise_conv
 
 
 class _Row(NamedTuple):
@@ -43,7 +43,7 @@ def _bottleneck(g: Graph, x: str, before: int, row: _Row) -> str:
     with g.scope("expand"):
         y = g.op(row.activation, batch_norm(g, conv(g, x, (before, inner), 1, bias=False), inner))
     with g.scope("depthwise"):
-        y = conv(g, y, (inner, inner), row.kernel, stride=row.stride, group=inner, bias=False)
+        y = depthwise_conv(g, y, inner, row.kernel, stride=row.stride)
         y = g.op(row.activation, batch_norm(g, y, inner))
     if row.squeeze:
         with g.scope("squeeze"):

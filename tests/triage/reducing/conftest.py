@@ -8,8 +8,8 @@ import onnx
 import pytest
 
 from harness.core.value import Array, Tensor, Value, tensor
-from harness.triage.net import Net
-from harness.triage.reduce import Transformation, _Run
+from harness.triage.net import Net, load
+from harness.triage.reduce import Steps, Transformation, reduction
 from harness.triage.settings import Settings
 from harness.triage.subject import Subject
 
@@ -86,19 +86,28 @@ def apply() -> Callable[..., Net]:
     def turn(
         transformation: Transformation, subject: Subject, judge: Judge | None = None, **settings: Any
     ) -> Net:
-        run = _Run(subject, Settings(values=values_by_cpu, **settings), lambda _: None)
-        steps = run.turn(transformation)
-        answers = None
-        while True:
-            try:
-                batch = next(steps) if answers is None else steps.send(answers)
-            except StopIteration:
-                return run.net
-            for one in batch:
-                onnx.checker.check_model(one.proto(), full_check=True)
-            answers = tuple(judge is None or judge(one.proto(), arrays(one)) for one in batch)
+        def is_interesting(one: Subject) -> bool:
+            onnx.checker.check_model(one.proto(), full_check=True)
+            return judge is None or judge(one.proto(), arrays(one))
+
+        once = Settings(values=values_by_cpu, most_rounds=1, **settings)
+        smallest, _ = finish(reduction(subject, once, lambda _: None, (transformation,)), is_interesting)
+        return load(smallest)
 
     return turn
+
+
+def finish(steps: Steps, is_interesting: Callable[[Subject], bool]) -> tuple[Subject, list[Subject]]:
+    """Answer a reduction's questions to its end; the smallest subject, and all that were tried."""
+    tried: list[Subject] = []
+    answers = None
+    while True:
+        try:
+            batch = next(steps) if answers is None else steps.send(answers)
+        except StopIteration as end:
+            return end.value, tried
+        tried += batch
+        answers = tuple(map(is_interesting, batch))
 
 
 @pytest.fixture(scope="session")
@@ -106,16 +115,7 @@ def reduced() -> Callable[..., tuple[Subject, list[Subject]]]:
     """Reduce a subject; the smallest, and all that were tried."""
 
     def whole(subject: Subject, judge: Judge, **settings: Any) -> tuple[Subject, list[Subject]]:
-        run = _Run(subject, Settings(**{"values": values_by_cpu, **settings}), lambda _: None)
-        steps = run.rounds()
-        tried: list[Subject] = []
-        answers = None
-        while True:
-            try:
-                batch = next(steps) if answers is None else steps.send(answers)
-            except StopIteration:
-                return run.best, tried
-            tried += batch
-            answers = tuple(judge(one.proto(), arrays(one)) for one in batch)
+        steps = reduction(subject, Settings(**{"values": values_by_cpu, **settings}), lambda _: None)
+        return finish(steps, lambda one: judge(one.proto(), arrays(one)))
 
     return whole

@@ -1,0 +1,45 @@
+"""The map in docs/explanation/architecture.md names files and folders that exist."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import harness
+
+ROOT = Path(harness.__file__).parent
+PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "architecture.md").read_text("utf-8")
+TABLE = re.compile(r"^\|.*\| modules of `harness/(\w+)` \|\n\|[-| ]*\|\n((?:\|.*\n)+)", re.MULTILINE)
+
+
+def modules() -> Iterator[tuple[str, str]]:
+    """Folder and name of each module in the tables of parts."""
+    for folder, rows in TABLE.findall(PAGE):
+        for row in rows.splitlines():
+            names = re.findall(r"`([^`]+)`", row)
+            assert names, row
+            yield from ((folder, name) for name in names)
+
+
+def test_the_tables_are_found() -> None:
+    assert {folder for folder, _ in modules()} == {"engine", "agent", "triage"}
+
+
+@pytest.mark.parametrize(("folder", "name"), list(modules()))
+def test_every_module_of_a_table_is_in_its_folder(folder: str, name: str) -> None:
+    path = ROOT / folder / name
+    assert path.is_file() if name.endswith(".py") else path.is_dir()
+
+
+def test_every_path_in_the_text_is_there() -> None:
+    named = re.findall(r"`(\w+(?:/\w+)+\.py)`", PAGE)
+    assert len(named) >= 8  # else nothing is looked at
+    for path in named:
+        assert (ROOT / path).is_file() or (ROOT.parent / path).is_file(), path
+
+
+def test_every_folder_of_the_floors_is_there() -> None:
+    rows = re.findall(r"^\| \d \| ((?:`\w+`(?:, )?)+) \|", PAGE, re.MULTILINE)
+    folders = {folder for row in rows for folder in re.findall(r"`(\w+)`", row)}
+    assert folders == {path.parent.name for path in ROOT.glob("*/__init__.py")}

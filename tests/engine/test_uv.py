@@ -1,0 +1,59 @@
+"""The end of a uv that does not come to one."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.engine import uv as uv_module
+from harness.engine.environments import build
+from harness.engine.uv import InstallError, Uv
+from harness.plan.target import Runtime
+
+HANGING = Runtime(packages=("hang",))
+
+
+def leftovers(log: Path) -> list[str]:
+    folder = log.parent / "cache" / "runtimes"
+    return [one.name for one in folder.iterdir() if not one.name.endswith(".lock")]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_build_can_be_cancelled(fake_uv: Path) -> None:
+    uv, raised = Uv(), []
+
+    def work() -> None:
+        with pytest.raises(InstallError) as caught:
+            build(HANGING, uv)
+        raised.append(caught.value)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    running = Path(f"{fake_uv}.pid")
+    wait_for(running.is_file)
+    uv.cancel()
+    thread.join(5)
+    assert len(raised) == 1
+    assert leftovers(fake_uv) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(running.read_text()), 0)
+    with pytest.raises(InstallError, match="cancelled"):
+        uv.run("venv", folder=fake_uv.parent)
+
+
+def test_a_build_is_killed_at_its_time_limit(fake_uv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uv_module, "LIMIT_S", 1.5)
+    started = time.monotonic()
+    with pytest.raises(InstallError, match=r"uv was killed after 1\.5 s"):
+        build(HANGING)
+    assert time.monotonic() - started < 30  # it would hang for a minute
+    assert leftovers(fake_uv) == []

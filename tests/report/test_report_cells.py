@@ -1,0 +1,57 @@
+"""The table of outputs in a cell's details: each figure stands below its own heading."""
+
+import html
+import re
+from collections.abc import Callable
+
+from harness.core.output_metrics import Noise, OutputMetrics
+from harness.core.record import Record
+from harness.core.verdict import Verdict
+from harness.report.merge import MergedRun
+from harness.report.view import Report, build_report
+
+WRONG = OutputMetrics(
+    name="wrong",
+    dtype="float32",
+    shape=(3, 4),
+    max_abs=0.25,
+    max_rel=0.5,
+    delivered_bits=6.75,
+    mismatched=3,
+    elements=12,
+    rtol=0.001,
+    atol=0.0002,
+    headroom=17.5,
+    noise=Noise(precision="float32", rms=40.0, max=400.0, like="bfloat16"),
+)
+EXACT = OutputMetrics(name="exact", dtype="int64", shape=(), max_abs=0.0, max_rel=0.0, elements=1)
+
+
+def words(part: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", part)).split())
+
+
+def test_each_figure_is_below_its_heading(
+    record: Callable[..., Record], merged: Callable[..., MergedRun], site: Callable[[Report], dict[str, str]]
+) -> None:
+    one = record("m", verdict=Verdict.MISMATCH, outputs=(WRONG, EXACT))
+    page = site(build_report(merged([one]), lambda *_: "", {}))["cells.html"]
+    (table,) = re.findall(r'<table class="metrics">(.*?)</table>', page, re.DOTALL)
+    head, *rows = [
+        [words(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)]
+        for row in re.findall(r"<tr[^>]*>(.*?)</tr>", table, re.DOTALL)
+    ]
+    wrong, exact = (dict(zip(head, row, strict=True)) for row in rows)
+    noise = wrong.pop("Error / noise")
+    assert "40" in noise
+    assert wrong == {
+        "Output": "wrong float32[3, 4]",
+        "Out of tolerance": "3 of 12",
+        "Max abs": "0.25",
+        "Max rel": "0.5",
+        "Allowed": "0.0002 + 0.001 · |golden|",
+        "Error / allowed": "17.5",
+        "Bits": "6.75",
+    }
+    assert (exact["Output"], exact["Out of tolerance"], exact["Bits"]) == ("exact int64[]", "0 of 1", "exact")
+    assert exact["Error / noise"] == ""
