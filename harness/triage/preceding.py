@@ -40,7 +40,8 @@ def find_preceding(
     """Return the earlier cells that a failure needs; empty if it does not appear after all of them either.
 
     Each attempt runs in fresh processes. First the latest cell is found from which on all are needed, by
-    bisection; then the cells behind it are left out.
+    bisection; then the cells behind it are left out, in pieces. If more than ``MOST_NEEDED`` pieces are
+    needed, so are more cells, and the search ends.
 
     Args:
         matrix: That of the run.
@@ -69,13 +70,17 @@ def find_preceding(
     if len(needed) > 1 and fails_after(needed[:1]):
         needed = needed[:1]
     size = len(needed) // 2
-    while size and len(needed) > 1:
+    pieces = 1  # the first cell is needed
+    while size and len(needed) > 1 and pieces <= MOST_NEEDED:
+        pieces = 1
         for start in range(len(needed) - size, 0, -size):
-            if reruns >= MOST_RERUNS or budget.spent:
+            if reruns >= MOST_RERUNS or budget.spent or pieces > MOST_NEEDED:
                 break
             rest = needed[:start] + needed[start + size :]
             if fails_after(rest):
                 needed = rest
+            else:
+                pieces += 1
         size //= 2
     found = rerun(matrix, suites, (*needed, record)).failures
     return tuple(found[one.cell] for one in needed)

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from harness.core.record import ProcessState, Record
 from harness.triage import preceding as module
 from harness.triage.budget import Budget
-from harness.triage.preceding import MOST_EARLIER, MOST_RERUNS, earlier_cells, find_preceding
+from harness.triage.preceding import (
+    MOST_EARLIER,
+    MOST_NEEDED,
+    MOST_RERUNS,
+    earlier_cells,
+    find_preceding,
+)
 
 MakeRecord = Callable[..., Record]
 
@@ -71,6 +77,12 @@ def test_exactly_the_cells_that_are_needed_are_found(
         assert len(fake.tried) <= math.ceil(math.log2(count)) + 4
     elif count <= 12:
         assert set(names) == {f"m{n}" for n in needed}
+
+
+def test_a_search_for_too_many_cells_ends_early(monkeypatch: pytest.MonkeyPatch, cells: Cells) -> None:
+    names, fake = found(monkeypatch, cells(64), {f"m{n}" for n in range(0, 64, 4)})
+    assert len(names) > MOST_NEEDED
+    assert len(fake.tried) <= math.ceil(math.log2(64)) + 10, "of 24 attempts that a search may take"
 
 
 def test_the_order_stays(monkeypatch: pytest.MonkeyPatch, cells: Cells) -> None:
