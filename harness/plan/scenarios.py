@@ -51,22 +51,32 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
     ] = 60
 
 
-class Generate(TextSettings, frozen=True, kw_only=True):
+class Generate(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the scenario ``generate``."""
 
     ways: Annotated[
-        tuple[Way, ...], Meta(min_length=1, description="Ways to go through the text; all by default.")
-    ] = tuple(WAYS)
+        list[Way], Meta(min_length=1, description="Ways to go through the text; all without it.")
+    ] = msgspec.field(default_factory=lambda: list(WAYS))
     length: Annotated[
         int, Meta(ge=2, le=LONGEST, description="Positions of the text, less if the model holds fewer.")
-    ] = 40
+    ] = TextSettings().length
     new_tokens: Annotated[
         int, Meta(ge=1, le=MOST_NEW, description="Single steps at its end, in the ways that have such.")
-    ] = 8
+    ] = TextSettings().new_tokens
     prompt: Annotated[
-        tuple[Annotated[int, Meta(ge=0)], ...],
+        list[Annotated[int, Meta(ge=0)]],
         Meta(description="Token ids with which the text begins; the rest is drawn from a seed."),
-    ] = ()
+    ] = []
+
+    @property
+    def text(self) -> TextSettings:
+        """The settings as values."""
+        return TextSettings(
+            ways=tuple(self.ways),
+            length=self.length,
+            new_tokens=self.new_tokens,
+            prompt=tuple(self.prompt),
+        )
 
 
 class Scenarios(msgspec.Struct, frozen=True, kw_only=True):
