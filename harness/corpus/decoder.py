@@ -1,42 +1,39 @@
 """A decoder's inputs and outputs by their roles: tokens, positions, mask, cache, logits."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
 from harness.core.value import Tensor
+from harness.corpus.cache_pairs import CachePair, Unpaired, cache_pairs, rank, symbols
 from harness.corpus.case import Case
+from harness.corpus.decoder_names import Named, named_by_config
+from harness.corpus.errors import blame
+from harness.corpus.genai_config import GenaiConfig, read_genai_config
+from harness.corpus.held_positions import held_positions, takes_lengths
+from harness.corpus.model_file import load_model
 from harness.corpus.port import ValueType
 
+__all__ = ["CachePair", "Decoder", "decoder_of"]
+
 _TOKENS = re.compile(r"(?:^|[._/])(?:decoder_)?(?:input_?)?(?:ids|tokens)$", re.IGNORECASE)
-_POSITIONS = re.compile(r"position", re.IGNORECASE)
+_POSITIONS = re.compile(r"position_?ids?|positions?$", re.IGNORECASE)
 _MASK = re.compile(r"mask", re.IGNORECASE)
+_TYPES = re.compile(r"type|segment", re.IGNORECASE)
 _LOGITS = re.compile(r"logits|scores", re.IGNORECASE)
-_ENCODER = re.compile(r"encoder(?!_?decoder)|cross", re.IGNORECASE)
-_PAST = re.compile(r"past(?:_key_values?)?|cache_?in|in_?cache", re.IGNORECASE)
-_PART = re.compile(r"[^A-Za-z0-9]+")
-_LENGTH_OPERATORS = frozenset({"GroupQueryAttention", "PagedAttention"})
-"""Operators that take the length of the cache as a number, so that its buffer may be longer."""
+_ENCODER = re.compile(r"encoder|cross", re.IGNORECASE)
 
-_TOKEN_TYPES = frozenset({"int32", "int64"})
-_CACHE_RANK = 3
+_CONSTANTS: tuple[tuple[re.Pattern[str], bool | int], ...] = (
+    (re.compile(r"use_?cache", re.IGNORECASE), True),
+    (re.compile(r"(?:num_)?logits_to_keep", re.IGNORECASE), 0),
+)
+"""Switches of exporters: the branch with a cache, and 0 for the logits of all positions."""
+
+_IDS = frozenset({"int32", "int64"})
+_COUNTS = _IDS | {"bool"}
+_TEXT_RANK = 2
 _LOGITS_RANK = 3
-_BATCH_AXIS = 0
-
-
-class CachePair(msgspec.Struct, frozen=True, kw_only=True):
-    """One tensor of the cache: an input, and the output that takes its place in the next step.
-
-    Attributes:
-        past: Name of the input.
-        present: Name of the output.
-        axis: The axis of the positions, in both.
-    """
-
-    past: str
-    present: str
-    axis: int
 
 
 class Decoder(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +49,7 @@ class Decoder(msgspec.Struct, frozen=True, kw_only=True):
         vocabulary: Token ids are below it.
         context: Most positions that the model can hold; None if it does not say.
         fixed: Inputs that stay the same in all steps, such as the cross-attention cache of an encoder.
+        constants: Inputs that hold one value everywhere and in all steps, such as ``use_cache_branch``.
         shares_buffer: Whether past and present may be one buffer of ``context`` positions, as operators with
             ``GroupQueryAttention``'s definition allow.
         pads_token: The token id of padding.
@@ -65,122 +63,156 @@ class Decoder(msgspec.Struct, frozen=True, kw_only=True):
     vocabulary: int
     context: int | None = None
     fixed: tuple[str, ...] = ()
+    constants: dict[str, bool | int] = {}
     shares_buffer: bool = False
     pads_token: int = 0
 
 
 def decoder_of(case: Case) -> Decoder | str:
-    """Return the roles of a model's inputs and outputs, by their names and shapes; else why it is no decoder.
+    """Return the roles of a model's inputs and outputs; else why it cannot be fed as a decoder.
 
-    The usual names are those of the exporters of Hugging Face and of onnxruntime-genai: ``input_ids``,
-    ``position_ids``, ``attention_mask``, ``past_key_values.0.key`` beside ``present.0.key``, ``logits``.
+    They are those that ``genai_config.json`` beside the model gives. What it does not tell, and all of it
+    without such a file, follows from names, types and shapes.
+
+    Raises:
+        ConfigError: ``genai_config.json`` is broken, or does not fit the model.
+        ModelError: The model is broken or missing.
     """
-    ports = {port.name: port.type for port in case.ports}
+    inputs = {port.name: port.type for port in case.ports}
     outputs = dict(zip(case.outputs, case.output_types, strict=True))
-    tokens = _tokens(ports)
+    config = read_genai_config(case.model_path.parent)
+    named = Named()
+    if config is not None:
+        told = named_by_config(config, case.model_path, inputs, outputs)
+        if isinstance(told, str):
+            return told
+        named = told
+    tokens = named.tokens or _tokens(inputs)
     if not tokens:
         return "it has no input of token ids: an integer tensor (batch, sequence), such as input_ids"
-    logits = next((name for name, kind in outputs.items() if _is_logits(name, kind)), "")
+    logits = named.logits or _logits(outputs)
     if not logits:
         return "it has no output of logits of the shape (batch, sequence, vocabulary)"
-    fixed = tuple(name for name in ports if _ENCODER.search(name) and name != tokens)
-    own = {name: kind for name, kind in ports.items() if name not in (tokens, *fixed)}
-    cache = tuple(_cache(own, {name: kind for name, kind in outputs.items() if name != logits}))
-    if why := _unusable(cache, ports, outputs, tokens, logits):
-        return why
-    positions = next((name for name, kind in own.items() if kind.dtype in _TOKEN_TYPES and _POSITIONS.search(name)), "")
-    mask = next((name for name, kind in own.items() if _rank(kind) == 2 and _MASK.search(name)), "")
-    known = {tokens, positions, mask, *fixed, *(pair.past for pair in cache)}
-    if unknown := next((name for name in ports if name not in known), ""):
-        return f"the role of its input {unknown!r} is not known"
-    vocabulary = _vocabulary(outputs[logits], case, tokens)
-    return Decoder(
+    fixed = tuple(name for name in inputs if name != tokens and (name in named.fixed or _ENCODER.search(name)))
+    own = {name: kind for name, kind in inputs.items() if name not in (tokens, *fixed)}
+    cache = _cache(named, own, outputs, logits, inputs[tokens])
+    if isinstance(cache, Unpaired):
+        return cache.reason
+    own = {name: kind for name, kind in own.items() if name not in {pair.past for pair in cache}}
+    decoder = Decoder(
         tokens=tokens,
         logits=logits,
         cache=cache,
-        positions=positions,
-        mask=mask,
-        vocabulary=vocabulary,
+        positions=named.positions or _one(own, _POSITIONS, _IDS),
+        mask=named.mask or _one(own, _MASK, _COUNTS),
+        vocabulary=_vocabulary(outputs[logits], config, case, tokens),
         fixed=fixed,
-        shares_buffer=bool(cache) and bool(_LENGTH_OPERATORS & case.facts.op_types.keys()),
+        constants=_constants(own),
+        pads_token=config.model.pad_token_id if config else 0,
+    )
+    return _unusable(decoder, inputs, outputs) or _bounded(decoder, config, case)
+
+
+def _bounded(decoder: Decoder, config: GenaiConfig | None, case: Case) -> Decoder:
+    """Return the decoder with what only the model's nodes tell."""
+    with blame(case.model_path):
+        model = load_model(case.model_path)
+    stated = config.model.context_length if config else None
+    limits = [limit for limit in (stated, held_positions(model, decoder.positions)) if limit is not None]
+    return msgspec.structs.replace(
+        decoder,
+        context=min(limits, default=None),
+        shares_buffer=takes_lengths(model, [(pair.past, pair.present) for pair in decoder.cache]),
     )
 
 
-def _tokens(ports: Mapping[str, ValueType]) -> str:
-    integers = [name for name, kind in ports.items() if kind.dtype in _TOKEN_TYPES and _rank(kind) == 2]
-    others = [name for name in integers if not (_POSITIONS.search(name) or _MASK.search(name))]
-    named = [name for name in others if _TOKENS.search(name)]
-    return next(iter(named or others), "") if len(named or others) == 1 else ""
-
-
-def _is_logits(name: str, kind: ValueType) -> bool:
-    return bool(_LOGITS.search(name)) and _rank(kind) == _LOGITS_RANK
-
-
-def _rank(kind: ValueType) -> int:
-    return len(kind.shape) if kind.kind == "tensor" and kind.shape is not None else -1
-
-
-def _cache(ports: Mapping[str, ValueType], outputs: Mapping[str, ValueType]) -> Iterator[CachePair]:
-    """Yield pairs of the same name but for the word for the past, in the order of the outputs."""
-    pasts = {
-        _key(name): name for name, kind in ports.items() if _PAST.search(name) and _rank(kind) >= _CACHE_RANK
-    }
-    for name, kind in outputs.items():
-        past = pasts.get(_key(name))
-        if past is not None and _rank(kind) == _rank(ports[past]):
-            yield CachePair(past=past, present=name, axis=_positions_axis(ports[past], kind))
-
-
-def _key(name: str) -> tuple[str, ...]:
-    """Return what two names of one cache tensor have in common: layer and part."""
-    words = {"past", "present", "key_values", "cache", "in", "out", "kv", "values", "past_key_values"}
-    parts = _PART.split(name.replace("past_key_values", "past").replace("present_key_values", "present"))
-    return tuple(part for piece in parts for part in piece.split("_") if part and part not in words)
-
-
-def _positions_axis(past: ValueType, present: ValueType) -> int:
-    """Return the axis whose length is another one before and after; else that of (batch, heads, length, size)."""
-    symbols = list(_symbols(past))
-    differing = [
-        axis
-        for axis, (before, after) in enumerate(zip(symbols, _symbols(present), strict=True))
-        if axis != _BATCH_AXIS and before is not None and before != after
+def _tokens(inputs: Mapping[str, ValueType]) -> str:
+    """Return the only integer input of texts, or the only one with a usual name."""
+    others = [
+        name
+        for name, kind in inputs.items()
+        if kind.dtype in _IDS
+        and rank(kind) == _TEXT_RANK
+        and not any(role.search(name) for role in (_POSITIONS, _MASK, _TYPES))
     ]
-    free = [axis for axis, symbol in enumerate(symbols) if axis != _BATCH_AXIS and symbol is not None]
-    return (differing or free or [len(symbols) - 2])[0]
+    named = [name for name in others if _TOKENS.search(name)]
+    own = [name for name in named if not _ENCODER.search(name)] or named
+    return (own or others)[0] if len(own or others) == 1 else ""
 
 
-def _symbols(kind: ValueType) -> Sequence[str | None]:
-    return kind.symbols or (None,) * len(kind.shape or ())
+def _logits(outputs: Mapping[str, ValueType]) -> str:
+    """Return the first output with a usual name, or the only one that can be logits."""
+    rows = [name for name, kind in outputs.items() if rank(kind) == _LOGITS_RANK]
+    named = [name for name in rows if _LOGITS.search(name)]
+    return named[0] if named else rows[0] if len(rows) == 1 else ""
+
+
+def _cache(
+    named: Named,
+    inputs: Mapping[str, ValueType],
+    outputs: Mapping[str, ValueType],
+    logits: str,
+    tokens: ValueType,
+) -> tuple[CachePair, ...] | Unpaired:
+    batch = symbols(tokens)[0]
+    rest = {name: kind for name, kind in outputs.items() if name != logits and not _ENCODER.search(name)}
+    if not named.pairs:
+        return cache_pairs(inputs, rest, batch)
+    pairs: list[CachePair] = []
+    for past, present in named.pairs:
+        found = cache_pairs({past: inputs[past]}, {present: outputs[present]}, batch)
+        if isinstance(found, Unpaired):
+            return found
+        pairs += found
+    return tuple(pairs)
+
+
+def _one(inputs: Mapping[str, ValueType], name: re.Pattern[str], types: frozenset[str]) -> str:
+    """Return the input with such a name and type, if there is one only."""
+    found = [
+        each
+        for each, kind in inputs.items()
+        if name.search(each) and kind.dtype in types and rank(kind) == _TEXT_RANK
+    ]
+    return found[0] if len(found) == 1 else ""
+
+
+def _constants(inputs: Mapping[str, ValueType]) -> dict[str, bool | int]:
+    return {
+        name: value
+        for name, kind in inputs.items()
+        for pattern, value in _CONSTANTS
+        if pattern.search(name) and rank(kind) <= 1 and kind.dtype in _COUNTS
+    }
+
+
+def _vocabulary(logits: ValueType, config: GenaiConfig | None, case: Case, tokens: str) -> int:
+    """Return the size of the vocabulary; of a model that does not tell it, that of its own data."""
+    sizes = [size for size in ((logits.shape or (None,))[-1], config and config.model.vocab_size) if size]
+    if sizes:
+        return min(sizes)
+    given = dict(case.data_sets[0].inputs).get(tokens)
+    return (int(given.array.max(initial=0)) if isinstance(given, Tensor) else 0) + 1
 
 
 def _unusable(
-    cache: Sequence[CachePair],
-    ports: Mapping[str, ValueType],
-    outputs: Mapping[str, ValueType],
-    tokens: str,
-    logits: str,
+    decoder: Decoder, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
 ) -> str:
     """Return why the model cannot be fed step by step; empty if it can."""
-    sequence = _symbols(ports[tokens])[1]
+    known = {decoder.tokens, decoder.positions, decoder.mask, *decoder.fixed, *decoder.constants}
+    known |= {pair.past for pair in decoder.cache}
+    if unknown := next((name for name in inputs if name not in known), ""):
+        return f"the role of its input {unknown!r} is not known"
+    sequence = symbols(inputs[decoder.tokens])[1]
     if sequence is None:
-        return f"its input {tokens!r} has a fixed length of {(ports[tokens].shape or ())[1]}"
-    if (outputs[logits].shape or ())[1] == 1:
-        return f"its output {logits!r} has the last position only"
-    for pair in cache:
-        length = (ports[pair.past].shape or ())[pair.axis]
-        if _symbols(ports[pair.past])[pair.axis] is None:
+        return f"its input {decoder.tokens!r} has a fixed length of {(inputs[decoder.tokens].shape or ())[1]}"
+    if (outputs[decoder.logits].shape or (0, 0))[1] == 1:
+        return f"its output {decoder.logits!r} has the last position only"
+    for pair in decoder.cache:
+        past, present = symbols(inputs[pair.past])[pair.axis], symbols(outputs[pair.present])[pair.axis]
+        if past is None:
+            length = (inputs[pair.past].shape or ())[pair.axis]
             return f"its cache {pair.past!r} has a fixed length of {length}"
-        present = _symbols(outputs[pair.present])[pair.axis]
         if present is None or (present and present == sequence):
             return f"its output {pair.present!r} does not have all positions of the cache"
     return ""
-
-
-def _vocabulary(logits: ValueType, case: Case, tokens: str) -> int:
-    """Return the size of the vocabulary; of a model that does not declare it, that of its own data."""
-    size = (logits.shape or (None,))[-1]
-    given = dict(case.data_sets[0].inputs).get(tokens)
-    largest = int(given.array.max(initial=0)) if isinstance(given, Tensor) else 0
-    return size or largest + 1
