@@ -110,7 +110,9 @@ def positions_axis(past: ValueType, present: ValueType, batch: str | None) -> in
     for axes in (grown, renamed, free):
         if len(axes) == 1:
             return axes[0]
-        told = [axis for axis in axes if _LENGTH.search(before[axis] or "") or _LENGTH.search(after[axis] or "")]
+        told = [
+            axis for axis in axes if _LENGTH.search(before[axis] or "") or _LENGTH.search(after[axis] or "")
+        ]
         if len(told) == 1:
             return told[0]
     # (..., texts, heads, positions, elements), as most exporters have it.

@@ -93,7 +93,9 @@ def decoder_of(case: Case) -> Decoder | str:
     logits = named.logits or _logits(outputs)
     if not logits:
         return "it has no output of logits of the shape (batch, sequence, vocabulary)"
-    fixed = tuple(name for name in inputs if name != tokens and (name in named.fixed or _ENCODER.search(name)))
+    fixed = tuple(
+        name for name in inputs if name != tokens and (name in named.fixed or _ENCODER.search(name))
+    )
     own = {name: kind for name, kind in inputs.items() if name not in (tokens, *fixed)}
     cache = _cache(named, own, outputs, logits, inputs[tokens])
     if isinstance(cache, Unpaired):
@@ -195,9 +197,7 @@ def _vocabulary(logits: ValueType, config: GenaiConfig | None, case: Case, token
     return (int(given.array.max(initial=0)) if isinstance(given, Tensor) else 0) + 1
 
 
-def _unusable(
-    decoder: Decoder, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
-) -> str:
+def _unusable(decoder: Decoder, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]) -> str:
     """Return why the model cannot be fed step by step; empty if it can."""
     known = {decoder.tokens, decoder.positions, decoder.mask, *decoder.fixed, *decoder.constants}
     known |= {pair.past for pair in decoder.cache}

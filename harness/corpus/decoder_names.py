@@ -6,7 +6,15 @@ from pathlib import Path
 import msgspec
 
 from harness.core.errors import Problem, valid_names
-from harness.corpus.genai_config import CONFIG_NAME, LAYER, ConfigError, DecoderPart, GenaiConfig, Inputs, Outputs
+from harness.corpus.genai_config import (
+    CONFIG_NAME,
+    LAYER,
+    ConfigError,
+    DecoderPart,
+    GenaiConfig,
+    Inputs,
+    Outputs,
+)
 from harness.corpus.port import ValueType
 
 

@@ -167,7 +167,8 @@ def _misspelled(table: Mapping[str, Any], kind: type[msgspec.Struct], place: Pla
 def _typo(key: str, names: list[str]) -> bool:
     """Return whether a key has the letters of a name but for one or two neighbours, as after a slip."""
     return any(
-        abs(len(key) - len(name)) <= 1 and sorted(key.lower()) == sorted(name)
+        abs(len(key) - len(name)) <= 1
+        and sorted(key.lower()) == sorted(name)
         or key in (f"{name}s", name.removesuffix("s"))
         for name in names
     )

@@ -21,7 +21,9 @@ def experts(g: Graph, form: Form, x: str) -> str:
     with g.scope("moe"):
         with g.scope("router"):
             # A wide spread: two experts seldom come so close that rounding decides between them.
-            weights = (9.0 / form.width) ** 0.5 * g.random("weight").standard_normal((form.width, form.experts))
+            weights = (9.0 / form.width) ** 0.5 * g.random("weight").standard_normal(
+                (form.width, form.experts)
+            )
             scores = g.op("MatMul", x, g.weight("weight", weights.astype(form.numpy_type)))
             scores = g.op("Reshape", scores, g.ints(-1, form.experts))
         up = _weights(g, form, "gate_up_proj", (2 * form.inner, form.width))
@@ -35,7 +37,9 @@ def experts(g: Graph, form: Form, x: str) -> str:
             "swiglu_fusion": 1,
             "swiglu_limit": _LIMIT,
         }
-        biases = [_bias(g, form, name, width) for name, width in (("up", 2 * form.inner), ("down", form.width))]
+        biases = [
+            _bias(g, form, name, width) for name, width in (("up", 2 * form.inner), ("down", form.width))
+        ]
         if not form.bits:
             inputs = [*up, biases[0], *down, biases[1]]
             return g.op("MoE", x, scores, *inputs, domain=CONTRIB_DOMAIN, **attributes)
