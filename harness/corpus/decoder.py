@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from harness.core.value import Tensor
-from harness.corpus.cache_pairs import CachePair, Unpaired, cache_pairs, rank, symbols
+from harness.corpus.cache_pairs import CachePair, Unpaired, cache_pairs, rank, symbols, with_axes
 from harness.corpus.case import Case
 from harness.corpus.decoder_names import Named, named_by_config
 from harness.corpus.errors import blame
@@ -93,7 +93,9 @@ def decoder_of(case: Case) -> Decoder | str:
     logits = named.logits or _logits(outputs)
     if not logits:
         return "it has no output of logits of the shape (batch, sequence, vocabulary)"
-    fixed = tuple(name for name in inputs if name != tokens and (name in named.fixed or _ENCODER.search(name)))
+    fixed = tuple(
+        name for name in inputs if name != tokens and (name in named.fixed or _ENCODER.search(name))
+    )
     own = {name: kind for name, kind in inputs.items() if name not in (tokens, *fixed)}
     cache = _cache(named, own, outputs, logits, inputs[tokens])
     if isinstance(cache, Unpaired):
@@ -155,16 +157,10 @@ def _cache(
     tokens: ValueType,
 ) -> tuple[CachePair, ...] | Unpaired:
     batch = symbols(tokens)[0]
+    if named.pairs:
+        return with_axes(named.pairs, inputs, outputs, batch)
     rest = {name: kind for name, kind in outputs.items() if name != logits and not _ENCODER.search(name)}
-    if not named.pairs:
-        return cache_pairs(inputs, rest, batch)
-    pairs: list[CachePair] = []
-    for past, present in named.pairs:
-        found = cache_pairs({past: inputs[past]}, {present: outputs[present]}, batch)
-        if isinstance(found, Unpaired):
-            return found
-        pairs += found
-    return tuple(pairs)
+    return cache_pairs(inputs, rest, batch)
 
 
 def _one(inputs: Mapping[str, ValueType], name: re.Pattern[str], types: frozenset[str]) -> str:
@@ -195,9 +191,7 @@ def _vocabulary(logits: ValueType, config: GenaiConfig | None, case: Case, token
     return (int(given.array.max(initial=0)) if isinstance(given, Tensor) else 0) + 1
 
 
-def _unusable(
-    decoder: Decoder, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
-) -> str:
+def _unusable(decoder: Decoder, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]) -> str:
     """Return why the model cannot be fed step by step; empty if it can."""
     known = {decoder.tokens, decoder.positions, decoder.mask, *decoder.fixed, *decoder.constants}
     known |= {pair.past for pair in decoder.cache}
