@@ -22,37 +22,14 @@ _TOGETHER = re.compile(r"key_?values?")
 
 _SAME = {"k": "key", "v": "value", "keys": "key", "values": "value"}
 _NOISE = frozenset(
-    [
-        "cache",
-        "cached",
-        "caches",
-        "cur",
-        "current",
-        "in",
-        "input",
-        "inputs",
-        "kv",
-        "new",
-        "next",
-        "old",
-        "out",
-        "output",
-        "outputs",
-        "past",
-        "pasts",
-        "pkv",
-        "present",
-        "presents",
-        "prev",
-        "previous",
-        "state",
-        "states",
-        "updated",
-    ]
+    (  # noqa: SIM905 - a list would take 25 lines
+        "cache cached caches cur current in input inputs kv new next old out output outputs past pasts pkv "
+        "present presents prev previous state states updated"
+    ).split()
 )
 """Words that tell input from output, or say that it is a cache."""
 
-_CACHE = frozenset(["cache", "cached", "caches", "key", "kv", "past", "pasts", "pkv", "present", "value"])
+_CACHE = frozenset({"cache", "cached", "caches", "key", "kv", "past", "pasts", "pkv", "present", "value"})
 """Words of which the name of a cache has one."""
 
 _LENGTH = re.compile(r"past|seq|len|total|cache", re.IGNORECASE)

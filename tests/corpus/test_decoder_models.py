@@ -113,8 +113,8 @@ def nodes(model: onnx.ModelProto, *op_types: str) -> list[onnx.NodeProto]:
 
 
 def weight(model: onnx.ModelProto, name: str) -> onnx.TensorProto:
-    (found,) = [one for one in model.graph.initializer if one.name == name]
-    return found
+    found: list[onnx.TensorProto] = [one for one in model.graph.initializer if one.name == name]
+    return found[0]
 
 
 def scaled(name: str, factor: float) -> Change:

@@ -62,7 +62,8 @@ def shifted(random: np.random.Generator, weights: Array) -> Array:
     *rest, columns = weights.shape
     blocks = weights.reshape(*rest, columns // BLOCK, BLOCK)
     shift = weights.std() * random.standard_normal((*rest, columns // BLOCK, 1))
-    return ((blocks + shift) / np.sqrt(2)).reshape(weights.shape)
+    moved: Array = (blocks + shift) / np.sqrt(2)
+    return moved.reshape(weights.shape)
 
 
 def _packed(numbers: Array, bits: int) -> Array:

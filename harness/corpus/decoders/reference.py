@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.corpus.decoders.form import BLOCK, LAYERS, VOCABULARY, Form
 from harness.corpus.decoders.roster import DECODERS, LEFT_OUT, build, decoder_names
 from harness.corpus.facts import model_facts
+from harness.corpus.nodes import operators
 
 _HEAD = f"""# Decoders
 
@@ -40,8 +41,8 @@ suites = ["generate"]
 _OUT = """
 ## Left out
 
-The golden is what the CPU EP computes. These forms are shipped too, but the CPU EP has no kernels for them. For
-bfloat16, take another model at `precision = "bf16"`.
+The golden is what the CPU EP computes. These forms are shipped too, but the CPU EP has no kernels for them.
+For bfloat16, take another model at `precision = "bf16"`.
 """
 
 
@@ -75,23 +76,11 @@ def _row(name: str, form: Form) -> tuple[str, ...]:
     )
 
 
-_NOTED = frozenset(
-    [
-        "Attention",
-        "GatherBlockQuantized",
-        "GroupQueryAttention",
-        "MatMulNBits",
-        "MoE",
-        "MultiHeadAttention",
-        "QMoE",
-        "RMSNormalization",
-        "RotaryEmbedding",
-        "SimplifiedLayerNormalization",
-        "SkipLayerNormalization",
-        "SkipSimplifiedLayerNormalization",
-        "TensorScatter",
-    ]
-)
+_NOTED = operators("""
+    Attention GatherBlockQuantized GroupQueryAttention MatMulNBits MoE MultiHeadAttention QMoE
+    RMSNormalization RotaryEmbedding SimplifiedLayerNormalization SkipLayerNormalization
+    SkipSimplifiedLayerNormalization TensorScatter
+""")
 """Operators that few other models have."""
 
 
