@@ -6,7 +6,7 @@ Exporters name the two alike but for a word: ``past_key_values.0.key`` and ``pre
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -22,14 +22,14 @@ _TOGETHER = re.compile(r"key_?values?")
 
 _SAME = {"k": "key", "v": "value", "keys": "key", "values": "value"}
 _NOISE = frozenset(
-    """
-    cache cached caches cur current in input inputs kv new next old out output outputs past pasts pkv present
-    presents prev previous state states updated
-    """.split()
+    (  # noqa: SIM905 - a list would take 25 lines
+        "cache cached caches cur current in input inputs kv new next old out output outputs past pasts pkv "
+        "present presents prev previous state states updated"
+    ).split()
 )
 """Words that tell input from output, or say that it is a cache."""
 
-_CACHE = frozenset("cache cached caches key kv past pasts pkv present value".split())
+_CACHE = frozenset({"cache", "cached", "caches", "key", "kv", "past", "pasts", "pkv", "present", "value"})
 """Words of which the name of a cache has one."""
 
 _LENGTH = re.compile(r"past|seq|len|total|cache", re.IGNORECASE)
@@ -73,8 +73,18 @@ def cache_pairs(
     if len(named) < len(pasts):
         lone = next(name for name in pasts if name not in named)
         return Unpaired(f"no output takes the place of its input {lone!r} in the next step")
+    return with_axes(named.items(), inputs, outputs, batch)
+
+
+def with_axes(
+    names: Iterable[tuple[str, str]],
+    inputs: Mapping[str, ValueType],
+    outputs: Mapping[str, ValueType],
+    batch: str | None,
+) -> tuple[CachePair, ...] | Unpaired:
+    """Return the pairs of some inputs and outputs, with the axis of the positions of each."""
     pairs = []
-    for past, present in named.items():
+    for past, present in names:
         axis = positions_axis(inputs[past], outputs[present], batch)
         if axis is None:
             return Unpaired(f"the axis of the positions of its input {past!r} cannot be told")
@@ -102,7 +112,7 @@ def positions_axis(past: ValueType, present: ValueType, batch: str | None) -> in
     renamed = [
         axis
         for axis, (old, new) in enumerate(zip(before, after, strict=True))
-        if old != new and old != batch and (old or new)
+        if old not in {new, batch} and (old or new)
     ]
     free = [axis for axis, old in enumerate(before) if old is not None and not (batch and old == batch)]
     if batch == "" and len(free) > 1:
@@ -116,7 +126,7 @@ def positions_axis(past: ValueType, present: ValueType, batch: str | None) -> in
         if len(told) == 1:
             return told[0]
     # (..., texts, heads, positions, elements), as most exporters have it.
-    return len(before) - 2 if len(before) > _RANK and (free or not any(before)) else None
+    return len(before) - 2 if len(before) > _RANK else None
 
 
 def _by_name(
@@ -137,7 +147,7 @@ def _by_name(
 def _by_order(
     pasts: Sequence[str], inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
 ) -> dict[str, str]:
-    """Return input -> output, if as many outputs as inputs may be a cache and each fits the one of its place."""
+    """Return input -> output, if as many outputs as inputs may be a cache, each like the one of its place."""
     presents = [name for name, kind in outputs.items() if any(_fits(inputs[past], kind) for past in pasts)]
     if len(presents) != len(pasts):
         return {}

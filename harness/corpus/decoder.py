@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from harness.core.value import Tensor
-from harness.corpus.cache_pairs import CachePair, Unpaired, cache_pairs, rank, symbols
+from harness.corpus.cache_pairs import CachePair, Unpaired, cache_pairs, rank, symbols, with_axes
 from harness.corpus.case import Case
 from harness.corpus.decoder_names import Named, named_by_config
 from harness.corpus.errors import blame
@@ -157,16 +157,10 @@ def _cache(
     tokens: ValueType,
 ) -> tuple[CachePair, ...] | Unpaired:
     batch = symbols(tokens)[0]
+    if named.pairs:
+        return with_axes(named.pairs, inputs, outputs, batch)
     rest = {name: kind for name, kind in outputs.items() if name != logits and not _ENCODER.search(name)}
-    if not named.pairs:
-        return cache_pairs(inputs, rest, batch)
-    pairs: list[CachePair] = []
-    for past, present in named.pairs:
-        found = cache_pairs({past: inputs[past]}, {present: outputs[present]}, batch)
-        if isinstance(found, Unpaired):
-            return found
-        pairs += found
-    return tuple(pairs)
+    return cache_pairs(inputs, rest, batch)
 
 
 def _one(inputs: Mapping[str, ValueType], name: re.Pattern[str], types: frozenset[str]) -> str:

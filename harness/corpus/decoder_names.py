@@ -57,7 +57,7 @@ def named_by_config(
         return f"{CONFIG_NAME} divides the decoder into a pipeline of models"
     if decoder.filename != model.name:
         return f"{CONFIG_NAME} names another file as the decoder: {decoder.filename!r}"
-    if decoder.sliding_window is not None and decoder.sliding_window.slide_key_value_cache:
+    if decoder.sliding_window.slide_key_value_cache:
         return "its cache slides: it holds the newest positions only"
     if decoder.inputs.inputs_embeds in inputs and decoder.inputs.input_ids not in inputs:
         return f"it takes embeddings, {decoder.inputs.inputs_embeds!r}, and no token ids"

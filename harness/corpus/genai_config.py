@@ -26,6 +26,9 @@ _Positive = Annotated[int, Meta(ge=1)]
 _TokenId = Annotated[int, Meta(ge=0)]
 
 
+_REWRITE = "write it again with Model Builder of onnxruntime-genai, or remove it"
+
+
 class ConfigError(SettingsError):
     """``genai_config.json`` is broken, or names what the model does not have.
 
@@ -37,9 +40,8 @@ class ConfigError(SettingsError):
         more = f" ({count} problems in all)" if count > 1 else ""
         where = problem.where.removeprefix(f"{path.name}: ")
         place = f"{where}: " if where != path.name else ""
-        hint = f"; {problem.hint}" if problem.hint else ""
-        super().__init__(path, f"{place}{problem.what}{hint}{more}")
-        self.problem = problem
+        self.problem = problem if problem.hint else msgspec.structs.replace(problem, hint=_REWRITE)
+        super().__init__(path, f"{place}{problem.what}; {self.problem.hint}{more}")
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,8 +70,11 @@ class Outputs(msgspec.Struct, frozen=True, kw_only=True):
 class SlidingWindow(msgspec.Struct, frozen=True, kw_only=True):
     """A cache that holds the newest positions only."""
 
-    window_size: int = 0
     slide_key_value_cache: bool = True
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """One model of a decoder that is divided into several."""
 
 
 class DecoderPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,8 +84,8 @@ class DecoderPart(msgspec.Struct, frozen=True, kw_only=True):
     num_hidden_layers: _Positive
     inputs: Inputs = Inputs()
     outputs: Outputs = Outputs()
-    sliding_window: SlidingWindow | None = None
-    pipeline: list[Any] = []
+    sliding_window: SlidingWindow = SlidingWindow(slide_key_value_cache=False)
+    pipeline: list[Stage] = []
 
 
 class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,12 +133,9 @@ def read_genai_config(folder: Path) -> GenaiConfig | None:
     return msgspec.convert(known, GenaiConfig)
 
 
-_REWRITE = "write it again with Model Builder of onnxruntime-genai, or remove it"
-
-
 def _fields(kind: type[msgspec.Struct]) -> dict[str, type[msgspec.Struct] | None]:
     """Return the keys of a table, with the type of each that is a table itself."""
-    nested = {}
+    nested: dict[str, type[msgspec.Struct] | None] = {}
     for name, hint in get_type_hints(kind).items():
         options = (hint, *getattr(hint, "__args__", ()))
         nested[name] = next(
@@ -146,10 +148,18 @@ def _known(table: Mapping[str, Any], kind: type[msgspec.Struct]) -> dict[str, An
     """Return a table without the keys that are not read."""
     fields = _fields(kind)
     return {
-        key: _known(value, fields[key]) if fields[key] and isinstance(value, dict) else value
+        key: _known_value(value, fields[key])
         for key, value in table.items()
         if key in fields and value is not None
     }
+
+
+def _known_value(value: Any, kind: type[msgspec.Struct] | None) -> Any:
+    if kind is not None and isinstance(value, dict):
+        return _known(value, kind)
+    if kind is not None and isinstance(value, list):
+        return [_known_value(item, kind) for item in value]
+    return value
 
 
 def _misspelled(table: Mapping[str, Any], kind: type[msgspec.Struct], place: Place) -> Iterator[Problem]:
@@ -158,8 +168,9 @@ def _misspelled(table: Mapping[str, Any], kind: type[msgspec.Struct], place: Pla
     missing = [name for name in fields if name not in table]
     for key, value in table.items():
         if key in fields:
-            if fields[key] and isinstance(value, dict):
-                yield from _misspelled(value, fields[key], place.key(key))
+            nested = fields[key]
+            if nested is not None and isinstance(value, dict):
+                yield from _misspelled(value, nested, place.key(key))
         elif key.lower().replace("-", "_") in missing or _typo(key, missing):
             yield Problem(where=str(place), what=f"unknown key {key!r}", hint=valid_names(key, missing))
 
@@ -167,8 +178,7 @@ def _misspelled(table: Mapping[str, Any], kind: type[msgspec.Struct], place: Pla
 def _typo(key: str, names: list[str]) -> bool:
     """Return whether a key has the letters of a name but for one or two neighbours, as after a slip."""
     return any(
-        abs(len(key) - len(name)) <= 1
-        and sorted(key.lower()) == sorted(name)
+        (abs(len(key) - len(name)) <= 1 and sorted(key.lower()) == sorted(name))
         or key in (f"{name}s", name.removesuffix("s"))
         for name in names
     )

@@ -1,4 +1,4 @@
-"""What only the nodes of a decoder tell: how many positions it can hold, and whether buffers may be shared."""
+"""What only the nodes of a decoder tell: how many positions it holds, and whether buffers may be shared."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ _TABLES = {
 
 _GATHERS = frozenset({"Gather", "GatherND"})
 
-_PAST_OF = {"GroupQueryAttention": (3, 4), "PagedAttention": (3, 4)}
+_PAST_OF = {"GroupQueryAttention": (3, 4)}
 """Operators that are told the length of the cache, so that its buffer may be longer, and their inputs."""
 
 

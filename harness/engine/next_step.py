@@ -57,7 +57,8 @@ class NextStep(msgspec.Struct, frozen=True):
             evidence = self._with_known(evidence, case, outcome, rule, askable)
         while True:
             facts = measure(outcome, case, evidence, rule, target.provider[0])
-            need = missing(facts, rule.policy, askable)
+            # A cell of many ways has many runs, which references repeat; they are asked if it fails.
+            need = missing(facts, rule.policy, askable, by_usual=rule.generation is None)
             if need is None:
                 return with_generation(facts, case, outcome, evidence, rule)
             answer = self._ask(need, about, cell, case, rule)

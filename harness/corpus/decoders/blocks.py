@@ -24,7 +24,9 @@ class Blocks(NamedTuple):
     zero_points: Array | None
 
 
-def in_blocks(weights: Array, bits: int, dtype: np.dtype[np.generic], *, zero_points: bool) -> Blocks:
+def in_blocks(
+    weights: Array, bits: int, dtype: np.dtype[np.generic], *, zero_points: bool, block: int = BLOCK
+) -> Blocks:
     """Quantize the last axis of weights in blocks.
 
     Args:
@@ -32,9 +34,10 @@ def in_blocks(weights: Array, bits: int, dtype: np.dtype[np.generic], *, zero_po
         bits: 4 or 8.
         dtype: Type of the scales.
         zero_points: Whether each block has its own; otherwise the range is symmetric.
+        block: Neighbouring weights that share a scale.
     """
     *rest, columns = weights.shape
-    blocks = weights.astype(np.float64).reshape(*rest, columns // BLOCK, BLOCK)
+    blocks = weights.astype(np.float64).reshape(*rest, columns // block, block)
     top = (1 << bits) - 1
     middle = 1 << (bits - 1)
     if zero_points:
@@ -59,7 +62,8 @@ def shifted(random: np.random.Generator, weights: Array) -> Array:
     *rest, columns = weights.shape
     blocks = weights.reshape(*rest, columns // BLOCK, BLOCK)
     shift = weights.std() * random.standard_normal((*rest, columns // BLOCK, 1))
-    return ((blocks + shift) / np.sqrt(2)).reshape(weights.shape)
+    moved: Array = (blocks + shift) / np.sqrt(2)
+    return moved.reshape(weights.shape)
 
 
 def _packed(numbers: Array, bits: int) -> Array:

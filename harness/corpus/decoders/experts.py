@@ -16,6 +16,11 @@ _ALPHA, _LIMIT = 1.702, 7.0
 """Of the activation ``swiglu`` in gpt-oss."""
 
 
+_IN_BLOCKS = 4
+"""Bits of weights in blocks. Those of 8 bits have a scale for each row: in blocks, the CPU EP would round
+activations to 8 bits too, and its answer would be no golden."""
+
+
 def experts(g: Graph, form: Form, x: str) -> str:
     """Add the router and its experts, with the activation and the interleaved weights of gpt-oss."""
     with g.scope("moe"):
@@ -43,7 +48,9 @@ def experts(g: Graph, form: Form, x: str) -> str:
         if not form.bits:
             inputs = [*up, biases[0], *down, biases[1]]
             return g.op("MoE", x, scores, *inputs, domain=CONTRIB_DOMAIN, **attributes)
-        attributes |= {"expert_weight_bits": form.bits, "block_size": BLOCK}
+        attributes["expert_weight_bits"] = form.bits
+        if form.bits == _IN_BLOCKS:
+            attributes["block_size"] = BLOCK
         points = ["", "", "", up[2], down[2]] if form.zero_points else []
         inputs = [*up[:2], biases[0], *down[:2], biases[1], *points]
         return g.op("QMoE", x, scores, *inputs, domain=CONTRIB_DOMAIN, **attributes)
@@ -55,9 +62,11 @@ def _weights(g: Graph, form: Form, name: str, shape: tuple[int, int]) -> list[st
         drawn: Array = shape[1] ** -0.5 * g.random("weight").standard_normal((form.experts, *shape))
         if not form.bits:
             return [g.weight("weight", drawn.astype(form.numpy_type))]
-        blocks = in_blocks(drawn, form.bits, np.dtype(np.float32), zero_points=form.zero_points)
+        block = BLOCK if form.bits == _IN_BLOCKS else shape[1]
+        blocks = in_blocks(drawn, form.bits, np.dtype(np.float32), zero_points=form.zero_points, block=block)
+        scales = blocks.scales if form.bits == _IN_BLOCKS else blocks.scales[..., 0]
         points = [] if blocks.zero_points is None else [g.weight("weight_zero_points", blocks.zero_points)]
-        return [g.weight("weight_Q", blocks.numbers), g.weight("weight_scales", blocks.scales), *points]
+        return [g.weight("weight_Q", blocks.numbers), g.weight("weight_scales", scales), *points]
 
 
 def _bias(g: Graph, form: Form, name: str, width: int) -> str:

@@ -79,7 +79,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
         Infinity would turn a row without any visible position into NaN.
         """
-        return float(ml_dtypes.finfo(self.numpy_type).min)
+        return float(ml_dtypes.finfo(self.numpy_type).min)  # type: ignore[no-untyped-call]
 
 
 LAYERS = 2

@@ -1,6 +1,6 @@
 """Decoders of ONNX's own operators, from opset 23 on: Attention, RotaryEmbedding, RMSNormalization."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -105,7 +105,7 @@ def _attention(g: Graph, form: Form, x: str, cache: list[str], shared: _Shared) 
             for name, part in attention_parts(form).items()
         )
         query, key = (_turned(g, form, one, shared) for one in (query, key))
-        attributes = {"softcap": form.soft_cap} if form.soft_cap else {}
+        attributes: dict[str, Any] = {"softcap": form.soft_cap} if form.soft_cap else {}
         if form.scatter:
             kept = [
                 g.op("TensorScatter", old, new, shared.written, axis=2, mode="linear")

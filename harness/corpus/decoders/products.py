@@ -89,7 +89,7 @@ def number(g: Graph, form: Form, value: float) -> str:
 
 def _drawn(g: Graph, form: Form, name: str, width: int, part: Part) -> Array:
     with g.scope(name):
-        weights = (part.gain / width) ** 0.5 * g.random("weight").standard_normal((width, part.width))
+        weights: Array = (part.gain / width) ** 0.5 * g.random("weight").standard_normal((width, part.width))
         if form.bits and form.zero_points:
-            weights = shifted(g.random("weight_shift"), weights.T).T
+            return shifted(g.random("weight_shift"), weights.T).T
         return weights
