@@ -73,7 +73,8 @@ def bad_positions(compared: Positions, policy: Policy) -> Flags:
         rms, largest = noise_by_position(compared)
         beyond = (rms > rms_limit(policy.limits, golden.shape[1])) | (largest > policy.limits.max)
         failed = beyond if policy.judge_by == "noise" else failed & beyond
-    return failed | ~same.all(axis=1)
+    bad: Flags = failed | ~same.all(axis=1)
+    return bad
 
 
 def worst_position(compared: Positions, policy: Policy) -> int | None:
@@ -130,7 +131,7 @@ def divergence(golden: Tensor, actual: Tensor) -> tuple[float | None, ...]:
         actual: Those of an EP, of the same shape.
     """
     if golden.array.tobytes() == actual.array.tobytes() and np.isfinite(golden.array).all():
-        return (0.0,) * golden.array.shape[1]
+        return (0.0,) * int(golden.array.shape[1])
     found: list[float | None] = []
     for block in _blocks(golden.array.shape):
         right = _log_softmax(widen(golden.array[:, block], golden.dtype))

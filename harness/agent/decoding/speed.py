@@ -93,4 +93,5 @@ def _mib(steps: Steps, outputs: list[Any]) -> float:
     wires = steps.job_run.runner.in_wire_form(outputs)
     named: Results = steps.judged_of(wires)
     caches: list[Array] = list(steps.cache_of(named).values())
-    return round(sum(array.values.nbytes for array in caches) / _MIB, 6)
+    nbytes: int = sum(array.values.nbytes for array in caches)
+    return round(nbytes / _MIB, 6)

@@ -34,7 +34,7 @@ def play(job_run: JobRun) -> None:
     result.update(names=names, outputs=[], generated={"declined": {}})
     declined: dict[int, str] = result["generated"]["declined"]
     facts.update(ways=[one["name"] for one in job["generate"]["plays"]], way_ms=[])
-    for number, one in enumerate(job["generate"]["plays"]):
+    for number in range(len(job["generate"]["plays"])):
         started = time.perf_counter()
         try:
             outputs = _played(job_run, number)
