@@ -78,10 +78,12 @@ class Stage(msgspec.Struct, frozen=True):
 
 
 class DecoderPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The decoder: its file and its sizes."""
+    """The decoder: its file and its sizes; 0 for a size that is not told."""
 
     filename: str = "model.onnx"
     num_hidden_layers: _Positive
+    num_key_value_heads: int = 0
+    head_size: int = 0
     inputs: Inputs = Inputs()
     outputs: Outputs = Outputs()
     sliding_window: SlidingWindow = SlidingWindow(slide_key_value_cache=False)

@@ -7,7 +7,8 @@ import msgspec
 
 from harness.core.value import tensor
 from harness.corpus.decoders.form import Form
-from harness.corpus.decoders.genai import NAME, genai_config
+from harness.corpus.decoders.genai import genai_config
+from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.protos import tensor_proto
 from harness.corpus.zoo.graph import Graph
 
@@ -149,7 +150,7 @@ DECODERS: dict[str, Form] = {
     # Beside an encoder.
     "whisper-h64": Form(
         what="its own cache, and a fixed one from an encoder",
-        dialect="whisper", opset=21, attention="MultiHeadAttention", rotary="none", context=256,
+        dialect="whisper", attention="MultiHeadAttention", rotary="none", context=256,
     ),
 }  # fmt: skip
 """Every form by the name of its model."""
@@ -195,7 +196,7 @@ def write_decoder(name: str, folder: Path) -> None:
     (folder / "model.onnx").write_bytes(g.model(name).SerializeToString())
     if DECODERS[name].dialect != "onnx":
         text = msgspec.json.format(msgspec.json.encode(genai_config(DECODERS[name])), indent=4)
-        (folder / NAME).write_bytes(text)
+        (folder / CONFIG_NAME).write_bytes(text)
     data_set = folder / "test_data_set_0"
     data_set.mkdir()
     for index, (port, data) in enumerate(g.inputs.items()):
