@@ -1,7 +1,7 @@
 """Model Builder of onnxruntime-genai makes a model, and its folder is read as it is.
 
-It needs onnxruntime-genai, torch and transformers, 5 GB with what they bring. ``EP_HARNESS_GENAI_PYTHON`` names
-an interpreter that has them, if it is not this one.
+It needs onnxruntime-genai, torch and transformers, 5 GB with what they bring. ``EP_HARNESS_GENAI_PYTHON``
+names an interpreter that has them, if it is not this one.
 """
 
 import os
@@ -42,7 +42,7 @@ PreTrainedTokenizerFast(
 """Saves a Llama of random weights, with a tokenizer of words."""
 
 
-def ran(*arguments: str, folder: Path, limit_s: float = 600) -> subprocess.CompletedProcess[str]:
+def ran(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hub")}
     return subprocess.run(
         [PYTHON, *arguments],
@@ -51,7 +51,7 @@ def ran(*arguments: str, folder: Path, limit_s: float = 600) -> subprocess.Compl
         cwd=folder,
         env=env,
         text=True,
-        timeout=limit_s,
+        timeout=600,
     )
 
 
