@@ -14,6 +14,7 @@ import msgspec
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.scenario import SCENARIOS, agent_module
 from harness.corpus.case import Case
+from harness.corpus.generation import Generation
 from harness.engine.task import Kind, Question
 from harness.engine.tensor_files import Tensors
 from harness.plan.runs_entry import LatencySettings, RepeatSettings
@@ -37,9 +38,10 @@ def job(
     tensors: Tensors,
     *,
     local: bool,
-    scenario_settings: dict[str, int] | None = None,
+    scenario_settings: dict[str, Any] | None = None,
     latency: LatencySettings | None = None,
     repeat: RepeatSettings | None = None,
+    generation: Generation | None = None,
 ) -> dict[str, Any]:
     """Return one model as the agent takes it.
 
@@ -51,6 +53,7 @@ def job(
         scenario_settings: How much the scenario among the axes asks for.
         latency: How the time of its runs is measured; None for not at all.
         repeat: How often it is run; None for once, and a second time if that is cheap.
+        generation: What the scenario ``generate`` plays; None in any other.
 
     Raises:
         NoRoomError: There is no room for the inputs.
@@ -76,6 +79,7 @@ def job(
             "graph_optimization": settings["graph_optimization"],
             "execution_mode": settings["execution_mode"],
             **(played if module else {}),
+            **({} if generation is None else {"generate": _played(generation, scenario_settings or {})}),
             **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
             **({} if repeat is None else {"repeat": msgspec.to_builtins(repeat)}),
             **({} if question is None else question.job_fields()),
@@ -87,6 +91,10 @@ def job(
     except BaseException:
         tensors.discard()
         raise
+
+
+def _played(generation: Generation, settings: dict[str, Any]) -> dict[str, Any]:
+    return {**msgspec.to_builtins(generation), "new_tokens": settings.get("new_tokens", 0)}
 
 
 def piece(case: Case, name: str, offset: int) -> bytes | None:
