@@ -11,6 +11,7 @@ from harness.core.generated import Generation as Told
 from harness.core.generation import (
     Positions,
     agreement,
+    apart_positions,
     bad_positions,
     divergence,
     noise_by_position,
@@ -262,7 +263,7 @@ def _disagreements(playing: Playing) -> Iterator[str]:
         compared = positions_of(one, other, None if noise is None else noise[:1, :positions], _LOGITS_AXIS)
         if compared is None:
             continue
-        bad = bad_positions(compared, playing.policy)
+        bad = apart_positions(compared, playing.policy)
         if bad.any():
             names = [playing.generation.plays[each].name for each in (index, first)]
             yield f"{names[0]} differs from {names[1]} from position {int(bad.argmax())} on"
