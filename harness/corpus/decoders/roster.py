@@ -26,7 +26,9 @@ DECODERS: dict[str, Form] = {
     ),
     "onnx23-h96-window": Form(
         what="grouped by 4, a window of 16 keys in the mask",
-        dialect=_ONNX, opset=23, attention="Attention", key_heads=1, head=96, window=16,
+        dialect=_ONNX, opset=23, attention="Attention", heads=8,
+        key_heads=2, head=96, inner=128,
+        window=16,
     ),
     "onnx23-h64-f16": Form(
         what="grouped by 4, in float16",
@@ -56,11 +58,14 @@ DECODERS: dict[str, Form] = {
     ),
     "gqa-h80": Form(
         what="grouped by 4; packed, positions turned by the attention",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, head=80,
+        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
+        key_heads=2, head=80,
     ),
     "gqa-h96-window": Form(
         what="grouped by 4, a window of 16 keys; packed, positions turned by the attention",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, head=96, window=16,
+        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
+        key_heads=2, head=96, inner=128,
+        window=16,
     ),
     "gqa-h128": Form(
         what="grouped by 8; packed, positions turned by the attention",
@@ -78,15 +83,18 @@ DECODERS: dict[str, Form] = {
     ),
     # As for DirectML and others: positions turned by nodes.
     "gqa-h64-nodes": Form(
-        what="grouped by 4, positions turned by nodes", dialect=_CONTRIB, key_heads=1
+        what="grouped by 4, positions turned by nodes", dialect=_CONTRIB, heads=8,
+        key_heads=2
     ),
     "gqa-h64-interleaved": Form(
         what="grouped by 4, half of a head turned, neighbours together",
-        dialect=_CONTRIB, key_heads=1, rotary_part=32, interleaved=True,
+        dialect=_CONTRIB, heads=8,
+        key_heads=2, rotary_part=32, interleaved=True,
     ),
     "gqa-h64-norm": Form(
         what="grouped by 4, each head normalized, as Qwen 3",
-        dialect=_CONTRIB, rotary="inside", key_heads=1, head_norm=True,
+        dialect=_CONTRIB, rotary="inside", heads=8,
+        key_heads=2, head_norm=True,
     ),
     "gqa-h64-sinks": Form(
         what="grouped by 4, a sink in each head's softmax and a window, as gpt-oss",
@@ -110,11 +118,13 @@ DECODERS: dict[str, Form] = {
     # Quantized weights.
     "gqa-h64-int4": Form(
         what="grouped by 4, weights of 4 bits",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, bits=4,
+        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
+        key_heads=2, bits=4,
     ),
     "gqa-h64-int4-points": Form(
         what="grouped by 4, weights of 4 bits with zero points",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, bits=4, zero_points=True,
+        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
+        key_heads=2, bits=4, zero_points=True,
     ),
     "gqa-h64-int4-f16": Form(
         what="grouped by 4, weights of 4 bits with zero points, in float16",
@@ -132,12 +142,14 @@ DECODERS: dict[str, Form] = {
     ),
     "gqa-h64-int8-points": Form(
         what="grouped by 4, weights of 8 bits with zero points",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, bits=8, zero_points=True,
+        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
+        key_heads=2, bits=8, zero_points=True,
     ),
     # Experts.
     "moe-h64": Form(
         what="grouped by 4, two of four experts",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, width=64, inner=96, experts=4,
+        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
+        key_heads=2, width=64, inner=96, experts=4,
     ),
     "moe-h64-int4": Form(
         what="grouped by 4, two of four experts, weights of 4 bits",
