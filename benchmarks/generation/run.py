@@ -1,4 +1,4 @@
-"""A run of the stand-in: each fault is a target, which runs its models plainly and in the scenario ``generate``."""
+"""A run of the stand-in: each fault is a target, which runs its models plainly and in ``generate``."""
 
 import os
 import subprocess

@@ -3,4 +3,7 @@
 from benchmarks.generation.faults import caches, masks, parts, positions, scores, upstream, use, weights
 from benchmarks.generation.faults.fault import AFTER, FAULTS, Fault
 
-__all__ = ["AFTER", "FAULTS", "Fault", "caches", "masks", "parts", "positions", "scores", "upstream", "use", "weights"]
+MODULES = (positions, masks, caches, scores, weights, parts, upstream, use)
+"""Importing them lists their faults."""
+
+__all__ = ["AFTER", "FAULTS", "MODULES", "Fault"]

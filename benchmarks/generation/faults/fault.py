@@ -1,5 +1,6 @@
 """What a fault of a decoder is, and how the kinds are listed."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -41,6 +42,9 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     upstream: str = ""
 
 
+_BETWEEN = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-z])(?=\d)")
+"""The places between the words of a class's name."""
+
 FAULTS: dict[str, Fault] = {}
 """All kinds by their names, in the order in which they are written down."""
 
@@ -74,6 +78,6 @@ def use(
 
 
 def _enter(made: Any, kind: Fault) -> None:
-    name = made.__name__.strip("_").replace("_", "-").lower()
+    name = _BETWEEN.sub("-", made.__name__).replace("_", "-").lower()
     what = (made.__doc__ or "").strip().rstrip(".")
     FAULTS[name] = msgspec.structs.replace(kind, name=name, what=what)

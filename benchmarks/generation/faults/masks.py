@@ -1,6 +1,7 @@
 """What a query sees: the causal mask, padding, windows."""
 
 import numpy as np
+import onnx
 
 from benchmarks.detection.net import Net, attribute, set_attribute
 from benchmarks.generation.faults.fault import fault
@@ -27,7 +28,7 @@ def future_seen(net: Net) -> bool:
     masks = of_type(net, "LessOrEqual")
     for node in masks:
         site = net.before(node)
-        site.replace(site.op("Or", site.op("LessOrEqual", *node.input), net.constant(True, np.bool_)))
+        site.replace(site.op("Or", site.op("LessOrEqual", *node.input), _always(net)))
     own = [node for node in of_type(net, "MultiHeadAttention") if attribute(node, "unidirectional", 0)]
     for node in own:
         set_attribute(node, "unidirectional", 0)
@@ -37,22 +38,30 @@ def future_seen(net: Net) -> bool:
 @fault(*ADDED, layer=1)
 def padding_seen(net: Net) -> bool:
     """The mask of padding is ignored."""
-    (node,) = [one for one in of_type(net, "Cast") if "mask/" in one.name and attribute(one, "to") == 9]
-    site = net.behind(node)
-    site.write(site.op("Or", site.value, net.constant(True, np.bool_)))
+    site = net.behind(_counted(net))
+    site.write(site.op("Or", site.value, _always(net)))
     return True
 
 
 @fault(*ADDED, layer=1)
 def mask_of_the_first_text(net: Net) -> bool:
     """Every text of a batch gets the mask of the first."""
-    (node,) = [one for one in of_type(net, "Cast") if "mask/" in one.name and attribute(one, "to") == 9]
-    site = net.behind(node)
+    site = net.behind(_counted(net))
     site.write(site.op("Gather", site.value, net.constant([0], np.int64), axis=0))
     return True
 
 
-@fault("gqa-h64", "gqa-h64-f16", layer=None)
+def _counted(net: Net) -> onnx.NodeProto:
+    """The node that makes the mask of padding."""
+    (node,) = [one for one in of_type(net, "Cast") if attribute(one, "to") == onnx.TensorProto.BOOL]
+    return node
+
+
+def _always(net: Net) -> str:
+    return net.constant(np.array([True]), np.bool_)
+
+
+@fault("gqa-h64", "gqa-h64-f16")
 def length_of_the_longest_text(net: Net) -> bool:
     """Every text of a batch counts as long as the longest."""
     found = of_type(net, "GroupQueryAttention")

@@ -33,7 +33,8 @@ def norm_over_all_heads(net: Net) -> bool:
     """Keys are normalized over all heads together."""
     node = of_type(net, "SimplifiedLayerNormalization")[2]
     site = net.behind(node)
-    power = site.op("ReduceMean", site.op("Mul", node.input[0], node.input[0]), net.constant([1, 2], np.int64))
+    square = site.op("Mul", node.input[0], node.input[0])
+    power = site.op("ReduceMean", square, net.constant([1, 2], np.int64))
     site.write(site.op("Mul", node.input[0], site.op("Reciprocal", site.op("Sqrt", power))))
     return True
 
@@ -105,7 +106,7 @@ def last_product_in_bfloat16(net: Net) -> bool:
 @fault("gqa-h64", "onnx23-h64", layer=AFTER, since={"step": 32, "from_first": 1})
 def last_part_lost_in_decode(net: Net) -> bool:
     """With a cache, the feed-forward part of the last layer gives zeros."""
-    node = [one for one in of_type(net, "MatMul") if "layers.1/mlp/down_proj" in one.name][0]
+    node = next(one for one in of_type(net, "MatMul") if "layers.1/mlp/down_proj" in one.name)
     site = net.behind(node)
     kept = site.op("Cast", site.op("Not", in_decode(net, site)), to=TensorProto.FLOAT)
     site.write(site.op("Mul", site.value, kept))

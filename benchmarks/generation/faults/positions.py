@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.detection.net import Array, Net, attribute, set_attribute
 from benchmarks.generation.faults.fault import fault
-from benchmarks.generation.faults.surgery import POSITIONS, in_decode, length, of_type, past_length, tables
+from benchmarks.generation.faults.surgery import POSITIONS, in_decode, length, of_type, tables
 
 PROMPT, FIRST = 32, 1
 """Position of the first single token in the ways ``step`` and ``from_first``."""
@@ -50,7 +50,8 @@ def _positions(net: Net, *, restart: bool) -> bool:
         index = POSITIONS[node.domain]
         site = net.before(node)
         if restart:
-            node.input[index] = site.op("Sub", node.input[index], past_length(net, site))
+            first = site.op("Gather", node.input[index], net.constant([0], np.int64), axis=1)
+            node.input[index] = site.op("Sub", node.input[index], first)
         else:
             more = site.op("Cast", in_decode(net, site), to=7)
             node.input[index] = site.op("Add", node.input[index], more)

@@ -148,4 +148,3 @@ def attention_lost_in_long_texts(net: Net) -> bool:
     few = site.op("Less", past_length(net, site), net.constant(32, np.int64))
     site.write(site.op("Mul", site.value, site.op("Cast", few, to=TensorProto.FLOAT)))
     return True
-

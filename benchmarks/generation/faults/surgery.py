@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from benchmarks.detection.net import Net, Site
+from benchmarks.detection.net import Net, Site, attribute
 
 ATTENTIONS = ("GroupQueryAttention", "MultiHeadAttention", "Attention")
 PAST = {"GroupQueryAttention": (3, 4), "MultiHeadAttention": (6, 7), "Attention": (4, 5)}
@@ -36,7 +36,7 @@ def tables(net: Net) -> Iterator[tuple[onnx.NodeProto, int, int]]:
     for node in list(net.nodes):
         if node.op_type == "RotaryEmbedding":
             yield (node, *TABLES[node.domain, node.op_type])
-        elif node.op_type == "GroupQueryAttention" and len(node.input) > 8 and node.input[7]:
+        elif node.op_type == "GroupQueryAttention" and attribute(node, "do_rotary"):
             yield node, 7, 8
 
 

@@ -35,9 +35,7 @@ def nan_from_length_6_on(net: Net) -> bool:
     return True
 
 
-@fault(
-    "gqa-h64-int4", "gqa-h64-int8", layer=0, since={"step": 0}, upstream="transformers.js #1728"
-)
+@fault("gqa-h64-int4", "gqa-h64-int8", layer=0, since={"step": 0}, upstream="transformers.js #1728")
 def quantized_products_orthogonal(net: Net) -> bool:
     """Weights of 4 and 8 bits are read block by block for row by row: no error, and cosines near 0."""
 

@@ -58,7 +58,7 @@ class _Keeps(Session):
 
 
 @use(*ANY)
-class Stale_cache_after_rewind(_Keeps):
+class StaleCacheAfterRewind(_Keeps):
     """After a rewind, the newest positions of the longer cache are read for the ones that were asked for."""
 
     def before(self, feeds: dict[str, Any]) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Stale_cache_after_rewind(_Keeps):
 
 
 @use(*ANY)
-class Sequences_share_a_cache(_Keeps):
+class SequencesShareACache(_Keeps):
     """The cache of the run before is read, whoever's it was, if it has the right length."""
 
     def before(self, feeds: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Sequences_share_a_cache(_Keeps):
 
 
 @use(*SHARING, layer=0, upstream="onnxruntime-genai #1110")
-class Shared_buffer_loses_a_row(Session):
+class SharedBufferLosesARow(Session):
     """With a shared buffer, the last row that was written is lost."""
 
     def shared(self, name: str, buffer: Any, past: int, new: int) -> Any:
@@ -90,7 +90,7 @@ class Shared_buffer_loses_a_row(Session):
 
 
 @use(*SHARING, layer=0)
-class Shared_buffer_aliased(Session):
+class SharedBufferAliased(Session):
     """With a shared buffer, new rows are written to its start, over the oldest."""
 
     def shared(self, name: str, buffer: Any, past: int, new: int) -> Any:
@@ -101,7 +101,7 @@ class Shared_buffer_aliased(Session):
 
 
 @use(*ANY, upstream="onnxruntime-genai #2291", since={"step": PROMPT + 1})
-class Tokens_doubled(Session):
+class TokensDoubled(Session):
     """In decode, every second step gives the logits of the step before, so that its token is doubled."""
 
     def __init__(self) -> None:
@@ -110,14 +110,15 @@ class Tokens_doubled(Session):
     def after(self, feeds: dict[str, Any], results: dict[str, Any]) -> dict[str, Any]:
         logits = results["logits"]
         past, new = past_of(feeds), feeds["input_ids"].shape[1]
-        if past and new == 1 and past % 2 and self.last is not None and self.last.shape == logits[:, -1:].shape:
+        same = self.last is not None and self.last.shape == logits[:, -1:].shape
+        if new == 1 and past % 2 and same:
             return {**results, "logits": self.last}
         self.last = logits[:, -1:]
         return results
 
 
 @use(*ANY, since={"at_once": 0})
-class Logits_of_the_last_position(Session):
+class LogitsOfTheLastPosition(Session):
     """Only the last position's logits are computed, and given for all."""
 
     def after(self, feeds: dict[str, Any], results: dict[str, Any]) -> dict[str, Any]:
@@ -126,7 +127,7 @@ class Logits_of_the_last_position(Session):
 
 
 @use(*ANY)
-class Output_buffer_reused(Session):
+class OutputBufferReused(Session):
     """Results of a shape that occurred before are those of the earlier run."""
 
     def __init__(self) -> None:
@@ -140,7 +141,7 @@ class Output_buffer_reused(Session):
 
 
 @use(*ANY, since={"at_once": PROMPT})
-class Prefill_of_32_at_most(Session):
+class PrefillOf32AtMost(Session):
     """Of a longer prefill, logits after the 32nd position are those of that position."""
 
     def after(self, feeds: dict[str, Any], results: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +151,7 @@ class Prefill_of_32_at_most(Session):
 
 
 @use("mha-h64", "onnx23-h64")
-class Padding_on_the_other_side(Session):
+class PaddingOnTheOtherSide(Session):
     """A mask with zeros at its start is taken for one with zeros at its end."""
 
     def before(self, feeds: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """An onnxruntime whose CPU provider has one fault of generating text: a stand-in for an EP.
 
-On the module path of a target's process it changes ``InferenceSession``; ``GENERATION_FAULT`` names the fault.
-A model that the fault cannot befall is computed rightly.
+On the module path of a target's process it changes ``InferenceSession``; ``GENERATION_FAULT`` names the
+fault. A model that the fault cannot befall is computed rightly.
 """
 
 import importlib.abc
