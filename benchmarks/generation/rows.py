@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.generation.faults import AFTER, FAULTS, Fault
-from benchmarks.generation.run import HEALTHY
+from benchmarks.generation.run import HEALTHY, SITES
 
 FAILED = "failed"
 """The family of the verdicts that find a fault."""
@@ -56,7 +56,7 @@ def rows_of(records: Iterable[Record]) -> Iterator[Row]:
     """Yield a row for each fault and model, in the order of the kinds."""
     found = {(one["target"], one["model"], one["axes"]["scenario"]): one for one in records if "axes" in one}
     for name, fault in FAULTS.items():
-        for model in fault.models:
+        for model in fault.models[:SITES]:
             generated = found.get((name, model, "generate"))
             once = found.get((name, model, "plain"))
             right = found.get((f"{HEALTHY}-all", model, "generate"))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from benchmarks.generation.faults import FAULTS, Fault
+from harness.core import ways
 from harness.corpus.suites import open_suite
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,7 +15,7 @@ PLANTED = Path(__file__).parent / "planted_onnxruntime"
 HEALTHY = "healthy"
 """Prefix of the targets without a fault, one for each level of graph optimizations."""
 
-SITES = 2
+SITES = 1
 """Models in which each kind of fault is planted."""
 
 LEVELS = ("disabled", "all")
@@ -26,7 +27,13 @@ suites = ["generate"]
 
 [axes]
 scenario = ["plain", "generate"]
+
+[scenarios.generate]
+ways = [{ways}]
 """
+
+WAYS = tuple(way for way in ways.WAYS if way != "lengths")
+"""All but the prompts of many lengths, which are half of the runs: no fault here needs them to be found."""
 
 COMMAND = """
 import signal, sys
@@ -41,10 +48,8 @@ sys.exit(main())
 def matrix(faults: Iterable[Fault], *, healthy: bool) -> str:
     """Return the matrix of some faults, and of the CPU EP without one at each level of optimizations."""
     names = open_suite("generate").models()
-    parts = [_HEAD, *(_target(fault, names) for fault in faults)]
-    if healthy:
-        parts += _healthy()
-    return "\n".join(parts)
+    head = _HEAD.format(ways=_texts(WAYS))
+    return "\n".join([head, *(_healthy() if healthy else ()), *(_target(one, names) for one in faults)])
 
 
 def _target(fault: Fault, names: Iterable[str]) -> str:
@@ -58,8 +63,12 @@ env = {{ {env} }}
 
 [[exclude]]
 target = "{fault.name}"
-model = [{", ".join(f'"{name}"' for name in others)}]
+model = [{_texts(others)}]
 """
+
+
+def _texts(items: Iterable[str]) -> str:
+    return ", ".join(f'"{item}"' for item in items)
 
 
 def _healthy() -> Iterator[str]:
@@ -69,6 +78,10 @@ def _healthy() -> Iterator[str]:
 name = "{HEALTHY}-{level}"
 provider = "CPUExecutionProvider"
 axes = {{ graph_optimization = ["{level}"] }}
+
+[[exclude]]
+target = "{HEALTHY}-{level}"
+scenario = "plain"
 """
 
 

@@ -43,6 +43,12 @@ class ConfigError(SettingsError):
         self.problem = problem if problem.hint else msgspec.structs.replace(problem, hint=_REWRITE)
         super().__init__(path, f"{place}{problem.what}; {self.problem.hint}{more}")
 
+    @property
+    def shown(self) -> str:
+        """Two lines: where and what, and what is valid."""
+        where = f"{self.path.parent.name}/{self.problem.where}"
+        return str(msgspec.structs.replace(self.problem, where=where))
+
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the decoder's inputs; those of the cache have ``%d`` for the layer."""

@@ -264,6 +264,7 @@ def test_a_broken_configuration_is_told_in_two_lines(
     assert problem.hint
     assert len(str(problem).splitlines()) == 2
     assert len(str(caught.value).splitlines()) == 1
+    assert caught.value.shown == f"{tmp_path.name}/{problem}"
     assert CONFIG_NAME in str(caught.value)
 
 
