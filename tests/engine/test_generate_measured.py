@@ -1,4 +1,4 @@
-"""Planted faults in the scenario ``generate``: verdict, way, position, layer; no healthy result is accused."""
+"""Planted faults in the scenario ``generate``: verdict, way, position, layer; healthy results pass."""
 
 from pathlib import Path
 from typing import Any
