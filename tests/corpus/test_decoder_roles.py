@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from harness.core.value import Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.decoder import CachePair, Decoder, decoder_of
 from harness.corpus.decoders.roster import DECODERS, decoder_names
@@ -361,10 +362,14 @@ def test_sizes_that_model_builder_leaves_open_come_from_the_configuration(tmp_pa
     told["model"]["decoder"] |= {"num_key_value_heads": 5, "head_size": 48, "inputs": {}, "outputs": {}}
     (tmp_path / CONFIG_NAME).write_bytes(msgspec.json.encode(told))
     folder = open_folder(tmp_path)
-    shapes = {name: value.array.shape for name, value in load_case(folder, path.name, {}).data_sets[0].inputs}
-    assert shapes["past_key_values.0.key"][1::2] == shapes["past_key_values.0.value"][1::2] == (5, 48)
-    given = dict(load_case(folder, path.name, {"kv_cache_dim": 24}).data_sets[0].inputs)
-    assert given["past_key_values.0.key"].array.shape[1::2] == (5, 24)
+
+    def heads_and_size(name: str, **dimensions: int) -> tuple[int, ...]:
+        value = dict(load_case(folder, path.name, dimensions).data_sets[0].inputs)[name]
+        assert isinstance(value, Tensor)
+        return value.array.shape[1::2]
+
+    assert heads_and_size("past_key_values.0.key") == heads_and_size("past_key_values.0.value") == (5, 48)
+    assert heads_and_size("past_key_values.0.key", kv_cache_dim=24) == (5, 24)
     told["model"]["decoder"]["head_size"] = "48"
     (tmp_path / CONFIG_NAME).write_bytes(msgspec.json.encode(told))
     with pytest.raises(ConfigError, match="head_size"):
