@@ -23,6 +23,9 @@ class Need(StrEnum):
     NOISE = "noise"
     """The rounding noise of the model."""
 
+    PLAYED = "played"
+    """The CPU EP's results in the ways of the scenario ``generate``."""
+
     REVEALED = "revealed"
     """The values that positions, such as those of ArgMax, were chosen by."""
 
@@ -53,15 +56,16 @@ USUAL = (
 If one of them would fail a cell, everything is asked, so that judging it again needs no device."""
 
 
-def missing(facts: Facts, policy: Policy, askable: Collection[Need]) -> Need | None:
+def missing(facts: Facts, policy: Policy, askable: Collection[Need], *, by_usual: bool = True) -> Need | None:
     """Return what to ask next; None where the cell can be decided.
 
     Args:
         facts: The facts so far; ``answered`` has what was asked.
         policy: The policy of the cell.
         askable: The needs that apply to this model and target.
+        by_usual: Whether everything is asked about what only a usual policy would fail.
     """
-    known = _Known(facts, policy)
+    known = _Known(facts, policy, by_usual=by_usual)
     open_needs = (need for need in Need if need in askable and need.value not in facts.answered)
     return next((need for need in open_needs if _NEEDED[need](known)), None)
 
@@ -69,8 +73,9 @@ def missing(facts: Facts, policy: Policy, askable: Collection[Need]) -> Need | N
 class _Known:
     """The facts of a cell, and what follows from them."""
 
-    def __init__(self, facts: Facts, policy: Policy) -> None:
+    def __init__(self, facts: Facts, policy: Policy, *, by_usual: bool) -> None:
         self.facts = facts
+        self.by_usual = by_usual
         self.policy = policy
         self.ran_with_golden = facts.ended is None and facts.golden == "cpu"
 
@@ -87,7 +92,9 @@ class _Known:
             return False
         if self.verdict in WRONG_VALUES:
             return True
-        return not facts.converted and any(_is_in_doubt(row, facts.precision) for row in facts.outputs)
+        if facts.converted or not self.by_usual:
+            return False
+        return any(_is_in_doubt(row, facts.precision) for row in facts.outputs)
 
 
 def _is_in_doubt(row: OutputMetrics, precision: str) -> bool:
@@ -120,6 +127,11 @@ def _needs_revealed(known: _Known) -> bool:
     return known.facts.golden == "cpu" and known.verdict in {Verdict.MISMATCH, Verdict.SHAPE_MISMATCH}
 
 
+def _needs_played(known: _Known) -> bool:
+    """Return whether a way is about to fail the EP that the model may not be made for."""
+    return known.facts.golden == "cpu" and known.verdict in WRONG_VALUES
+
+
 def _needs_own_cpu(known: _Known) -> bool:
     facts = known.facts
     if facts.ended is None:
@@ -142,6 +154,7 @@ def _needs_references(known: _Known) -> bool:
 
 _NEEDED: dict[Need, Callable[[_Known], bool]] = {
     Need.NOISE: _needs_noise,
+    Need.PLAYED: _needs_played,
     Need.REVEALED: _needs_revealed,
     Need.UNDEFINED: lambda known: known.is_in_question,
     Need.OWN_CPU: _needs_own_cpu,

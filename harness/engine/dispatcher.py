@@ -12,11 +12,11 @@ from harness.core.verdict import Cause
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.job import job
+from harness.engine.job import Demands, job
 from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues, TaskQueue
-from harness.engine.task import CellTask, QuestionTask, Task
+from harness.engine.task import CellTask, Kind, QuestionTask, Task
 from harness.engine.uv import InstallError
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
@@ -131,21 +131,19 @@ class Dispatcher:
             self._pipeline.conclude(task, case)
             return False
         self._pipeline.questions.foresee(task)
-        cell = task.cell if isinstance(task, CellTask) else None
         try:
             message = job(
                 case,
                 task.about if isinstance(task, QuestionTask) else dict(task.cell.axes),
                 worker.tensors,
+                self._demands(task, case),
                 local=queue.is_local,
-                scenario_settings=self._plan.matrix.scenarios.settings(
-                    task.about.scenario, cell.axes if cell else ()
-                ),
-                latency=self._queues.latency(cell) if cell else None,
-                repeat=self._plan.repeat(cell) if cell else None,
             )
         except NoRoomError as error:
             self._pipeline.conclude(task, Unfeedable(message=str(error)))
+            return False
+        except ModelError as error:
+            self._pipeline.conclude(task, error)
             return False
         except OSError as error:
             self._pipeline.conclude(task, ModelError(case.model_path, str(error)))
@@ -155,10 +153,19 @@ class Dispatcher:
         task.asked = Asked(
             data_sets=len(case.data_sets),
             outputs=case.outputs,
-            by_reference=isinstance(task, QuestionTask),
+            by_reference=isinstance(task, QuestionTask) and task.about.kind is not Kind.PLAYED,
         )
         worker.give(task, message)
         return True
+
+    def _demands(self, task: Task, case: Case) -> Demands:
+        cell = task.cell if isinstance(task, CellTask) else None
+        return Demands(
+            scenario=self._plan.matrix.scenarios.settings(task.about.scenario, cell.axes if cell else ()),
+            latency=self._queues.latency(cell) if cell else None,
+            repeat=self._plan.repeat(cell) if cell else None,
+            generation=self._pipeline.generation(task, case),
+        )
 
 
 def _drop(queue: TaskQueue, worker: Worker, task: Task) -> None:

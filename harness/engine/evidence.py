@@ -10,6 +10,7 @@ from harness.core.precision import IN_MODEL
 from harness.core.spread import Spread
 from harness.core.tolerance import FLOORS, computing_precision
 from harness.corpus.case import Case
+from harness.corpus.generation import Generation
 from harness.engine.task import Kind
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
@@ -25,6 +26,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         full: The golden of the given model, if the cell runs a converted one.
         own_cpu: The answer of the CPU provider of the *target's* runtime.
         noise: The rounding noise of the model, or why it has none.
+        played: The golden's text in the ways of the scenario ``generate``, by the same CPU provider.
         revealed: The golden with the values that its positions were chosen by.
         undefined: Output -> why ONNX leaves its values undefined for this input.
         zeroed: Operators of nodes that could compute zeros unnoticed.
@@ -38,6 +40,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     full: Golden | None = None
     own_cpu: Golden | None = None
     noise: Spread | str | None = None
+    played: Golden | None = None
     revealed: Golden | None = None
     undefined: Mapping[str, str] | None = None
     zeroed: tuple[str, ...] | None = None
@@ -55,12 +58,14 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         delivers: Coarser precisions that the provider may compute in by its own default.
         exact_inputs: Whether the provider must not round the inputs.
         repeat: How the cell is repeated; None if it is not.
+        generation: What a cell of the scenario ``generate`` plays; None in any other scenario.
     """
 
     policy: Policy = Policy()
     delivers: tuple[str, ...] = ()
     exact_inputs: bool = True
     repeat: RepeatSettings | None = None
+    generation: Generation | None = None
 
 
 def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:

@@ -14,6 +14,7 @@ import msgspec
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.scenario import SCENARIOS, agent_module
 from harness.corpus.case import Case
+from harness.corpus.generation import Generation
 from harness.engine.task import Kind, Question
 from harness.engine.tensor_files import Tensors
 from harness.plan.runs_entry import LatencySettings, RepeatSettings
@@ -31,15 +32,32 @@ CHUNK_BYTES = 8 << 20
 """Bytes of a file in one message, so that neither the connection nor memory is taken for long."""
 
 
+class Demands(msgspec.Struct, frozen=True, kw_only=True):
+    """What a matrix asks of a job beyond one run.
+
+    Attributes:
+        scenario: Settings of the scenario among its axes.
+        latency: How the time of its runs is measured; None for not at all.
+        repeat: How often it is run; None for once, and a second time if that is cheap.
+        generation: What the scenario ``generate`` plays; None in any other.
+    """
+
+    scenario: Mapping[str, Any] = {}
+    latency: LatencySettings | None = None
+    repeat: RepeatSettings | None = None
+    generation: Generation | None = None
+
+
+NO_DEMANDS = Demands()
+
+
 def job(
     case: Case,
     asked: Question | Mapping[str, str],
     tensors: Tensors,
+    demands: Demands = NO_DEMANDS,
     *,
     local: bool,
-    scenario_settings: dict[str, int] | None = None,
-    latency: LatencySettings | None = None,
-    repeat: RepeatSettings | None = None,
 ) -> dict[str, Any]:
     """Return one model as the agent takes it.
 
@@ -47,10 +65,8 @@ def job(
         case: The model and its inputs.
         asked: A question, or the axes of a cell that do not have their default values.
         tensors: What carries the inputs.
+        demands: What the matrix asks for.
         local: Whether the agent can read the model's path; elsewhere it asks for what it does not have.
-        scenario_settings: How much the scenario among the axes asks for.
-        latency: How the time of its runs is measured; None for not at all.
-        repeat: How often it is run; None for once, and a second time if that is cheap.
 
     Raises:
         NoRoomError: There is no room for the inputs.
@@ -65,8 +81,9 @@ def job(
         for axis, value in axes.items()
         if axis.startswith(SESSION_ENTRY)
     }
+    latency, repeat, generation = demands.latency, demands.repeat, demands.generation
     once = repeat is not None and repeat.runs == repeat.sessions == 1
-    played = {"scenario": module, "scenario_settings": scenario_settings or {}}
+    played = {"scenario": module, "scenario_settings": dict(demands.scenario)}
     tensors.begin()
     try:
         return {
@@ -77,6 +94,7 @@ def job(
             "graph_optimization": settings["graph_optimization"],
             "execution_mode": settings["execution_mode"],
             **(played if module else {}),
+            **({} if generation is None else {"generate": _played(generation, demands.scenario)}),
             **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
             **({} if repeat is None else {"repeat": msgspec.to_builtins(repeat)}),
             **({} if question is None else question.job_fields()),
@@ -88,6 +106,10 @@ def job(
     except BaseException:
         tensors.discard()
         raise
+
+
+def _played(generation: Generation, settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {**msgspec.to_builtins(generation), "new_tokens": settings.get("new_tokens", 0)}
 
 
 def piece(case: Case, name: str, offset: int) -> bytes | None:
