@@ -20,8 +20,8 @@ this section.
   tolerance.
 * **greedy text** compares the first 8 tokens that are chosen after the prompt with the CPU EP's.
 
-The kinds come from reports about shipped products and from the operators' definitions; how often each occurs is
-unknown. Where a fault is *used*, positions and layers are not always foretold. The healthy runs are the CPU EP's;
+The kinds come from reports about shipped products and from the operators' definitions; how often each occurs
+is unknown. Of some faults, position and layer are not foretold. The healthy runs are the CPU EP's;
 [real providers](../explanation/real-providers.md#language-models) has those of others.
 
 | check | faults found |
