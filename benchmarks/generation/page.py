@@ -12,7 +12,7 @@ _WORDS = """{heading}
 How many planted faults of language models each way to check finds. `python -m benchmarks.generation` writes
 this section.
 
-* {kinds} kinds of faults are planted in the [decoders](decoders.md), each in one model. A fault is a change
+* {kinds} kinds of faults are planted in the [decoders](decoders.md), {count} times in all. A fault is a change
   of the model, or of what a session keeps and gives (*use*). The CPU EP then runs it, in the place of an EP.
 * **generate** is the scenario with all ways but `lengths`: a cell fails, or not. **named** counts the records
   that name the foretold layer and position, of those for which there is one.
@@ -49,6 +49,7 @@ def section(rows: Sequence[Row], healthy: Sequence[Healthy]) -> str:
     return _WORDS.format(
         heading=HEADING,
         kinds=len(names),
+        count=len(rows),
         totals="\n".join(_total(rows, key, title) for key, title in _CHECKS),
         named=_share(sum(bool(row.named) for row in foretold), len(foretold)),
         accused=_share(sum(one.accused for one in healthy), len(healthy)),
@@ -57,7 +58,7 @@ def section(rows: Sequence[Row], healthy: Sequence[Healthy]) -> str:
             (_upstream(name, rows) for name in names if FAULTS[name].upstream),
         ),
         table=_table(
-            ("fault", "what", "model", "generate", "named", "one pass", "greedy text"),
+            ("fault", "what", "models", "generate", "named", "one pass", "greedy text"),
             (_kind(name, rows) for name in names),
         ),
         missed=_missed(missed),
