@@ -50,6 +50,8 @@ def generation_of(case: Case, settings: TextSettings) -> Generation | str:
     decoder = decoder_of(case)
     if isinstance(decoder, str):
         return f"it is no decoder that the scenario can play: {decoder}"
+    if (largest := max(settings.prompt, default=0)) >= decoder.vocabulary:
+        return f"token {largest} of the prompt is not in its vocabulary of {decoder.vocabulary}"
     length = min(settings.length, decoder.context or settings.length)
     types = {port.name: port.type for port in case.ports}
     plays: list[Play] = []
@@ -122,8 +124,7 @@ def _texts(generation: Generation, settings: TextSettings) -> Array:
     texts = np.array(
         [np.random.default_rng((SEED, row)).integers(0, vocabulary, length) for row in range(rows)], np.int64
     )
-    prompt = [token % vocabulary for token in settings.prompt[:length]]
-    texts[0, : len(prompt)] = prompt
+    texts[0, : len(settings.prompt)] = settings.prompt[:length]
     return texts
 
 

@@ -70,13 +70,18 @@ def test_each_play_has_the_whole_text_and_an_empty_cache(decoder: Callable[[str]
 
 def test_the_prompt_begins_the_first_text(decoder: Callable[[str], Case]) -> None:
     case = decoder("gqa-h64")
-    text = TextSettings(ways=("step", "batch"), length=9, new_tokens=2, prompt=(5, 3, 256 + 7))
+    text = TextSettings(ways=("step", "batch"), length=9, new_tokens=2, prompt=(5, 3, 7))
     found = arrays(case, text)
     assert found["step"]["input_ids"][0, :3].tolist() == [5, 3, 7]
     assert found["batch"]["input_ids"][0, :3].tolist() == [5, 3, 7]
     assert found["step"]["input_ids"].shape == (1, 9)
     plain = arrays(case, TextSettings(ways=("step",), length=9, new_tokens=2))
     assert np.array_equal(found["step"]["input_ids"][0, 3:], plain["step"]["input_ids"][0, 3:])
+
+
+def test_a_prompt_of_another_vocabulary_is_told(decoder: Callable[[str], Case]) -> None:
+    found = generation_of(decoder("gqa-h64"), TextSettings(prompt=(5, 256)))
+    assert found == "token 256 of the prompt is not in its vocabulary of 256"
 
 
 def test_inputs_that_stay_get_a_row_for_each_text(decoder: Callable[[str], Case]) -> None:
