@@ -20,8 +20,9 @@ def main() -> int:
     """Exit code 1 where too few faults are found, or too many healthy runs fail."""
     arguments = _arguments()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = arguments.run or run(arguments.folder or Path(temporary))
-        records = records_of(folder)
+        runs = arguments.run or [run(arguments.folder or Path(temporary))]
+        # Runs of different faults may be put together; of a cell in several, the first counts.
+        records = [*{one["cell"]: one for folder in runs[::-1] for one in records_of(folder)}.values()]
     rows, healthy = list(rows_of(records)), healthy_of(records)
     results = {"rows": rows, "healthy": healthy}
     arguments.out.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1))
@@ -41,5 +42,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("generation.json"), help="where the results go")
     parser.add_argument("--page", type=Path, help=f"the page whose section is replaced, such as {PAGE}")
     parser.add_argument("--folder", type=Path, help="keeps the run")
-    parser.add_argument("--run", type=Path, help="a finished run, in place of a new one")
+    finished = "a finished run, in place of a new one; may be repeated"
+    parser.add_argument("--run", type=Path, action="append", help=finished)
     return parser.parse_args()

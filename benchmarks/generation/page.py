@@ -12,13 +12,18 @@ _WORDS = """{heading}
 How many planted faults of language models each way to check finds. `python -m benchmarks.generation` writes
 this section.
 
-* {kinds} kinds of faults are planted in the [decoders](decoders.md), each in one model. A fault is a change of
-  the model, or of what a session keeps and gives (*use*). The CPU EP then runs it, in the place of an EP.
+* {kinds} kinds of faults are planted in the [decoders](decoders.md), {count} times in all. A fault is a
+  change of the model, or of what a session keeps and gives (*use*). The CPU EP then runs it, in the place of
+  an EP.
 * **generate** is the scenario with all ways but `lengths`: a cell fails, or not. **named** counts the records
   that name the foretold layer and position, of those for which there is one.
 * **one pass** is the scenario `plain` with the same models, one token after cached ones, and the same
   tolerance.
 * **greedy text** compares the first 8 tokens that are chosen after the prompt with the CPU EP's.
+
+The kinds come from reports about shipped products and from the operators' definitions; how often each occurs
+is unknown. Of some faults, position and layer are not foretold. The healthy runs are the CPU EP's;
+[real providers](../explanation/real-providers.md#language-models) has those of others.
 
 | check | faults found |
 |---|---|
@@ -45,6 +50,7 @@ def section(rows: Sequence[Row], healthy: Sequence[Healthy]) -> str:
     return _WORDS.format(
         heading=HEADING,
         kinds=len(names),
+        count=len(rows),
         totals="\n".join(_total(rows, key, title) for key, title in _CHECKS),
         named=_share(sum(bool(row.named) for row in foretold), len(foretold)),
         accused=_share(sum(one.accused for one in healthy), len(healthy)),
@@ -53,7 +59,7 @@ def section(rows: Sequence[Row], healthy: Sequence[Healthy]) -> str:
             (_upstream(name, rows) for name in names if FAULTS[name].upstream),
         ),
         table=_table(
-            ("fault", "what", "model", "generate", "named", "one pass", "greedy text"),
+            ("fault", "what", "models", "generate", "named", "one pass", "greedy text"),
             (_kind(name, rows) for name in names),
         ),
         missed=_missed(missed),
@@ -93,11 +99,17 @@ def _upstream(name: str, rows: Iterable[Row]) -> tuple[str, ...]:
 def _counts(own: Sequence[Row]) -> tuple[str, ...]:
     foretold = [row for row in own if row.named is not None]
     return (
-        f"{sum(row.found for row in own)} of {len(own)}",
-        f"{sum(bool(row.named) for row in foretold)} of {len(foretold)}" if foretold else "-",
-        f"{sum(row.once for row in own)} of {len(own)}",
-        f"{sum(row.text for row in own)} of {len(own)}",
+        _count([row.found for row in own]),
+        _count([bool(row.named) for row in foretold]),
+        _count([row.once for row in own]),
+        _count([row.text for row in own]),
     )
+
+
+def _count(found: Sequence[bool]) -> str:
+    if len(found) == 1:
+        return "yes" if found[0] else "no"
+    return f"{sum(found)} of {len(found)}" if found else "-"
 
 
 def _missed(missed: Sequence[Row]) -> str:

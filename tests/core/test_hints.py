@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from harness.core.compare import MOST_HINTS, compare_all
 from harness.core.hints import SIZE_LIMIT, shape_hint, value_hint
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import tensor
@@ -142,3 +143,14 @@ WIDE = np.array([2**33, -(2**33) - 7, 2**40 + 3, 2**31, 5, -1])
 )
 def test_integers_that_went_through_a_narrower_type(found: Any, hint: str) -> None:
     assert value_hint(tensor(WIDE), tensor(found.astype(np.int64)), EXACT) == hint
+
+
+def test_the_first_wrong_outputs_of_a_result_get_a_hint() -> None:
+    """Looking for patterns takes long, and a language model may have a hundred wrong outputs."""
+    names = [f"y{number}" for number in range(MOST_HINTS + 3)]
+    right = tuple((name, tensor(data(4, 4))) for name in names)
+    wrong = tuple((name, tensor(data(4, 4) * np.float32(index != 2) * 3)) for index, name in enumerate(names))
+    given = tuple(pair if pair[0] != "y1" else right[1] for pair in wrong)
+    rows = compare_all(right, given, lambda _: TOLERANCE).outputs
+    told = [row.name for row in rows if row.details is not None and row.details.hint]
+    assert told == [names[0], *names[2 : MOST_HINTS + 1]]

@@ -55,7 +55,7 @@ def fault(
     """List a function as a kind of fault: named like the function, described by its docstring."""
 
     def enter(plant: Plant) -> Plant:
-        _enter(plant, Fault(
+        _enter(plant, plant.__name__, Fault(
             name="", what="", models=models, layer=layer, since=since or {}, plant=plant, upstream=upstream
         ))  # fmt: skip
         return plant
@@ -69,7 +69,7 @@ def use(
     """List a class as a kind of fault of use; each session has an object of its own."""
 
     def enter(kind: type) -> type:
-        _enter(kind, Fault(
+        _enter(kind, _BETWEEN.sub("-", kind.__name__), Fault(
             name="", what="", models=models, layer=layer, since=since or {}, use=kind, upstream=upstream
         ))  # fmt: skip
         return kind
@@ -77,7 +77,7 @@ def use(
     return enter
 
 
-def _enter(made: Any, kind: Fault) -> None:
-    name = _BETWEEN.sub("-", made.__name__).replace("_", "-").lower()
+def _enter(made: Any, name: str, kind: Fault) -> None:
+    name = name.replace("_", "-").lower()
     what = (made.__doc__ or "").strip().rstrip(".")
     FAULTS[name] = msgspec.structs.replace(kind, name=name, what=what)
