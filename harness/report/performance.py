@@ -11,6 +11,7 @@ from harness.core.verdict import Verdict
 from harness.report.cell import ReportCell
 from harness.report.column import Column
 from harness.report.figures import brief, plural, spread
+from harness.report.text_speed import TextSpeed, text_speed
 from harness.report.view import Report
 
 MOST_CELLS = 2000
@@ -71,6 +72,7 @@ class Performance(msgspec.Struct, frozen=True, kw_only=True):
         cells: Cells with a latency.
         left_out: Those of them that are not shown.
         threads: Threads of all sessions, in words; empty if they differ, then each cell has a note.
+        text: How fast text is generated.
     """
 
     columns: tuple[ColumnSpeed, ...]
@@ -78,6 +80,7 @@ class Performance(msgspec.Struct, frozen=True, kw_only=True):
     cells: int
     left_out: int
     threads: str
+    text: TextSpeed
 
     @property
     def disturbed(self) -> int:
@@ -100,7 +103,8 @@ def performance_view(report: Report) -> Iterator[Performance]:
         if cell.record.latency is not None:
             name = f"{cell.record.suite}/{cell.record.model}"
             by_model.setdefault(name, []).append((cell, cell.record.latency))
-    if not by_model:
+    text = text_speed(report)
+    if not by_model and not text.cells:
         return
     allowed = {_threads(latency) for timed in by_model.values() for _, latency in timed}
     models: list[TimedModel] = []
@@ -117,6 +121,7 @@ def performance_view(report: Report) -> Iterator[Performance]:
         cells=total,
         left_out=total - shown,
         threads=allowed.pop() if len(allowed) == 1 else "",
+        text=text,
     )
 
 
