@@ -12,10 +12,10 @@ from harness.core.generated import Generated, Generation
 from harness.core.verdict import Family
 from harness.report.cell import REASON_CHARS, ReportCell, page_file
 from harness.report.column import Column
-from harness.report.figures import brief, multiple, percentage
+from harness.report.figures import brief, multiple, percentage, ratio
 from harness.report.kl_curve import KlCurve, kl_curve
 from harness.report.view import Report
-from harness.report.ways import decisive, fails, generates, largest_kl
+from harness.report.ways import SCENARIO, decisive, fails, generates, largest_kl
 
 CELLS_PER_PAGE = 60
 """About how many cells a file shows; with all ways of each it then stays below some 2 MB."""
@@ -37,7 +37,8 @@ class ShownWay(msgspec.Struct, frozen=True, kw_only=True):
         position: The first failing position; a dash if none fails.
         layer: The first failing tensor of the cache, and since which position; empty if none fails.
         top: Agreement of the first 1, 5 and 10 tokens.
-        largest: The largest divergence, and its position.
+        largest: The largest divergence.
+        largest_at: Its position; empty without any.
         noise: The largest error of a logit, in multiples of the noise.
         perplexity: Of the text on the provider.
         golden_perplexity: Of the text under the golden.
@@ -51,6 +52,7 @@ class ShownWay(msgspec.Struct, frozen=True, kw_only=True):
     layer: str
     top: tuple[str, str, str]
     largest: str
+    largest_at: str
     noise: str
     perplexity: str
     golden_perplexity: str
@@ -76,6 +78,7 @@ class GenerationCell(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         anchor: Id of its details.
+        setting: The axes of its column, but for the scenario.
         reason: That of the record, in one line.
         way: The way that stands for it; null if none was played.
         ways: Every way, in the order of playing.
@@ -89,6 +92,7 @@ class GenerationCell(msgspec.Struct, frozen=True, kw_only=True):
 
     cell: ReportCell
     anchor: str
+    setting: str
     reason: str
     way: ShownWay | None
     ways: tuple[ShownWay, ...]
@@ -116,6 +120,7 @@ class GenerationColumn(msgspec.Struct, frozen=True, kw_only=True):
     """One column over all models.
 
     Attributes:
+        setting: Its axes, but for the scenario.
         passed: Cells whose text is right, in part on the provider included.
         failed: Cells that fail.
         others: The other cells: refused, excluded, untested or not run.
@@ -125,6 +130,7 @@ class GenerationColumn(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     column: Column
+    setting: str
     passed: int
     failed: int
     others: int
@@ -225,6 +231,7 @@ def _columns(cells: Sequence[ReportCell], order: Sequence[Column]) -> Iterator[G
         failed = sum(record.verdict.family is Family.FAILED for record in records)
         yield GenerationColumn(
             column=column,
+            setting=_setting(column),
             passed=passed,
             failed=failed,
             others=len(records) - passed - failed,
@@ -234,6 +241,12 @@ def _columns(cells: Sequence[ReportCell], order: Sequence[Column]) -> Iterator[G
         )
 
 
+def _setting(column: Column) -> str:
+    # All columns of this page have the same scenario.
+    axes = tuple(pair for pair in column.axes if pair != ("scenario", SCENARIO))
+    return msgspec.structs.replace(column, axes=axes).setting
+
+
 def _cell(cell: ReportCell, anchor: str) -> GenerationCell:
     found = cell.record.generation or Generation()
     standing = decisive(found)
@@ -241,6 +254,7 @@ def _cell(cell: ReportCell, anchor: str) -> GenerationCell:
     return GenerationCell(
         cell=cell,
         anchor=anchor,
+        setting=_setting(cell.column),
         reason=one_line(cell.record.reason, REASON_CHARS),
         way=None if standing is None else _way(standing),
         ways=tuple(map(_way, found.ways[:_SHOWN_WAYS])),
@@ -260,6 +274,7 @@ def _way(way: Generated) -> ShownWay:
     layer = one_line(way.first_cache, _NAME_CHARS)
     if layer and way.cache_from is not None:
         layer += f" from position {way.cache_from:,}"
+    largest, largest_at = _largest(way)
     return ShownWay(
         name=one_line(way.way, _NAME_CHARS),
         positions=way.positions,
@@ -267,25 +282,30 @@ def _way(way: Generated) -> ShownWay:
         position=brief(None) if way.first_bad is None else f"{way.first_bad:,}",
         layer=layer,
         top=(percentage(way.top1), percentage(way.top5), percentage(way.top10)),
-        largest=_largest(way),
+        largest=largest,
+        largest_at=largest_at,
         noise="unknown" if way.noise is None else multiple(way.noise),
         perplexity=_perplexity(way.perplexity, way),
-        golden_perplexity=brief(way.golden_perplexity),
+        golden_perplexity=_ratio(way.golden_perplexity),
         curve=kl_curve(way.kl, way.first_bad),
     )
 
 
-def _largest(way: Generated) -> str:
+def _largest(way: Generated) -> tuple[str, str]:
     found = largest_kl(way)
     if found is None:
-        return brief(None)
+        return brief(None), ""
     place, value = found
-    return f"{brief(value) if math.isfinite(value) else _NOT_FINITE} at {place:,}"
+    return brief(value) if math.isfinite(value) else _NOT_FINITE, f"{place:,}"
 
 
 def _perplexity(value: float | None, way: Generated) -> str:
     # Without a golden's, nothing was computed; with one, the provider's own is not finite.
-    return _NOT_FINITE if value is None and way.golden_perplexity is not None else brief(value)
+    return _NOT_FINITE if value is None and way.golden_perplexity is not None else _ratio(value)
+
+
+def _ratio(value: float | None) -> str:
+    return brief(None) if value is None else ratio(value)
 
 
 def _texts(text: Sequence[int], golden: Sequence[int]) -> tuple[Text | None, Text | None, int | None]:
