@@ -1,20 +1,39 @@
 """A decoder's inputs and outputs by their roles: tokens, positions, mask, cache, logits."""
 
+import re
+from collections.abc import Mapping
+
 import msgspec
 
+from harness.core.value import Tensor
+from harness.corpus.cache_pairs import CachePair, Unpaired, cache_pairs, rank, symbols, with_axes
+from harness.corpus.case import Case
+from harness.corpus.decoder_names import Named, named_by_config
+from harness.corpus.errors import blame
+from harness.corpus.genai_config import GenaiConfig, read_genai_config
+from harness.corpus.held_positions import held_positions, takes_lengths
+from harness.corpus.model_file import load_model
+from harness.corpus.port import ValueType
 
-class CachePair(msgspec.Struct, frozen=True, kw_only=True):
-    """One tensor of the cache: an input, and the output that takes its place in the next step.
+__all__ = ["CachePair", "Decoder", "decoder_of"]
 
-    Attributes:
-        past: Name of the input.
-        present: Name of the output.
-        axis: The axis of the positions, in both.
-    """
+_TOKENS = re.compile(r"(?:^|[._/])(?:decoder_)?(?:input_?)?(?:ids|tokens)$", re.IGNORECASE)
+_POSITIONS = re.compile(r"position_?ids?|positions?$", re.IGNORECASE)
+_MASK = re.compile(r"mask", re.IGNORECASE)
+_TYPES = re.compile(r"type|segment", re.IGNORECASE)
+_LOGITS = re.compile(r"logits|scores", re.IGNORECASE)
+_ENCODER = re.compile(r"encoder|cross", re.IGNORECASE)
 
-    past: str
-    present: str
-    axis: int
+_CONSTANTS: tuple[tuple[re.Pattern[str], bool | int], ...] = (
+    (re.compile(r"use_?cache", re.IGNORECASE), True),
+    (re.compile(r"(?:num_)?logits_to_keep", re.IGNORECASE), 0),
+)
+"""Switches of exporters: the branch with a cache, and 0 for the logits of all positions."""
+
+_IDS = frozenset({"int32", "int64"})
+_COUNTS = _IDS | {"bool"}
+_TEXT_RANK = 2
+_LOGITS_RANK = 3
 
 
 class Decoder(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +49,7 @@ class Decoder(msgspec.Struct, frozen=True, kw_only=True):
         vocabulary: Token ids are below it.
         context: Most positions that the model can hold; None if it does not say.
         fixed: Inputs that stay the same in all steps, such as the cross-attention cache of an encoder.
+        constants: Inputs that hold one value everywhere and in all steps, such as ``use_cache_branch``.
         shares_buffer: Whether past and present may be one buffer of ``context`` positions, as operators with
             ``GroupQueryAttention``'s definition allow.
         pads_token: The token id of padding.
@@ -43,5 +63,150 @@ class Decoder(msgspec.Struct, frozen=True, kw_only=True):
     vocabulary: int
     context: int | None = None
     fixed: tuple[str, ...] = ()
+    constants: dict[str, bool | int] = {}
     shares_buffer: bool = False
     pads_token: int = 0
+
+
+def decoder_of(case: Case) -> Decoder | str:
+    """Return the roles of a model's inputs and outputs; else why it cannot be fed as a decoder.
+
+    They are those that ``genai_config.json`` beside the model gives. What it does not tell, and all of it
+    without such a file, follows from names, types and shapes.
+
+    Raises:
+        ConfigError: ``genai_config.json`` is broken, or does not fit the model.
+        ModelError: The model is broken or missing.
+    """
+    inputs = {port.name: port.type for port in case.ports}
+    outputs = dict(zip(case.outputs, case.output_types, strict=True))
+    config = read_genai_config(case.model_path.parent)
+    named = Named()
+    if config is not None:
+        told = named_by_config(config, case.model_path, inputs, outputs)
+        if isinstance(told, str):
+            return told
+        named = told
+    tokens = named.tokens or _tokens(inputs)
+    if not tokens:
+        return "it has no input of token ids: an integer tensor (batch, sequence), such as input_ids"
+    logits = named.logits or _logits(outputs)
+    if not logits:
+        return "it has no output of logits of the shape (batch, sequence, vocabulary)"
+    fixed = tuple(
+        name for name in inputs if name != tokens and (name in named.fixed or _ENCODER.search(name))
+    )
+    own = {name: kind for name, kind in inputs.items() if name not in (tokens, *fixed)}
+    cache = _cache(named, own, outputs, logits, inputs[tokens])
+    if isinstance(cache, Unpaired):
+        return cache.reason
+    own = {name: kind for name, kind in own.items() if name not in {pair.past for pair in cache}}
+    decoder = Decoder(
+        tokens=tokens,
+        logits=logits,
+        cache=cache,
+        positions=named.positions or _one(own, _POSITIONS, _IDS),
+        mask=named.mask or _one(own, _MASK, _COUNTS),
+        vocabulary=_vocabulary(outputs[logits], config, case, tokens),
+        fixed=fixed,
+        constants=_constants(own),
+        pads_token=config.model.pad_token_id if config else 0,
+    )
+    return _unusable(decoder, inputs, outputs) or _bounded(decoder, config, case)
+
+
+def _bounded(decoder: Decoder, config: GenaiConfig | None, case: Case) -> Decoder:
+    """Return the decoder with what only the model's nodes tell."""
+    with blame(case.model_path):
+        model = load_model(case.model_path)
+    stated = config.model.context_length if config else None
+    limits = [limit for limit in (stated, held_positions(model, decoder.positions)) if limit is not None]
+    return msgspec.structs.replace(
+        decoder,
+        context=min(limits, default=None),
+        shares_buffer=takes_lengths(model, [(pair.past, pair.present) for pair in decoder.cache]),
+    )
+
+
+def _tokens(inputs: Mapping[str, ValueType]) -> str:
+    """Return the only integer input of texts, or the only one with a usual name."""
+    others = [
+        name
+        for name, kind in inputs.items()
+        if kind.dtype in _IDS
+        and rank(kind) == _TEXT_RANK
+        and not any(role.search(name) for role in (_POSITIONS, _MASK, _TYPES))
+    ]
+    named = [name for name in others if _TOKENS.search(name)]
+    own = [name for name in named if not _ENCODER.search(name)] or named
+    return (own or others)[0] if len(own or others) == 1 else ""
+
+
+def _logits(outputs: Mapping[str, ValueType]) -> str:
+    """Return the first output with a usual name, or the only one that can be logits."""
+    rows = [name for name, kind in outputs.items() if rank(kind) == _LOGITS_RANK]
+    named = [name for name in rows if _LOGITS.search(name)]
+    return named[0] if named else rows[0] if len(rows) == 1 else ""
+
+
+def _cache(
+    named: Named,
+    inputs: Mapping[str, ValueType],
+    outputs: Mapping[str, ValueType],
+    logits: str,
+    tokens: ValueType,
+) -> tuple[CachePair, ...] | Unpaired:
+    batch = symbols(tokens)[0]
+    if named.pairs:
+        return with_axes(named.pairs, inputs, outputs, batch)
+    rest = {name: kind for name, kind in outputs.items() if name != logits and not _ENCODER.search(name)}
+    return cache_pairs(inputs, rest, batch)
+
+
+def _one(inputs: Mapping[str, ValueType], name: re.Pattern[str], types: frozenset[str]) -> str:
+    """Return the input with such a name and type, if there is one only."""
+    found = [
+        each
+        for each, kind in inputs.items()
+        if name.search(each) and kind.dtype in types and rank(kind) == _TEXT_RANK
+    ]
+    return found[0] if len(found) == 1 else ""
+
+
+def _constants(inputs: Mapping[str, ValueType]) -> dict[str, bool | int]:
+    return {
+        name: value
+        for name, kind in inputs.items()
+        for pattern, value in _CONSTANTS
+        if pattern.search(name) and rank(kind) <= 1 and kind.dtype in _COUNTS
+    }
+
+
+def _vocabulary(logits: ValueType, config: GenaiConfig | None, case: Case, tokens: str) -> int:
+    """Return the size of the vocabulary; of a model that does not tell it, that of its own data."""
+    sizes = [size for size in ((logits.shape or (None,))[-1], config and config.model.vocab_size) if size]
+    if sizes:
+        return min(sizes)
+    given = dict(case.data_sets[0].inputs).get(tokens)
+    return (int(given.array.max(initial=0)) if isinstance(given, Tensor) else 0) + 1
+
+
+def _unusable(decoder: Decoder, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]) -> str:
+    """Return why the model cannot be fed step by step; empty if it can."""
+    known = {decoder.tokens, decoder.positions, decoder.mask, *decoder.fixed, *decoder.constants}
+    known |= {pair.past for pair in decoder.cache}
+    if unknown := next((name for name in inputs if name not in known), ""):
+        return f"the role of its input {unknown!r} is not known"
+    sequence = symbols(inputs[decoder.tokens])[1]
+    if sequence is None:
+        return f"its input {decoder.tokens!r} has a fixed length of {(inputs[decoder.tokens].shape or ())[1]}"
+    if (outputs[decoder.logits].shape or (0, 0))[1] == 1:
+        return f"its output {decoder.logits!r} has the last position only"
+    for pair in decoder.cache:
+        past, present = symbols(inputs[pair.past])[pair.axis], symbols(outputs[pair.present])[pair.axis]
+        if past is None:
+            length = (inputs[pair.past].shape or ())[pair.axis]
+            return f"its cache {pair.past!r} has a fixed length of {length}"
+        if present is None or (present and present == sequence):
+            return f"its output {pair.present!r} does not have all positions of the cache"
+    return ""

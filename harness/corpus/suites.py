@@ -25,6 +25,7 @@ SUITES: dict[str, str] = {
     "onnx-pytorch-converted": "PyTorch modules, exported: Conv2d, BatchNorm, ...",
     "onnx-light": "nine image classifiers; constants for trained weights",
     "zoo": "CNNs, transformers, quantized ...; seeded weights",
+    "generate": "decoders of language models with a cache, as shipped",
     "corners": "NaN, infinity, wide integers, ties, empty tensors",
 }
 """The built-in suites by name, with one line each, short enough for 80 columns."""
@@ -91,8 +92,8 @@ def open_suite(name: str) -> Suite:
         raise UsageError(
             Problem(where="suite", what=f"there is no suite {name!r}", hint=valid_names(name, SUITES))
         )
-    if name == "zoo":
-        return _zoo()
+    if name in _LISTED:
+        return _made_singly(name)
     if name in _MADE:
         # The data depends on these versions and, for our own models, on the code that makes them.
         revision = _code_digest(name) if name == "corners" else f"v{_FORMAT}"
@@ -183,20 +184,36 @@ def _versions() -> str:
     return f"onnx{_onnx_version()}-numpy{np.__version__}-ml_dtypes{ml_dtypes.__version__}"
 
 
-def _zoo() -> Suite:
-    from harness.corpus.zoo.roster import write_zoo_model, zoo_models
-
+def _made_singly(name: str) -> Suite:
+    """Return a suite of code, each model of which is made when it is first asked for."""
+    packages, roster = _LISTED[name]
+    names, make = roster()
     cache = _suites_cache()
     # Empty at first; made now, so that a cache that cannot be written is reported before anything runs.
-    root = fill_once(cache / f"zoo-{_versions()}-{_code_digest('zoo')}", lambda _folder: None)
-    return Suite(
-        name="zoo",
-        root=root,
-        kind="built_in",
-        names=tuple(sorted(zoo_models())),
-        cache=cache,
-        make=write_zoo_model,
-    )
+    root = fill_once(cache / f"{name}-{_versions()}-{_code_digest(*packages)}", lambda _folder: None)
+    return Suite(name=name, root=root, kind="built_in", names=names, cache=cache, make=make)
+
+
+_Roster = tuple[tuple[str, ...], Callable[[str, Path], None]]
+
+
+def _zoo() -> _Roster:
+    from harness.corpus.zoo.roster import write_zoo_model, zoo_models
+
+    return tuple(sorted(zoo_models())), write_zoo_model
+
+
+def _decoders() -> _Roster:
+    from harness.corpus.decoders.roster import decoder_names, write_decoder
+
+    return decoder_names(), write_decoder
+
+
+_LISTED: dict[str, tuple[tuple[str, ...], Callable[[], _Roster]]] = {
+    "zoo": (("zoo",), _zoo),
+    "generate": (("decoders", "zoo"), _decoders),
+}
+"""Suites of models that are made one by one: the packages whose code makes them, and their names."""
 
 
 def _write(suite: str, folder: Path) -> None:
@@ -217,11 +234,12 @@ _MADE = frozenset({"onnx-node", "onnx-light", "corners"})
 
 
 @functools.cache
-def _code_digest(package: str) -> str:
-    """Return a digest of the sources of a package beside this module; what it has built is valid for them."""
+def _code_digest(*packages: str) -> str:
+    """Return a digest of the sources of packages beside this module, for which what they built is valid."""
     digest = hashlib.blake2b(digest_size=8)
-    for source in sorted((Path(__file__).parent / package).glob("*.py")):
-        digest.update(source.read_bytes())
+    for package in packages:
+        for source in sorted((Path(__file__).parent / package).glob("*.py")):
+            digest.update(source.read_bytes())
     return digest.hexdigest()
 
 

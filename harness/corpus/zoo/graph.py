@@ -32,6 +32,8 @@ BATCH = Symbol("batch", 2)
 """Two, because many faults of providers only show from the second item on."""
 
 ML_DOMAIN = "ai.onnx.ml"
+CONTRIB_DOMAIN = "com.microsoft"
+"""The domain of onnxruntime's own operators, which has one version."""
 
 FLOAT, INT32 = 1, 6
 """Numbers of element types in ``TensorProto``, for Cast."""
@@ -73,6 +75,7 @@ class Graph:
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._ports: list[onnx.ValueInfoProto] = []
         self._outputs: list[onnx.ValueInfoProto] = []
+        self._contrib = False
 
     @contextmanager
     def scope(self, name: str) -> Iterator[None]:
@@ -181,13 +184,15 @@ class Graph:
         opsets = [onnx.helper.make_opsetid("", self.opset)]
         if self.ml_opset is not None:
             opsets.append(onnx.helper.make_opsetid(ML_DOMAIN, self.ml_opset))
+        if self._contrib:
+            opsets.append(onnx.helper.make_opsetid(CONTRIB_DOMAIN, 1))
         graph = onnx.helper.make_graph(
             self._nodes, name, self._ports, self._outputs, initializer=list(self._weights.values())
         )
         return onnx.helper.make_model(
             graph,
             opset_imports=opsets,
-            ir_version=onnx.helper.find_min_ir_version_for(opsets),
+            ir_version=onnx.helper.find_min_ir_version_for(opsets, ignore_unknown=True),
             producer_name="ort-ep-harness",
         )
 
@@ -221,6 +226,7 @@ class Graph:
     ) -> None:
         import onnx
 
+        self._contrib |= domain == CONTRIB_DOMAIN
         self._nodes.append(
             onnx.helper.make_node(op_type, inputs, outputs, name=name, domain=domain, **attributes)
         )

@@ -1,0 +1,177 @@
+"""The cache among a decoder's inputs and outputs: which output takes the place of which input.
+
+Exporters name the two alike but for a word: ``past_key_values.0.key`` and ``present.0.key``, ``past_0`` and
+``present_0``, ``k_cache_in_0`` and ``k_cache_out_0``.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from harness.corpus.port import ValueType
+
+_RANK = 3
+"""Least number of axes of a cache: texts, positions, elements."""
+
+_WORDS = re.compile(r"[a-z]+|\d+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_TOGETHER = re.compile(r"key_?values?")
+"""One word for both, which says nothing about the part."""
+
+_SAME = {"k": "key", "v": "value", "keys": "key", "values": "value"}
+_NOISE = frozenset(
+    (  # noqa: SIM905 - a list would take 25 lines
+        "cache cached caches cur current in input inputs kv new next old out output outputs past pasts pkv "
+        "present presents prev previous state states updated"
+    ).split()
+)
+"""Words that tell input from output, or say that it is a cache."""
+
+_CACHE = frozenset({"cache", "cached", "caches", "key", "kv", "past", "pasts", "pkv", "present", "value"})
+"""Words of which the name of a cache has one."""
+
+_LENGTH = re.compile(r"past|seq|len|total|cache", re.IGNORECASE)
+"""In the symbols of the axis of the positions."""
+
+
+class CachePair(msgspec.Struct, frozen=True, kw_only=True):
+    """One tensor of the cache: an input, and the output that takes its place in the next step.
+
+    Attributes:
+        past: Name of the input.
+        present: Name of the output.
+        axis: The axis of the positions, in both.
+    """
+
+    past: str
+    present: str
+    axis: int
+
+
+class Unpaired(msgspec.Struct, frozen=True):
+    """No cache can be told; ``reason`` says why."""
+
+    reason: str
+
+
+def cache_pairs(
+    inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType], batch: str | None
+) -> tuple[CachePair, ...] | Unpaired:
+    """Return the pairs in the order of the inputs; none if no input looks like a cache.
+
+    Args:
+        inputs: Those without another role.
+        outputs: All but the logits.
+        batch: Symbol of the axis of texts; empty if it has no name, None if its size is fixed.
+    """
+    pasts = [name for name, kind in inputs.items() if rank(kind) >= _RANK and _is_cache(name)]
+    named = _by_name(pasts, inputs, outputs)
+    if len(named) < len(pasts):
+        named = _by_order(pasts, inputs, outputs)
+    if len(named) < len(pasts):
+        lone = next(name for name in pasts if name not in named)
+        return Unpaired(f"no output takes the place of its input {lone!r} in the next step")
+    return with_axes(named.items(), inputs, outputs, batch)
+
+
+def with_axes(
+    names: Iterable[tuple[str, str]],
+    inputs: Mapping[str, ValueType],
+    outputs: Mapping[str, ValueType],
+    batch: str | None,
+) -> tuple[CachePair, ...] | Unpaired:
+    """Return the pairs of some inputs and outputs, with the axis of the positions of each."""
+    pairs = []
+    for past, present in names:
+        axis = positions_axis(inputs[past], outputs[present], batch)
+        if axis is None:
+            return Unpaired(f"the axis of the positions of its input {past!r} cannot be told")
+        pairs.append(CachePair(past=past, present=present, axis=axis))
+    return tuple(pairs)
+
+
+def rank(kind: ValueType) -> int:
+    """Return the number of axes of a tensor; -1 for any other value, and if it is not declared."""
+    return len(kind.shape) if kind.kind == "tensor" and kind.shape is not None else -1
+
+
+def symbols(kind: ValueType) -> Sequence[str | None]:
+    """Return the name of each axis, empty for an unnamed one, None for one of a fixed size."""
+    return kind.symbols or (None,) * len(kind.shape or ())
+
+
+def positions_axis(past: ValueType, present: ValueType, batch: str | None) -> int | None:
+    """Return the axis that is longer after a step, or else the only one that may be; None if none is told."""
+    before, after = symbols(past), symbols(present)
+    if len(before) != len(after):
+        return None
+    sizes = tuple(zip(past.shape or (), present.shape or (), strict=True))
+    grown = [axis for axis, (old, new) in enumerate(sizes) if old != new and None not in (old, new)]
+    renamed = [
+        axis
+        for axis, (old, new) in enumerate(zip(before, after, strict=True))
+        if old not in {new, batch} and (old or new)
+    ]
+    free = [axis for axis, old in enumerate(before) if old is not None and not (batch and old == batch)]
+    if batch == "" and len(free) > 1:
+        free = free[1:]
+    for axes in (grown, renamed, free):
+        if len(axes) == 1:
+            return axes[0]
+        told = [
+            axis for axis in axes if _LENGTH.search(before[axis] or "") or _LENGTH.search(after[axis] or "")
+        ]
+        if len(told) == 1:
+            return told[0]
+    # (..., texts, heads, positions, elements), as most exporters have it.
+    return len(before) - 2 if len(before) > _RANK else None
+
+
+def _by_name(
+    pasts: Sequence[str], inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
+) -> dict[str, str]:
+    """Return input -> output, for names that are alike and alone in this."""
+    keys = {name: _key(name) for name in outputs}
+    counts = Counter(keys.values())
+    again = Counter(map(_key, pasts))
+    found = {keys[name]: name for name in outputs}
+    return {
+        past: found[_key(past)]
+        for past in pasts
+        if counts[_key(past)] == again[_key(past)] == 1 and _fits(inputs[past], outputs[found[_key(past)]])
+    }
+
+
+def _by_order(
+    pasts: Sequence[str], inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
+) -> dict[str, str]:
+    """Return input -> output, if as many outputs as inputs may be a cache, each like the one of its place."""
+    presents = [name for name, kind in outputs.items() if any(_fits(inputs[past], kind) for past in pasts)]
+    if len(presents) != len(pasts):
+        return {}
+    pairs = dict(zip(pasts, presents, strict=True))
+    return pairs if all(_fits(inputs[past], outputs[present]) for past, present in pairs.items()) else {}
+
+
+def _fits(past: ValueType, present: ValueType) -> bool:
+    """Return whether both have one type and rank, and at most one size that differs."""
+    if rank(past) != rank(present) or past.dtype != present.dtype:
+        return False
+    sizes = zip(past.shape or (), present.shape or (), strict=True)
+    return sum(old != new and None not in (old, new) for old, new in sizes) <= 1
+
+
+def _words(name: str) -> list[str]:
+    text = _TOGETHER.sub("kv ", _CAMEL.sub("_", name).lower())
+    return [_SAME.get(word, word) for word in _WORDS.findall(text)]
+
+
+def _is_cache(name: str) -> bool:
+    return not _CACHE.isdisjoint(_words(name))
+
+
+def _key(name: str) -> tuple[str, ...]:
+    """Return the words that are the same in input and output, in any order."""
+    return tuple(sorted(word for word in _words(name) if word not in _NOISE))

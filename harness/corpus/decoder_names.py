@@ -1,0 +1,156 @@
+"""Names of a decoder's inputs and outputs as ``genai_config.json`` gives them, held against the model."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from harness.core.errors import Problem, valid_names
+from harness.corpus.genai_config import (
+    CONFIG_NAME,
+    LAYER,
+    ConfigError,
+    DecoderPart,
+    GenaiConfig,
+    Inputs,
+    Outputs,
+)
+from harness.corpus.port import ValueType
+
+
+class Named(msgspec.Struct, frozen=True, kw_only=True):
+    """Names by role; empty for what is not told.
+
+    Attributes:
+        tokens: The input of token ids.
+        positions: The input of positions.
+        mask: The attention mask.
+        logits: The output of logits.
+        pairs: Input and output of each tensor of the cache, in the order of the layers.
+        fixed: Inputs that stay the same in all steps.
+    """
+
+    tokens: str = ""
+    positions: str = ""
+    mask: str = ""
+    logits: str = ""
+    pairs: tuple[tuple[str, str], ...] = ()
+    fixed: tuple[str, ...] = ()
+
+
+def named_by_config(
+    config: GenaiConfig, model: Path, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
+) -> Named | str:
+    """Return the names that a configuration gives to a model's inputs and outputs; else why it is no decoder.
+
+    Args:
+        config: The configuration beside the model.
+        model: Path of the model.
+        inputs: The model's inputs.
+        outputs: The model's outputs.
+
+    Raises:
+        ConfigError: It gives a name that the model does not have.
+    """
+    decoder = config.model.decoder
+    if decoder.pipeline:
+        return f"{CONFIG_NAME} divides the decoder into a pipeline of models"
+    if decoder.filename != model.name:
+        return f"{CONFIG_NAME} names another file as the decoder: {decoder.filename!r}"
+    if decoder.sliding_window.slide_key_value_cache:
+        return "its cache slides: it holds the newest positions only"
+    if decoder.inputs.inputs_embeds in inputs and decoder.inputs.input_ids not in inputs:
+        return f"it takes embeddings, {decoder.inputs.inputs_embeds!r}, and no token ids"
+    problems = [*_problems(decoder, inputs, outputs)]
+    if problems:
+        raise ConfigError(model.with_name(CONFIG_NAME), problems[0], len(problems))
+    return Named(
+        tokens=_there(decoder.inputs.input_ids, inputs),
+        positions=_there(decoder.inputs.position_ids, inputs),
+        mask=_there(decoder.inputs.attention_mask, inputs),
+        logits=_there(decoder.outputs.logits, outputs),
+        pairs=tuple(_pairs(decoder, inputs, outputs)),
+        fixed=tuple(_fixed(decoder, inputs)),
+    )
+
+
+def _there(name: str, names: Mapping[str, ValueType]) -> str:
+    return name if name in names else ""
+
+
+def _pairs(
+    decoder: DecoderPart, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
+) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of all layers that have a cache; models may have layers without one."""
+    for layer in range(decoder.num_hidden_layers):
+        for past, present in _patterns(decoder):
+            pair = past.replace(LAYER, str(layer)), present.replace(LAYER, str(layer))
+            if pair[0] in inputs and pair[1] in outputs:
+                yield pair
+
+
+def _patterns(decoder: DecoderPart) -> Sequence[tuple[str, str]]:
+    """Return the names of a layer's cache: of keys and values, or of both in one tensor."""
+    if decoder.inputs.past_names:
+        return [(decoder.inputs.past_names, decoder.outputs.present_names)]
+    return [
+        (decoder.inputs.past_key_names, decoder.outputs.present_key_names),
+        (decoder.inputs.past_value_names, decoder.outputs.present_value_names),
+    ]
+
+
+def _fixed(decoder: DecoderPart, inputs: Mapping[str, ValueType]) -> Iterator[str]:
+    """Yield the inputs that hold the cache of an encoder."""
+    for pattern in (decoder.inputs.cross_past_key_names, decoder.inputs.cross_past_value_names):
+        for layer in range(decoder.num_hidden_layers):
+            if pattern and pattern.replace(LAYER, str(layer)) in inputs:
+                yield pattern.replace(LAYER, str(layer))
+
+
+def _problems(
+    decoder: DecoderPart, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
+) -> Iterator[Problem]:
+    """Yield the names that the configuration writes down and the model does not have."""
+    for table, names, what in (
+        (decoder.inputs, inputs, "input"),
+        (decoder.outputs, outputs, "output"),
+    ):
+        defaults = type(table)()
+        for key in table.__struct_fields__:
+            name = getattr(table, key)
+            if name == getattr(defaults, key):
+                continue  # not written down, or what is meant without it
+            where = f"{CONFIG_NAME}: model.decoder.{what}s.{key}"
+            if not key.endswith("_names"):
+                if name not in names:
+                    yield _missing(where, what, name, names)
+            elif name.count(LAYER) != 1:
+                hint = f"a name with one {LAYER} for the number of the layer"
+                yield Problem(where=where, what=f"{name!r} is one name for all layers", hint=hint)
+            elif not any(_layer(name, layer) in names for layer in range(decoder.num_hidden_layers)):
+                yield _missing(where, what, _layer(name, 0), names)
+    if not decoder.inputs.past_names:
+        yield from _half(decoder.inputs, decoder.outputs, inputs, outputs, decoder.num_hidden_layers)
+
+
+def _half(
+    ins: Inputs, outs: Outputs, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType], layers: int
+) -> Iterator[Problem]:
+    """Yield the inputs of the cache whose outputs are missing, which a default name may have hidden."""
+    for key, past, present in (
+        ("present_key_names", ins.past_key_names, outs.present_key_names),
+        ("present_value_names", ins.past_value_names, outs.present_value_names),
+    ):
+        for layer in range(layers):
+            if _layer(past, layer) in inputs and _layer(present, layer) not in outputs:
+                where = f"{CONFIG_NAME}: model.decoder.outputs.{key}"
+                yield _missing(where, "output", _layer(present, layer), outputs)
+                return
+
+
+def _layer(pattern: str, layer: int) -> str:
+    return pattern.replace(LAYER, str(layer))
+
+
+def _missing(where: str, what: str, name: str, names: Mapping[str, ValueType]) -> Problem:
+    return Problem(where=where, what=f"the model has no {what} {name!r}", hint=valid_names(name, names))

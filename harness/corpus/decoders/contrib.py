@@ -1,0 +1,125 @@
+"""Decoders as Model Builder of onnxruntime-genai writes them, of the operators of ``com.microsoft``."""
+
+from typing import Any, NamedTuple
+
+from harness.corpus.decoders import ports
+from harness.corpus.decoders.experts import experts
+from harness.corpus.decoders.form import KEY_SPREAD, LAYERS, Form
+from harness.corpus.decoders.plain import EPSILON, attention_output, attention_parts, head, swiglu
+from harness.corpus.decoders.positions import additive_mask, ones_and_total, rotary_tables, sinks
+from harness.corpus.decoders.products import embedded, product, scale_weight
+from harness.corpus.zoo.graph import CONTRIB_DOMAIN, Graph
+
+
+class _Shared(NamedTuple):
+    """What all layers use; ``masks`` are the inputs of the attention that say what is seen."""
+
+    masks: tuple[str, ...]
+    positions: str
+    tables: tuple[str, str]
+
+
+def build(g: Graph, form: Form) -> None:
+    """Add the whole decoder to an empty graph."""
+    ids = ports.tokens(g)
+    mask = ports.mask(g)
+    positions = ports.positions(g) if form.rotary == "nodes" else ""
+    caches = ports.past(g, form)
+    with g.scope("model"):
+        grouped = form.attention == "GroupQueryAttention"
+        shared = _Shared(
+            masks=ones_and_total(g, mask) if grouped else (additive_mask(g, form, ids, mask),),
+            positions=positions,
+            tables=rotary_tables(g, form),
+        )
+        x, skip = "", embedded(g, form, ids)
+        made = []
+        for layer in range(LAYERS):
+            with g.scope(f"layers.{layer}"):
+                y, skip = _norm(g, form, "input_layernorm", skip, x)
+                y, kept = _attention(g, form, y, caches[layer], shared)
+                made.append(kept)
+                y, skip = _norm(g, form, "post_attention_layernorm", skip, y)
+                x = experts(g, form, y) if form.experts else swiglu(g, form, y)
+        y, _ = _norm(g, form, "norm", skip, x)
+    ports.logits(g, form, head(g, form, y))
+    ports.present(g, form, made)
+
+
+def _norm(g: Graph, form: Form, name: str, skip: str, x: str) -> tuple[str, str]:
+    """Add a normalization of ``skip + x``; the first has nothing to add. Return its result and the sum."""
+    with g.scope(name):
+        weight = scale_weight(g, form, form.width)
+        if not x:
+            return _simplified(g, skip, weight), skip
+        normed, _, _, total = g.ops(
+            4, "SkipSimplifiedLayerNormalization", skip, x, weight, domain=CONTRIB_DOMAIN, epsilon=EPSILON
+        )
+        return normed, total
+
+
+def _simplified(g: Graph, x: str, weight: str) -> str:
+    return g.op("SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=EPSILON, stash_type=1)
+
+
+def _attention(g: Graph, form: Form, x: str, cache: list[str], shared: _Shared) -> tuple[str, list[str]]:
+    """Add attention. Return its result, and the keys and values with the new ones."""
+    with g.scope("attn"):
+        parts = attention_parts(form)
+        if form.packed:
+            inputs = [product(g, form, x, form.width, parts), "", ""]
+        else:
+            inputs = [product(g, form, x, form.width, {name: part}) for name, part in parts.items()]
+            for index, (name, heads) in enumerate((("q_norm", form.heads), ("k_norm", form.key_heads))):
+                if form.head_norm:
+                    inputs[index] = _head_norm(g, form, name, inputs[index], heads)
+                if form.rotary == "nodes":
+                    inputs[index] = _turned(g, form, inputs[index], heads, shared)
+        attend = _grouped if form.attention == "GroupQueryAttention" else _multi_head
+        y, *kept = attend(g, form, inputs, cache, shared)
+        return attention_output(g, form, y), kept
+
+
+def _grouped(g: Graph, form: Form, inputs: list[str], cache: list[str], shared: _Shared) -> list[str]:
+    """Add GroupQueryAttention with what its form asks for."""
+    optional: list[str] = []
+    attributes: dict[str, Any] = {"num_heads": form.heads, "kv_num_heads": form.key_heads}
+    if form.rotary == "inside":
+        optional += shared.tables
+        attributes |= {"do_rotary": 1, "rotary_interleaved": int(form.interleaved)}
+    if form.sinks:
+        optional += [""] * (4 - len(optional)) + [sinks(g, form)]
+    if form.window:
+        attributes["local_window_size"] = form.window
+    if form.soft_cap:
+        attributes["softcap"] = form.soft_cap
+    attributes["scale"] = form.head**-0.5
+    return g.ops(
+        3, "GroupQueryAttention", *inputs, *cache, *shared.masks, *optional,
+        domain=CONTRIB_DOMAIN, **attributes,
+    )  # fmt: skip
+
+
+def _multi_head(g: Graph, form: Form, inputs: list[str], cache: list[str], shared: _Shared) -> list[str]:
+    """Add MultiHeadAttention, whose mask is added to the scores."""
+    return g.ops(
+        3, "MultiHeadAttention", *inputs, "", "", *shared.masks, *cache,
+        domain=CONTRIB_DOMAIN, num_heads=form.heads, scale=form.head**-0.5,
+    )  # fmt: skip
+
+
+def _head_norm(g: Graph, form: Form, name: str, x: str, heads: int) -> str:
+    """Add a normalization of each head by itself, as Qwen 3 has it."""
+    with g.scope(name):
+        rows = g.op("Reshape", x, g.ints(0, -1, form.head))
+        # Normalized heads have the spread of their weight.
+        normed = _simplified(g, rows, scale_weight(g, form, form.head, mean=KEY_SPREAD))
+        return g.op("Reshape", normed, g.ints(0, -1, heads * form.head))
+
+
+def _turned(g: Graph, form: Form, x: str, heads: int, shared: _Shared) -> str:
+    part = {"rotary_embedding_dim": form.rotary_part, "num_heads": heads} if form.rotary_part else {}
+    return g.op(
+        "RotaryEmbedding", x, shared.positions, *shared.tables,
+        domain=CONTRIB_DOMAIN, interleaved=int(form.interleaved), **part,
+    )  # fmt: skip

@@ -1,0 +1,85 @@
+"""Inputs and outputs, with the names and dimensions that Model Builder and other exporters give them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from harness.core.value import Array
+from harness.corpus.decoders.form import KEY_SPREAD, LAYERS, VOCABULARY, Form
+from harness.corpus.zoo.graph import Draw, Graph, Symbol
+from harness.corpus.zoo.inputs import token_ids
+
+BATCH = Symbol("batch_size", 2)
+SEQUENCE = Symbol("sequence_length", 1)
+"""New tokens. One: with cached ones, ``GroupQueryAttention`` of the CPU EP takes more of one text only."""
+
+PAST = Symbol("past_sequence_length", 8)
+TOTAL = Symbol("total_sequence_length", SEQUENCE.size + PAST.size)
+
+_PARTS = ("key", "value")
+
+
+def tokens(g: Graph, dtype: str = "int64") -> str:
+    """Declare the input of token ids."""
+    draw = token_ids(VOCABULARY)
+    return g.input("input_ids", (BATCH, SEQUENCE), lambda random, shape: draw(random, shape).astype(dtype))
+
+
+def mask(g: Graph) -> str:
+    """Declare the mask of past and new tokens; all count."""
+    return g.input("attention_mask", (BATCH, TOTAL), lambda _random, shape: np.ones(shape, np.int64))
+
+
+def positions(g: Graph) -> str:
+    """Declare the positions of new tokens: those after the past ones."""
+
+    def following(_random: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        return np.broadcast_to(np.arange(PAST.size, PAST.size + shape[1]), shape).astype(np.int64)
+
+    return g.input("position_ids", (BATCH, SEQUENCE), following)
+
+
+def past(g: Graph, form: Form, names: str = "past_key_values.{layer}.{part}") -> list[list[str]]:
+    """Declare the cached keys and values of each layer."""
+    length = form.context if form.scatter else PAST
+    shape = (BATCH, form.key_heads, length, form.head)
+    return [
+        [g.input(names.format(layer=layer, part=part), shape, _cached(form, part)) for part in _PARTS]
+        for layer in range(LAYERS)
+    ]
+
+
+def fixed(g: Graph, form: Form, names: str, length: int) -> list[list[str]]:
+    """Declare the keys and values that an encoder made for each layer."""
+    shape = (BATCH, form.heads, length, form.head)
+    return [
+        [g.input(names.format(layer=layer, part=part), shape, _cached(form, part)) for part in _PARTS]
+        for layer in range(LAYERS)
+    ]
+
+
+def present(
+    g: Graph, form: Form, made: Sequence[Sequence[str]], names: str = "present.{layer}.{part}"
+) -> None:
+    """Make the keys and values of each layer outputs, the new ones included."""
+    length = form.context if form.scatter else TOTAL
+    for layer, values in enumerate(made):
+        for part, value in zip(_PARTS, values, strict=True):
+            name = names.format(layer=layer, part=part)
+            g.output(name, value, form.numpy_type, (BATCH, form.key_heads, length, form.head))
+
+
+def logits(g: Graph, form: Form, value: str) -> None:
+    """Make the logits the first output."""
+    g.output("logits", value, form.numpy_type, (BATCH, SEQUENCE, VOCABULARY))
+
+
+def _cached(form: Form, part: str) -> Draw:
+    """Return a function that draws cached keys or values, of the spread that the model itself makes."""
+    spread = KEY_SPREAD if part == "key" else 1.0
+
+    def draw(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        values: Array = (spread * random.standard_normal(shape)).astype(form.numpy_type)
+        return values
+
+    return draw

@@ -1,0 +1,81 @@
+"""Positions and what may be seen: rotary tables and the additive mask."""
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from harness.core.value import Array
+from harness.corpus.decoders.form import Form
+from harness.corpus.zoo.graph import Graph
+from harness.corpus.zoo.layers import length
+
+
+def rotary_tables(g: Graph, form: Form) -> tuple[str, str]:
+    """Add the tables of cosine and sine: a row for each position, a column for each pair of elements."""
+    turned = form.rotary_part or form.head
+    frequencies = form.base ** (-np.arange(0, turned, 2) / turned)
+    angles = np.outer(np.arange(form.context), frequencies)
+    with g.scope("rotary"):
+        return tuple(  # type: ignore[return-value]  # two of them
+            g.weight(name, table.astype(form.numpy_type))
+            for name, table in (("cos_cache", np.cos(angles)), ("sin_cache", np.sin(angles)))
+        )
+
+
+def additive_mask(g: Graph, form: Form, ids: str, mask: str) -> str:
+    """Add what is added to the scores, ``(batch, 1, new, past + new)``: 0 where a key is seen.
+
+    A key is seen if its place in the cache is not after the query's, it is within the window, and the mask
+    counts it.
+    """
+    with g.scope("mask"):
+        total = length(g, mask, 1)
+        places = _range(g, g.constant(np.array(0)), total)
+        queries = g.op("Unsqueeze", _range(g, g.op("Sub", total, length(g, ids, 1)), total), g.ints(-1))
+        counted = g.op("Cast", g.op("Unsqueeze", mask, g.ints(1, 2)), to=TensorProto.BOOL)
+        return hidden(g, form, g.op("And", _seen(g, form, places, queries), counted))
+
+
+def fixed_mask(g: Graph, form: Form, positions: str) -> str:
+    """Add the same for a cache of a fixed length, in which a key's place is its position."""
+    with g.scope("mask"):
+        places = g.constant(np.arange(form.context))
+        queries = g.op("Unsqueeze", positions, g.ints(1, 3))
+        return hidden(g, form, _seen(g, form, places, queries))
+
+
+def hidden(g: Graph, form: Form, seen: str) -> str:
+    """Add the choice between 0 and the lowest number of the model's type."""
+    chosen = g.op("Where", seen, g.scalar(0), g.scalar(form.lowest))
+    if form.dtype == "float32":
+        return chosen
+    return g.op("Cast", chosen, to=helper.np_dtype_to_tensor_dtype(form.numpy_type))
+
+
+def ones_and_total(g: Graph, mask: str) -> tuple[str, str]:
+    """Add what ``GroupQueryAttention`` takes for a mask, as Model Builder computes it.
+
+    Returns:
+        The last counted place of each text, int32 ``(batch,)``, and the length with the cache, int32 scalar.
+    """
+    with g.scope("attn_mask_reformat"):
+        ones = g.op("ReduceSum", mask, g.ints(1), keepdims=0)
+        last = g.op("Cast", g.op("Sub", ones, g.constant(np.array(1))), to=TensorProto.INT32)
+        return last, g.op("Cast", length(g, mask, 1), to=TensorProto.INT32)
+
+
+def _range(g: Graph, start: str, end: str) -> str:
+    return g.op("Range", start, end, g.constant(np.array(1)))
+
+
+def _seen(g: Graph, form: Form, places: str, queries: str) -> str:
+    seen = g.op("LessOrEqual", places, queries)
+    if not form.window:
+        return seen
+    oldest = g.op("Sub", queries, g.constant(np.array(form.window)))
+    return g.op("And", seen, g.op("Greater", places, oldest))
+
+
+def sinks(g: Graph, form: Form) -> str:
+    """Add the number that each head has in the denominator of its softmax."""
+    values: Array = 2 + g.random("sinks").standard_normal(form.heads)
+    return g.weight("sinks", values.astype(form.numpy_type))

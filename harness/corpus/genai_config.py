@@ -1,0 +1,184 @@
+"""``genai_config.json``: what onnxruntime-genai is told about the model beside it.
+
+Only what names inputs and outputs, or bounds them, is read. Any other key is left to onnxruntime-genai.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from harness.core.errors import Problem, one_line, valid_names
+from harness.core.structure import Place, deviations
+from harness.corpus.errors import SettingsError, blame, read_regular
+
+CONFIG_NAME = "genai_config.json"
+
+_LARGEST = 16 << 20
+"""Bytes; those of real models have a few thousand."""
+
+LAYER = "%d"
+"""Stands for the number of the layer in names of the cache."""
+
+_Positive = Annotated[int, Meta(ge=1)]
+_TokenId = Annotated[int, Meta(ge=0)]
+
+
+_REWRITE = "write it again with Model Builder of onnxruntime-genai, or remove it"
+
+
+class ConfigError(SettingsError):
+    """``genai_config.json`` is broken, or names what the model does not have.
+
+    Attributes:
+        problem: The first fault: where, what, and what is valid.
+    """
+
+    def __init__(self, path: Path, problem: Problem, count: int = 1) -> None:
+        more = f" ({count} problems in all)" if count > 1 else ""
+        where = problem.where.removeprefix(f"{path.name}: ")
+        place = f"{where}: " if where != path.name else ""
+        self.problem = problem if problem.hint else msgspec.structs.replace(problem, hint=_REWRITE)
+        super().__init__(path, f"{place}{problem.what}; {self.problem.hint}{more}")
+
+
+class Inputs(msgspec.Struct, frozen=True, kw_only=True):
+    """Names of the decoder's inputs; those of the cache have ``%d`` for the layer."""
+
+    input_ids: str = "input_ids"
+    inputs_embeds: str = "inputs_embeds"
+    attention_mask: str = "attention_mask"
+    position_ids: str = "position_ids"
+    past_key_names: str = "past_key_values.%d.key"
+    past_value_names: str = "past_key_values.%d.value"
+    past_names: str = ""
+    cross_past_key_names: str = ""
+    cross_past_value_names: str = ""
+
+
+class Outputs(msgspec.Struct, frozen=True, kw_only=True):
+    """Names of the decoder's outputs."""
+
+    logits: str = "logits"
+    present_key_names: str = "present.%d.key"
+    present_value_names: str = "present.%d.value"
+    present_names: str = ""
+
+
+class SlidingWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """A cache that holds the newest positions only."""
+
+    slide_key_value_cache: bool = True
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """One model of a decoder that is divided into several."""
+
+
+class DecoderPart(msgspec.Struct, frozen=True, kw_only=True):
+    """The decoder: its file and its sizes."""
+
+    filename: str = "model.onnx"
+    num_hidden_layers: _Positive
+    inputs: Inputs = Inputs()
+    outputs: Outputs = Outputs()
+    sliding_window: SlidingWindow = SlidingWindow(slide_key_value_cache=False)
+    pipeline: list[Stage] = []
+
+
+class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
+    """The model: its limits, and its decoder."""
+
+    decoder: DecoderPart
+    context_length: _Positive
+    vocab_size: _Positive
+    pad_token_id: _TokenId = 0
+
+
+class GenaiConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of the file."""
+
+    model: ModelPart
+
+
+def read_genai_config(folder: Path) -> GenaiConfig | None:
+    """Return what the configuration in a folder says; None if there is none.
+
+    Raises:
+        ConfigError: It is no JSON in UTF-8, or a key is missing or has a value of a wrong type.
+    """
+    path = folder / CONFIG_NAME
+    with blame(path):
+        try:
+            if path.stat().st_size > _LARGEST:
+                raise ValueError(f"larger than {_LARGEST >> 20} MiB, which no configuration is")
+            content = read_regular(path)
+        except FileNotFoundError:
+            return None
+    try:
+        table = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        problem = Problem(where=CONFIG_NAME, what=f"no JSON: {one_line(error, 120)}", hint=_REWRITE)
+        raise ConfigError(path, problem) from error
+    if not isinstance(table, dict):
+        what = f"expected an object, got {type(table).__name__}"
+        raise ConfigError(path, Problem(where=CONFIG_NAME, what=what, hint=_REWRITE))
+    problems = [*_misspelled(table, GenaiConfig, Place(CONFIG_NAME))]
+    known = _known(table, GenaiConfig)
+    problems += deviations(known, msgspec.inspect.type_info(GenaiConfig), Place(CONFIG_NAME))
+    if problems:
+        raise ConfigError(path, problems[0], len(problems))
+    return msgspec.convert(known, GenaiConfig)
+
+
+def _fields(kind: type[msgspec.Struct]) -> dict[str, type[msgspec.Struct] | None]:
+    """Return the keys of a table, with the type of each that is a table itself."""
+    nested: dict[str, type[msgspec.Struct] | None] = {}
+    for name, hint in get_type_hints(kind).items():
+        options = (hint, *getattr(hint, "__args__", ()))
+        nested[name] = next(
+            (one for one in options if isinstance(one, type) and issubclass(one, msgspec.Struct)), None
+        )
+    return nested
+
+
+def _known(table: Mapping[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return a table without the keys that are not read."""
+    fields = _fields(kind)
+    return {
+        key: _known_value(value, fields[key])
+        for key, value in table.items()
+        if key in fields and value is not None
+    }
+
+
+def _known_value(value: Any, kind: type[msgspec.Struct] | None) -> Any:
+    if kind is not None and isinstance(value, dict):
+        return _known(value, kind)
+    if kind is not None and isinstance(value, list):
+        return [_known_value(item, kind) for item in value]
+    return value
+
+
+def _misspelled(table: Mapping[str, Any], kind: type[msgspec.Struct], place: Place) -> Iterator[Problem]:
+    """Yield the keys that are nearly one that is read and not there: a default would hide the mistake."""
+    fields = _fields(kind)
+    missing = [name for name in fields if name not in table]
+    for key, value in table.items():
+        if key in fields:
+            nested = fields[key]
+            if nested is not None and isinstance(value, dict):
+                yield from _misspelled(value, nested, place.key(key))
+        elif key.lower().replace("-", "_") in missing or _typo(key, missing):
+            yield Problem(where=str(place), what=f"unknown key {key!r}", hint=valid_names(key, missing))
+
+
+def _typo(key: str, names: list[str]) -> bool:
+    """Return whether a key has the letters of a name but for one or two neighbours, as after a slip."""
+    return any(
+        (abs(len(key) - len(name)) <= 1 and sorted(key.lower()) == sorted(name))
+        or key in (f"{name}s", name.removesuffix("s"))
+        for name in names
+    )
