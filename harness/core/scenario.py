@@ -82,6 +82,11 @@ SCENARIOS: dict[str, Scenario] = {
     "cpu_fallback_disabled": Scenario(
         meaning="a session in which no node may be left to the CPU EP", swaps_inputs=True
     ),
+    "generate": Scenario(
+        meaning="a language model goes through a text in several ways, with its cache",
+        other_data=True,
+        repeatable=False,
+    ),
 }
 """The values of the axis ``scenario``, in the order of the documentation."""
 

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 
 import msgspec
 
+from harness.core.ways import TextSettings
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet, hash_data_set
 from harness.corpus.external_copy import SMALLEST, external_copy
+from harness.corpus.generation import data_sets_of, generation_of
 from harness.corpus.shapes import GIVEN, empty_batch, other_shapes
 
 
@@ -17,13 +19,19 @@ class Inapplicable(msgspec.Struct, frozen=True):
     reason: str
 
 
-def scenario_case(case: Case, scenario: str, refused: Mapping[str, str] | None = None) -> Case | Inapplicable:
+def scenario_case(
+    case: Case,
+    scenario: str,
+    refused: Mapping[str, str] | None = None,
+    text: TextSettings = TextSettings(),
+) -> Case | Inapplicable:
     """Return a case as a scenario needs it.
 
     Args:
         case: The case as it is run plainly.
         scenario: The scenario's name.
         refused: Names of data sets that the CPU provider refuses, with its messages; they are left out.
+        text: What the scenario ``generate`` plays.
 
     Raises:
         ModelError: The model cannot be rewritten, because it is broken or missing.
@@ -36,6 +44,11 @@ def scenario_case(case: Case, scenario: str, refused: Mapping[str, str] | None =
         if not data_sets:
             return Inapplicable("no input has a batch dimension that may vary")
         return _with_data(case, scenario, data_sets)
+    if scenario == "generate":
+        generation = generation_of(case, text)
+        if isinstance(generation, str):
+            return Inapplicable(generation)
+        return _with_data(case, scenario, data_sets_of(case, generation, text))
     if scenario == "external_data":
         copy = external_copy(case)
         return copy or Inapplicable(f"no weight of the model takes {SMALLEST} bytes or more")

@@ -215,7 +215,7 @@ class Cases:
     def _play(self, suite: str, model: str, scenario: str, plain: Case) -> Case | Inapplicable:
         refused = self._refused.setdefault((suite, model, scenario), {})
         while True:
-            case = scenario_case(plain, scenario, refused)
+            case = scenario_case(plain, scenario, refused, self._plan.matrix.scenarios.generate.text)
             shape = self._refused_shape(case, scenario)
             if shape is None:
                 return case

@@ -13,7 +13,9 @@ import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.scenario import SCENARIOS, agent_module
+from harness.core.ways import TextSettings
 from harness.corpus.case import Case
+from harness.corpus.generation import generation_of
 from harness.engine.task import Kind, Question
 from harness.engine.tensor_files import Tensors
 from harness.plan.runs_entry import LatencySettings, RepeatSettings
@@ -37,7 +39,7 @@ def job(
     tensors: Tensors,
     *,
     local: bool,
-    scenario_settings: dict[str, int] | None = None,
+    scenario_settings: dict[str, Any] | None = None,
     latency: LatencySettings | None = None,
     repeat: RepeatSettings | None = None,
 ) -> dict[str, Any]:
@@ -76,6 +78,7 @@ def job(
             "graph_optimization": settings["graph_optimization"],
             "execution_mode": settings["execution_mode"],
             **(played if module else {}),
+            **({"generate": _generate(case, scenario_settings or {})} if module == "generate" else {}),
             **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
             **({} if repeat is None else {"repeat": msgspec.to_builtins(repeat)}),
             **({} if question is None else question.job_fields()),
@@ -87,6 +90,14 @@ def job(
     except BaseException:
         tensors.discard()
         raise
+
+
+def _generate(case: Case, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what the agent plays, and with which inputs and outputs."""
+    generation = generation_of(case, msgspec.convert(settings, TextSettings))
+    if isinstance(generation, str):
+        raise TypeError(generation)
+    return {**msgspec.to_builtins(generation), "new_tokens": settings["new_tokens"]}
 
 
 def piece(case: Case, name: str, offset: int) -> bytes | None:

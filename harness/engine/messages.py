@@ -18,6 +18,9 @@ MOST_ITEMS = 1 << 16
 MOST_SESSION_RUNS = 1 << 31
 """Nodes, runs and sessions that an agent may count; a protobuf, and so a model, ends at 2 GiB."""
 
+MOST_FIGURES = 64
+"""Lengths of prompts, and sizes of batches, whose speed is measured."""
+
 MOST_LEVELS = 8
 """Nested lists and tables in the description of an environment; agents use three."""
 
@@ -88,6 +91,28 @@ class RepeatsFields(_Table, frozen=True, kw_only=True):
     max_abs: Annotated[float, msgspec.Meta(ge=0, le=1.7976931348623157e308)] | None
 
 
+class SpeedFields(_Table, frozen=True, kw_only=True):
+    """How fast a session generates text; fields as in ``harness.core.generated.GenerationSpeed``."""
+
+    first_token_ms: Annotated[dict[Count, Amount], msgspec.Meta(max_length=MOST_FIGURES)] = {}
+    tokens_per_s: Annotated[dict[Count, Amount], msgspec.Meta(max_length=MOST_FIGURES)] = {}
+    cache_mib: Amount | None = None
+
+
+class GeneratedFields(_Table, frozen=True, kw_only=True):
+    """What the scenario ``generate`` has besides outputs.
+
+    Attributes:
+        declined: Number of a data set -> why it cannot be played; it has no outputs.
+        text: Tokens that the EP chooses by itself.
+        speed: How fast it is.
+    """
+
+    declined: Annotated[dict[Count, Text], msgspec.Meta(max_length=MOST_ITEMS)] = {}
+    text: Annotated[list[Count], msgspec.Meta(max_length=MOST_ITEMS)] = []
+    speed: SpeedFields | None = None
+
+
 class _Result(_Table, frozen=True, kw_only=True, tag_field="status"):
     """What any result may have; a failed one has what was found until then.
 
@@ -103,6 +128,7 @@ class _Result(_Table, frozen=True, kw_only=True, tag_field="status"):
         providers_after: Of the session, after them.
         latency: How long its runs took.
         scenario: Facts about its scenario.
+        generated: What the scenario ``generate`` has besides.
         graph: The optimized model.
         declined: Why a model could not be converted.
         made: A converted model, in wire form.
@@ -123,6 +149,7 @@ class _Result(_Table, frozen=True, kw_only=True, tag_field="status"):
     placement: PlacementFields | None = None
     latency: Measured | None = None
     scenario: ScenarioFacts = {}
+    generated: GeneratedFields | None = None
     graph: bytes = b""
     repeats: RepeatsFields | None = None
     declined: Text | None = None

@@ -8,16 +8,39 @@ from typing import Any
 import msgspec
 
 from harness.core.errors import one_line
+from harness.core.generated import GenerationSpeed
 from harness.core.latency import Latency, latency_of
 from harness.core.record import Placement, ProcessState, Repeats
 from harness.core.scenario import PLAIN, SCENARIOS, Observation, Observations, Scalar
 from harness.core.value import NamedValues, Tensor, Value, value_bytes
 from harness.core.verdict import Phase
-from harness.engine.messages import Completed, Failed, NotFed, ProtocolError, Refused, Result
+from harness.engine.messages import (
+    Completed,
+    Failed,
+    GeneratedFields,
+    NotFed,
+    ProtocolError,
+    Refused,
+    Result,
+)
 from harness.engine.tensor_files import Tensors
 
 FACTS_LIMIT = 64
 """Observations of a scenario that are kept, and items of each: a damaged process may send millions."""
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True):
+    """What the scenario ``generate`` has besides outputs.
+
+    Attributes:
+        declined: Number of a data set -> why the target cannot play it.
+        text: Tokens that the EP chooses by itself.
+        speed: How fast it is; None if that was not asked.
+    """
+
+    declined: dict[int, str] = {}
+    text: tuple[int, ...] = ()
+    speed: GenerationSpeed | None = None
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +59,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
         process: The process as it was afterwards; None if it did not outlive the session.
         latency: How long its runs took, if that was asked for.
         scenario: Observations of its scenario.
+        generated: What the scenario ``generate`` has besides; of declined data sets the outputs are empty.
         graph: The optimized model without its weights, if that was asked for.
         repeats: The result of repeated runs, if they were asked for.
     """
@@ -51,6 +75,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     process: ProcessState | None = None
     latency: Latency | None = None
     scenario: Observations = {}
+    generated: Played | None = None
     graph: bytes = b""
     repeats: Repeats | None = None
 
@@ -218,8 +243,13 @@ def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked 
         raise ProtocolError("a result lacks its outputs, their names, the providers or the placement")
     if asked is not None:
         _check_outputs(names, outputs, asked)
+    played = None if result.generated is None else _played(result.generated)
+    declined = () if played is None else played.declined
     return Ran(
-        outputs=tuple(_named(names, values, tensors) for values in outputs),
+        outputs=tuple(
+            () if index in declined else _named(names, values, tensors)
+            for index, values in enumerate(outputs)
+        ),
         other=None if result.other is None else _named(names, result.other, tensors),
         second=None if result.second is None else _named(names, result.second, tensors),
         placement=Placement(**msgspec.structs.asdict(placement)),
@@ -228,8 +258,17 @@ def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked 
         printed=result.output,
         latency=None if result.latency is None else latency_of(result.latency),
         scenario=facts,
+        generated=played,
         graph=result.graph,
         repeats=None if result.repeats is None else Repeats(**msgspec.structs.asdict(result.repeats)),
+    )
+
+
+def _played(fields: GeneratedFields) -> Played:
+    return Played(
+        declined={number: one_line(why) for number, why in fields.declined.items()},
+        text=tuple(fields.text),
+        speed=None if fields.speed is None else GenerationSpeed(**msgspec.structs.asdict(fields.speed)),
     )
 
 

@@ -1,16 +1,25 @@
 """Scenario names in a matrix file, and the table ``[scenarios]`` with their settings."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from harness.core.scenario import SCENARIOS
+from harness.core.ways import WAYS, TextSettings
 
 if TYPE_CHECKING:
     Scenario = str
+    Way = str
 else:
     Scenario = Literal[tuple(SCENARIOS)]  # mypy takes literal types only as they are spelled out
+    Way = Literal[tuple(WAYS)]
+
+LONGEST = 1 << 17
+"""Positions of a text at most; no model here has a larger context."""
+
+MOST_NEW = 1024
+"""Single steps at most."""
 
 
 class Concurrent(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,12 +51,41 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
     ] = 60
 
 
+class Generate(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of the scenario ``generate``."""
+
+    ways: Annotated[
+        list[Way], Meta(min_length=1, description="Ways to go through the text; all without it.")
+    ] = msgspec.field(default_factory=lambda: list(WAYS))
+    length: Annotated[
+        int, Meta(ge=2, le=LONGEST, description="Positions of the text, less if the model holds fewer.")
+    ] = TextSettings().length
+    new_tokens: Annotated[
+        int, Meta(ge=1, le=MOST_NEW, description="Single steps at its end, in the ways that have such.")
+    ] = TextSettings().new_tokens
+    prompt: Annotated[
+        list[Annotated[int, Meta(ge=0)]],
+        Meta(description="Token ids with which the text begins; the rest is drawn from a seed."),
+    ] = []
+
+    @property
+    def text(self) -> TextSettings:
+        """The settings as values."""
+        return TextSettings(
+            ways=tuple(self.ways),
+            length=self.length,
+            new_tokens=self.new_tokens,
+            prompt=tuple(self.prompt),
+        )
+
+
 class Scenarios(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of scenarios; the others have none."""
 
     concurrent: Annotated[Concurrent, Meta(description="Of the scenario `concurrent`.")] = Concurrent()
     sessions: Annotated[Sessions, Meta(description="Of the scenario `sessions`.")] = Sessions()
+    generate: Annotated[Generate, Meta(description="Of the scenario `generate`.")] = Generate()
 
-    def settings(self, scenario: str) -> dict[str, int]:
+    def settings(self, scenario: str) -> dict[str, Any]:
         """Return the settings of one scenario as plain values; empty if it has none."""
         return dict(msgspec.to_builtins(getattr(self, scenario, {})))

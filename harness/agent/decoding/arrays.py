@@ -1,0 +1,92 @@
+"""Tensors in wire form as arrays that can be cut and joined, and back.
+
+Elements of types that numpy lacks are kept as unsigned integers of their width.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.agent.errors import UnsupportedError
+from harness.agent.tensor_files import contents
+from harness.agent.wire import NARROW, to_feed
+
+_STORED = {8: np.uint8, 16: np.uint16}
+_SEVEN = {"bfloat16": 0x40E0}  # the bits of 7.0
+
+
+class Array:
+    """A tensor.
+
+    Args:
+        dtype: Its ONNX element type, as in wire form.
+        values: The elements, in numpy's type or as integers of their width.
+    """
+
+    def __init__(self, dtype: str, values: Any) -> None:
+        self.dtype = dtype
+        self.values = values
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        shape: tuple[int, ...] = self.values.shape
+        return shape
+
+    def like(self, values: Any) -> Array:
+        """Return other elements of the same type."""
+        return Array(self.dtype, values)
+
+    def cut(self, axis: int, start: int, end: int) -> Array:
+        """Return the elements from ``start`` to ``end`` along an axis."""
+        return self.like(self.values[(slice(None),) * axis + (slice(start, end),)])
+
+    def take(self, axis: int, places: Any) -> Array:
+        """Return the elements at some places of an axis."""
+        return self.like(np.take(self.values, places, axis))
+
+    def full(self, axis: int, length: int) -> Array:
+        """Return an array of that length along an axis, each element 7: reading one of them shows."""
+        shape = list(self.shape)
+        shape[axis] = length
+        seven = _SEVEN.get(self.dtype, 7)
+        return self.like(np.full(shape, seven, self.values.dtype))
+
+    def floats(self) -> Any:
+        """Return the elements as float32 or float64, where they are floats of a usual type."""
+        if self.dtype == "bfloat16":
+            return (self.values.astype(np.uint32) << 16).view(np.float32)
+        return self.values.astype(np.float64 if self.dtype == "float64" else np.float32)
+
+    def feed(self) -> Any:
+        """Return it as ``InferenceSession.run`` takes it."""
+        if self.dtype not in NARROW:
+            return np.ascontiguousarray(self.values)
+        return to_feed({"dtype": self.dtype, "shape": list(self.shape), "data": self.values.tobytes()})
+
+    def wire(self) -> dict[str, Any]:
+        """Return it in wire form."""
+        values = np.ascontiguousarray(self.values)
+        return {"dtype": self.dtype, "shape": list(self.shape), "data": contents(values)}
+
+
+def array_of(wire: Any) -> Array:
+    """Return a tensor in wire form as an array with memory of its own.
+
+    Raises:
+        UnsupportedError: It is no tensor of numbers, or its elements are narrower than a byte.
+    """
+    dtype = wire.get("dtype", "") if isinstance(wire, dict) else ""
+    bits = NARROW[dtype][1] if dtype in NARROW else 8
+    if dtype in ("", "string") or bits not in _STORED:
+        raise UnsupportedError("a cache of %s cannot be cut and joined" % (dtype or "no tensor"))
+    stored = _STORED[bits] if dtype in NARROW else np.dtype(dtype)
+    data = getattr(wire["data"], "view", wire["data"])
+    return Array(dtype, np.frombuffer(data, stored).reshape(wire["shape"]).copy())
+
+
+def joined(parts: list[Array], axis: int) -> Array:
+    """Return arrays of one type as one."""
+    return parts[0].like(np.concatenate([part.values for part in parts], axis))

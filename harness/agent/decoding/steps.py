@@ -1,0 +1,132 @@
+"""The steps of a play: runs of one session, each with the cache of the one before."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from harness.agent.decoding.arrays import Array, array_of, joined
+from harness.agent.decoding.text import Cache, Text
+from harness.agent.job_run import JobRun
+from harness.agent.system import elapsed_ms
+
+Results = dict[str, Array]
+"""Output -> its tensor."""
+
+
+class OtherShapeError(Exception):
+    """A step gave an output of another shape than its inputs ask for.
+
+    Args:
+        results: All outputs of the step.
+    """
+
+    def __init__(self, results: Results) -> None:
+        super().__init__("outputs of other shapes")
+        self.results = results
+
+
+class Steps:
+    """Runs a session step by step.
+
+    Args:
+        job_run: Has the session.
+        text: What is fed.
+    """
+
+    def __init__(self, job_run: JobRun, text: Text) -> None:
+        self.job_run = job_run
+        self.text = text
+        self.runs = 0
+
+    def run(self, feeds: dict[str, Any]) -> Results:
+        """Run once, as a phase of its own: the time limit holds for one step."""
+        self.job_run.enter("run")
+        started = time.perf_counter()
+        wires = self.job_run.runner(feeds)
+        self.job_run.result["timings_ms"].setdefault("first_run", elapsed_ms(started))
+        self.runs += 1
+        return self.judged_of(wires)
+
+    def judged_of(self, wires: list[Any]) -> Results:
+        """Return the outputs that are compared, from all outputs of a run in wire form."""
+        named = zip(self.job_run.runner.names, wires)
+        return {name: array_of(wire) for name, wire in named if name in self.text.judged}
+
+    def carried(self, play: dict[str, Any], rows: slice = slice(None)) -> Results:
+        """Play with the cache of each step in the next one; return the logits and the last cache."""
+        cache = {name: self.text.of_rows(name, array, rows) for name, array in self.text.empty.items()}
+        parts, start, results = [], 0, {}
+        for end in play["ends"]:
+            if start == play["detour_at"]:
+                cache = self.after_detour(play, cache)
+            results = self.run(self.text.feeds(start, end, cache, rows))
+            self.check(results, start, end, start)
+            parts.append(results[self.text.decoder["logits"]])
+            cache = self.cache_of(results)
+            start = end
+        return self._whole(parts, results)
+
+    def after_detour(self, play: dict[str, Any], cache: Cache) -> Cache:
+        """Feed other tokens, and return the cache cut back to what it was."""
+        start = play["detour_at"]
+        results = self.run(self.text.detour(start, play["detour"], cache))
+        self.check(results, start, start + play["detour"], start)
+        return {
+            name: array.cut(self.text.pasts[name]["axis"], 0, start)
+            for name, array in self.cache_of(results).items()
+        }
+
+    def uncached(self, play: dict[str, Any]) -> Results:
+        """Play with the whole text so far in each step, and an empty cache."""
+        parts, start, results = [], 0, {}
+        for end in play["ends"]:
+            results = self.run(self.text.feeds(0, end, self.text.empty))
+            self.check(results, 0, end, 0)
+            parts.append(results[self.text.decoder["logits"]].cut(1, start, end))
+            start = end
+        return self._whole(parts, results)
+
+    def by_turns(self, play: dict[str, Any]) -> list[Results]:
+        """Play each row as a sequence of its own, one step of each in turn; return the results by row."""
+        rows = [slice(row, row + 1) for row in range(self.text.rows)]
+        caches = [
+            {name: self.text.of_rows(name, array, row) for name, array in self.text.empty.items()}
+            for row in rows
+        ]
+        parts: list[list[Array]] = [[] for _ in rows]
+        last: list[Results] = [{} for _ in rows]
+        start = 0
+        for end in play["ends"]:
+            for number, row in enumerate(rows):
+                last[number] = self.run(self.text.feeds(start, end, caches[number], row))
+                self.check(last[number], start, end, start)
+                parts[number].append(last[number][self.text.decoder["logits"]])
+                caches[number] = self.cache_of(last[number])
+            start = end
+        return [self._whole(part, results) for part, results in zip(parts, last)]
+
+    def cache_of(self, results: Results) -> Cache:
+        """Return the cache for the next step."""
+        return {name: results[pair["present"]] for name, pair in self.text.pasts.items()}
+
+    def check(self, results: Results, start: int, end: int, past: int) -> None:
+        """Check that a step gave logits for each of its columns, and the cache of all so far.
+
+        Raises:
+            OtherShapeError: It did not, so that no further step can be made of it.
+        """
+        logits = results[self.text.decoder["logits"]].shape
+        fits = len(logits) > 1 and logits[1] == end - start
+        wanted = past + end - start
+        for pair in self.text.decoder["cache"]:
+            shape = results[pair["present"]].shape
+            fits = fits and len(shape) > pair["axis"] and shape[pair["axis"]] == wanted
+        if not fits:
+            self.job_run.facts["other_shape"] = "columns %d to %d" % (start, end - 1)
+            raise OtherShapeError(results)
+
+    def _whole(self, parts: list[Array], results: Results) -> Results:
+        """Return the outputs of all columns: the logits of all steps, and the cache of the last."""
+        return {**results, self.text.decoder["logits"]: joined(parts, 1)}
+

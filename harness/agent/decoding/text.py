@@ -1,0 +1,125 @@
+"""A text with its layout, and the inputs of a decoder for some of its columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.agent.decoding.arrays import Array, array_of, joined
+
+Cache = dict[str, Array]
+"""Input of the cache -> its tensor."""
+
+
+class Text:
+    """The texts of one play, column by column.
+
+    Args:
+        generate: The job's field: roles of inputs and outputs, and axes of the batch.
+        play: The layout and its steps; see ``harness.core.ways.Play``.
+        inputs: The data set of the play, in wire form: the whole texts, with an empty cache.
+    """
+
+    def __init__(self, generate: dict[str, Any], play: dict[str, Any], inputs: list[Any]) -> None:
+        self.decoder: dict[str, Any] = generate["decoder"]
+        self.axes: dict[str, int] = generate["batch_axes"]
+        self.given = {name: array_of(wire) for name, wire in inputs}
+        self.layout = np.array(play["layout"], np.int64)
+        self.rows = len(self.layout)
+        self.length: int = self.given[self.decoder["tokens"]].shape[1]
+        self.pasts: dict[str, dict[str, Any]] = {pair["past"]: pair for pair in self.decoder["cache"]}
+
+        self.judged = (self.decoder["logits"], *(pair["present"] for pair in self.decoder["cache"]))
+
+    @property
+    def empty(self) -> Cache:
+        """The cache before the first column."""
+        return {name: self.given[name] for name in self.pasts}
+
+    def feeds(self, start: int, end: int, cache: Cache, rows: slice = slice(None)) -> dict[str, Any]:
+        """Return the inputs that feed the columns from ``start`` to ``end``.
+
+        Args:
+            start: Columns that the cache holds.
+            end: The column behind the last one.
+            cache: The cache.
+            rows: The rows that are fed.
+        """
+        return self._feeds(self._tokens()[rows, start:end], start, end, cache, rows)
+
+    def detour(self, start: int, count: int, cache: Cache) -> dict[str, Any]:
+        """Return the inputs that feed other tokens in the place of the columns from ``start`` on."""
+        columns = self._tokens()[:, np.arange(start, start + count) % self.layout.shape[1]]
+        return self._feeds((columns + 1) % self.decoder["vocabulary"], start, start + count, cache, slice(None))
+
+    def _feeds(self, tokens: Any, start: int, end: int, cache: Cache, rows: slice) -> dict[str, Any]:
+        role = self.decoder
+        feeds = {}
+        for name, given in self.given.items():
+            if name == role["tokens"]:
+                array = given.like(tokens.astype(given.values.dtype))
+            elif name == role["positions"]:
+                array = given.like(self._positions(end)[rows, start:end].astype(given.values.dtype))
+            elif name == role["mask"]:
+                array = self._mask(given, end, rows)
+            else:
+                array = cache[name] if name in self.pasts else self.of_rows(name, given, rows)
+            feeds[name] = array.feed()
+        return feeds
+
+    def of_rows(self, name: str, array: Array, rows: slice) -> Array:
+        """Return the part of an input that belongs to some rows."""
+        if name not in self.axes or rows == slice(None):
+            return array
+        return array.cut(self.axes[name], rows.start, rows.stop)
+
+    def batch_axis(self, output: str) -> int:
+        """Return the axis of the batch of an output: of logits the first, of the cache that of its input."""
+        return next(
+            (self.axes.get(name, 0) for name, pair in self.pasts.items() if pair["present"] == output), 0
+        )
+
+    def in_order(self, columns: dict[str, Array]) -> dict[str, Array]:
+        """Return the outputs of the text's positions in their order, from those of all columns."""
+        logits = self.decoder["logits"]
+        found = {logits: self._by_place(columns[logits], 0, 1, self.layout)}
+        # An operator that takes a length leaves no gaps: what comes next overwrites padding.
+        by_length = np.broadcast_to(np.arange(self.layout.shape[1]), self.layout.shape)
+        layout = by_length if self.decoder["shares_buffer"] else self.layout
+        for name, pair in self.pasts.items():
+            present = columns[pair["present"]]
+            found[pair["present"]] = self._by_place(present, self.axes.get(name, 0), pair["axis"], layout)
+        return found
+
+    def _by_place(self, array: Array, batch: int, axis: int, layout: Any) -> Array:
+        """Return the parts of an array that belong to places of the text, for each row in their order."""
+        rows = []
+        for row, places in enumerate(layout):
+            wanted = np.flatnonzero((places >= 0) & (places < self.length))
+            rows.append(array.cut(batch, row, row + 1).take(axis, wanted[np.argsort(places[wanted])]))
+        return joined(rows, batch)
+
+    def _tokens(self) -> Any:
+        """Return the token id of each column."""
+        texts = self.given[self.decoder["tokens"]].values
+        places = np.take_along_axis(texts, self.layout % self.length, 1)
+        return np.where(self.layout >= 0, places, self.decoder["pads_token"])
+
+    def _positions(self, end: int) -> Any:
+        """Return the position of each column up to ``end``, those of a detour included."""
+        beyond = end - self.layout.shape[1]
+        positions = np.maximum(self.layout, 0)
+        if beyond <= 0:
+            return positions
+        more = positions[:, -1:] + np.arange(1, beyond + 1)
+        return np.concatenate([positions, more], 1)
+
+    def _mask(self, given: Array, end: int, rows: slice) -> Array:
+        """Return 1 for each column that counts."""
+        counts = np.ones((self.rows, end), bool)
+        known = min(end, self.layout.shape[1])
+        counts[:, :known] = self.layout[:, :known] >= 0
+        if given.dtype == "bfloat16":
+            return given.like(np.where(counts[rows], 0x3F80, 0).astype(np.uint16))
+        return given.like(counts[rows].astype(given.values.dtype))

@@ -1,0 +1,93 @@
+"""Scenario ``generate``: a decoder plays a text in several ways, with one session.
+
+A data set is one way. Its outputs are the logits of all positions and the last cache, in whatever steps and
+layout they were computed, so that they compare with one run over the whole text.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from harness.agent.decoding.arrays import joined
+from harness.agent.decoding.free import chosen_tokens
+from harness.agent.decoding.shared_buffer import SharedBuffer
+from harness.agent.decoding.steps import OtherShapeError, Results, Steps
+from harness.agent.decoding.text import Text
+from harness.agent.errors import UnsupportedError
+from harness.agent.job_run import JobRun
+from harness.agent.plain import conclude
+from harness.agent.run import REPEAT_LIMIT_MS
+from harness.agent.system import elapsed_ms
+
+
+def play(job_run: JobRun) -> None:
+    """Play each data set; then the first one again, for what the others may have left behind.
+
+    Raises:
+        UnsupportedError: Not one way can be played.
+    """
+    job = job_run.job
+    job_run.create()
+    names = [name for name in job_run.runner.names if name in _judged(job)]
+    result, facts = job_run.result, job_run.facts
+    result.update(names=names, outputs=[], generated={"declined": {}})
+    declined: dict[int, str] = result["generated"]["declined"]
+    facts.update(ways=[one["name"] for one in job["generate"]["plays"]], way_ms=[])
+    for number, one in enumerate(job["generate"]["plays"]):
+        started = time.perf_counter()
+        try:
+            outputs = _played(job_run, number)
+        except UnsupportedError as error:
+            declined[number] = str(error)
+            outputs = []
+        facts["way_ms"].append(elapsed_ms(started))
+        result["outputs"].append(job_run.send(outputs))
+        if number == 0:
+            first = outputs
+    if len(declined) == len(job["generate"]["plays"]):
+        raise UnsupportedError("; ".join(sorted(set(declined.values()))))
+    if first and facts["way_ms"][0] < REPEAT_LIMIT_MS:
+        job_run.report_second(first, _played(job_run, 0))
+    result["generated"]["text"] = chosen_tokens(job_run)
+    if job_run.stopwatch is not None:
+        from harness.agent.decoding.speed import speed_of
+
+        result["generated"]["speed"] = speed_of(job_run)
+    conclude(job_run)
+
+
+def _judged(job: dict[str, Any]) -> set[str]:
+    decoder = job["generate"]["decoder"]
+    return {decoder["logits"], *(pair["present"] for pair in decoder["cache"])}
+
+
+def _played(job_run: JobRun, number: int) -> list[Any]:
+    """Play one data set, and return its outputs in wire form.
+
+    If a step gives outputs of other shapes, these stand for the whole way: their shapes are wrong, too.
+    """
+    generate = job_run.job["generate"]
+    one = generate["plays"][number]
+    text = Text(generate, one, job_run.job["data_sets"][number])
+    try:
+        results = _results(Steps(job_run, text), one)
+    except OtherShapeError as error:
+        results = error.results
+    return [results[name].wire() for name in job_run.result["names"]]
+
+
+def _results(steps: Steps, one: dict[str, Any]) -> Results:
+    text = steps.text
+    if one["by_turns"]:
+        by_row = steps.by_turns(one)
+        whole = {
+            name: joined([results[name] for results in by_row], text.batch_axis(name)) for name in by_row[0]
+        }
+    elif one["buffers"] == "shared":
+        whole = SharedBuffer(steps).play(one)
+    elif one["buffers"] == "none":
+        whole = steps.uncached(one)
+    else:
+        whole = steps.carried(one)
+    return text.in_order(whole)

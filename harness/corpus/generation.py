@@ -1,0 +1,179 @@
+"""The case of the scenario ``generate``: one data set for each play, with the whole text and an empty cache.
+
+A plain run of a data set is one pass over its text, which is the golden of every way to play it.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+
+from harness.core.value import DTYPES, Array, Tensor, Value
+from harness.core.ways import MOST_PADS, WAYS, Play, TextSettings, plays_of
+from harness.corpus.case import SEED, Case
+from harness.corpus.data_sets import DataSet
+from harness.corpus.decoder import Decoder, decoder_of
+from harness.corpus.port import ValueType
+
+LARGEST = 1 << 31
+"""Positions that no model has."""
+
+
+class Generation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model can play.
+
+    Attributes:
+        decoder: The roles of its inputs and outputs.
+        plays: One for each data set.
+        declined: Way -> why the model cannot play it.
+        batch_axes: Input -> its axis of the batch; without the inputs that have none.
+    """
+
+    decoder: Decoder
+    plays: tuple[Play, ...]
+    declined: dict[str, str]
+    batch_axes: dict[str, int]
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """Names of the outputs whose positions are known, and so are compared."""
+        return (self.decoder.logits, *(pair.present for pair in self.decoder.cache))
+
+
+def generation_of(case: Case, settings: TextSettings) -> Generation | str:
+    """Return what a model can play of the settings; why nothing if it is no decoder.
+
+    Args:
+        case: The case as it is run plainly, or as ``data_sets_of`` makes it.
+        settings: The text, and the ways that are wanted.
+    """
+    decoder = decoder_of(case)
+    if isinstance(decoder, str):
+        return f"it is no decoder that the scenario can play: {decoder}"
+    length = min(settings.length, decoder.context or settings.length)
+    types = {port.name: port.type for port in case.ports}
+    plays: list[Play] = []
+    declined = {}
+    for name in settings.ways:
+        rows = _rows(types[decoder.tokens], name)
+        why = _why_not(decoder, name, rows)
+        room = length if not WAYS[name].needs_mask else min(length, (decoder.context or LARGEST) - MOST_PADS)
+        found = () if why else plays_of(name, room, settings.new_tokens, rows)
+        if not found:
+            declined[name] = why or f"a text of {room} tokens is too short"
+        if not decoder.cache:
+            found = tuple(msgspec.structs.replace(play, buffers="none") for play in found)
+        plays += found
+    if not plays:
+        return "; ".join(f"{way}: {why}" for way, why in declined.items())
+    batch = _batch(types[decoder.tokens])
+    axes = {name: _batch_axis(kind, batch) for name, kind in types.items()}
+    return Generation(
+        decoder=decoder,
+        plays=tuple(plays),
+        declined=declined,
+        batch_axes={name: axis for name, axis in axes.items() if axis is not None},
+    )
+
+
+def data_sets_of(case: Case, generation: Generation, settings: TextSettings) -> tuple[DataSet, ...]:
+    """Return one data set for each play: the whole text, with an empty cache."""
+    texts = _texts(generation, settings)
+    return tuple(
+        DataSet(name=play.name, inputs=tuple(_inputs(case, generation.decoder, texts, play)))
+        for play in generation.plays
+    )
+
+
+def _rows(tokens: ValueType, way: str) -> int:
+    """Return the size of the batch: what the model fixes, else what the way needs."""
+    fixed = bool(tokens.symbols) and tokens.symbols[0] is None
+    return (tokens.shape or (1,))[0] or 1 if fixed else WAYS[way].rows
+
+
+def _why_not(decoder: Decoder, way: str, rows: int) -> str:
+    """Return why a model cannot play a way; empty if it can."""
+    wanted = WAYS[way]
+    if wanted.needs_cache and not decoder.cache:
+        return "the model has no cache"
+    if rows < wanted.rows or (way == "interleaved" and rows > wanted.rows):
+        return f"the batch of the model is fixed at {rows}"
+    if wanted.needs_mask:
+        if not decoder.mask:
+            return "the model has no attention mask"
+        if way == "left_padded" and decoder.shares_buffer:
+            return "its attention takes the length of a text, not a mask: it has padding after texts only"
+        if not decoder.positions and not decoder.shares_buffer:
+            return "the model has no input of positions, and would count padding"
+    if way == "shared_buffer" and not decoder.shares_buffer:
+        return "no operator of the model can have past and present in one buffer"
+    return ""
+
+
+def _texts(generation: Generation, settings: TextSettings) -> Array:
+    """Return one text for each row that a play may have; the first begins with the prompt."""
+    vocabulary = generation.decoder.vocabulary
+    rows = max(len(play.layout) for play in generation.plays)
+    length = max(play.length for play in generation.plays)
+    # Rows are drawn one after the other: the first text does not depend on how many there are.
+    texts = np.array(
+        [np.random.default_rng((SEED, row)).integers(0, vocabulary, length) for row in range(rows)], np.int64
+    )
+    prompt = [token % vocabulary for token in settings.prompt[:length]]
+    texts[0, : len(prompt)] = prompt
+    return texts
+
+
+def _inputs(case: Case, decoder: Decoder, texts: Array, play: Play) -> Iterator[tuple[str, Value]]:
+    shape = (len(play.layout), play.length)
+    given = dict(case.data_sets[0].inputs)
+    pasts = {pair.past: pair.axis for pair in decoder.cache}
+    types = {port.name: port.type for port in case.ports}
+    batch = _batch(types[decoder.tokens])
+    for name, kind in types.items():
+        if name == decoder.tokens:
+            yield name, _tensor(texts[: shape[0], : shape[1]], kind)
+        elif name == decoder.positions:
+            yield name, _tensor(np.broadcast_to(np.arange(shape[1]), shape), kind)
+        elif name == decoder.mask:
+            yield name, _tensor(np.ones(shape), kind)
+        elif name in pasts:
+            yield name, _tensor(np.zeros(_empty(given[name], kind, batch, pasts[name], shape[0])), kind)
+        else:
+            yield name, _with_rows(given[name], kind, batch, shape[0])
+
+
+def _tensor(array: Array, kind: ValueType) -> Tensor:
+    return Tensor(dtype=kind.dtype, array=np.ascontiguousarray(array, DTYPES[kind.dtype]))
+
+
+def _batch(tokens: ValueType) -> str | None:
+    """Return the symbol of the batch; None if it is fixed."""
+    return (tokens.symbols or (None,))[0]
+
+
+def _batch_axis(kind: ValueType, batch: str | None) -> int | None:
+    """Return the axis of the batch: by its name, else the first; None if the model fixes it."""
+    symbols = kind.symbols
+    if batch and batch in symbols:
+        return symbols.index(batch)
+    return 0 if symbols and symbols[0] is not None else None
+
+
+def _empty(given: Value, kind: ValueType, batch: str | None, axis: int, rows: int) -> tuple[int, ...]:
+    """Return the shape of a cache of no positions."""
+    shape = list(given.array.shape) if isinstance(given, Tensor) else []
+    at = _batch_axis(kind, batch)
+    if at is not None:
+        shape[at] = rows
+    shape[axis] = 0
+    return tuple(shape)
+
+
+def _with_rows(value: Value, kind: ValueType, batch: str | None, rows: int) -> Value:
+    """Return an input that stays the same in all steps, for so many rows."""
+    at = _batch_axis(kind, batch)
+    if not isinstance(value, Tensor) or at is None or not value.array.shape[at : at + 1]:
+        return value
+    wanted = np.arange(rows) % value.array.shape[at]
+    return _tensor(np.take(value.array, wanted, at), kind)
