@@ -64,7 +64,9 @@ WAYS: dict[str, Way] = {
     ),
     "interleaved": Way(meaning="as `step`, two texts by turns in one session, each with its cache", rows=2),
     "shared_buffer": Way(meaning="as `step`, with past and present bound to one buffer of a fixed length"),
-    "no_cache": Way(meaning="as `step`, each time with the whole text so far and no cache", needs_cache=False),
+    "no_cache": Way(
+        meaning="as `step`, each time with the whole text so far and no cache", needs_cache=False
+    ),
 }
 """The ways, in the order in which one session plays them."""
 
@@ -193,4 +195,3 @@ def _padded(way: str, length: int, prompt: int, rows: int) -> Iterator[Play]:
         layout.append((*filled, *range(length, length + columns - len(filled))))
     prefill = prompt + MOST_PADS if way == "left_padded" else prompt
     yield Play(name=way, layout=tuple(layout), ends=tuple(range(prefill, columns + 1)))
-

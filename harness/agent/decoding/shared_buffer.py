@@ -100,4 +100,3 @@ class SharedBuffer:
                 self.job_run.facts["buffer_reason"] = clean(error, 200)
                 self.device = HOST
         return ort_value().ortvalue_from_numpy(feed, HOST, 0)
-

@@ -129,4 +129,3 @@ class Steps:
     def _whole(self, parts: list[Array], results: Results) -> Results:
         """Return the outputs of all columns: the logits of all steps, and the cache of the last."""
         return {**results, self.text.decoder["logits"]: joined(parts, 1)}
-

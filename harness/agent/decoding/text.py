@@ -51,7 +51,9 @@ class Text:
     def detour(self, start: int, count: int, cache: Cache) -> dict[str, Any]:
         """Return the inputs that feed other tokens in the place of the columns from ``start`` on."""
         columns = self._tokens()[:, np.arange(start, start + count) % self.layout.shape[1]]
-        return self._feeds((columns + 1) % self.decoder["vocabulary"], start, start + count, cache, slice(None))
+        return self._feeds(
+            (columns + 1) % self.decoder["vocabulary"], start, start + count, cache, slice(None)
+        )
 
     def _feeds(self, tokens: Any, start: int, end: int, cache: Cache, rows: slice) -> dict[str, Any]:
         role = self.decoder
