@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from harness.core.generated import Generation
 from harness.core.latency import Latency
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import Ended, OptionEffect, OwnCpu, Placement, Record, Repeats
@@ -41,6 +42,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     timings_ms: dict[str, float] = {}
     latency: Latency | None = None
     scenario: Observations = {}
+    generation: Generation | None = None
     repeats: Repeats | None = None
     no_spread: str = ""
     reference_check: ReferenceCheck | None = None

@@ -67,6 +67,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         ways: Each way that was played.
         declined: Way -> why the model or the EP cannot play it.
+        disagreements: Ways of this EP that differ beyond noise from the first one, which needs no golden.
         text: Tokens that the EP chooses by itself after the prompt, for people; never judged.
         golden_text: The same of the CPU EP; empty if it was not asked.
         speed: How fast it is; null if it was not measured.
@@ -74,6 +75,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ways: tuple[Generated, ...] = ()
     declined: dict[str, str] = {}
+    disagreements: tuple[str, ...] = ()
     text: tuple[int, ...] = ()
     golden_text: tuple[int, ...] = ()
     speed: GenerationSpeed | None = None

@@ -53,15 +53,18 @@ USUAL = (
 If one of them would fail a cell, everything is asked, so that judging it again needs no device."""
 
 
-def missing(facts: Facts, policy: Policy, askable: Collection[Need]) -> Need | None:
+def missing(
+    facts: Facts, policy: Policy, askable: Collection[Need], *, by_usual: bool = True
+) -> Need | None:
     """Return what to ask next; None where the cell can be decided.
 
     Args:
         facts: The facts so far; ``answered`` has what was asked.
         policy: The policy of the cell.
         askable: The needs that apply to this model and target.
+        by_usual: Whether everything is asked about what only a usual policy would fail.
     """
-    known = _Known(facts, policy)
+    known = _Known(facts, policy, by_usual=by_usual)
     open_needs = (need for need in Need if need in askable and need.value not in facts.answered)
     return next((need for need in open_needs if _NEEDED[need](known)), None)
 
@@ -69,8 +72,9 @@ def missing(facts: Facts, policy: Policy, askable: Collection[Need]) -> Need | N
 class _Known:
     """The facts of a cell, and what follows from them."""
 
-    def __init__(self, facts: Facts, policy: Policy) -> None:
+    def __init__(self, facts: Facts, policy: Policy, *, by_usual: bool) -> None:
         self.facts = facts
+        self.by_usual = by_usual
         self.policy = policy
         self.ran_with_golden = facts.ended is None and facts.golden == "cpu"
 
@@ -87,7 +91,9 @@ class _Known:
             return False
         if self.verdict in WRONG_VALUES:
             return True
-        return not facts.converted and any(_is_in_doubt(row, facts.precision) for row in facts.outputs)
+        if facts.converted or not self.by_usual:
+            return False
+        return any(_is_in_doubt(row, facts.precision) for row in facts.outputs)
 
 
 def _is_in_doubt(row: OutputMetrics, precision: str) -> bool:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from harness.core import wording
 from harness.core.facts import Facts
+from harness.core.generated_words import disagreeing, where
 from harness.core.judged import Judged, wrong_for_other_inputs
 from harness.core.judging import Judging, by_expected_data
 from harness.core.precision import PRECISION_CASTS
@@ -117,7 +118,11 @@ def unfeedable(judging: Judging) -> Found | None:
 
 def no_golden(judging: Judging) -> Found | None:
     """Neither the CPU EP nor the suite has an answer to compare with."""
-    return None if judging.facts.golden else Found(Verdict.NO_GOLDEN, judging.facts.no_golden)
+    facts = judging.facts
+    if facts.golden:
+        return None
+    told = disagreeing(facts.generation)
+    return Found(Verdict.NO_GOLDEN, "; ".join(filter(None, (facts.no_golden, told))))
 
 
 def disputed_golden(judging: Judging) -> Found | None:
@@ -165,6 +170,7 @@ def wrong_values(judging: Judging) -> Found | None:
     if judging.fault is None:
         return None
     verdict, why = judging.fault
+    why = "; ".join(filter(None, (where(judging.facts.generation), why)))
     if judging.resolution is not None:
         return Found(verdict, f"{judging.resolution.reason}; the golden is disputed: {judging.dispute}")
     if judging.golden_check.disputed:

@@ -8,6 +8,9 @@ import msgspec
 
 PLAIN = "plain"
 
+GENERATE = "generate"
+"""The scenario whose records have ``generation``."""
+
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """A value of the axis ``scenario``.
@@ -82,7 +85,7 @@ SCENARIOS: dict[str, Scenario] = {
     "cpu_fallback_disabled": Scenario(
         meaning="a session in which no node may be left to the CPU EP", swaps_inputs=True
     ),
-    "generate": Scenario(
+    GENERATE: Scenario(
         meaning="a language model goes through a text in several ways, with its cache",
         other_data=True,
         repeatable=False,

@@ -35,9 +35,9 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     batch_axes: dict[str, int]
 
     @property
-    def judged(self) -> tuple[str, ...]:
-        """Names of the outputs whose positions are known, and so are compared."""
-        return (self.decoder.logits, *(pair.present for pair in self.decoder.cache))
+    def axes(self) -> dict[str, int]:
+        """The outputs that are compared, logits and cache, and the axis of their positions."""
+        return {self.decoder.logits: 1} | {pair.present: pair.axis for pair in self.decoder.cache}
 
 
 def generation_of(case: Case, settings: TextSettings) -> Generation | str:
@@ -139,6 +139,8 @@ def _inputs(case: Case, decoder: Decoder, texts: Array, play: Play) -> Iterator[
             yield name, _tensor(np.ones(shape), kind)
         elif name in pasts:
             yield name, _tensor(np.zeros(_empty(given[name], kind, batch, pasts[name], shape[0])), kind)
+        elif name in decoder.constants:
+            yield name, _constant(given[name], kind, decoder.constants[name])
         else:
             yield name, _with_rows(given[name], kind, batch, shape[0])
 
@@ -168,6 +170,11 @@ def _empty(given: Value, kind: ValueType, batch: str | None, axis: int, rows: in
         shape[at] = rows
     shape[axis] = 0
     return tuple(shape)
+
+
+def _constant(given: Value, kind: ValueType, number: int) -> Tensor:
+    shape = given.array.shape if isinstance(given, Tensor) else ()
+    return _tensor(np.full(shape, number), kind)
 
 
 def _with_rows(value: Value, kind: ValueType, batch: str | None, rows: int) -> Value:

@@ -10,6 +10,7 @@ from harness.core.precision import AS_IS
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError, SettingsError
+from harness.corpus.generation import Generation, generation_of
 from harness.corpus.noisy import noisy_case
 from harness.corpus.precision import precision_case, rounded_case
 from harness.corpus.revealed import hidden, read_by_partials, revealed_case
@@ -88,6 +89,7 @@ class Cases:
         self._references = references
         self._warn = warn
         self._kept: LruCache[_Form, Found] = LruCache(CASES_KEPT)
+        self._generations: LruCache[str, Generation] = LruCache(CASES_KEPT)
         self._refused: dict[tuple[str, str, str], dict[str, str]] = {}
         self._open: dict[tuple[str, str], Case] = {}
         """Suite and model -> the inputs that the CPU provider has to try next."""
@@ -150,6 +152,21 @@ class Cases:
         """Return whether the CPU provider has refused a shape that was only tried."""
         case = self.of(question)
         return isinstance(case, Case) and self._refused_shape(case, question.scenario) is not None
+
+    def generation(self, case: Case) -> Generation:
+        """Return what a case of the scenario ``generate`` plays, by which it was made.
+
+        Raises:
+            ModelError: The model, or what lies beside it, has changed meanwhile.
+        """
+        found = self._generations.get(case.digest)
+        if found is None:
+            made = generation_of(case, self._plan.matrix.scenarios.generate.text)
+            if isinstance(made, str):
+                raise ModelError(case.model_path, made)
+            self._generations.put(case.digest, made, 0)
+            return made
+        return found
 
     def _find(self, wanted: _Form) -> Found:
         case = self._kept.get(wanted)

@@ -16,9 +16,10 @@ from harness.core.facts import Facts
 from harness.core.own_error import OwnError, UncontainedError, lost_record, own_error
 from harness.core.policy import Policy
 from harness.core.record import Ended, Record
-from harness.core.scenario import SCENARIOS
+from harness.core.scenario import GENERATE, SCENARIOS
 from harness.core.verdict import Family, Phase
 from harness.corpus.case import Case
+from harness.corpus.generation import Generation
 from harness.corpus.scenario import Inapplicable
 from harness.engine.answer import NOT_REQUESTED, golden_of, keep_answer
 from harness.engine.cases import Found, NoCase, NoInput, why_not
@@ -71,6 +72,15 @@ class CellPipeline:
     def case(self, task: Task) -> Found:
         """Return the task's model with the data of its scenario, or what is wrong with it."""
         return self._cases.of(task.about)
+
+    def generation(self, task: Task, case: Case) -> Generation | None:
+        """Return what a task's process plays of a case; None unless its scenario is ``generate``.
+
+        Raises:
+            ModelError: The model has changed meanwhile.
+        """
+        plays = isinstance(task, CellTask | BaselineTask) and task.about.scenario == GENERATE
+        return self._cases.generation(case) if plays else None
 
     def declare(self, cell: Cell, reason: str) -> None:
         """Record a cell that its target declares not to have; nothing is tried."""
@@ -203,7 +213,7 @@ class CellPipeline:
         if isinstance(found, Question):
             self.questions.hold(found, task, outcome)
             return
-        if SCENARIOS[task.about.scenario].other_data:
+        if SCENARIOS[task.about.scenario].other_data and task.about.scenario != GENERATE:
             refused = self._cases.refused(cell.suite, cell.model, task.about.scenario)
             found = with_shapes(found, case, refused)
         self._look_for_effect(task, found, outcome)

@@ -145,9 +145,13 @@ class Dispatcher:
                 scenario_settings=self._plan.matrix.scenarios.settings(task.about.scenario),
                 latency=self._queues.latency(cell) if cell else None,
                 repeat=self._plan.repeat(cell) if cell else None,
+                generation=self._pipeline.generation(task, case),
             )
         except NoRoomError as error:
             self._pipeline.conclude(task, Unfeedable(message=str(error)))
+            return False
+        except ModelError as error:
+            self._pipeline.conclude(task, error)
             return False
         except OSError as error:
             self._pipeline.conclude(task, ModelError(case.model_path, str(error)))

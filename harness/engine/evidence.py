@@ -10,6 +10,7 @@ from harness.core.precision import IN_MODEL
 from harness.core.spread import Spread
 from harness.core.tolerance import FLOORS, computing_precision
 from harness.corpus.case import Case
+from harness.corpus.generation import Generation
 from harness.engine.task import Kind
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
@@ -55,12 +56,14 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         delivers: Coarser precisions that the provider may compute in by its own default.
         exact_inputs: Whether the provider must not round the inputs.
         repeat: How the cell is repeated; None if it is not.
+        generation: What a cell of the scenario ``generate`` plays; None in any other scenario.
     """
 
     policy: Policy = Policy()
     delivers: tuple[str, ...] = ()
     exact_inputs: bool = True
     repeat: RepeatSettings | None = None
+    generation: Generation | None = None
 
 
 def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:

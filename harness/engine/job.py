@@ -13,9 +13,8 @@ import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.scenario import SCENARIOS, agent_module
-from harness.core.ways import TextSettings
 from harness.corpus.case import Case
-from harness.corpus.generation import generation_of
+from harness.corpus.generation import Generation
 from harness.engine.task import Kind, Question
 from harness.engine.tensor_files import Tensors
 from harness.plan.runs_entry import LatencySettings, RepeatSettings
@@ -42,6 +41,7 @@ def job(
     scenario_settings: dict[str, Any] | None = None,
     latency: LatencySettings | None = None,
     repeat: RepeatSettings | None = None,
+    generation: Generation | None = None,
 ) -> dict[str, Any]:
     """Return one model as the agent takes it.
 
@@ -53,6 +53,7 @@ def job(
         scenario_settings: How much the scenario among the axes asks for.
         latency: How the time of its runs is measured; None for not at all.
         repeat: How often it is run; None for once, and a second time if that is cheap.
+        generation: What the scenario ``generate`` plays; None in any other.
 
     Raises:
         NoRoomError: There is no room for the inputs.
@@ -78,7 +79,7 @@ def job(
             "graph_optimization": settings["graph_optimization"],
             "execution_mode": settings["execution_mode"],
             **(played if module else {}),
-            **({"generate": _generate(case, scenario_settings or {})} if module == "generate" else {}),
+            **({} if generation is None else {"generate": _played(generation, scenario_settings or {})}),
             **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
             **({} if repeat is None else {"repeat": msgspec.to_builtins(repeat)}),
             **({} if question is None else question.job_fields()),
@@ -92,12 +93,8 @@ def job(
         raise
 
 
-def _generate(case: Case, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return what the agent plays, and with which inputs and outputs."""
-    generation = generation_of(case, msgspec.convert(settings, TextSettings))
-    if isinstance(generation, str):
-        raise TypeError(generation)
-    return {**msgspec.to_builtins(generation), "new_tokens": settings["new_tokens"]}
+def _played(generation: Generation, settings: dict[str, Any]) -> dict[str, Any]:
+    return {**msgspec.to_builtins(generation), "new_tokens": settings.get("new_tokens", 0)}
 
 
 def piece(case: Case, name: str, offset: int) -> bytes | None:

@@ -24,6 +24,7 @@ from harness.corpus.case import Case
 from harness.engine.compare_sets import by_name, compare_sets, flat, other_rows
 from harness.engine.early_end import ended
 from harness.engine.evidence import Evidence, Rule
+from harness.engine.generate import of_played, playing_of, told, with_worst_positions
 from harness.engine.outcome import Outcome, Ran
 from harness.engine.output_kinds import draws, output_kinds_of
 from harness.engine.reference_check import check_references
@@ -36,10 +37,12 @@ def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule, provid
         facts = ended(outcome, case)
     elif evidence.golden is None:
         raise TypeError("a cell that ran is measured against a golden")
-    elif evidence.full is not None:
-        facts = _converted(outcome, case, evidence.full, evidence.golden, evidence, rule)
+    elif rule.generation is not None:
+        evidence = of_played(evidence, rule.generation, outcome)
+        facts = _compared(outcome, case, evidence, rule)
+        facts = with_worst_positions(facts, playing_of(case, outcome, evidence, rule))
     else:
-        facts = _ran(outcome, case, evidence.golden, evidence, rule)
+        facts = _compared(outcome, case, evidence, rule)
     return msgspec.structs.replace(
         facts,
         provider=provider,
@@ -50,6 +53,14 @@ def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule, provid
         own_cpu=None if evidence.own_cpu is None else _own_cpu(evidence.own_cpu),
         answered=evidence.answered,
     )
+
+
+def with_generation(facts: Facts, case: Case, outcome: Outcome, evidence: Evidence, rule: Rule) -> Facts:
+    """Return the final facts of a cell with what is known of its ways; unchanged in another scenario."""
+    if rule.generation is None or not isinstance(outcome, Ran):
+        return facts
+    playing = playing_of(case, outcome, of_played(evidence, rule.generation, outcome), rule)
+    return msgspec.structs.replace(facts, generation=told(facts.outputs, playing))
 
 
 def with_shapes(facts: Facts, case: Case, refused: Mapping[str, str]) -> Facts:
@@ -64,6 +75,13 @@ def _own_cpu(own: Golden) -> OwnCpu:
     if own.status == "lost":
         return OwnCpu(status="died" if own.died else "lost", message=own.message)
     return OwnCpu(status=own.status, message=own.message)
+
+
+def _compared(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Facts:
+    assert evidence.golden is not None  # noqa: S101 - ``measure`` has seen it
+    if evidence.full is not None:
+        return _converted(outcome, case, evidence.full, evidence.golden, evidence, rule)
+    return _ran(outcome, case, evidence.golden, evidence, rule)
 
 
 def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rule) -> Facts:

@@ -9,7 +9,7 @@ from harness.core.facts import CPU_PROVIDER, Facts
 from harness.core.missing import Need, missing
 from harness.core.noise import PRECISIONS
 from harness.core.precision import AS_IS
-from harness.core.scenario import PLAIN, SCENARIOS
+from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.core.spread import Spread
 from harness.core.value import STRING, NamedValues, Tensor, Value
 from harness.corpus.case import Case
@@ -19,7 +19,7 @@ from harness.corpus.zeroed import may_be_zeroed
 from harness.engine.cases import Cases, Found, why_not
 from harness.engine.compare_sets import flat, numbered
 from harness.engine.evidence import Evidence, Rule, rule_of
-from harness.engine.measure import measure
+from harness.engine.measure import measure, with_generation
 from harness.engine.outcome import Died, Hung, Raised, Ran
 from harness.engine.references import References
 from harness.engine.task import HOME, Kind, Question
@@ -47,6 +47,8 @@ class NextStep(msgspec.Struct, frozen=True):
         """
         target = self.plan.target(cell.target)
         rule = rule_of(self.plan, cell, case)
+        if about.scenario == GENERATE:
+            rule = msgspec.structs.replace(rule, generation=self.cases.generation(case))
         evidence = self._goldens(about, case, rule) if isinstance(outcome, Ran) else Evidence()
         if isinstance(evidence, Question):
             return evidence
@@ -55,9 +57,10 @@ class NextStep(msgspec.Struct, frozen=True):
             evidence = self._with_known(evidence, case, outcome, rule, askable)
         while True:
             facts = measure(outcome, case, evidence, rule, target.provider[0])
-            need = missing(facts, rule.policy, askable)
+            # A cell of many ways has many runs, which references repeat; they are asked if it fails.
+            need = missing(facts, rule.policy, askable, by_usual=rule.generation is None)
             if need is None:
-                return facts
+                return with_generation(facts, case, outcome, evidence, rule)
             answer = self._ask(need, about, cell, case, rule)
             if isinstance(answer, Question):
                 return answer

@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import msgspec
+
 from harness.core.cell import Cell
 from harness.core.decide import Decision
 from harness.core.errors import one_line
 from harness.core.facts import Facts
+from harness.core.generated import Generation
 from harness.core.record import SCHEMA, GeneratedInputs, ModelContent, ProcessState, Record
-from harness.core.verdict import Family
+from harness.core.verdict import Family, Verdict
 from harness.corpus.case import Case
 from harness.corpus.port import ValueType
 from harness.corpus.recipe import Recipe
@@ -54,6 +57,7 @@ def record_of(
         "again": decision.again,
         # The speed of a wrong answer, or of the CPU EP in place of the provider, is of no use.
         "latency": facts.latency if verdict.family is Family.PASSED else None,
+        "generation": with_speed_of(facts.generation, verdict),
     }
     return Record(
         schema=SCHEMA,
@@ -75,6 +79,13 @@ def record_of(
         model_digest="" if given is None else given.model_digest,
         **fields,
     )
+
+
+def with_speed_of(generation: Generation | None, verdict: Verdict) -> Generation | None:
+    """Return what is known of generated text; its speed only if the verdict is a pass."""
+    if generation is None or verdict.family is Family.PASSED:
+        return generation
+    return msgspec.structs.replace(generation, speed=None)
 
 
 def _content(case: Case) -> ModelContent:
