@@ -53,9 +53,7 @@ USUAL = (
 If one of them would fail a cell, everything is asked, so that judging it again needs no device."""
 
 
-def missing(
-    facts: Facts, policy: Policy, askable: Collection[Need], *, by_usual: bool = True
-) -> Need | None:
+def missing(facts: Facts, policy: Policy, askable: Collection[Need], *, by_usual: bool = True) -> Need | None:
     """Return what to ask next; None where the cell can be decided.
 
     Args:

@@ -17,7 +17,7 @@ from harness.report.kl_curve import KlCurve, kl_curve
 from harness.report.view import Report
 from harness.report.ways import SCENARIO, decisive, fails, generates, largest_kl
 
-CELLS_PER_PAGE = 60
+CELLS_PER_PAGE = 40
 """About how many cells a file shows; with all ways of each it then stays below some 2 MB."""
 
 MOST_PAGES = 20
@@ -81,9 +81,10 @@ class GenerationCell(msgspec.Struct, frozen=True, kw_only=True):
         setting: The axes of its column, but for the scenario.
         reason: That of the record, in one line.
         way: The way that stands for it; null if none was played.
-        ways: Every way, in the order of playing.
+        ways: Every way, those that fail first, else in the order of playing.
         failing: How many ways fail.
         left_out: Ways that are not shown.
+        disagreements: Ways that differ from another one of the same provider.
         declined: ``(way, why it was not played)``.
         text: What the provider chose by itself; null without any.
         golden_text: The same of the CPU EP.
@@ -98,6 +99,7 @@ class GenerationCell(msgspec.Struct, frozen=True, kw_only=True):
     ways: tuple[ShownWay, ...]
     failing: int
     left_out: int
+    disagreements: tuple[str, ...]
     declined: tuple[tuple[str, str], ...]
     text: Text | None
     golden_text: Text | None
@@ -257,9 +259,10 @@ def _cell(cell: ReportCell, anchor: str) -> GenerationCell:
         setting=_setting(cell.column),
         reason=one_line(cell.record.reason, REASON_CHARS),
         way=None if standing is None else _way(standing),
-        ways=tuple(map(_way, found.ways[:_SHOWN_WAYS])),
+        ways=tuple(map(_way, sorted(found.ways, key=lambda way: not fails(way))[:_SHOWN_WAYS])),
         failing=sum(map(fails, found.ways)),
         left_out=max(0, len(found.ways) - _SHOWN_WAYS),
+        disagreements=tuple(one_line(told, REASON_CHARS) for told in found.disagreements[:_SHOWN_WAYS]),
         declined=tuple(
             (one_line(name, _NAME_CHARS), one_line(why, REASON_CHARS))
             for name, why in list(found.declined.items())[:_SHOWN_WAYS]

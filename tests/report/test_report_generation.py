@@ -67,6 +67,7 @@ EARLY = Generated(
 UNEQUAL = Generation(
     ways=(RIGHT, LATE, EARLY),
     declined={"shared_buffer": "past and present differ in shape"},
+    disagreements=("step differs from at_once from position 2 on",),
     text=(5, 6, 7, 8),
     golden_text=(5, 6, 9, 9, 9),
 )
@@ -117,13 +118,13 @@ def points(path: str) -> list[tuple[float, float]]:
 
 
 def test_a_curve_has_one_scale_and_breaks_where_it_is_not_finite() -> None:
-    curve = kl_curve((0.0, 1e-12, 1e-6, None, 10.0, 1e9), 3)
+    curve = kl_curve((0.0, 1e-15, 1e-6, None, 10.0, 1e9), 3)
     assert curve is not None
     assert curve.path.count("M") == 2
     (zero, least, middle, *high) = points(curve.path)
     low, top = zero[1], high[0][1]
     assert least[1] == low
-    assert middle[1] == pytest.approx(low - (low - top) * 6 / 13, abs=0.06)
+    assert middle[1] == pytest.approx(low - (low - top) * 9 / 16, abs=0.06)
     assert high[0][1] == high[1][1] == top
     assert 0 < top < low < curve.height
     assert [x for x, _ in (zero, least, middle, *high)] == [20, 60, 100, 180, 220]
@@ -201,6 +202,8 @@ def test_every_figure_of_the_page_is_what_the_records_say(record: MakeRecord, wr
             assert shown == figures(way)
         for name, why in found.get("declined", {}).items():
             assert f"{name} {why}" in words(detail)
+        for sentence in found.get("disagreements", ()):
+            assert sentence in words(detail)
         if found:
             assert " ".join(map(str, found.get("text", ()))) in words(detail)
         assert row.get("reason", "") in words(detail)
@@ -218,7 +221,7 @@ def figures(way: dict[str, Any]) -> dict[str, str]:
         "Positions": str(way["positions"]),
         "First bad position": str(way.get("first_bad", "–")),  # noqa: RUF001 - as the page has it
         "First bad cache": layer,
-        "Top-1, 5, 10": ", ".join(map(share, shares)),
+        "Top-1, 5, 10": "{} {}, {}".format(*map(share, shares)),
         "Largest KL": f"{'not finite' if largest == math.inf else format(largest, '.3g')} at {at}",
         "Error / noise": "unknown"
         if "noise" not in way
@@ -284,7 +287,7 @@ def test_hostile_names_stay_text(record: MakeRecord, write_run: WriteRun, tmp_pa
         way=HOSTILE, positions=1, kl=(1.0,), first_bad=0, first_cache=HOSTILE, cache_from=0, perplexity=2.0
     )
     speed = GenerationSpeed(first_token_ms={1: 1.0}, tokens_per_s={1: 1.0}, cache_mib=1.0)
-    found = Generation(ways=(way,), declined={HOSTILE: HOSTILE}, speed=speed)
+    found = Generation(ways=(way,), declined={HOSTILE: HOSTILE}, disagreements=(HOSTILE,), speed=speed)
     made = record(
         HOSTILE, HOSTILE, Verdict.MISMATCH, suite=HOSTILE, axes=GENERATES, generation=found, reason=HOSTILE
     )
