@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.core.judged import FAR
 from harness.core.metrics import widen
 from harness.core.noise import rms_limit
 from harness.core.policy import Policy
@@ -73,7 +74,26 @@ def bad_positions(compared: Positions, policy: Policy) -> Flags:
         rms, largest = noise_by_position(compared)
         beyond = (rms > rms_limit(policy.limits, golden.shape[1])) | (largest > policy.limits.max)
         failed = beyond if policy.judge_by == "noise" else failed & beyond
-    return failed | ~same.all(axis=1)
+    bad: Flags = failed | ~same.all(axis=1)
+    return bad
+
+
+def apart_positions(compared: Positions, policy: Policy) -> Flags:
+    """Return for each position whether two results of one EP are further apart than rounding explains.
+
+    By the model's noise where that is known. Without it each position as a whole is compared with
+    ``FAR`` times the relative tolerance: single elements near zero say nothing.
+    """
+    if compared.spread is not None:
+        return bad_positions(compared, msgspec.structs.replace(policy, judge_by="noise"))
+    one, other = compared.golden, compared.actual
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(one) & np.isfinite(other)
+        same = finite | (one == other) | (np.isnan(one) & np.isnan(other))
+        error = np.linalg.norm(np.where(finite, other - one, 0.0), axis=1)
+        size = np.linalg.norm(np.where(finite, one, 0.0), axis=1)
+    apart: Flags = (error > FAR * policy.tolerance_for(compared.dtype).rtol * size) | ~same.all(axis=1)
+    return apart
 
 
 def worst_position(compared: Positions, policy: Policy) -> int | None:
@@ -130,7 +150,7 @@ def divergence(golden: Tensor, actual: Tensor) -> tuple[float | None, ...]:
         actual: Those of an EP, of the same shape.
     """
     if golden.array.tobytes() == actual.array.tobytes() and np.isfinite(golden.array).all():
-        return (0.0,) * golden.array.shape[1]
+        return (0.0,) * int(golden.array.shape[1])
     found: list[float | None] = []
     for block in _blocks(golden.array.shape):
         right = _log_softmax(widen(golden.array[:, block], golden.dtype))

@@ -23,6 +23,9 @@ class Need(StrEnum):
     NOISE = "noise"
     """The rounding noise of the model."""
 
+    PLAYED = "played"
+    """The CPU EP's results in the ways of the scenario ``generate``."""
+
     REVEALED = "revealed"
     """The values that positions, such as those of ArgMax, were chosen by."""
 
@@ -124,6 +127,11 @@ def _needs_revealed(known: _Known) -> bool:
     return known.facts.golden == "cpu" and known.verdict in {Verdict.MISMATCH, Verdict.SHAPE_MISMATCH}
 
 
+def _needs_played(known: _Known) -> bool:
+    """Return whether a way is about to fail the EP that the model may not be made for."""
+    return known.facts.golden == "cpu" and known.verdict in WRONG_VALUES
+
+
 def _needs_own_cpu(known: _Known) -> bool:
     facts = known.facts
     if facts.ended is None:
@@ -146,6 +154,7 @@ def _needs_references(known: _Known) -> bool:
 
 _NEEDED: dict[Need, Callable[[_Known], bool]] = {
     Need.NOISE: _needs_noise,
+    Need.PLAYED: _needs_played,
     Need.REVEALED: _needs_revealed,
     Need.UNDEFINED: lambda known: known.is_in_question,
     Need.OWN_CPU: _needs_own_cpu,

@@ -26,6 +26,9 @@ _DETOUR = 5
 
 _SMALLEST = (1, 2)
 
+_LENGTH = "length_"
+"""Prefix of the plays of the way ``lengths``."""
+
 
 class Way(msgspec.Struct, frozen=True, kw_only=True):
     """One way.
@@ -125,38 +128,40 @@ def plays_of(way: str, length: int, new_tokens: int, rows: int) -> tuple[Play, .
         rows: Texts in a batch.
     """
     prompt = max(1, length - new_tokens)
-    plain = (tuple(range(length)),) * rows
+    if way == "lengths":
+        return tuple(
+            Play(name=f"{_LENGTH}{one}", layout=(tuple(range(one + 1)),) * rows, ends=(one, one + 1))
+            for one in prompt_lengths(length - 1)
+        )
+    if WAYS[way].needs_mask:
+        return tuple(_padded(way, length, prompt, rows))
+    middle = max(1, length // 2)
+    buffers: dict[str, Buffers] = {"shared_buffer": "shared", "no_cache": "none"}
+    play = Play(
+        name=way,
+        layout=(tuple(range(length)),) * rows,
+        ends=_ends(way, length, prompt, middle),
+        buffers=buffers.get(way, "carried"),
+        by_turns=way == "interleaved",
+    )
+    return (msgspec.structs.replace(play, detour_at=middle, detour=_DETOUR) if way == "rewind" else play,)
+
+
+def _ends(way: str, length: int, prompt: int, middle: int) -> tuple[int, ...]:
+    """Return the column at which each step of a way without padding ends."""
     steps = tuple(range(prompt, length + 1))
-    match way:
-        case "at_once":
-            return (Play(name=way, layout=plain, ends=(length,)),)
-        case "from_first":
-            return (Play(name=way, layout=plain, ends=tuple(range(1, length + 1))),)
-        case "chunks":
-            return (Play(name=way, layout=plain, ends=tuple(_chunks(length))),)
-        case "lengths":
-            return tuple(
-                Play(name=f"length_{one}", layout=(tuple(range(one + 1)),) * rows, ends=(one, one + 1))
-                for one in prompt_lengths(length - 1)
-            )
-        case "left_padded" | "right_padded":
-            return tuple(_padded(way, length, prompt, rows))
-        case "rewind":
-            middle = max(1, length // 2)
-            ends = (middle, *(end for end in steps if end > middle))
-            return (Play(name=way, layout=plain, ends=ends, detour_at=middle, detour=_DETOUR),)
-        case "interleaved":
-            return (Play(name=way, layout=plain, ends=steps, by_turns=True),)
-        case "shared_buffer":
-            return (Play(name=way, layout=plain, ends=steps, buffers="shared"),)
-        case "no_cache":
-            return (Play(name=way, layout=plain, ends=steps, buffers="none"),)
-    return (Play(name=way, layout=plain, ends=steps),)
+    found = {
+        "at_once": (length,),
+        "from_first": tuple(range(1, length + 1)),
+        "chunks": tuple(_chunks(length)),
+        "rewind": (middle, *(end for end in steps if end > middle)),
+    }
+    return found.get(way, steps)
 
 
 def way_of(play: str) -> str:
     """Return the way of a play by its name."""
-    return "lengths" if play.startswith("length_") else play
+    return "lengths" if play.startswith(_LENGTH) else play
 
 
 def prompt_lengths(longest: int) -> tuple[int, ...]:

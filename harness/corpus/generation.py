@@ -98,15 +98,18 @@ def _why_not(decoder: Decoder, way: str, rows: int) -> str:
         return "the model has no cache"
     if rows < wanted.rows or (way == "interleaved" and rows > wanted.rows):
         return f"the batch of the model is fixed at {rows}"
-    if wanted.needs_mask:
-        if not decoder.mask:
-            return "the model has no attention mask"
-        if way == "left_padded" and decoder.shares_buffer:
-            return "its attention takes the length of a text, not a mask: it has padding after texts only"
-        if not decoder.positions and not decoder.shares_buffer:
-            return "the model has no input of positions, and would count padding"
     if way == "shared_buffer" and not decoder.shares_buffer:
         return "no operator of the model can have past and present in one buffer"
+    return _why_not_padded(decoder, way) if wanted.needs_mask else ""
+
+
+def _why_not_padded(decoder: Decoder, way: str) -> str:
+    if not decoder.mask:
+        return "the model has no attention mask"
+    if way == "left_padded" and decoder.shares_buffer:
+        return "its attention takes the length of a text, not a mask: it has padding after texts only"
+    if not decoder.positions and not decoder.shares_buffer:
+        return "the model has no input of positions, and would count padding"
     return ""
 
 

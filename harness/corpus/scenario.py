@@ -23,7 +23,7 @@ def scenario_case(
     case: Case,
     scenario: str,
     refused: Mapping[str, str] | None = None,
-    text: TextSettings = TextSettings(),
+    text: TextSettings | None = None,
 ) -> Case | Inapplicable:
     """Return a case as a scenario needs it.
 
@@ -31,7 +31,7 @@ def scenario_case(
         case: The case as it is run plainly.
         scenario: The scenario's name.
         refused: Names of data sets that the CPU provider refuses, with its messages; they are left out.
-        text: What the scenario ``generate`` plays.
+        text: What the scenario ``generate`` plays; its defaults without it.
 
     Raises:
         ModelError: The model cannot be rewritten, because it is broken or missing.
@@ -41,18 +41,21 @@ def scenario_case(
         return _dynamic(case, refused or {})
     if scenario == "zero_size":
         data_sets = empty_batch(case)
-        if not data_sets:
-            return Inapplicable("no input has a batch dimension that may vary")
-        return _with_data(case, scenario, data_sets)
+        why = Inapplicable("no input has a batch dimension that may vary")
+        return _with_data(case, scenario, data_sets) if data_sets else why
     if scenario == "generate":
-        generation = generation_of(case, text)
-        if isinstance(generation, str):
-            return Inapplicable(generation)
-        return _with_data(case, scenario, data_sets_of(case, generation, text))
+        return _generated(case, text or TextSettings())
     if scenario == "external_data":
         copy = external_copy(case)
         return copy or Inapplicable(f"no weight of the model takes {SMALLEST} bytes or more")
     return case
+
+
+def _generated(case: Case, text: TextSettings) -> Case | Inapplicable:
+    generation = generation_of(case, text)
+    if isinstance(generation, str):
+        return Inapplicable(generation)
+    return _with_data(case, "generate", data_sets_of(case, generation, text))
 
 
 def _dynamic(case: Case, refused: Mapping[str, str]) -> Case | Inapplicable:

@@ -79,8 +79,8 @@ class CellPipeline:
         Raises:
             ModelError: The model has changed meanwhile.
         """
-        plays = isinstance(task, CellTask | BaselineTask) and task.about.scenario == GENERATE
-        return self._cases.generation(case) if plays else None
+        plays = not isinstance(task, QuestionTask) or task.about.kind is Kind.PLAYED
+        return self._cases.generation(case) if plays and task.about.scenario == GENERATE else None
 
     def declare(self, cell: Cell, reason: str) -> None:
         """Record a cell that its target declares not to have; nothing is tried."""

@@ -17,7 +17,7 @@ from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues, TaskQueue
 from harness.engine.rotation import Rotation
-from harness.engine.task import CellTask, QuestionTask, Task
+from harness.engine.task import CellTask, Kind, QuestionTask, Task
 from harness.engine.uv import InstallError
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
@@ -161,7 +161,7 @@ class Dispatcher:
         task.asked = Asked(
             data_sets=len(case.data_sets),
             outputs=case.outputs,
-            by_reference=isinstance(task, QuestionTask),
+            by_reference=isinstance(task, QuestionTask) and task.about.kind is not Kind.PLAYED,
         )
         worker.give(task, message)
         return True

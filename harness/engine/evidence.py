@@ -26,6 +26,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         full: The golden of the given model, if the cell runs a converted one.
         own_cpu: The answer of the CPU provider of the *target's* runtime.
         noise: The rounding noise of the model, or why it has none.
+        played: The golden's text in the ways of the scenario ``generate``, by the same CPU provider.
         revealed: The golden with the values that its positions were chosen by.
         undefined: Output -> why ONNX leaves its values undefined for this input.
         zeroed: Operators of nodes that could compute zeros unnoticed.
@@ -39,6 +40,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     full: Golden | None = None
     own_cpu: Golden | None = None
     noise: Spread | str | None = None
+    played: Golden | None = None
     revealed: Golden | None = None
     undefined: Mapping[str, str] | None = None
     zeroed: tuple[str, ...] | None = None

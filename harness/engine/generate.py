@@ -11,6 +11,7 @@ from harness.core.generated import Generation as Told
 from harness.core.generation import (
     Positions,
     agreement,
+    apart_positions,
     bad_positions,
     divergence,
     noise_by_position,
@@ -25,7 +26,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.spread import Spread
 from harness.core.value import Floats, NamedValues, Tensor
-from harness.core.ways import way_of
+from harness.core.ways import WAYS, way_of
 from harness.corpus.case import Case
 from harness.corpus.generation import Generation
 from harness.engine.compare_sets import numbered
@@ -45,80 +46,119 @@ class Playing(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     Attributes:
         case: Its texts.
         generation: What was to be played.
-        outcome: What the EP computed.
-        golden: For each data set the right outputs; empty if there are none.
+        outcome: What the EP computed, without outputs of data sets that are left out.
+        evidence: The answers, likewise, with the outputs alone that are compared.
         policy: Judges.
-        spread: The noise of the model, if it is known.
+        left_out: Number of a data set -> why it shows nothing.
     """
 
     case: Case
     generation: Generation
     outcome: Ran
-    golden: Sequence[NamedValues]
+    evidence: Evidence
     policy: Policy
-    spread: Spread | None = None
+    left_out: dict[int, str] = {}
 
     @property
-    def declined(self) -> Mapping[int, str]:
-        """Data sets that the target cannot play, with the reason."""
-        return self.outcome.generated.declined if self.outcome.generated is not None else {}
+    def golden(self) -> Sequence[NamedValues]:
+        """For each data set the right outputs; empty if there are none."""
+        answer = self.evidence.full or self.evidence.golden
+        return answer.outputs if answer is not None and answer.status == "ok" else ()
 
     @cached_property
     def parts(self) -> dict[str, Positions]:
         """The outputs by the names of their rows, by position; without those of another shape."""
+        return self.compared(self.outcome.outputs)
+
+    def compared(self, results: Sequence[NamedValues]) -> dict[str, Positions]:
+        """Return results beside the golden by the names of their rows, by position."""
         found = {}
         for index, outputs in enumerate(self.golden):
-            results = dict(self.outcome.outputs[index])
+            given = dict(results[index])
             for name, right in outputs:
-                given = results.get(name)
-                if name in self.generation.axes and isinstance(right, Tensor) and isinstance(given, Tensor):
-                    axis = self.generation.axes[name]
-                    compared = positions_of(right, given, self.noise_of(index, name), axis)
-                    if compared is not None:
-                        found[numbered(index, name)] = compared
+                one, axis = given.get(name), self.generation.axes.get(name)
+                if axis is None or not isinstance(right, Tensor) or not isinstance(one, Tensor):
+                    continue
+                compared = positions_of(right, one, self.noise_of(index, name), axis)
+                if compared is not None:
+                    found[numbered(index, name)] = compared
         return found
 
     def noise_of(self, index: int, name: str) -> Floats | None:
-        """Return the noise of an output."""
-        return None if self.spread is None else self.spread.outputs[index].get(name)
+        """Return the noise of an output; None if it is not known."""
+        noise = self.evidence.noise
+        return noise.outputs[index].get(name) if isinstance(noise, Spread) else None
 
 
-def of_played(evidence: Evidence, generation: Generation, outcome: Ran) -> Evidence:
-    """Return answers with the outputs alone that are compared: logits and cache of what was played."""
+def playing_of(case: Case, outcome: Ran, evidence: Evidence, rule: Rule, *, is_cpu: bool) -> Playing:
+    """Return a cell of the scenario, without what it does not show.
+
+    These are ways that the target cannot play, and ways in which the CPU EP itself departs from its run over
+    the whole text: an EP that does the same is not to blame. The CPU EP is blamed for it, too, except with
+    padding, which a model need not be made for.
+    """
+    assert rule.generation is not None  # noqa: S101 - only cells of this scenario come here
+    whole = Playing(
+        case=case, generation=rule.generation, outcome=outcome, evidence=evidence, policy=rule.policy
+    )
     declined = outcome.generated.declined if outcome.generated is not None else {}
+    departing = {
+        index: why
+        for index, why in _departing(whole).items()
+        if not is_cpu or WAYS[way_of(rule.generation.plays[index].name)].needs_mask
+    }
+    left_out = departing | declined
+    names = rule.generation.axes
 
-    def kept(answer: Golden) -> Golden:
-        outputs = tuple(
-            tuple((name, value) for name, value in one if name in generation.axes and index not in declined)
-            for index, one in enumerate(answer.outputs)
+    def kept(sets: Sequence[NamedValues]) -> tuple[NamedValues, ...]:
+        return tuple(
+            () if index in left_out else tuple((name, value) for name, value in outputs if name in names)
+            for index, outputs in enumerate(sets)
         )
-        return msgspec.structs.replace(answer, outputs=outputs)
+
+    def answer(given: Golden) -> Golden:
+        return msgspec.structs.replace(given, outputs=kept(given.outputs))
 
     references = evidence.references
     return msgspec.structs.replace(
-        evidence,
-        golden=evidence.golden and kept(evidence.golden),
-        full=evidence.full and kept(evidence.full),
-        references=references and {kind: kept(answer) for kind, answer in references.items()},
+        whole,
+        left_out=left_out,
+        outcome=msgspec.structs.replace(
+            outcome, outputs=kept(outcome.outputs), second=None if 0 in left_out else outcome.second
+        ),
+        evidence=msgspec.structs.replace(
+            evidence,
+            golden=evidence.golden and answer(evidence.golden),
+            full=evidence.full and answer(evidence.full),
+            references=references and {kind: answer(given) for kind, given in references.items()},
+        ),
     )
 
 
-def playing_of(case: Case, outcome: Ran, evidence: Evidence, rule: Rule) -> Playing:
-    """Return a cell of the scenario; ``evidence`` is that of ``of_played``."""
-    assert rule.generation is not None  # noqa: S101 - only cells of this scenario come here
-    answer = evidence.full or evidence.golden
-    return Playing(
-        case=case,
-        generation=rule.generation,
-        outcome=outcome,
-        golden=answer.outputs if answer is not None and answer.status == "ok" else (),
-        policy=rule.policy,
-        spread=evidence.noise if isinstance(evidence.noise, Spread) else None,
-    )
+def _departing(playing: Playing) -> dict[int, str]:
+    """Return the data sets that the CPU EP plays otherwise than it runs them at once, and since where."""
+    played = playing.evidence.played
+    if played is None or played.status != "ok":
+        return {}
+    found = {}
+    compared = playing.compared(played.outputs)
+    for index in range(len(playing.golden)):
+        bad = [
+            int(flags.argmax())
+            for name in playing.generation.axes
+            if (part := compared.get(numbered(index, name))) is not None
+            if (flags := bad_positions(part, playing.policy)).any()
+        ]
+        if bad:
+            found[index] = f"on the CPU EP it also gives other results, from position {min(bad)} on"
+    return found
 
 
 def with_worst_positions(facts: Facts, playing: Playing) -> Facts:
-    """Return facts in whose rows each position counts by itself."""
+    """Return facts in whose rows each position counts by itself; without a golden if no way is left."""
+    if len(playing.left_out) == len(playing.generation.plays):
+        why = "; ".join(dict.fromkeys(playing.left_out.values()))
+        return msgspec.structs.replace(facts, golden="", no_golden=f"no way shows anything: {why}")
     rows = tuple(_with_worst(row, playing.parts.get(row.name), playing.policy) for row in facts.outputs)
     return msgspec.structs.replace(facts, outputs=rows)
 
@@ -138,10 +178,10 @@ def told(rows: Sequence[OutputMetrics], playing: Playing) -> Told:
     generation, generated = playing.generation, playing.outcome.generated
     by_name = {row.name: row for row in rows}
     names = enumerate(play.name for play in generation.plays)
-    refused = {way_of(generation.plays[index].name): why for index, why in playing.declined.items()}
+    left_out = {way_of(generation.plays[index].name): why for index, why in playing.left_out.items()}
     return Told(
-        ways=tuple(_way(playing, index, by_name) for index, _ in names if index not in playing.declined),
-        declined=generation.declined | refused,
+        ways=tuple(_way(playing, index, by_name) for index, _ in names if index not in playing.left_out),
+        declined=generation.declined | left_out,
         disagreements=tuple(_disagreements(playing)),
         text=generated.text if generated is not None else (),
         speed=generated.speed if generated is not None else None,
@@ -223,7 +263,7 @@ def _disagreements(playing: Playing) -> Iterator[str]:
         compared = positions_of(one, other, None if noise is None else noise[:1, :positions], _LOGITS_AXIS)
         if compared is None:
             continue
-        bad = bad_positions(compared, playing.policy)
+        bad = apart_positions(compared, playing.policy)
         if bad.any():
             names = [playing.generation.plays[each].name for each in (index, first)]
             yield f"{names[0]} differs from {names[1]} from position {int(bad.argmax())} on"

@@ -10,7 +10,7 @@ import msgspec
 
 from harness.core.compare import Comparison
 from harness.core.errors import one_line
-from harness.core.facts import Facts
+from harness.core.facts import CPU_PROVIDER, Facts
 from harness.core.noise import NoiseRule, with_noise
 from harness.core.output_kind import OutputKind
 from harness.core.output_metrics import OutputMetrics
@@ -24,7 +24,7 @@ from harness.corpus.case import Case
 from harness.engine.compare_sets import by_name, compare_sets, flat, other_rows
 from harness.engine.early_end import ended
 from harness.engine.evidence import Evidence, Rule
-from harness.engine.generate import of_played, playing_of, told, with_worst_positions
+from harness.engine.generate import playing_of, told, with_worst_positions
 from harness.engine.outcome import Outcome, Ran
 from harness.engine.output_kinds import draws, output_kinds_of
 from harness.engine.reference_check import check_references
@@ -38,9 +38,9 @@ def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule, provid
     elif evidence.golden is None:
         raise TypeError("a cell that ran is measured against a golden")
     elif rule.generation is not None:
-        evidence = of_played(evidence, rule.generation, outcome)
-        facts = _compared(outcome, case, evidence, rule)
-        facts = with_worst_positions(facts, playing_of(case, outcome, evidence, rule))
+        playing = playing_of(case, outcome, evidence, rule, is_cpu=provider == CPU_PROVIDER)
+        facts = _compared(playing.outcome, case, playing.evidence, rule)
+        facts = with_worst_positions(facts, playing)
     else:
         facts = _compared(outcome, case, evidence, rule)
     return msgspec.structs.replace(
@@ -59,7 +59,7 @@ def with_generation(facts: Facts, case: Case, outcome: Outcome, evidence: Eviden
     """Return the final facts of a cell with what is known of its ways; unchanged in another scenario."""
     if rule.generation is None or not isinstance(outcome, Ran):
         return facts
-    playing = playing_of(case, outcome, of_played(evidence, rule.generation, outcome), rule)
+    playing = playing_of(case, outcome, evidence, rule, is_cpu=facts.is_cpu)
     return msgspec.structs.replace(facts, generation=told(facts.outputs, playing))
 
 

@@ -92,10 +92,10 @@ class RepeatsFields(_Table, frozen=True, kw_only=True):
 
 
 class SpeedFields(_Table, frozen=True, kw_only=True):
-    """How fast a session generates text; fields as in ``harness.core.generated.GenerationSpeed``."""
+    """How fast a session generates text: ``harness.core.generated.GenerationSpeed``, in pairs."""
 
-    first_token_ms: Annotated[dict[Count, Amount], msgspec.Meta(max_length=MOST_FIGURES)] = {}
-    tokens_per_s: Annotated[dict[Count, Amount], msgspec.Meta(max_length=MOST_FIGURES)] = {}
+    first_token_ms: Annotated[list[tuple[Count, Amount]], msgspec.Meta(max_length=MOST_FIGURES)] = []
+    tokens_per_s: Annotated[list[tuple[Count, Amount]], msgspec.Meta(max_length=MOST_FIGURES)] = []
     cache_mib: Amount | None = None
 
 
@@ -103,12 +103,12 @@ class GeneratedFields(_Table, frozen=True, kw_only=True):
     """What the scenario ``generate`` has besides outputs.
 
     Attributes:
-        declined: Number of a data set -> why it cannot be played; it has no outputs.
+        declined: Number of each data set that cannot be played, and why; it has no outputs.
         text: Tokens that the EP chooses by itself.
         speed: How fast it is.
     """
 
-    declined: Annotated[dict[Count, Text], msgspec.Meta(max_length=MOST_ITEMS)] = {}
+    declined: Annotated[list[tuple[Count, Text]], msgspec.Meta(max_length=MOST_ITEMS)] = []
     text: Annotated[list[Count], msgspec.Meta(max_length=MOST_ITEMS)] = []
     speed: SpeedFields | None = None
 

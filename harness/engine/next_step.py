@@ -113,6 +113,8 @@ class NextStep(msgspec.Struct, frozen=True):
         if rule.policy.converted:
             return frozenset(needs)
         needs.add(Need.REPEATED)
+        if rule.generation is not None:
+            needs.add(Need.PLAYED)
         if target.runtime != HOME and target.provider[0] != CPU_PROVIDER:
             needs.add(Need.OWN_CPU)
         if hidden(case):
@@ -137,9 +139,8 @@ class NextStep(msgspec.Struct, frozen=True):
                 return self._undefined(own, case)
             case Need.ZEROED:
                 return self._unnoticed(own, case)
-            case Need.REVEALED | Need.REPEATED:
-                kind = Kind.REVEALED if need is Need.REVEALED else Kind.REPEATED
-                return self._answered(msgspec.structs.replace(own, kind=kind))
+            case Need.REVEALED | Need.REPEATED | Need.PLAYED:
+                return self._answered(msgspec.structs.replace(own, kind=Kind(need.value)))
 
     def _own_cpu(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
         """Return the answer of the CPU EP of a target's own runtime; a refusal in the scenario counts."""

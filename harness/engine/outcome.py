@@ -243,7 +243,7 @@ def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked 
         raise ProtocolError("a result lacks its outputs, their names, the providers or the placement")
     if asked is not None:
         _check_outputs(names, outputs, asked)
-    played = None if result.generated is None else _played(result.generated)
+    played = None if result.generated is None else _played(result.generated, len(outputs))
     declined = () if played is None else played.declined
     return Ran(
         outputs=tuple(
@@ -264,11 +264,21 @@ def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked 
     )
 
 
-def _played(fields: GeneratedFields) -> Played:
+def _played(fields: GeneratedFields, data_sets: int) -> Played:
+    numbers = {number for number, _ in fields.declined}
+    if any(number >= data_sets for number in numbers) or len(numbers) == data_sets:
+        raise ProtocolError(f"it declined {len(numbers)} data sets of {data_sets}, and ended well")
+    speed = None
+    if fields.speed is not None:
+        speed = GenerationSpeed(
+            first_token_ms=dict(fields.speed.first_token_ms),
+            tokens_per_s=dict(fields.speed.tokens_per_s),
+            cache_mib=fields.speed.cache_mib,
+        )
     return Played(
-        declined={number: one_line(why) for number, why in fields.declined.items()},
+        declined={number: one_line(why) for number, why in fields.declined},
         text=tuple(fields.text),
-        speed=None if fields.speed is None else GenerationSpeed(**msgspec.structs.asdict(fields.speed)),
+        speed=speed,
     )
 
 

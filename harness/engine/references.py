@@ -70,6 +70,8 @@ class References:
         self._goldens: LruCache[tuple[int, str], Golden] = LruCache(KEPT)
         # Answers without a store: lost ones, those in scenarios, those of runtimes that may change.
         self._others: dict[tuple[Runtime, str, str, Kind], Golden] = {}
+        # As large as goldens, and of no use to another run, whose ways may be others.
+        self._played: LruCache[str, Golden] = LruCache(KEPT)
         self._spreads: LruCache[tuple[str, str], Spread] = LruCache(KEPT)
         self._noiseless: dict[tuple[str, str], str] = {}
         self._unnoticed: dict[str, tuple[str, ...]] = {}
@@ -81,6 +83,8 @@ class References:
 
     def find(self, question: Question, case: Case) -> Golden | None:
         """Return the answer to a question, or None if it has to be asked."""
+        if question.kind is Kind.PLAYED:
+            return self._played.get(case.digest)
         known = self._others.get(_other(question, case))
         store = self._store(question) if known is None else None
         return known if store is None else self._load(store, case)
@@ -91,6 +95,9 @@ class References:
         Raises:
             UsageError: The store cannot be written. The answer is known nevertheless.
         """
+        if question.kind is Kind.PLAYED:
+            self._played.put(case.digest, golden, golden.nbytes)
+            return
         if golden.status == "lost" and question.kind.checks_golden:
             # No cell depends on a reference; one that was too slow is not waited for again.
             golden = msgspec.structs.replace(golden, status="refused")

@@ -40,6 +40,8 @@ class Kind(enum.StrEnum):
     """The CPU provider's outputs of the model with zeros in place of the results of single nodes."""
     REPEATED = "repeated"
     """The CPU provider's outputs in another process: a check that it can repeat the golden."""
+    PLAYED = "played"
+    """The CPU provider's outputs in the ways of the scenario ``generate``, not in one run for each text."""
     ROUNDED = "rounded"
     """The CPU provider's outputs of a converted model in which every rounding is spelled out."""
     NOISE = "noise"
@@ -92,7 +94,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         """Name of the queue: slow questions, and those that may hang, must not delay goldens."""
         if self.kind is Kind.MADE:
             return "converter"
-        checks = self.kind.checks_golden or self.kind in (Kind.REPEATED, Kind.ZEROED)
+        checks = self.kind.checks_golden or self.kind in (Kind.REPEATED, Kind.ZEROED, Kind.PLAYED)
         return "references" if checks else "cpu"
 
     def for_golden(self, precision: str | None = None) -> "Question":
@@ -110,7 +112,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     def axes(self) -> dict[str, str]:
         """Return the session's axes that do not have their default values."""
-        axes = {"scenario": self.session}
+        axes = {"scenario": self.scenario if self.kind is Kind.PLAYED else self.session}
         return axes | {"graph_optimization": "disabled"} if self.kind is Kind.UNOPTIMIZED else axes
 
     def job_fields(self) -> dict[str, Any]:

@@ -28,12 +28,12 @@ def speed_of(job_run: JobRun) -> dict[str, Any]:
     """
     generate = job_run.job["generate"]
     inputs = job_run.job["data_sets"][0]
-    found: dict[str, Any] = {"first_token_ms": {}, "tokens_per_s": {}, "cache_mib": None}
+    found: dict[str, Any] = {"first_token_ms": [], "tokens_per_s": [], "cache_mib": None}
     length = _text(generate, inputs, 1).length
     for prompt in _prompts(length):
         text = _text(generate, inputs, 1)
         step = _step(job_run, text, 0, prompt, text.empty)
-        found["first_token_ms"][prompt] = _median_ms(job_run, step)
+        found["first_token_ms"].append((prompt, _median_ms(job_run, step)))
     for rows in BATCHES if _is_free(generate) else BATCHES[:1]:
         text = _text(generate, inputs, rows)
         last = Steps(job_run, text)
@@ -44,7 +44,7 @@ def speed_of(job_run: JobRun) -> dict[str, Any]:
         if rows == 1:
             outputs = job_run.stopwatch.time(job_run, step, "copied")
             found["cache_mib"] = _mib(last, outputs) if text.pasts else None
-        found["tokens_per_s"][rows] = rows * 1000 / max(_median_ms(job_run, step), 1e-6)
+        found["tokens_per_s"].append((rows, rows * 1000 / max(_median_ms(job_run, step), 1e-6)))
     return found
 
 
@@ -93,4 +93,5 @@ def _mib(steps: Steps, outputs: list[Any]) -> float:
     wires = steps.job_run.runner.in_wire_form(outputs)
     named: Results = steps.judged_of(wires)
     caches: list[Array] = list(steps.cache_of(named).values())
-    return round(sum(array.values.nbytes for array in caches) / _MIB, 6)
+    nbytes: int = sum(array.values.nbytes for array in caches)
+    return round(nbytes / _MIB, 6)

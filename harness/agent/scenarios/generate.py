@@ -31,22 +31,22 @@ def play(job_run: JobRun) -> None:
     job_run.create()
     names = [name for name in job_run.runner.names if name in _judged(job)]
     result, facts = job_run.result, job_run.facts
-    result.update(names=names, outputs=[], generated={"declined": {}})
-    declined: dict[int, str] = result["generated"]["declined"]
+    result.update(names=names, outputs=[], generated={"declined": []})
+    declined: list[tuple[int, str]] = result["generated"]["declined"]
     facts.update(ways=[one["name"] for one in job["generate"]["plays"]], way_ms=[])
-    for number, one in enumerate(job["generate"]["plays"]):
+    for number in range(len(job["generate"]["plays"])):
         started = time.perf_counter()
         try:
             outputs = _played(job_run, number)
         except UnsupportedError as error:
-            declined[number] = str(error)
+            declined.append((number, str(error)))
             outputs = []
         facts["way_ms"].append(elapsed_ms(started))
         result["outputs"].append(job_run.send(outputs))
         if number == 0:
             first = outputs
     if len(declined) == len(job["generate"]["plays"]):
-        raise UnsupportedError("; ".join(sorted(set(declined.values()))))
+        raise UnsupportedError("; ".join(sorted({why for _, why in declined})))
     if first and facts["way_ms"][0] < REPEAT_LIMIT_MS:
         job_run.report_second(first, _played(job_run, 0))
     result["generated"]["text"] = chosen_tokens(job_run)

@@ -1,0 +1,164 @@
+"""The scenario ``generate``, played by the agent on the real CPU provider."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from harness.core.value import NamedValues, Tensor, from_wire
+from harness.core.ways import WAYS, TextSettings
+from harness.corpus.case import Case, load_case
+from harness.corpus.decoders.roster import write_decoder
+from harness.corpus.generation import Generation, data_sets_of, generation_of
+from harness.corpus.suites import open_folder
+
+Serve = Callable[..., dict[str, Any]]
+
+TEXT = TextSettings(length=18, new_tokens=4)
+FORMS = ["gqa-h64", "gqa-h64-nodes", "gqa-h64-f16", "gqa-h64-int4-points", "mha-h64", "whisper-h64"]
+LATENCY = {"warm_up": 1, "repeats": 3, "budget_s": 1.0}
+
+
+def case_in(folder: Path) -> Case:
+    suite = open_folder(folder)
+    (model,) = suite.models()
+    return load_case(suite, model, {})
+
+
+def decoder_case(name: str, folder: Path) -> Case:
+    (folder / name).mkdir(parents=True)
+    write_decoder(name, folder / name)
+    return case_in(folder)
+
+
+def play(
+    serve: Serve, case: Case, text: TextSettings = TEXT, **settings: object
+) -> tuple[Generation, tuple[NamedValues, ...], dict[str, Any]]:
+    generation = generation_of(case, text)
+    assert isinstance(generation, Generation), generation
+    data_sets = data_sets_of(case, generation, text)
+    job = {"generate": {**msgspec.to_builtins(generation), "new_tokens": text.new_tokens}, **settings}
+    inputs = [dict(one.inputs) for one in data_sets]
+    return generation, tuple(one.inputs for one in data_sets), serve(
+        str(case.model_path), *inputs, scenario="generate", **job
+    )
+
+
+def outputs(result: dict[str, Any], index: int) -> dict[str, Any]:
+    found = {}
+    for name, wire in zip(result["names"], result["outputs"][index], strict=True):
+        value = from_wire(wire)
+        assert isinstance(value, Tensor)
+        found[name] = value.array
+    return found
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_way_gives_what_one_run_over_the_text_gives(serve: Serve, tmp_path: Path, form: str) -> None:
+    case = decoder_case(form, tmp_path)
+    generation, texts, result = play(serve, case)
+    assert result["status"] == "ok", result
+    assert "second" not in result
+    assert {WAYS[way].rows for way in WAYS if way not in generation.declined} == {1, 2}
+    tolerance = 2e-2 if "f16" in form else 2e-4
+    plain = serve(str(case.model_path), *map(dict, texts))
+    named = zip(plain["names"], range(len(plain["names"])), strict=True)
+    places = dict(named)
+    for index, one in enumerate(generation.plays):
+        for name, found in outputs(result, index).items():
+            golden = from_wire(plain["outputs"][index][places[name]])
+            assert isinstance(golden, Tensor)
+            assert found.shape == golden.array.shape, (one.name, name)
+            assert np.allclose(found, golden.array, rtol=tolerance, atol=tolerance), (one.name, name)
+    assert result["scenario"]["ways"] == [one.name for one in generation.plays]
+    assert len(result["scenario"]["way_ms"]) == len(generation.plays)
+    assert "other_shape" not in result["scenario"]
+    assert len(result["generated"]["text"]) == TEXT.new_tokens
+    assert ("buffer_length" in result["scenario"]) == ("shared_buffer" not in generation.declined)
+
+
+def test_the_free_text_follows_the_largest_logits(serve: Serve, tmp_path: Path) -> None:
+    case = decoder_case("gqa-h64", tmp_path)
+    _, texts, result = play(serve, case, TextSettings(ways=("at_once",), length=12, new_tokens=5))
+    inputs = dict(texts[0])
+    tokens = inputs["input_ids"].array.copy()  # type: ignore[union-attr]
+    for place, chosen in enumerate(result["generated"]["text"], 12 - 5):
+        tokens[0, place] = chosen
+    replayed = {**inputs, "input_ids": Tensor(dtype="int64", array=tokens)}
+    plain = serve(str(case.model_path), replayed)
+    logits = from_wire(plain["outputs"][0][plain["names"].index("logits")])
+    assert isinstance(logits, Tensor)
+    assert logits.array[0, 6:11].argmax(-1).tolist() == result["generated"]["text"]
+
+
+def test_speed_is_measured_if_the_job_asks_for_it(serve: Serve, tmp_path: Path) -> None:
+    case = decoder_case("gqa-h64", tmp_path)
+    text = TextSettings(ways=("at_once", "step"), length=18, new_tokens=4)
+    _, _, result = play(serve, case, text, latency=LATENCY)
+    speed = result["generated"]["speed"]
+    assert [prompt for prompt, _ in speed["first_token_ms"]] == [1, 4, 16, 18]
+    assert [rows for rows, _ in speed["tokens_per_s"]] == [1, 2, 4]
+    assert all(one > 0 for _, one in (*speed["first_token_ms"], *speed["tokens_per_s"]))
+    # Two layers with keys and values of 4 heads of 64 floats for each of 18 positions.
+    assert speed["cache_mib"] == pytest.approx(2 * 2 * 4 * 64 * 18 * 4 / 2**20, abs=1e-6)
+    assert len(result["latency"]["samples_ns"]) == LATENCY["repeats"]
+    _, _, result = play(serve, case, text)
+    assert "speed" not in result["generated"]
+
+
+def new_only(folder: Path) -> Case:
+    """A model whose cache output has the new positions alone, although it declares all of them."""
+    shape = ["batch", 1, "past", 4]
+    inputs = [
+        helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "sequence"]),
+        helper.make_tensor_value_info("past_key_values.0.key", TensorProto.FLOAT, shape),
+    ]
+    outputs = [
+        helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", "sequence", 4]),
+        helper.make_tensor_value_info("present.0.key", TensorProto.FLOAT, ["batch", 1, "total", 4]),
+    ]
+    table = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
+    nodes = [
+        helper.make_node("Gather", ["table", "input_ids"], ["logits"]),
+        helper.make_node("Unsqueeze", ["logits", "one"], ["new"]),
+        helper.make_node("Slice", ["past_key_values.0.key", "zero", "zero", "two"], ["none"]),
+        helper.make_node("Concat", ["none", "new"], ["present.0.key"], axis=2),
+    ]
+    weights = [numpy_helper.from_array(table, "table")]
+    weights += [
+        numpy_helper.from_array(np.array([number], np.int64), name)
+        for number, name in enumerate(("zero", "one", "two"))
+    ]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    folder.mkdir(parents=True)
+    onnx.save(model, folder / "model.onnx")
+    return case_in(folder)
+
+
+def test_a_step_of_another_shape_ends_its_way_and_its_outputs_show_it(serve: Serve, tmp_path: Path) -> None:
+    case = new_only(tmp_path / "models")
+    text = TextSettings(ways=("at_once", "step", "no_cache"), length=9, new_tokens=3)
+    _, _, result = play(serve, case, text)
+    assert result["status"] == "ok", result
+    assert result["scenario"]["other_shape"] == "columns 6 to 6"
+    shapes = [outputs(result, index)["present.0.key"].shape for index in range(3)]
+    assert shapes == [(1, 1, 9, 4), (1, 1, 1, 4), (1, 1, 9, 4)]
+
+
+def test_ways_that_this_onnxruntime_cannot_play_are_declined(serve: Serve, tmp_path: Path) -> None:
+    case = new_only(tmp_path / "models")
+    text = TextSettings(ways=("at_once",), length=9, new_tokens=3)
+    generation = generation_of(case, text)
+    assert isinstance(generation, Generation)
+    (one,) = data_sets_of(case, generation, text)
+    strange = {**dict(one.inputs), "past_key_values.0.key": Tensor(dtype="string", array=np.array(["a"]))}
+    job = {"generate": {**msgspec.to_builtins(generation), "new_tokens": 3}}
+    result = serve(str(case.model_path), strange, scenario="generate", **job)
+    assert result["status"] == "unsupported"
+    assert result["message"] == "a cache of string cannot be cut and joined"

@@ -1,0 +1,308 @@
+"""Planted faults in the scenario ``generate``: verdict, way, position and layer; and no healthy result accused."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.cli.judge import judged_again
+from harness.core.decide import Decision, decide
+from harness.core.facts import CPU_PROVIDER, Facts, facts_of
+from harness.core.generated import Generation as Told
+from harness.core.policy import Policy
+from harness.core.record import SCHEMA, Placement, Record, decode_record, encode_record
+from harness.core.spread import Spread
+from harness.core.value import NamedValues, Tensor, tensor
+from harness.core.verdict import Verdict
+from harness.core.ways import WAYS, Play, plays_of
+from harness.corpus.case import Case, DataSet
+from harness.corpus.decoder import CachePair, Decoder
+from harness.corpus.facts import ModelFacts
+from harness.corpus.generation import Generation
+from harness.corpus.port import ValueType
+from harness.engine.evidence import Evidence, Rule
+from harness.engine.measure import measure, with_generation
+from harness.engine.outcome import Played, Ran
+from harness.golden.golden import Golden
+
+LENGTH, VOCABULARY, NOISE = 12, 24, 1e-4
+LAYERS = ("present.0.key", "present.0.value", "present.1.key", "present.1.value")
+DECODER = Decoder(
+    tokens="ids",
+    logits="logits",
+    cache=tuple(CachePair(past=name.replace("present", "past"), present=name, axis=2) for name in LAYERS),
+    mask="mask",
+    positions="positions",
+    vocabulary=VOCABULARY,
+)
+PLAYS: tuple[Play, ...] = tuple(
+    play
+    for way in ("at_once", "step", "chunks", "batch", "right_padded", "rewind")
+    for play in plays_of(way, LENGTH, 4, WAYS[way].rows)
+)
+NAMES = [play.name for play in PLAYS]
+GENERATION = Generation(
+    decoder=DECODER,
+    plays=PLAYS,
+    declined={"shared_buffer": "no operator of the model can have past and present in one buffer"},
+    batch_axes={},
+)
+RANDOM = np.random.default_rng(7)
+TEXTS = RANDOM.integers(0, VOCABULARY, (2, LENGTH))
+LOGITS = RANDOM.normal(0, 3, (2, LENGTH, VOCABULARY))
+CACHES = {name: RANDOM.normal(0, 1, (2, 2, LENGTH, 4)) for name in LAYERS}
+POLICY = Policy(judge_by="noise")
+PLACEMENT = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"X": 1}, cpu_ops={}, partitions=1, source="profile")
+
+
+def sized(play: Play, array: Any, axis: int) -> Any:
+    cut: Any = [slice(len(play.layout))] + [slice(None)] * (array.ndim - 1)
+    cut[axis] = slice(play.length)
+    return array[tuple(cut)]
+
+
+def right(play: Play) -> dict[str, Any]:
+    found = {"logits": sized(play, LOGITS, 1), "hidden": np.zeros(3)}
+    return found | {name: sized(play, array, 2) for name, array in CACHES.items()}
+
+
+def named(arrays: dict[str, Any]) -> NamedValues:
+    return tuple((name, tensor(np.asarray(array, np.float32))) for name, array in arrays.items())
+
+
+GOLDEN = Golden(status="ok", outputs=tuple(named(right(play)) for play in PLAYS))
+SPREAD = Spread(
+    precision="float32",
+    outputs=tuple(
+        {name: np.full(np.shape(array), NOISE) for name, array in right(play).items()} for play in PLAYS
+    ),
+)
+CASE = Case(
+    model_path=Path("m.onnx"),
+    ports=(),
+    outputs=("logits", "hidden", *LAYERS),
+    output_types=(ValueType(kind="tensor"),) * 6,
+    data_sets=tuple(
+        DataSet(name=play.name, inputs=(("ids", tensor(sized(play, TEXTS, 1))),)) for play in PLAYS
+    ),
+    rtol=0.0,
+    atol=0.0,
+    digest="d",
+    facts=ModelFacts(
+        ir_version=9, opsets={}, nodes=0, op_types={}, float_types=frozenset(), shape_only_ops=frozenset()
+    ),
+)
+
+
+def healthy(seed: int, size: float = 1.0) -> list[dict[str, Any]]:
+    """Results of every way, off by rounding noise."""
+    random = np.random.default_rng(seed)
+    return [
+        {
+            name: array + random.normal(0, size * NOISE, np.shape(array))
+            for name, array in right(play).items()
+            if name != "hidden"
+        }
+        for play in PLAYS
+    ]
+
+
+def measured(
+    results: list[dict[str, Any]],
+    *,
+    provider: str = "AnyExecutionProvider",
+    golden: Golden = GOLDEN,
+    played: list[dict[str, Any]] | None = None,
+    declined: dict[int, str] | None = None,
+) -> tuple[Facts, Decision]:
+    outcome = Ran(
+        outputs=tuple(() if index in (declined or {}) else named(one) for index, one in enumerate(results)),
+        placement=PLACEMENT,
+        timings_ms={},
+        generated=Played(declined=declined or {}, text=(3, 1)),
+    )
+    answer = None if played is None else Golden(status="ok", outputs=tuple(map(named, played)))
+    evidence = Evidence(golden=golden, noise=SPREAD if golden.status == "ok" else None, played=answer)
+    rule = Rule(policy=POLICY, generation=GENERATION)
+    facts = with_generation(measure(outcome, CASE, evidence, rule, provider), CASE, outcome, evidence, rule)
+    return facts, decide(facts, POLICY)
+
+
+def told(facts: Facts) -> Told:
+    assert facts.generation is not None
+    return facts.generation
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000), st.floats(0.0, 1.5))
+def test_rounding_noise_is_never_accused(seed: int, size: float) -> None:
+    facts, decision = measured(healthy(seed, size))
+    assert decision.verdict is Verdict.PASS, decision.reason
+    found = told(facts)
+    assert [way.way for way in found.ways] == NAMES
+    assert all(way.first_bad is None and way.cache_from is None and not way.first_cache for way in found.ways)
+    assert found.disagreements == ()
+    assert found.declined == GENERATION.declined
+    assert found.text == (3, 1)
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(NAMES),
+    st.integers(0, LENGTH - 1),
+    st.sampled_from(["logits", *LAYERS]),
+    st.floats(6.0, 1e6),
+    st.integers(0, 99),
+)
+def test_one_wrong_position_of_one_output_of_one_way_is_found_and_named(
+    way: str, position: int, output: str, multiple: float, seed: int
+) -> None:
+    index = NAMES.index(way)
+    position = min(position, PLAYS[index].length - 1)
+    results = healthy(seed)
+    axis = 1 if output == "logits" else 2
+    wrong = np.moveaxis(results[index][output], axis, 0)[position]
+    wrong += multiple * NOISE * np.random.default_rng(seed).choice([-1.0, 1.0], wrong.shape)
+    facts, decision = measured(results)
+    assert decision.verdict is Verdict.MISMATCH
+    assert decision.reason.startswith(f"way {way}: ")
+    (bad,) = [one for one in told(facts).ways if one.first_bad is not None or one.cache_from is not None]
+    assert bad.way == way
+    if output == "logits":
+        assert (bad.first_bad, bad.first_cache, bad.cache_from) == (position, "", None)
+        assert f"logits wrong from position {position} on" in decision.reason
+    else:
+        assert (bad.first_bad, bad.first_cache, bad.cache_from) == (None, output, position)
+        assert f"{output} wrong from position {position} on" in decision.reason
+    assert again(facts, decision).verdict is decision.verdict
+
+
+def again(facts: Facts, decision: Decision) -> Record:
+    """Judge the record of a cell again, as `ep-harness judge` does."""
+    fields: dict[str, Any] = {name: getattr(facts, name) for name in Facts.__struct_fields__}
+    fields |= {"outputs": decision.outputs, "again": decision.again}
+    made = Record(
+        schema=SCHEMA,
+        cell="s/m[t]",
+        suite="s",
+        model="m",
+        target="t",
+        verdict=decision.verdict,
+        family=decision.verdict.family,
+        expected=True,
+        reason=decision.reason,
+        **fields,
+    )
+    read = decode_record(encode_record(made))
+    assert facts_of(read).generation == facts.generation
+    return judged_again(read, POLICY)
+
+
+def test_the_layer_that_fails_first_is_named() -> None:
+    results = healthy(0)
+    index = NAMES.index("step")
+    results[index]["logits"][:, 6:] += 1.0
+    results[index]["present.1.value"][:, :, 6:] += 1.0
+    results[index]["present.1.key"][:, :, 8:] += 1.0
+    facts, decision = measured(results)
+    assert decision.reason.startswith(
+        "way step: logits wrong from position 6 on, first in present.1.value; KL "
+    )
+    assert told(facts).disagreements == ("step differs from at_once from position 6 on",)
+    bad = told(facts).ways[index]
+    assert bad.noise == pytest.approx(1.0 / NOISE, rel=0.01)
+    assert bad.kl[5] is not None
+    assert bad.kl[5] < 1e-6
+
+
+def test_nan_from_a_position_on_is_a_nan_mismatch() -> None:
+    results = healthy(0)
+    for index, play in enumerate(PLAYS):
+        if play.length > 6:
+            results[index]["logits"][:, 6:] = np.nan
+    facts, decision = measured(results)
+    assert decision.verdict is Verdict.NAN_MISMATCH
+    assert decision.reason.startswith("way at_once: logits wrong from position 6 on")
+    assert told(facts).ways[0].kl[6:] == (None,) * 6
+    assert told(facts).ways[0].perplexity is None
+    assert again(facts, decision).verdict is Verdict.NAN_MISMATCH
+
+
+def test_another_shape_is_told_without_a_position() -> None:
+    results = healthy(0)
+    results[1] = {name: array[:, :1] for name, array in results[1].items()}
+    facts, decision = measured(results)
+    assert decision.verdict is Verdict.SHAPE_MISMATCH
+    assert (told(facts).ways[1].kl, told(facts).ways[1].first_bad) == ((), None)
+
+
+def test_a_way_that_the_cpu_ep_plays_wrongly_too_accuses_no_ep() -> None:
+    index = NAMES.index("right_padded")
+    wrong, cpu = healthy(0), healthy(1)
+    for results in (wrong, cpu):
+        results[index]["logits"][:, 5:] += 1.0
+    facts, decision = measured(wrong, played=cpu)
+    assert decision.verdict is Verdict.PASS
+    assert "right_padded" not in {way.way for way in told(facts).ways}
+    why = "on the CPU EP it also gives other results, from position 5 on"
+    assert told(facts).declined["right_padded"] == why
+    # The CPU EP need not be able to pad a text, but it must be able to go on from a cache.
+    assert measured(wrong, played=cpu, provider=CPU_PROVIDER)[1].verdict is Verdict.PASS
+    step = NAMES.index("step")
+    wrong[step]["logits"][:, 9:] += 1.0
+    assert measured(wrong, played=cpu)[1].verdict is Verdict.MISMATCH
+    cpu[step]["logits"][:, 9:] += 1.0
+    assert measured(wrong, played=cpu)[1].verdict is Verdict.PASS
+    assert measured(wrong, played=cpu, provider=CPU_PROVIDER)[1].verdict is Verdict.MISMATCH
+
+
+def test_ways_that_show_nothing_are_no_pass() -> None:
+    wrong = healthy(0)
+    for results in wrong:
+        results["logits"] = results["logits"] + 1.0
+    facts, decision = measured(wrong, played=wrong)
+    assert decision.verdict is Verdict.NO_GOLDEN
+    assert decision.reason.startswith("no way shows anything: on the CPU EP it also gives other results")
+    assert told(facts).ways == ()
+
+
+def test_a_way_that_the_target_declines_is_told_and_not_judged() -> None:
+    facts, decision = measured(healthy(0), declined={0: "no such buffer"})
+    assert decision.verdict is Verdict.PASS
+    assert told(facts).declined["at_once"] == "no such buffer"
+    assert [way.way for way in told(facts).ways] == NAMES[1:]
+
+
+def test_without_a_golden_ways_that_disagree_are_told_nevertheless() -> None:
+    results = healthy(0)
+    results[NAMES.index("chunks")]["logits"][:, 7:] *= 1.1
+    refused = Golden(status="refused", message="no kernel")
+    facts, decision = measured(results, golden=refused)
+    assert decision.verdict is Verdict.NO_GOLDEN
+    assert decision.reason == (
+        "the CPU EP gives no golden: no kernel; way chunks differs from at_once from position 7 on"
+    )
+    assert told(facts).ways[0].perplexity is not None
+
+
+def test_figures_of_a_way_are_those_of_its_outputs() -> None:
+    results = healthy(0)
+    results[0]["logits"][0, 3] = -results[0]["logits"][0, 3]
+    facts, _ = measured(results)
+    way = told(facts).ways[0]
+    assert way.positions == LENGTH
+    assert way.top1 == pytest.approx(1 - 1 / LENGTH, abs=1e-5)
+    assert [position for position, kl in enumerate(way.kl) if kl is None or kl > 1e-4] == [3]
+    p, q = (np.exp(logits) / np.exp(logits).sum() for logits in (LOGITS[0, 3], -LOGITS[0, 3]))
+    assert way.kl[3] == pytest.approx(float((p * np.log(p / q)).sum()), rel=1e-3)
+    assert msgspec.json.decode(msgspec.json.encode(told(facts)), type=Told) == told(facts)
+
+
+def test_outputs_that_are_no_logits_and_no_cache_are_not_compared() -> None:
+    facts, _ = measured(healthy(0))
+    assert not [row.name for row in facts.outputs if "hidden" in row.name]
+    assert isinstance(GOLDEN.outputs[0][1][1], Tensor)
