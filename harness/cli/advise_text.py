@@ -15,6 +15,7 @@ from harness.corpus.case import load_case
 from harness.corpus.decoder import Decoder, decoder_of
 from harness.corpus.suites import Suite
 from harness.plan.matrix import Matrix
+from harness.report.figures import ratio
 from harness.studies.advise import Advice, Tried
 from harness.studies.ask import Notify
 from harness.studies.candidates import GENERATE
@@ -104,6 +105,6 @@ def _speed(speed: GenerationSpeed) -> Iterator[str]:
     for length, ms in sorted(speed.first_token_ms.items())[-1:]:
         yield f"first token {ms:.4g} ms after a prompt of {length:,}"
     for rows, rate in sorted(speed.tokens_per_s.items()):
-        yield f"{rate:,.4g} tokens/s" + (f" with a batch of {rows:,}" if rows > 1 else "")
+        yield f"{ratio(rate)} tokens/s" + (f" with a batch of {rows:,}" if rows > 1 else "")
     if speed.cache_mib is not None:
         yield f"cache {speed.cache_mib:.4g} MiB"

@@ -1,6 +1,5 @@
 """Python code that generates text with a session and a cache carried over, to paste."""
 
-import pprint
 from collections.abc import Iterator
 
 from harness.corpus.case import Case
@@ -36,7 +35,9 @@ def _lines(ports: dict[str, ValueType], decoder: Decoder) -> Iterator[str]:
     yield "import numpy as np"
     yield ""
     yield "# Input of the cache -> the output that takes its place in the next step."
-    yield f"CACHE = {pprint.pformat(pasts, width=100, sort_dicts=False)}"
+    yield "CACHE = {"
+    yield from (f"    {past!r}: {present!r}," for past, present in pasts.items())
+    yield "}"
     if len(set(empty.values())) == 1:
         first = next(iter(empty.values()))
         start = f"{{name: {first} for name in CACHE}}"

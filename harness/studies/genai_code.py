@@ -1,6 +1,6 @@
 """Python code that makes a model of onnxruntime-genai with a configuration, to paste into an application."""
 
-import pprint
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,12 +53,11 @@ def genai_code(target: Target, cell: Cell, folder: Path, *, shares: bool) -> str
 
 
 def _lines(config: Configuration, cell: Cell, folder: Path, name: str, *, shares: bool) -> Iterator[str]:
-    yield "import json"
     if config.env:
         yield "import os"
         yield ""
         yield from (f"os.environ[{key!r}] = {value!r}" for key, value in config.env)
-    yield ""
+        yield ""
     yield "import onnxruntime_genai as og"
     if config.plugin is not None:
         is_library = Path(config.plugin).suffix in LIBRARY_SUFFIXES
@@ -75,7 +74,8 @@ def _lines(config: Configuration, cell: Cell, folder: Path, name: str, *, shares
         for key, value in config.options:
             yield f"config.set_provider_option({name!r}, {key!r}, {value!r})"
         yield from _device(config, name)
-    yield f"config.overlay(json.dumps({pprint.pformat(_overlay(config, cell, shares=shares), width=100)}))"
+    for part in _overlays(config, cell, shares=shares):
+        yield f"config.overlay({json.dumps(part)!r})"
     yield "model = og.Model(config)"
 
 
@@ -90,19 +90,17 @@ def _device(config: Configuration, name: str) -> Iterator[str]:
         yield f"config.set_decoder_provider_options_hardware_device_{_DEVICE[key]}({name!r}, {shown})"
 
 
-def _overlay(config: Configuration, cell: Cell, *, shares: bool) -> dict[str, Any]:
+def _overlays(config: Configuration, cell: Cell, *, shares: bool) -> Iterator[dict[str, Any]]:
     level = cell.axis("graph_optimization")
     spelled = {"disabled": "DISABLE_ALL", "layout": "ENABLE_ALL"}.get(level, f"ENABLE_{level.upper()}")
-    session: dict[str, Any] = {
+    session = {
         "graph_optimization_level": f"ORT_{spelled}",
-        "inter_op_num_threads": 1,
         "intra_op_num_threads": int(cell.axis(THREADS) or "1"),
+        "inter_op_num_threads": 1,
         **dict(config.session),
     }
-    return {
-        "model": {"decoder": {"session_options": session}},
-        "search": {"past_present_share_buffer": shares},
-    }
+    yield {"model": {"decoder": {"session_options": session}}}
+    yield {"search": {"past_present_share_buffer": shares}}
 
 
 def _is_number(value: str) -> bool:

@@ -44,8 +44,10 @@ def play(
     data_sets = data_sets_of(case, generation, text)
     job = {"generate": {**msgspec.to_builtins(generation), "new_tokens": text.new_tokens}, **settings}
     inputs = [dict(one.inputs) for one in data_sets]
-    return generation, tuple(one.inputs for one in data_sets), serve(
-        str(case.model_path), *inputs, scenario="generate", **job
+    return (
+        generation,
+        tuple(one.inputs for one in data_sets),
+        serve(str(case.model_path), *inputs, scenario="generate", **job),
     )
 
 
