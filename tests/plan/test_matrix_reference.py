@@ -27,6 +27,7 @@ TABLES = [
     scenarios.Scenarios,
     scenarios.Concurrent,
     scenarios.Sessions,
+    scenarios.Generate,
     file_format.TargetTable,
     file_format.RuntimeTable,
     file_format.Timeouts,
