@@ -10,7 +10,7 @@ import msgspec
 
 from harness.cli.advise_text import TextAdvice, as_plain, text_advice, text_lines, without_sharing
 from harness.cli.output import notify, print_json, print_lines, wrapped
-from harness.cli.targets import Request, wanted_matrix
+from harness.cli.targets import Request, Tested, wanted_matrix
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError, one_line
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.record import Record
@@ -46,7 +46,8 @@ def advise_on(model: str, *, budget_s: float, as_json: bool, **request: Any) -> 
         raise UsageError(Problem(where="--budget", what=f"got {budget_s:g}", hint="valid: seconds above 0"))
     folder = Path(model) if Path(model).is_dir() else None
     suite = open_model(model) if folder is None else genai_suite(folder)
-    matrix = _with_cpu(wanted_matrix(Request(**request)))
+    models = Tested() if folder is None else Tested(decoders=("*",))
+    matrix = _with_cpu(wanted_matrix(Request(models=models, **request)))
     names = ", ".join(target.name for target in matrix.targets)
     notify(f"trying       {one_line(visible(names), 200)}; at most {max(until - time.monotonic(), 0):.0f} s")
     found, text = _advise(suite, matrix, folder, until)

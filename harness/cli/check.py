@@ -20,6 +20,10 @@ from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 
 
+_MANY = 50
+"""Models of a folder above which a user waits long enough for a word about it."""
+
+
 def check(
     *,
     what: str,
@@ -99,7 +103,7 @@ def _tested(suites: list[str], folder: str) -> Tested:
     others = [f"{suite}/*" for suite in suites if suite != GENERATE]
     if folder:
         opened = open_folder(Path(folder))
-        if len(opened.models()) > 1:
+        if len(opened.models()) > _MANY:
             notify(f"looking for models that generate text among {len(opened.models())} ...")
         names = set(decoders_in(opened))
         for name in opened.models():

@@ -69,6 +69,11 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
             yield f"model    = {list_of(models)}"
             yield f"scenario = {quoted(scenario)}"
             yield ""
+        yield "# In units of each model's own rounding noise."
+        yield "[[tolerance]]"
+        yield f"scenario = {quoted(GENERATE)}"
+        yield "noise    = {}"
+        yield ""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +130,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 def wanted_matrix(request: Request) -> Matrix:
     """Return a matrix with the requested targets, each with all of its axes; its models do not matter.
 
+    Tolerances do, which a matrix file has itself.
+
     Raises:
         UsageError: The matrix or an argument is wrong, or no provider works here.
     """
@@ -138,7 +145,8 @@ def wanted_matrix(request: Request) -> Matrix:
     if request.provider:
         return _with_own_axes(load_matrix(Path(request.provider)))
     notify("looking for providers that work here; name a provider or a matrix file to skip this ...")
-    return matrix_from(tomllib.loads("\n".join(matrix_of(examine_here(HERE)))), Path(HERE))
+    text = "\n".join(matrix_of(examine_here(HERE), "\n".join(request.models.lines())))
+    return matrix_from(tomllib.loads(text), Path(HERE))
 
 
 def as_arguments(error: UsageError, file: Path) -> UsageError:

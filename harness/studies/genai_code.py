@@ -29,8 +29,12 @@ NAMES = {
 https://github.com/microsoft/onnxruntime-genai, src/config.cpp: NormalizeProviderName.
 """
 
-_DEVICE = {"type": "type", "device_id": "id", "vendor_id": "vendor_id"}
-"""Key of a device filter -> the end of the method of ``Config`` that sets it."""
+_DEVICE = {
+    "type": "set_decoder_provider_options_hardware_device_type",
+    "device_id": "set_decoder_provider_options_hardware_device_id",
+    "vendor_id": "set_decoder_provider_options_hardware_vendor_id",
+}
+"""Key of a device filter -> the method of ``Config`` that sets it; the last two take numbers."""
 
 
 def genai_code(target: Target, cell: Cell, folder: Path, *, shares: bool) -> str:
@@ -81,13 +85,12 @@ def _lines(config: Configuration, cell: Cell, folder: Path, name: str, *, shares
 
 def _device(config: Configuration, name: str) -> Iterator[str]:
     for key, value in config.device:
-        if key not in _DEVICE:
+        method = _DEVICE.get(key)
+        shown = repr(value.lower()) if key == "type" else _number(value)
+        if method is None or not shown:
             yield f"# onnxruntime-genai cannot choose a device by {key!r}: {value!r}."
-            continue
-        shown = (
-            repr(value.lower()) if key == "type" else str(int(value, 0)) if _is_number(value) else repr(value)
-        )
-        yield f"config.set_decoder_provider_options_hardware_device_{_DEVICE[key]}({name!r}, {shown})"
+        else:
+            yield f"config.{method}({name!r}, {shown})"
 
 
 def _overlays(config: Configuration, cell: Cell, *, shares: bool) -> Iterator[dict[str, Any]]:
@@ -103,9 +106,9 @@ def _overlays(config: Configuration, cell: Cell, *, shares: bool) -> Iterator[di
     yield {"search": {"past_present_share_buffer": shares}}
 
 
-def _is_number(value: str) -> bool:
+def _number(value: str) -> str:
+    """Return a number as code; empty if it is none."""
     try:
-        int(value, 0)
+        return str(int(value, 0))
     except ValueError:
-        return False
-    return True
+        return ""

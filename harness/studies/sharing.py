@@ -74,6 +74,6 @@ def sharing_of(record: Record) -> Sharing:
     played = found is not None and any(way.way == SHARED for way in found.ways)
     if played and record.family is Family.PASSED:
         return Sharing(state="right")
-    if played or record.family is Family.FAILED:
+    if record.family is Family.FAILED:
         return Sharing(state="wrong", reason=record.reason or str(record.verdict))
     return Sharing(state="unknown", reason=record.reason or str(record.verdict))
