@@ -19,7 +19,6 @@ from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 
-
 _MANY = 50
 """Models of a folder above which a user waits long enough for a word about it."""
 

@@ -186,7 +186,9 @@ def site(
         )
     )
     records += [
-        module_record(HOSTILE, target, verdict, axes={"scenario": "generate"}, generation=GENERATION)
+        module_record(
+            f"m_{verdict.value}", target, verdict, axes={"scenario": "generate"}, generation=GENERATION
+        )
         for target, verdict in (("full", Verdict.PASS), (HOSTILE, Verdict.MISMATCH))
     ]
     out = tmp_path_factory.mktemp("site")
