@@ -18,6 +18,7 @@ from benchmarks.detection.policies import CALIBRATED, DEFAULT, MARKED, POLICIES
 from benchmarks.detection.rows import Measured, Results
 from benchmarks.detection.subjects import Subject, subjects
 from benchmarks.detection.tally import accused, found
+from benchmarks.generation.page import section_of, with_section
 from harness.golden.provenance import provenance
 
 WANTED_FOUND = 0.99
@@ -55,7 +56,8 @@ def main() -> int:
     results = Results(environment=_environment(), seconds=time.monotonic() - started, models=tuple(measured))
     arguments.out.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1))
     if arguments.page:
-        arguments.page.write_text(page(results), encoding="utf-8")
+        kept = section_of(arguments.page.read_text(encoding="utf-8")) if arguments.page.exists() else ""
+        arguments.page.write_text(with_section(page(results), kept), encoding="utf-8")
     return _verdict(results)
 
 

@@ -15,6 +15,9 @@ from harness.corpus.port import ValueType
 _RANK = 3
 """Least number of axes of a cache: texts, positions, elements."""
 
+_DIGITS = 10
+"""Of a number that counts nothing."""
+
 _WORDS = re.compile(r"[a-z]+|\d+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _TOGETHER = re.compile(r"key_?values?")
@@ -59,7 +62,7 @@ class Unpaired(msgspec.Struct, frozen=True):
 def cache_pairs(
     inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType], batch: str | None
 ) -> tuple[CachePair, ...] | Unpaired:
-    """Return the pairs in the order of the inputs; none if no input looks like a cache.
+    """Return the pairs in the order of the layers; none if no input looks like a cache.
 
     Args:
         inputs: Those without another role.
@@ -73,7 +76,8 @@ def cache_pairs(
     if len(named) < len(pasts):
         lone = next(name for name in pasts if name not in named)
         return Unpaired(f"no output takes the place of its input {lone!r} in the next step")
-    return with_axes(named.items(), inputs, outputs, batch)
+    # Some exporters list all keys before all values.
+    return with_axes(sorted(named.items(), key=lambda pair: _layer(pair[0])), inputs, outputs, batch)
 
 
 def with_axes(
@@ -170,6 +174,11 @@ def _words(name: str) -> list[str]:
 
 def _is_cache(name: str) -> bool:
     return not _CACHE.isdisjoint(_words(name))
+
+
+def _layer(name: str) -> int:
+    """Return the first number of a name, which counts the layers."""
+    return next((int(word) for word in _words(name) if word.isdecimal() and len(word) < _DIGITS), 0)
 
 
 def _key(name: str) -> tuple[str, ...]:

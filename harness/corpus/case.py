@@ -12,11 +12,13 @@ from harness.core.model_settings import ModelSettings
 from harness.core.value import NamedValues, from_wire, to_wire, value_bytes
 from harness.corpus.attempts import FIRST, Attempt
 from harness.corpus.data_sets import DataSet, Signature, check_names, hash_data_set, read_data_sets
+from harness.corpus.decoder_names import sizes_by_config
 from harness.corpus.domain_walk import domains_of
 from harness.corpus.errors import SettingsError, blame
 from harness.corpus.external import external_files
 from harness.corpus.facts import ModelFacts, model_facts
 from harness.corpus.file_state import FileState, cached_state, files_state, model_state
+from harness.corpus.genai_config import read_genai_config
 from harness.corpus.model_file import parse_model, read_model_file
 from harness.corpus.nodes import weight_names
 from harness.corpus.port import Port, ValueType, model_text, value_type
@@ -103,7 +105,7 @@ def load_case(
             override ``dimensions``.
 
     Raises:
-        SettingsError: The settings or the side file do not fit the model.
+        SettingsError: The settings, the side file or ``genai_config.json`` do not fit the model.
         ModelError: The model, its external data or its test data is missing or broken.
     """
     path = suite.model_path(model)
@@ -147,6 +149,7 @@ def _read(
     if suite.kind == "folder":
         settings = settings.over(read_side_file(path))
     sizes = {**dimensions, **settings.dimensions}
+    config = read_genai_config(path.parent) if suite.kind == "folder" else None
     with blame(path):
         content = read_model_file(path)
         proto = parse_model(content)
@@ -157,6 +160,9 @@ def _read(
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
         declared = {port.name: port.type for port in _ports(proto.graph.input, sizes)}
+        if config is not None:
+            sizes = {**sizes_by_config(config, declared), **sizes}
+            declared = {port.name: port.type for port in _ports(proto.graph.input, sizes)}
         outputs = _ports(proto.graph.output, sizes)
         weights = weight_names(proto.graph)
         ports = tuple(Port(name=name, type=kind) for name, kind in declared.items() if name not in weights)

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from harness.core.errors import Problem, valid_names
+from harness.corpus.cache_pairs import rank, symbols
 from harness.corpus.genai_config import (
     CONFIG_NAME,
     LAYER,
@@ -16,6 +17,11 @@ from harness.corpus.genai_config import (
     Outputs,
 )
 from harness.corpus.port import ValueType
+
+_CACHE_RANK = 4
+"""Texts, heads, positions, elements."""
+
+FLOATS = frozenset({"float32", "float16", "bfloat16"})
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +78,25 @@ def named_by_config(
         pairs=tuple(_pairs(decoder, inputs, outputs)),
         fixed=tuple(_fixed(decoder, inputs)),
     )
+
+
+def sizes_by_config(config: GenaiConfig, inputs: Mapping[str, ValueType]) -> dict[str, int]:
+    """Return the sizes of dimensions that a configuration gives: heads of the cache, and their elements.
+
+    Model Builder leaves them open, as ``kv_cache_dim``, because a cache of fewer bits has other ones.
+    """
+    decoder = config.model.decoder
+    told = {1: decoder.num_key_value_heads, 3: decoder.head_size}
+    sizes: dict[str, int] = {}
+    for layer in range(decoder.num_hidden_layers):
+        for past, _ in _patterns(decoder):
+            kind = inputs.get(_layer(past, layer))
+            if kind is None or kind.dtype not in FLOATS or rank(kind) != _CACHE_RANK:
+                continue
+            sizes |= {
+                symbol: told[axis] for axis, symbol in enumerate(symbols(kind)) if symbol and told.get(axis)
+            }
+    return sizes
 
 
 def _there(name: str, names: Mapping[str, ValueType]) -> str:

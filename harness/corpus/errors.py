@@ -31,6 +31,11 @@ class ModelError(HarnessError):
 class SettingsError(ModelError):
     """Settings do not fit their model; the settings are at fault, not the model."""
 
+    @property
+    def shown(self) -> str:
+        """The error as a run warns of it; records hold the text of the error, which is one line."""
+        return str(self)
+
 
 def read_regular(path: Path) -> bytes:
     """Return the content of a regular file, links followed. Reading a pipe or a device would never end.

@@ -14,6 +14,7 @@ import msgspec
 
 from harness.corpus.archive import data_archive
 from harness.corpus.data_files import DATA_FILE, DATA_SET
+from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.side_file import side_file
 from harness.corpus.tolerance_file import TOLERANCE_FILES
 
@@ -49,7 +50,7 @@ def cached_state(file: str | Path, *others: str) -> FileState | None:
 
 
 def model_state(model: Path, home: Path) -> FileState | None:
-    """Return the state of a model's file, its side file, its test data and their tolerance.
+    """Return the state of a model's file, its settings, its test data and their tolerance.
 
     External data does not belong to it.
 
@@ -62,7 +63,8 @@ def model_state(model: Path, home: Path) -> FileState | None:
     """
     try:
         folders, files = _test_data(home)
-        beside = [one for one in (side_file(model), data_archive(model)) if os.path.lexists(one)]
+        others = (side_file(model), data_archive(model), model.with_name(CONFIG_NAME))
+        beside = [one for one in others if os.path.lexists(one)]
     except OSError:
         return None
     state = files_state([model, *beside, *files])

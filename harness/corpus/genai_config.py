@@ -43,6 +43,12 @@ class ConfigError(SettingsError):
         self.problem = problem if problem.hint else msgspec.structs.replace(problem, hint=_REWRITE)
         super().__init__(path, f"{place}{problem.what}; {self.problem.hint}{more}")
 
+    @property
+    def shown(self) -> str:
+        """Two lines: where and what, and what is valid."""
+        where = f"{self.path.parent.name}/{self.problem.where}"
+        return str(msgspec.structs.replace(self.problem, where=where))
+
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the decoder's inputs; those of the cache have ``%d`` for the layer."""
@@ -78,10 +84,12 @@ class Stage(msgspec.Struct, frozen=True):
 
 
 class DecoderPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The decoder: its file and its sizes."""
+    """The decoder: its file and its sizes; 0 for a size that is not told."""
 
     filename: str = "model.onnx"
     num_hidden_layers: _Positive
+    num_key_value_heads: int = 0
+    head_size: int = 0
     inputs: Inputs = Inputs()
     outputs: Outputs = Outputs()
     sliding_window: SlidingWindow = SlidingWindow(slide_key_value_cache=False)

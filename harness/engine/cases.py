@@ -176,7 +176,7 @@ class Cases:
             except ModelError as error:
                 case = error
                 if isinstance(error, SettingsError):  # the model itself may be good
-                    self._warn(str(error))
+                    self._warn(error.shown)
             # While inputs are tried, nothing that is made of them is final.
             if (wanted.suite, wanted.model) not in self._open or wanted.form == FIRST:
                 self._kept.put(wanted, case, case.nbytes if isinstance(case, Case) else 0)

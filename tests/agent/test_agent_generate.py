@@ -115,7 +115,7 @@ def test_speed_is_measured_if_the_job_asks_for_it(serve: Serve, tmp_path: Path) 
 
 def new_only(folder: Path) -> Case:
     """A model whose cache output has the new positions alone, although it declares all of them."""
-    shape = ["batch", 1, "past", 4]
+    shape: list[str | int | None] = ["batch", 1, "past", 4]
     inputs = [
         helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "sequence"]),
         helper.make_tensor_value_info("past_key_values.0.key", TensorProto.FLOAT, shape),

@@ -172,7 +172,9 @@ def not_turned(model: onnx.ModelProto) -> None:
 
 
 def turned_otherwise(model: onnx.ModelProto) -> None:
-    told = [one for node in model.graph.node for one in node.attribute if one.name.endswith("interleaved")]
+    every = [one for node in model.graph.node for one in node.attribute]
+    told = [one for one in every if one.name == "interleaved"]
+    told = told or [one for one in every if one.name == "rotary_interleaved"]
     assert len(told) in {LAYERS, 2 * LAYERS}
     for one in told:
         one.i = 1 - one.i

@@ -9,11 +9,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from harness.core.value import Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.decoder import CachePair, Decoder, decoder_of
 from harness.corpus.decoders.roster import DECODERS, decoder_names
+from harness.corpus.file_state import model_state
 from harness.corpus.genai_config import CONFIG_NAME, ConfigError
-from harness.corpus.suites import open_file, open_suite
+from harness.corpus.suites import open_file, open_folder, open_suite
 
 IDS, FLOAT, BOOL, INT32 = TensorProto.INT64, TensorProto.FLOAT, TensorProto.BOOL, TensorProto.INT32
 Ports = dict[str, tuple[int, tuple[Any, ...]]]
@@ -263,6 +265,7 @@ def test_a_broken_configuration_is_told_in_two_lines(
     assert problem.hint
     assert len(str(problem).splitlines()) == 2
     assert len(str(caught.value).splitlines()) == 1
+    assert caught.value.shown == f"{tmp_path.name}/{problem}"
     assert CONFIG_NAME in str(caught.value)
 
 
@@ -344,3 +347,37 @@ def test_the_suite_has_the_same_roles_with_and_without_its_configuration(name: s
     assert isinstance(alone, Decoder), alone
     context = None if form.dialect == "whisper" else form.context
     assert alone == msgspec.structs.replace(found, context=context)
+
+
+def test_sizes_that_model_builder_leaves_open_come_from_the_configuration(tmp_path: Path) -> None:
+    """Its caches have ``kv_cache_dim`` elements, because one of fewer bits has fewer."""
+    inputs: Ports = {"input_ids": (IDS, ("batch_size", "sequence_length"))}
+    outputs: Ports = {"logits": (FLOAT, ("batch_size", "sequence_length", 500))}
+    for part in ("key", "value"):
+        shape = ("batch_size", "heads", "past_sequence_length", "kv_cache_dim")
+        inputs[f"past_key_values.0.{part}"] = (FLOAT, shape)
+        outputs[f"present.0.{part}"] = (FLOAT, (*shape[:2], "total_sequence_length", shape[3]))
+    path = write(tmp_path, inputs, outputs)
+    told = config()
+    told["model"]["decoder"] |= {"num_key_value_heads": 5, "head_size": 48, "inputs": {}, "outputs": {}}
+    (tmp_path / CONFIG_NAME).write_bytes(msgspec.json.encode(told))
+    folder = open_folder(tmp_path)
+
+    def heads_and_size(name: str, **dimensions: int) -> tuple[int, ...]:
+        value = dict(load_case(folder, path.name, dimensions).data_sets[0].inputs)[name]
+        assert isinstance(value, Tensor)
+        return value.array.shape[1::2]
+
+    assert heads_and_size("past_key_values.0.key") == heads_and_size("past_key_values.0.value") == (5, 48)
+    assert heads_and_size("past_key_values.0.key", kv_cache_dim=24) == (5, 24)
+    told["model"]["decoder"]["head_size"] = "48"
+    (tmp_path / CONFIG_NAME).write_bytes(msgspec.json.encode(told))
+    with pytest.raises(ConfigError, match="head_size"):
+        load_case(folder, path.name, {})
+
+
+def test_a_changed_configuration_is_read_again(tmp_path: Path) -> None:
+    path = write(tmp_path, *odd_names())
+    before = model_state(path, tmp_path)
+    (tmp_path / CONFIG_NAME).write_bytes(msgspec.json.encode(config()))
+    assert model_state(path, tmp_path) != before

@@ -12,13 +12,14 @@ import pytest
 from harness.corpus.case import load_case
 from harness.corpus.decoders.blocks import in_blocks
 from harness.corpus.decoders.form import LAYERS
-from harness.corpus.decoders.genai import NAME
 from harness.corpus.decoders.reference import reference
 from harness.corpus.decoders.roster import DECODERS, LEFT_OUT, build, decoder_names
+from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.suites import open_suite
 
 LISTING = """
 import sys
+from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.suites import open_suite
 
 suite = open_suite("generate")
@@ -50,12 +51,12 @@ def test_the_forms_differ_in_what_the_issue_of_decoders_lists() -> None:
 def test_a_model_lies_beside_its_configuration(own_cache: Path) -> None:
     case = load_case(open_suite("generate"), "gqa-h64-int4", {})
     assert case.model_path.is_relative_to(own_cache)
-    config = msgspec.json.decode((case.model_path.parent / NAME).read_bytes())
+    config = msgspec.json.decode((case.model_path.parent / CONFIG_NAME).read_bytes())
     assert config["model"]["decoder"]["num_hidden_layers"] == LAYERS
     (data_set,) = case.data_sets
     assert [name for name, _ in data_set.inputs][:2] == ["input_ids", "attention_mask"]
     plain = load_case(open_suite("generate"), "onnx23-h64", {})
-    assert not (plain.model_path.parent / NAME).exists()
+    assert not (plain.model_path.parent / CONFIG_NAME).exists()
 
 
 @pytest.mark.parametrize("name", DECODERS)

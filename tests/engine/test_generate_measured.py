@@ -1,4 +1,4 @@
-"""Planted faults in the scenario ``generate``: verdict, way, position and layer; and no healthy result accused."""
+"""Planted faults in the scenario ``generate``: verdict, way, position, layer; no healthy result is accused."""
 
 from pathlib import Path
 from typing import Any

@@ -97,7 +97,7 @@ def test_the_published_schema_is_current() -> None:
 def test_the_schema_refuses_unknown_keys_everywhere() -> None:
     tables: dict[str, Any] = matrix_schema()["$defs"]
     objects = {name: table for name, table in tables.items() if "properties" in table}
-    assert len(objects) == 18
+    assert len(objects) == 19
     assert all(table["additionalProperties"] is False for table in objects.values())
     with_options = {name for name, table in objects.items() if "patternProperties" in table}
     selecting = {"ExcludeTable", "ToleranceTable", "ExpectTable", "LatencyTable", "RepeatTable"}

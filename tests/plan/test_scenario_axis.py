@@ -8,9 +8,10 @@ import pytest
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.errors import UsageError
 from harness.core.scenario import PLAIN, SCENARIOS, session_of
+from harness.core.ways import WAYS, TextSettings
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix, matrix_from
-from harness.plan.scenarios import Scenario
+from harness.plan.scenarios import Scenario, Way
 
 
 def matrix(**tables: Any) -> Matrix:
@@ -29,6 +30,7 @@ def problems(**tables: Any) -> list[str]:
 def test_the_file_takes_every_scenario_that_there_is() -> None:
     assert get_args(Scenario) == tuple(SCENARIOS)
     assert AXIS_DEFAULTS["scenario"] == PLAIN
+    assert get_args(Way) == tuple(WAYS)
 
 
 def test_a_scenario_is_part_of_a_cells_id_unless_it_is_plain() -> None:
@@ -44,6 +46,10 @@ def test_settings_have_defaults_and_can_be_set() -> None:
     assert scenarios.settings("concurrent") == {"threads": 2, "runs": 25, "budget_s": 20}
     assert scenarios.settings("sessions") == {"count": 20, "budget_s": 60}
     assert scenarios.settings("io_binding") == {}
+    generate = matrix(
+        axes={"scenario": ["generate"]}, scenarios={"generate": {"ways": ["step"], "prompt": [5, 7]}}
+    ).scenarios.generate
+    assert generate.text == TextSettings(ways=("step",), length=40, new_tokens=8, prompt=(5, 7))
 
 
 def test_a_misspelt_name_gets_a_suggestion() -> None:
@@ -82,5 +88,6 @@ def test_settings_of_a_scenario_that_no_cell_has_are_an_error() -> None:
 
 def test_other_data_is_another_case_on_a_plain_session() -> None:
     assert {scenario: session_of(scenario) for scenario in SCENARIOS} == {
-        scenario: PLAIN if scenario in {"dynamic_shapes", "zero_size"} else scenario for scenario in SCENARIOS
+        scenario: PLAIN if scenario in {"dynamic_shapes", "generate", "zero_size"} else scenario
+        for scenario in SCENARIOS
     }

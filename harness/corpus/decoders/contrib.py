@@ -1,6 +1,6 @@
 """Decoders as Model Builder of onnxruntime-genai writes them, of the operators of ``com.microsoft``."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.corpus.decoders import ports
 from harness.corpus.decoders.experts import experts
@@ -83,20 +83,18 @@ def _attention(g: Graph, form: Form, x: str, cache: list[str], shared: _Shared) 
 def _grouped(g: Graph, form: Form, inputs: list[str], cache: list[str], shared: _Shared) -> list[str]:
     """Add GroupQueryAttention with what its form asks for."""
     optional: list[str] = []
-    attributes: dict[str, Any] = {"num_heads": form.heads, "kv_num_heads": form.key_heads}
-    if form.rotary == "inside":
-        optional += shared.tables
-        attributes |= {"do_rotary": 1, "rotary_interleaved": int(form.interleaved)}
-    if form.sinks:
-        optional += [""] * (4 - len(optional)) + [sinks(g, form)]
-    if form.window:
-        attributes["local_window_size"] = form.window
-    if form.soft_cap:
-        attributes["softcap"] = form.soft_cap
-    attributes["scale"] = form.head**-0.5
+    optional += shared.tables if form.rotary == "inside" else ("", "")
+    optional += ["", "", sinks(g, form) if form.sinks else ""]
     return g.ops(
         3, "GroupQueryAttention", *inputs, *cache, *shared.masks, *optional,
-        domain=CONTRIB_DOMAIN, **attributes,
+        domain=CONTRIB_DOMAIN,
+        num_heads=form.heads,
+        kv_num_heads=form.key_heads,
+        scale=form.head**-0.5,
+        local_window_size=form.window or -1,
+        softcap=form.soft_cap,
+        do_rotary=int(form.rotary == "inside"),
+        rotary_interleaved=int(form.interleaved),
     )  # fmt: skip
 
 

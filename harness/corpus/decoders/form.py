@@ -44,7 +44,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
     what: str
     dialect: Literal["onnx", "contrib", "whisper"]
-    opset: int = 21
+    opset: int = 22
     dtype: Literal["float32", "float16", "bfloat16"] = "float32"
     width: int = 128
     inner: int = 256

@@ -4,8 +4,6 @@ from typing import Any
 
 from harness.corpus.decoders.form import LAYERS, VOCABULARY, Form
 
-NAME = "genai_config.json"
-
 _PAD, _START, _END = 0, 1, 2
 
 

@@ -7,7 +7,8 @@ import msgspec
 
 from harness.core.value import tensor
 from harness.corpus.decoders.form import Form
-from harness.corpus.decoders.genai import NAME, genai_config
+from harness.corpus.decoders.genai import genai_config
+from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.protos import tensor_proto
 from harness.corpus.zoo.graph import Graph
 
@@ -25,7 +26,9 @@ DECODERS: dict[str, Form] = {
     ),
     "onnx23-h96-window": Form(
         what="grouped by 4, a window of 16 keys in the mask",
-        dialect=_ONNX, opset=23, attention="Attention", key_heads=1, head=96, window=16,
+        dialect=_ONNX, opset=23, attention="Attention", heads=8,
+        key_heads=2, head=96, inner=128,
+        window=16,
     ),
     "onnx23-h64-f16": Form(
         what="grouped by 4, in float16",
@@ -55,11 +58,14 @@ DECODERS: dict[str, Form] = {
     ),
     "gqa-h80": Form(
         what="grouped by 4; packed, positions turned by the attention",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, head=80,
+        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
+        key_heads=2, head=80,
     ),
     "gqa-h96-window": Form(
         what="grouped by 4, a window of 16 keys; packed, positions turned by the attention",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, head=96, window=16,
+        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
+        key_heads=2, head=96, inner=128,
+        window=16,
     ),
     "gqa-h128": Form(
         what="grouped by 8; packed, positions turned by the attention",
@@ -77,15 +83,18 @@ DECODERS: dict[str, Form] = {
     ),
     # As for DirectML and others: positions turned by nodes.
     "gqa-h64-nodes": Form(
-        what="grouped by 4, positions turned by nodes", dialect=_CONTRIB, key_heads=1
+        what="grouped by 4, positions turned by nodes", dialect=_CONTRIB, heads=8,
+        key_heads=2
     ),
     "gqa-h64-interleaved": Form(
         what="grouped by 4, half of a head turned, neighbours together",
-        dialect=_CONTRIB, key_heads=1, rotary_part=32, interleaved=True,
+        dialect=_CONTRIB, heads=8,
+        key_heads=2, rotary_part=32, interleaved=True,
     ),
     "gqa-h64-norm": Form(
         what="grouped by 4, each head normalized, as Qwen 3",
-        dialect=_CONTRIB, rotary="inside", key_heads=1, head_norm=True,
+        dialect=_CONTRIB, rotary="inside", heads=8,
+        key_heads=2, head_norm=True,
     ),
     "gqa-h64-sinks": Form(
         what="grouped by 4, a sink in each head's softmax and a window, as gpt-oss",
@@ -109,11 +118,13 @@ DECODERS: dict[str, Form] = {
     # Quantized weights.
     "gqa-h64-int4": Form(
         what="grouped by 4, weights of 4 bits",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, bits=4,
+        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
+        key_heads=2, bits=4,
     ),
     "gqa-h64-int4-points": Form(
         what="grouped by 4, weights of 4 bits with zero points",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, bits=4, zero_points=True,
+        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
+        key_heads=2, bits=4, zero_points=True,
     ),
     "gqa-h64-int4-f16": Form(
         what="grouped by 4, weights of 4 bits with zero points, in float16",
@@ -131,12 +142,14 @@ DECODERS: dict[str, Form] = {
     ),
     "gqa-h64-int8-points": Form(
         what="grouped by 4, weights of 8 bits with zero points",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, bits=8, zero_points=True,
+        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
+        key_heads=2, bits=8, zero_points=True,
     ),
     # Experts.
     "moe-h64": Form(
         what="grouped by 4, two of four experts",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, width=64, inner=96, experts=4,
+        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
+        key_heads=2, width=64, inner=96, experts=4,
     ),
     "moe-h64-int4": Form(
         what="grouped by 4, two of four experts, weights of 4 bits",
@@ -149,7 +162,7 @@ DECODERS: dict[str, Form] = {
     # Beside an encoder.
     "whisper-h64": Form(
         what="its own cache, and a fixed one from an encoder",
-        dialect="whisper", opset=21, attention="MultiHeadAttention", rotary="none", context=256,
+        dialect="whisper", attention="MultiHeadAttention", rotary="none", context=256,
     ),
 }  # fmt: skip
 """Every form by the name of its model."""
@@ -195,7 +208,7 @@ def write_decoder(name: str, folder: Path) -> None:
     (folder / "model.onnx").write_bytes(g.model(name).SerializeToString())
     if DECODERS[name].dialect != "onnx":
         text = msgspec.json.format(msgspec.json.encode(genai_config(DECODERS[name])), indent=4)
-        (folder / NAME).write_bytes(text)
+        (folder / CONFIG_NAME).write_bytes(text)
     data_set = folder / "test_data_set_0"
     data_set.mkdir()
     for index, (port, data) in enumerate(g.inputs.items()):

@@ -1,0 +1,116 @@
+"""What was found of each planted fault, from the records of a run."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmarks.generation.faults import AFTER, FAULTS, Fault
+from benchmarks.generation.run import HEALTHY, SITES
+
+FAILED = "failed"
+"""The family of the verdicts that find a fault."""
+
+Record = Mapping[str, Any]
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault in one model.
+
+    Attributes:
+        fault: Its name.
+        model: The model.
+        found: Whether the scenario ``generate`` fails.
+        named: Whether its record names the foretold layer and position; None if none is foretold.
+        once: Whether one forward pass fails at the same tolerance.
+        text: Whether the greedy text is another one.
+        reason: What the record says.
+    """
+
+    fault: str
+    model: str
+    found: bool
+    named: bool | None
+    once: bool
+    text: bool
+    reason: str
+
+
+class Healthy(msgspec.Struct, frozen=True, kw_only=True):
+    """A run without a fault: cell, and whether it fails."""
+
+    cell: str
+    accused: bool
+    reason: str
+
+
+def records_of(run: Path) -> list[Record]:
+    """Read the records of a run."""
+    lines = (run / "records.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def rows_of(records: Iterable[Record]) -> Iterator[Row]:
+    """Yield a row for each fault and model, in the order of the kinds."""
+    found = {(one["target"], one["model"], one["axes"]["scenario"]): one for one in records if "axes" in one}
+    for name, fault in FAULTS.items():
+        for model in fault.models[:SITES]:
+            generated = found.get((name, model, "generate"))
+            once = found.get((name, model, "plain"))
+            right = found.get((f"{HEALTHY}-all", model, "generate"))
+            if generated is None or once is None or right is None:
+                continue
+            yield Row(
+                fault=name,
+                model=model,
+                found=generated["family"] == FAILED,
+                named=named(fault, generated),
+                once=once["family"] == FAILED,
+                text=_text(generated) != _text(right),
+                reason=generated.get("reason", ""),
+            )
+
+
+def healthy_of(records: Iterable[Record]) -> list[Healthy]:
+    """Return the healthy runs of the scenario ``generate`` that give a verdict about the CPU EP."""
+    return [
+        Healthy(cell=one["cell"], accused=one["family"] == FAILED, reason=one.get("reason", ""))
+        for one in records
+        if one["target"].startswith(HEALTHY)
+        and one["axes"]["scenario"] == "generate"
+        and one["family"] in {"passed", FAILED}
+    ]
+
+
+def named(fault: Fault, record: Record) -> bool | None:
+    """Whether a record names the layer and the positions that are foretold; None if nothing is."""
+    if fault.layer is None and not fault.since:
+        return None
+    ways = [way for way in record.get("generation", {}).get("ways", ()) if _first(way) is not None]
+    if not ways:
+        return False
+    firsts = {way["way"]: _first(way) for way in ways}
+    foretold = {way: position for way, position in fault.since.items() if way in firsts}
+    if fault.since and not foretold:
+        return False
+    if any(firsts[way] != position for way, position in foretold.items()):
+        return False
+    return fault.layer is None or _layer(ways[0]) == fault.layer
+
+
+def _layer(way: Record) -> int:
+    """The layer of the first bad cache that a way names."""
+    digits = [word for word in way.get("first_cache", "").replace("_", ".").split(".") if word.isdecimal()]
+    return int(digits[0]) if digits else AFTER
+
+
+def _first(way: Record) -> int | None:
+    """The first bad position, of the logits or the cache."""
+    places = [way[key] for key in ("first_bad", "cache_from") if way.get(key) is not None]
+    return min(places, default=None)
+
+
+def _text(record: Record) -> tuple[int, ...]:
+    return tuple(record.get("generation", {}).get("text", ()))

@@ -1,0 +1,95 @@
+"""A run of the stand-in: each fault is a target, which runs its models plainly and in ``generate``."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from benchmarks.generation.faults import FAULTS, Fault
+from harness.core import ways
+from harness.corpus.suites import open_suite
+
+ROOT = Path(__file__).resolve().parents[2]
+PLANTED = Path(__file__).parent / "planted_onnxruntime"
+HEALTHY = "healthy"
+"""Prefix of the targets without a fault, one for each level of graph optimizations."""
+
+SITES = 1
+"""Models in which each kind of fault is planted."""
+
+LEVELS = ("disabled", "all")
+
+_HEAD = """schema = 1
+
+[models]
+suites = ["generate"]
+
+[axes]
+scenario = ["plain", "generate"]
+
+[scenarios.generate]
+ways = [{ways}]
+"""
+
+WAYS = tuple(way for way in ways.WAYS if way != "lengths")
+"""All but the prompts of many lengths, which are half of the runs: no fault here needs them to be found."""
+
+COMMAND = """
+import signal, sys
+from harness.cli import main
+
+# A benchmark in the background of a shell passes on that it ignores this signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(main())
+"""
+
+
+def matrix(faults: Iterable[Fault], *, healthy: bool) -> str:
+    """Return the matrix of some faults, and of the CPU EP without one at each level of optimizations."""
+    names = open_suite("generate").models()
+    head = _HEAD.format(ways=_texts(WAYS))
+    return "\n".join([head, *(_healthy() if healthy else ()), *(_target(one, names) for one in faults)])
+
+
+def _target(fault: Fault, names: Iterable[str]) -> str:
+    others = [name for name in names if name not in fault.models[:SITES]]
+    env = f'PYTHONPATH = "{PLANTED}:{ROOT}", GENERATION_FAULT = "{fault.name}"'
+    return f"""
+[[target]]
+name = "{fault.name}"
+provider = "CPUExecutionProvider"
+env = {{ {env} }}
+
+[[exclude]]
+target = "{fault.name}"
+model = [{_texts(others)}]
+"""
+
+
+def _texts(items: Iterable[str]) -> str:
+    return ", ".join(f'"{item}"' for item in items)
+
+
+def _healthy() -> Iterator[str]:
+    for level in LEVELS:
+        yield f"""
+[[target]]
+name = "{HEALTHY}-{level}"
+provider = "CPUExecutionProvider"
+axes = {{ graph_optimization = ["{level}"] }}
+
+[[exclude]]
+target = "{HEALTHY}-{level}"
+scenario = "plain"
+"""
+
+
+def run(folder: Path, faults: Iterable[Fault] = tuple(FAULTS.values()), *, healthy: bool = True) -> Path:
+    """Run the faults, and return the folder of the run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "matrix.toml").write_text(matrix(faults, healthy=healthy), encoding="utf-8")
+    command = [sys.executable, "-c", COMMAND, "run", "matrix.toml", "--out", "run", "--no-report"]
+    with (folder / "output.txt").open("ab") as output:
+        subprocess.run(command, cwd=folder, env=os.environ, stdout=output, stderr=output, check=False)
+    return folder / "run"
