@@ -76,8 +76,11 @@ def replayed(folder: Path, names: list[str], python: Path | None) -> tuple[int, 
     run.triage("triage").wait()
     bare = python or bare_python(folder)
     found = read_faults(run.folder / "triage" / "faults.jsonl")
-    bundled = [run.folder / "triage" / fault.bundle for fault in found if fault.bundle]
-    return len(found), [_replay(home, bare, run.stand_in.env, folder / "away") for home in bundled]
+    # Faults with the same smallest model and failure are one, with one bundle.
+    written = dict.fromkeys(fault.bundle for fault in found if fault.bundle)
+    bundled = [run.folder / "triage" / name for name in written]
+    replays = [_replay(home, bare, run.stand_in.env, folder / "away") for home in bundled]
+    return len({fault.id for fault in found}), replays
 
 
 def visible_fault(model: Model) -> Planted:

@@ -17,17 +17,24 @@ _DIFF_FORMATS = {"text": diff_lines, "markdown": diff_markdown, "github": diff_g
 
 
 def report(
-    runs: Sequence[Path], *, out: Path, formats: str, templates: Path | None, baseline: Path | None
+    runs: Sequence[Path],
+    *,
+    out: Path,
+    formats: str,
+    templates: Path | None,
+    baseline: Path | None,
+    history: Path | None,
 ) -> int:
     """Render one run, or several as one, and print the paths of the written files.
 
     Raises:
-        UsageError: A run cannot be read, a format is unknown, or ``out`` cannot be written.
+        UsageError: A run or the history cannot be read, a format is unknown, or ``out`` cannot be written.
     """
     from harness.report.publish import publish  # its templates take 0.1 s to import
 
     names = [name.strip() for name in formats.split(",")]
-    print_lines(str(path) for path in publish(runs, out, names, templates=templates, baseline=baseline))
+    written = publish(runs, out, names, templates=templates, baseline=baseline, history=history)
+    print_lines(str(path) for path in written)
     return EXIT_OK
 
 

@@ -159,7 +159,8 @@ def _lost(found: NoCase) -> Golden:
 def _answer(outcome: Outcome, case: Case) -> Golden:
     match outcome:
         case Ran():
-            return Golden(status="ok", outputs=outcome.outputs, other=outcome.other or ())
+            text = outcome.generated.text if outcome.generated is not None else ()
+            return Golden(status="ok", outputs=outcome.outputs, other=outcome.other or (), text=text)
         case Raised():
             message = clean_error(f"{outcome.kind}: {outcome.message}", case.model_path)
             message = one_line(at_data_set(case, outcome.data_set) + message)

@@ -16,7 +16,6 @@ from harness.engine.job import job
 from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues, TaskQueue
-from harness.engine.rotation import Rotation
 from harness.engine.task import CellTask, Kind, QuestionTask, Task
 from harness.engine.uv import InstallError
 from harness.engine.worker import Worker
@@ -38,14 +37,12 @@ class Dispatcher:
         queues: Queues,
         pool: ProcessPool,
         pipeline: CellPipeline,
-        rotation: Rotation,
         on_unusable: OnUnusable,
     ) -> None:
         self._plan = plan
         self._queues = queues
         self._pool = pool
         self._pipeline = pipeline
-        self._rotation = rotation
         self._on_unusable = on_unusable
 
     def assign(self) -> bool:
@@ -59,13 +56,12 @@ class Dispatcher:
         # Reading a model for one queue may queue a question to another, so references come last. They are few
         # and do not count against the limit of processes. A question may add a queue.
         queues = tuple(self._queues.all)
-        pausing = self._rotation.pausing([(queue, self._pool.serving(queue)) for queue in queues])
         is_behind = self._pipeline.questions.is_behind
         for queue in queues:
             for worker in self._pool.serving(queue):
                 if worker.retiring and worker.idle:
                     worker.stop()
-                if queue in pausing or (is_behind and not queue.is_reference):
+                if is_behind and not queue.is_reference:
                     continue
                 settled |= self._fill(queue, worker)
                 worker.flush()

@@ -29,7 +29,6 @@ from harness.engine.next_step import NextStep
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues
 from harness.engine.references import References, Stores
-from harness.engine.rotation import Rotation
 from harness.engine.task import Kind
 from harness.plan.plan import Plan
 
@@ -52,12 +51,10 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         needs: What may be asked about a cell before it is decided.
         stores: Where answers are kept; None for the cache.
-        linger_s: Seconds to wait for more events before a small batch is handed out.
     """
 
     needs: frozenset[Need] = frozenset(Need)
     stores: Stores | None = None
-    linger_s: float = 0.2
 
 
 class Engine:
@@ -96,8 +93,7 @@ class Engine:
         self._announced_bytes = 0
         """Written by the engine's thread alone, as the next one is by the consumer's."""
         self._taken_bytes = 0
-        processes = processes or processors()
-        self._pool = self._make_pool(processes)
+        self._pool = self._make_pool(processes or processors())
         self._effects = Effects(plan)
         self._queues = Queues(plan, self._effects, durations_ms or {}, measures=measures)
         references = References(study.stores or Stores.of_here())
@@ -118,7 +114,7 @@ class Engine:
             on_gone=lambda worker: self._post(self._pool.on_gone, worker),
         )
         self._dispatcher = Dispatcher(
-            plan, self._queues, self._pool, self._pipeline, Rotation(processes), self._listener.on_unusable
+            plan, self._queues, self._pool, self._pipeline, self._listener.on_unusable
         )
         self._gathered: list[Event] = []
         """Events that have left the outbox, and have not been handed out yet."""
@@ -195,10 +191,6 @@ class Engine:
         with contextlib.suppress(queue.Empty):
             # With a limit, because on Windows Ctrl-C does not interrupt a wait without one.
             self._take(*self._outbox.get(timeout=1.0))
-            if self._pipeline.open > 1 and self._outbox.qsize() < BATCH - 1 and not self._is_ahead:
-                # More will follow, and taken together it costs less: in turns of the interpreter's lock, and
-                # in waits for the disk.
-                time.sleep(self._study.linger_s)
             while len(self._gathered) < BATCH and self._taken_bytes < most_bytes:
                 self._take(*self._outbox.get_nowait())
         if self._is_ahead and not self._has_enough:

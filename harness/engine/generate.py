@@ -184,6 +184,7 @@ def told(rows: Sequence[OutputMetrics], playing: Playing) -> Told:
         declined=generation.declined | left_out,
         disagreements=tuple(_disagreements(playing)),
         text=generated.text if generated is not None else (),
+        golden_text=() if playing.evidence.played is None else playing.evidence.played.text,
         speed=generated.speed if generated is not None else None,
     )
 

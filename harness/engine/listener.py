@@ -165,8 +165,6 @@ class Listener:
     def _on_done(self, worker: Worker, after: After, at: float) -> None:
         task, outcome = worker.in_flight[0], worker.result
         process = worker.count(after, at)
-        if worker.queue is not None:
-            worker.queue.done_ms += task.expected_ms
         if isinstance(outcome, Ran):
             timings = {**outcome.timings_ms, "teardown": after.teardown_ms}
             outcome = msgspec.structs.replace(outcome, timings_ms=timings, process=process)
@@ -249,7 +247,6 @@ class Listener:
         """React to the end of a process at work."""
         queue.losses += 1
         task = worker.in_flight.popleft()
-        queue.done_ms += task.expected_ms
         queue.tasks.extendleft(reversed(worker.in_flight))
         if worker.result is not None:
             self._pipeline.conclude(task, _with_teardown(worker.result, end))

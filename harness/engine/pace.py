@@ -15,38 +15,20 @@ MOST_IN_FLIGHT = 160
 64 and 8 in one message, 4.46 s with 160 and 8, 4.34 s with 160 and 24; 320 and 32 gained nothing more."""
 
 WEIGHT = 0.25
-"""Weight of the latest task in the averages."""
-
-BUSY = 0.3
-"""Share of a processor's time below which a process waits for something else, such as an accelerator."""
+"""Weight of the latest task in the average."""
 
 
 class Pace:
-    """Averages over the latest tasks of a process."""
+    """Averages the latest tasks of a process."""
 
     def __init__(self) -> None:
         self.capacity = FIRST_IN_FLIGHT
         """Tasks that the process holds at most."""
         self._task_s = 0.0
         """Seconds that a task takes; 0 before the first has ended."""
-        self._processor = 1.0
-        """Share of a processor's time that the process uses; 1 if unknown."""
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether the process needs a processor for most of what it does."""
-        return self._processor >= BUSY
-
-    def add(self, task_s: float, took_ms: float, processor_ms: float) -> None:
-        """Count a task.
-
-        Args:
-            task_s: Seconds that it took, as the harness measured it.
-            took_ms: The same as the agent measured it.
-            processor_ms: Processor time of that.
-        """
+    def add(self, task_s: float) -> None:
+        """Count a task by the seconds that it took, as the harness measured it."""
         self._task_s += (task_s - self._task_s) * (WEIGHT if self._task_s else 1.0)
-        used = min(processor_ms / took_ms, 1.0) if took_ms else 1.0
-        self._processor += (used - self._processor) * WEIGHT
         tasks = IN_FLIGHT_S / self._task_s if self._task_s > 0.0 else MOST_IN_FLIGHT
         self.capacity = round(min(max(tasks, FEWEST_IN_FLIGHT), MOST_IN_FLIGHT))

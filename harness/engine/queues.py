@@ -42,7 +42,6 @@ class TaskQueue(msgspec.Struct, eq=False):
         width: Processes at once.
         tasks: What waits.
         expected_ms: What its tasks took in an earlier run; tasks without a known duration count nothing.
-        done_ms: The part of that which has ended.
         failed_starts: Processes in a row that ended before they were ready.
         losses: Processes that died at work.
         verdict: The outcome of every task once the configuration has turned out to be unusable.
@@ -59,7 +58,6 @@ class TaskQueue(msgspec.Struct, eq=False):
     width: int = 0
     tasks: deque[Task] = msgspec.field(default_factory=deque)
     expected_ms: float = 0.0
-    done_ms: float = 0.0
     failed_starts: int = 0
     losses: int = 0
     verdict: Unavailable | Rejected | None = None

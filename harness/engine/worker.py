@@ -173,7 +173,7 @@ class Worker:
     def count(self, after: After, at: float) -> ProcessState:
         """Count a session; return its number and the memory left. Enough of either retires the worker."""
         self._sessions += 1
-        self.pace.add(at - self._began_at, after.took_ms, after.processor_ms)
+        self.pace.add(at - self._began_at)
         rss_mib = after.rss_mib
         if self._sessions == WARM_UP_SESSIONS:
             self._base_rss_mib = rss_mib

@@ -18,6 +18,7 @@ class Golden(msgspec.Struct, frozen=True, kw_only=True):
             the model itself was refused.
         outputs: For each data set the outputs by name.
         other: Outputs for other inputs, which ``harness.agent.other_inputs`` makes; empty without such a run.
+        text: Tokens that it chooses by itself, if it played the scenario ``generate``; a store has none.
         disputed: Why these values cannot be used for judging: the CPU EP does not repeat them, the suite's
             expected data clearly disagree, or an operator draws random numbers. Otherwise empty.
         died: For ``lost``: whether the CPU EP crashed or hung.
@@ -29,6 +30,7 @@ class Golden(msgspec.Struct, frozen=True, kw_only=True):
     data_set: int | None = None
     outputs: tuple[NamedValues, ...] = ()
     other: NamedValues = ()
+    text: tuple[int, ...] = ()
     disputed: str = ""
     died: bool = False
     provenance: dict[str, str] = {}

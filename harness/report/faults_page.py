@@ -1,6 +1,6 @@
 """The page *Faults*: what triage found out about failing cells, each cause once."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import ClassVar
 
 import msgspec
@@ -12,6 +12,7 @@ from harness.report.fault import FAULTS_PER_PAGE, FaultCell, ReportFault
 from harness.report.fault_graph import Drawing, draw
 from harness.report.fault_words import ConditionRow, ShownFrame, condition_rows, facts, frames, title
 from harness.report.groups import SHOWN_CELLS
+from harness.report.trend import Failing
 from harness.report.view import Report
 
 _SHOWN_CONDITIONS = 60
@@ -97,6 +98,8 @@ def _shown(shown: ReportFault, report: Report, fresh: Collection[str] | None) ->
     told = list(facts(shown, len(report.run.names)))
     if report.changes is not None and fresh is not None:
         told.insert(1, ("Since when", _since(shown.cells, fresh, report.changes.old)))
+    if report.failing is not None:
+        told.insert(1, ("In the history", _in_history(shown.cells, report.failing)))
     return ShownFault(
         shown=shown,
         anchor=shown.link.href.rpartition("#")[2],
@@ -121,6 +124,22 @@ def _not_failed_before(diff: Diff) -> frozenset[str]:
         and change.after.family is Family.FAILED
         and (change.before is None or change.before.family is not Family.FAILED)
     )
+
+
+def _in_history(cells: Collection[FaultCell], failing: Mapping[str, Failing]) -> str:
+    """Return since which run of a history the first of some cells fails without a break."""
+    known = [failing[cell.cell] for cell in cells if cell.cell in failing]
+    if not known:
+        return "new: none of its cells fails in the newest run"
+    first = min(known, key=lambda one: (one.since.first, one.cell))
+    told = f"since {first.since.first}, in {first.since.name}"
+    if first.before is None or first.verdict_before is None:
+        told += ", where the history begins"
+    else:
+        told += f"; {first.verdict_before} in {first.before.name} before"
+        told += f" ({'; '.join(first.changed)})" if first.changed else ""
+    new = len(cells) - len(known)
+    return told + (f"; {new:,} of its {len(cells):,} cells are new" if new else "")
 
 
 def _since(cells: Collection[FaultCell], fresh: Collection[str], old: str) -> str:

@@ -23,6 +23,7 @@ from harness.report.operators import documented_operators
 from harness.report.read import RunData, read_run, run_folders
 from harness.report.rows import CellRow, TargetRow, cell_rows, target_rows
 from harness.report.site import write_site
+from harness.report.trend import failing_cells
 from harness.report.view import Report, build_report
 
 
@@ -62,6 +63,7 @@ def publish(
     *,
     templates: Path | None = None,
     baseline: Path | None = None,
+    history: Path | None = None,
 ) -> tuple[Path, ...]:
     """Render one run, or several as one.
 
@@ -71,12 +73,14 @@ def publish(
         formats: Of ``FORMATS``.
         templates: Folder with HTML templates that replace the shipped ones of the same name.
         baseline: A run, or a folder of runs, with which the HTML report compares.
+        history: A history that tells since when faults are there.
 
     Returns:
         The first file of each format.
 
     Raises:
-        UsageError: A run folder is missing or damaged, a format is unknown, or ``out`` cannot be written.
+        UsageError: A run folder or the history is missing or damaged, a format is unknown, or ``out`` cannot
+            be written.
     """
     unknown = [name for name in formats if name not in FORMATS]
     if unknown:
@@ -88,7 +92,12 @@ def publish(
         refuse_conflicts(run, "--baseline")
         changes = compare(read_side(baseline), run, names=(str(baseline), "this run"))
     report = build_report(
-        run, captured_output, documented_operators(), changes=changes, bundle_of=bundles_for(out)
+        run,
+        captured_output,
+        documented_operators(),
+        changes=changes,
+        bundle_of=bundles_for(out),
+        failing=None if history is None else failing_cells(history, run.matrix_file or run.names[0]),
     )
     content = Content(report=report, targets=target_rows(report), templates=templates)
     try:

@@ -4,6 +4,7 @@ import fnmatch
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -179,6 +180,23 @@ def trends(history: History, target_glob: str | None = None) -> Trends:
         failing=tuple(sorted(failing, key=lambda each: (each.runs, each.expected, each.cell))),
         rising=tuple(sorted(rising, key=lambda each: -each.now)),
     )
+
+
+def failing_cells(path: Path, matrix: str) -> dict[str, Failing]:
+    """Return the cells that fail in a history's newest run of a matrix, by their ids.
+
+    Raises:
+        UsageError: There is no history.
+    """
+    with History(path) as history:
+        book = _Book(history)
+        runs = [run for run in book.runs.values() if run.matrix == matrix]
+        return {
+            cell: _failing(book, cell, label, target, points)
+            for run in runs[-1:]
+            for cell, label, target, points in book.cells_of(run)
+            if points[-1].run == run and points[-1].verdict.family is Family.FAILED
+        }
 
 
 def cell_points(history: History, cell: str) -> dict[str, tuple[CellPoint, ...]]:

@@ -23,6 +23,7 @@ from harness.report.merge import MergedRun, target_settings
 from harness.report.noise import ColumnNoise, column_noise
 from harness.report.precision import ColumnPrecision, delivered
 from harness.report.summary import ColumnSummary, summarise
+from harness.report.trend import Failing
 
 _SHOWN_REASONS = 5
 
@@ -68,6 +69,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         documented: Documented operators of each provider.
         changes: What changed since an older run; null without one.
         faults: What triage found out about failing cells; empty if no run was triaged.
+        failing: Cells that fail in the newest run of a history, by their ids; null without a history.
     """
 
     run: MergedRun
@@ -95,6 +97,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     documented: Documented
     changes: Diff | None = None
     faults: tuple[ReportFault, ...] = ()
+    failing: Mapping[str, Failing] | None = None
 
     @property
     def named(self) -> bool:
@@ -114,6 +117,7 @@ def build_report(
     *,
     changes: Diff | None = None,
     bundle_of: BundleOf = no_bundle,
+    failing: Mapping[str, Failing] | None = None,
 ) -> Report:
     """Build the view model.
 
@@ -123,6 +127,7 @@ def build_report(
         documented: Documented operators of each provider.
         changes: What changed since an older run.
         bundle_of: Returns the bundle of a fault.
+        failing: Cells that fail in the newest run of a history, by their ids.
     """
     known = KnownFaults(run)
     cells = placed(run.records, known.link)
@@ -165,6 +170,7 @@ def build_report(
         documented=documented,
         changes=changes,
         faults=tuple(known.shown(cells, bundle_of)),
+        failing=failing,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from harness.core.record import Record
+from harness.core.scenario import PLAIN
 from harness.core.verdict import Family, Verdict
 from harness.triage.signature import VALUES, plain_message
 
@@ -26,7 +27,8 @@ def failing_groups(records: Iterable[Record], cells: Collection[str] = ()) -> tu
     """Group failing cells, the largest group first.
 
     An error or a crash is grouped by what it says. Wrong values say nothing, so those are grouped by the
-    operators of their models. The smallest model of a group, by its number of nodes, stands for it.
+    operators of their models. The cell with the fewest nodes stands for a group; of several a plain one, and
+    the quickest.
 
     Args:
         records: Of a run.
@@ -38,7 +40,7 @@ def failing_groups(records: Iterable[Record], cells: Collection[str] = ()) -> tu
     for record in records:
         if record.family is Family.FAILED:
             found.setdefault(_key(record), []).append(record)
-    groups = (Group(records=tuple(sorted(members, key=_size))) for members in found.values())
+    groups = (Group(records=tuple(sorted(members, key=_cost))) for members in found.values())
     return tuple(sorted(groups, key=lambda group: (-len(group.records), group.representative.cell)))
 
 
@@ -52,7 +54,11 @@ def _key(record: Record) -> tuple[object, ...]:
     return (*how, plain_message(message, ()))
 
 
-def _size(record: Record) -> tuple[int, str]:
-    """Nodes of a model; one whose content is unknown comes last."""
+def _cost(record: Record) -> tuple[int, bool, float, str]:
+    """Return what makes a cell a costly representative; one whose model is unknown comes last.
+
+    Of models with as many nodes, the quickest: exports of one architecture differ in the size of their
+    weights alone. A scenario takes more sessions or runs than a plain cell.
+    """
     nodes = sum(record.content.ops.values()) if record.content is not None else 1 << 30
-    return nodes, record.cell
+    return nodes, record.axes.get("scenario", PLAIN) != PLAIN, record.took_ms, record.cell

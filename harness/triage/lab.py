@@ -139,7 +139,7 @@ class Lab:
             Plan(matrix=matrix, cells=()),
             {SUITE: suite},
             gives_outputs=True,
-            study=Study(needs=NEEDS, stores=Stores.of_here(folder / "goldens"), linger_s=0.0),
+            study=Study(needs=NEEDS, stores=Stores.of_here(folder / "goldens")),
         )
         self._events = self._engine.events()
         self._known = _Known(folder / "trials.jsonl")

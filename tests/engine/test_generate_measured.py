@@ -1,4 +1,4 @@
-"""Planted faults in the scenario ``generate``: verdict, way, position, layer; no healthy result is accused."""
+"""Planted faults in the scenario ``generate``: verdict, way, position, layer; healthy results pass."""
 
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,9 @@ def measured(
         timings_ms={},
         generated=Played(declined=declined or {}, text=(3, 1)),
     )
-    answer = None if played is None else Golden(status="ok", outputs=tuple(map(named, played)))
+    answer = None
+    if played is not None:
+        answer = Golden(status="ok", outputs=tuple(map(named, played)), text=(3, 2))
     evidence = Evidence(golden=golden, noise=SPREAD if golden.status == "ok" else None, played=answer)
     rule = Rule(policy=POLICY, generation=GENERATION)
     facts = with_generation(measure(outcome, CASE, evidence, rule, provider), CASE, outcome, evidence, rule)
@@ -250,6 +252,7 @@ def test_a_way_that_the_cpu_ep_plays_wrongly_too_accuses_no_ep() -> None:
     assert "right_padded" not in {way.way for way in told(facts).ways}
     why = "on the CPU EP it also gives other results, from position 5 on"
     assert told(facts).declined["right_padded"] == why
+    assert (told(facts).text, told(facts).golden_text) == ((3, 1), (3, 2))
     # The CPU EP need not be able to pad a text, but it must be able to go on from a cache.
     assert measured(wrong, played=cpu, provider=CPU_PROVIDER)[1].verdict is Verdict.PASS
     step = NAMES.index("step")

@@ -62,34 +62,6 @@ def test_a_worker_whose_pace_changes_holds_more_or_less() -> None:
     assert room(busy) == FEWEST_IN_FLIGHT
 
 
-@pytest.mark.parametrize(
-    ("processor_ms", "is_busy"),
-    [
-        ([0.0, 0.0], True),
-        ([100.0] * 20, False),
-        ([400.0] * 20, True),
-        ([3000.0] * 20, True),
-        ([3000.0] * 9 + [0.0] * 9, False),
-    ],
-)
-def test_a_worker_is_busy_that_computes_rather_than_waits(
-    processor_ms: list[float], *, is_busy: bool
-) -> None:
-    """Each task takes a second; what its process takes in several threads counts as one processor."""
-    one = worker(0)
-    for number, used_ms in enumerate(processor_ms):
-        one.begin_next(float(number))
-        one.count(After(took_ms=1000.0, teardown_ms=0.5, processor_ms=used_ms), number + 1.0)
-    assert one.pace.is_busy == is_busy
-
-
-def test_what_took_no_time_says_nothing_of_processors() -> None:
-    one = worker(0)
-    for number in range(20):
-        one.count(After(took_ms=0, teardown_ms=0.5, processor_ms=0), number + 1.0)
-    assert one.pace.is_busy
-
-
 def test_a_limit_holds_from_when_the_process_said_so() -> None:
     busy = worker(2)
     busy.enter(Phase.RUN, 100.0)

@@ -17,6 +17,7 @@ from harness.report.fault_bundle import bundles_for
 from harness.report.fault_words import condition_rows, confirmed
 from harness.report.faults_page import fault_pages
 from harness.report.groups import SHOWN_CELLS
+from harness.report.history import History
 from harness.report.merge import merge
 from harness.report.publish import publish
 from harness.report.read import RunData, read_run
@@ -315,6 +316,53 @@ def test_the_baseline_says_since_when(
         f"after {name}, in which none of its cells failed",
         f"its cells failed in {name} as well",
     ]
+
+
+def test_the_history_says_since_when(
+    record: MakeRecord,
+    write_run: WriteRun,
+    fault: MakeFault,
+    triaged: Triaged,
+    tmp_path: Path,
+) -> None:
+    failing = Verdict.MISMATCH
+    nights = (
+        {"always": failing},
+        {"always": failing, "lately": Verdict.PASS, "on_and_off": failing},
+        {"always": failing, "lately": failing, "on_and_off": Verdict.PASS, "today": Verdict.PASS},
+        {"always": failing, "lately": failing, "on_and_off": failing, "today": failing},
+    )
+    database, run = tmp_path / "history.sqlite", tmp_path
+    with History(database, create=True) as history:
+        for number, night in enumerate(nights, start=1):
+            records = [
+                msgspec.structs.replace(
+                    record(model, verdict=verdict), started=f"2026-11-0{number}T02:00:00Z"
+                )
+                for model, verdict in night.items()
+            ]
+            run = write_run(f"night{number}", records, targets={"npu": {"onnxruntime": f"1.3{number // 3}"}})
+            if number < len(nights):
+                history.add(run)
+    triaged(
+        run,
+        fault("F0000000001", "onnx-node/always[npu]"),
+        fault("F0000000002", "onnx-node/lately[npu]", "onnx-node/today[npu]"),
+        fault("F0000000003", "onnx-node/today[npu]"),
+        fault("F0000000004", "onnx-node/on_and_off[npu]"),
+    )
+    publish([run], tmp_path / "out", ("html",), history=database)
+    html = (tmp_path / "out" / "faults.html").read_text("utf-8")
+    shown = re.findall(
+        r'<span class="count">(F\d+) .*?<dt>In the history</dt><dd>(.*?)</dd>', html, re.DOTALL
+    )
+    assert {number[-1]: told for number, told in shown} == {
+        "1": "since 2026-11-01T02:00:00Z, in night1, where the history begins",
+        "2": "since 2026-11-03T02:00:00Z, in night3; pass in night2 before "
+        "(onnxruntime: 1.30 -&gt; 1.31); 1 of its 2 cells are new",
+        "3": "new: none of its cells fails in the newest run",
+        "4": "new: none of its cells fails in the newest run",
+    }
 
 
 def test_other_formats_have_the_faults(

@@ -95,6 +95,16 @@ def test_the_smallest_model_stands_for_a_group(failed: MakeRecord) -> None:
     assert group.representative.model == "equal"
 
 
+def test_of_models_with_as_many_nodes_a_quick_plain_cell_stands_for_the_group(failed: MakeRecord) -> None:
+    def cell(name: str, create_ms: float, scenario: str = "plain") -> Record:
+        axes = {"scenario": scenario}
+        timings = {"create": create_ms}
+        return failed(name, Verdict.CRASH, content=content(Conv=2), axes=axes, timings_ms=timings)
+
+    records = [cell("base", 900.0), cell("shared", 1.0, "concurrent"), cell("small", 20.0)]
+    assert cells(failing_groups(records)) == [["small", "base", "shared"]]
+
+
 def test_the_largest_group_comes_first_whatever_the_order(failed: MakeRecord) -> None:
     records = [
         failed("a", Verdict.HANG),

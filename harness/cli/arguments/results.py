@@ -23,6 +23,9 @@ def add_results(commands: Commands) -> None:
         "--templates", type=Path, metavar="DIR", help="HTML templates that replace shipped ones"
     )
     report.add_argument("--baseline", type=Path, metavar="RUN", help="show changes since this run (HTML)")
+    report.add_argument(
+        "--history", type=Path, metavar="FILE", help="show since when faults are there (HTML)"
+    )
 
     diff = add_command(commands, "diff", "compare two runs cell by cell", "results.diff")
     gate = add_command(

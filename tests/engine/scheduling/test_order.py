@@ -1,6 +1,8 @@
 """What runs first, and how results come together."""
 
 import os
+import queue
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -87,9 +89,18 @@ def test_what_an_interrupt_finds_half_gathered_is_handed_out_the_next_time(
 ) -> None:
     bench.models(*(f"{number}_m" for number in range(3)), "3_gate_in_run", "4_m")
 
-    def interrupt(_seconds: float) -> None:
-        raise KeyboardInterrupt
+    interrupts: list[bool] = []
 
+    class Interrupted(queue.SimpleQueue):  # type: ignore[type-arg]
+        """Takes the first event, and is interrupted at the second."""
+
+        def get_nowait(self) -> Any:
+            if interrupts and threading.current_thread() is threading.main_thread():
+                interrupts.clear()
+                raise KeyboardInterrupt
+            return super().get_nowait()
+
+    monkeypatch.setattr("harness.engine.engine.queue.SimpleQueue", Interrupted)
     recorded: list[object] = []
 
     def watched(*arguments: Any, **settings: Any) -> Record:
@@ -101,10 +112,9 @@ def test_what_an_interrupt_finds_half_gathered_is_handed_out_the_next_time(
         bench.wait_at_gate("t")
         bench.wait_until(lambda: len(recorded) == 3)
         time.sleep(0.1)  # a record is announced just after it is made
-        with monkeypatch.context() as patch:
-            patch.setattr("harness.engine.engine.time.sleep", interrupt)
-            with pytest.raises(KeyboardInterrupt):
-                next(engine.batches())
+        interrupts.append(True)
+        with pytest.raises(KeyboardInterrupt):
+            next(engine.batches())
         engine.close()
         assert bench.verdicts(list(engine.events())) == {PASS: 3}
 

@@ -1,0 +1,150 @@
+"""The scenario ``generate`` in a run: decoders on the real CPU EP, and what keeps a way from being judged."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from harness.core.record import Record
+from harness.core.verdict import Family, Verdict
+from harness.core.ways import WAYS
+from harness.corpus.decoders.roster import write_decoder
+from harness.engine.events import Event, Finished
+
+pytest.importorskip("onnxruntime")
+
+RunMatrix = Callable[..., list[Event]]
+GENERATE = {"length": 16, "new_tokens": 4}
+
+
+def counting(folder: Path, *, forgets: bool = False, refuses: int = 0) -> None:
+    """A decoder of sums: its logits are those of the sum of the tokens so far.
+
+    Args:
+        folder: Where it goes.
+        forgets: Whether it leaves out the cache's first position once there are four, as no cache should.
+        refuses: The past length from which on it raises an error; 0 for never.
+    """
+    shape: list[str | int | None] = ["batch", 1, "past", 4]
+    inputs = [
+        helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "sequence"]),
+        helper.make_tensor_value_info("past_key_values.0.key", TensorProto.FLOAT, shape),
+    ]
+    outputs = [
+        helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", "sequence", 4]),
+        helper.make_tensor_value_info("present.0.key", TensorProto.FLOAT, ["batch", 1, "total", 4]),
+    ]
+    past = "past_key_values.0.key"
+    nodes = [
+        helper.make_node("Gather", ["table", "input_ids"], ["embedded"]),
+        helper.make_node("Unsqueeze", ["embedded", "one"], ["new"]),
+        helper.make_node("Concat", [past, "new"], ["present.0.key"], axis=2),
+        helper.make_node("CumSum", ["present.0.key", "two"], ["sums"]),
+        helper.make_node("Shape", [past], ["length"], start=2, end=3),
+        helper.make_node("Slice", ["sums", "length", "most", "two_1"], ["own"]),
+        helper.make_node("Squeeze", ["own", "one"], ["right"]),
+    ]
+    if forgets:
+        nodes += [
+            helper.make_node("Greater", ["length", "three"], ["late"]),
+            helper.make_node("Cast", ["late"], ["wrong"], to=TensorProto.FLOAT),
+            helper.make_node("Add", ["right", "wrong"], ["logits"]),
+        ]
+    elif refuses:
+        # A table of so many rows: beyond it, Gather refuses.
+        nodes += [
+            helper.make_node("Gather", ["zeros", "length"], ["nothing"]),
+            helper.make_node("Add", ["right", "nothing"], ["logits"]),
+        ]
+    else:
+        nodes.append(helper.make_node("Identity", ["right"], ["logits"]))
+    table = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
+    weights = [numpy_helper.from_array(table, "table")]
+    numbers = {"one": [1], "two": 2, "two_1": [2], "three": [3], "most": [1 << 40]}
+    weights += [numpy_helper.from_array(np.array(one, np.int64), name) for name, one in numbers.items()]
+    weights.append(numpy_helper.from_array(np.zeros(max(1, refuses), np.float32), "zeros"))
+    graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    folder.mkdir(parents=True)
+    onnx.save(model, folder / "model.onnx")
+
+
+@pytest.fixture(scope="module")
+def records(
+    tmp_path_factory: pytest.TempPathFactory, run_matrix: RunMatrix, write_model: Callable[..., None]
+) -> dict[str, Record]:
+    home = tmp_path_factory.mktemp("generate")
+    (home / "models" / "decoder").mkdir(parents=True)
+    write_decoder("gqa-h64", home / "models" / "decoder")
+    counting(home / "models" / "sums")
+    counting(home / "models" / "forgets", forgets=True)
+    counting(home / "models" / "refuses", refuses=3)
+    write_model(home / "models" / "plain.onnx")
+    matrix: dict[str, Any] = {
+        "models": {"folders": ["models"]},
+        "axes": {"scenario": ["generate"]},
+        "scenarios": {"generate": GENERATE},
+        "tolerance": [{"noise": {}}],
+        "latency": [{"model": "*/sums/*", "warm_up": 0, "repeats": 2}],
+        "target": [{"name": "cpu", "provider": "CPUExecutionProvider"}],
+    }
+    found = [event.record for event in run_matrix(home, matrix) if isinstance(event, Finished)]
+    return {Path(record.model).parent.name or Path(record.model).stem: record for record in found}
+
+
+def test_a_decoder_passes_in_every_way_that_it_can_be_played(records: dict[str, Record]) -> None:
+    record = records["decoder"]
+    assert record.verdict is Verdict.PASS, record.reason
+    assert record.generation is not None
+    played = {"lengths" if way.way.startswith("length_") else way.way for way in record.generation.ways}
+    assert played == WAYS.keys() - {"left_padded"}
+    assert record.generation.declined.keys() == {"left_padded"}
+    for way in record.generation.ways:
+        assert len(way.kl) == way.positions
+        assert max(kl for kl in way.kl if kl is not None) < 1e-6
+        assert way.top1 == way.top5 == way.top10 == 1.0
+        assert way.perplexity == pytest.approx(way.golden_perplexity, rel=1e-4)
+    assert len(record.generation.text) == GENERATE["new_tokens"]
+    assert record.generation.speed is None
+    assert record.scenario["ways"] == tuple(way.way for way in record.generation.ways)
+
+
+def test_speed_is_in_the_record_where_the_matrix_asks_for_latency(records: dict[str, Record]) -> None:
+    record = records["sums"]
+    assert record.verdict.family is Family.PASSED, record.reason
+    assert record.latency is not None
+    assert record.generation is not None
+    speed = record.generation.speed
+    assert speed is not None
+    assert list(speed.first_token_ms) == [1, 4, 16]
+    assert list(speed.tokens_per_s) == [1, 2, 4]
+    assert speed.cache_mib == pytest.approx(16 * 4 * 4 / 2**20, abs=1e-6)
+
+
+def test_the_cpu_ep_is_accused_of_ways_in_which_it_departs(records: dict[str, Record]) -> None:
+    record = records["forgets"]
+    assert record.verdict is Verdict.MISMATCH
+    assert record.reason.startswith("way step: logits wrong from position 12 on; KL ")
+    assert record.generation is not None
+    bad = {way.way: way.first_bad for way in record.generation.ways if way.first_bad is not None}
+    assert bad["from_first"] == 4
+    assert bad["chunks"] == 7
+    assert not {"at_once", "no_cache", "length_1", "length_2", "length_3"} & bad.keys()
+    assert "from_first differs from at_once from position 4 on" in record.generation.disagreements
+
+
+def test_an_error_names_the_way(records: dict[str, Record]) -> None:
+    record = records["refuses"]
+    assert record.verdict is Verdict.ERROR
+    assert record.reason.startswith("with step: ")
+    assert record.generation is None
+
+
+def test_a_model_that_is_no_decoder_is_declared_with_the_reason(records: dict[str, Record]) -> None:
+    record = records["plain"]
+    assert record.verdict is Verdict.DECLARED
+    assert record.reason.startswith("it is no decoder that the scenario can play: ")
