@@ -12,11 +12,10 @@ _WORDS = """{heading}
 How many planted faults of language models each way to check finds. `python -m benchmarks.generation` writes
 this section.
 
-* {kinds} kinds of faults are planted in the [decoders](decoders.md), each in one model.
-  A fault is a change of the model, or of what a session keeps and gives (*use*). The CPU EP then runs it, in
-  the place of an EP.
-* **generate** is the scenario with all ways but `lengths`: a cell fails, or not. **named** counts the records that name
-  the foretold layer and position, of those for which there is one.
+* {kinds} kinds of faults are planted in the [decoders](decoders.md), each in one model. A fault is a change of
+  the model, or of what a session keeps and gives (*use*). The CPU EP then runs it, in the place of an EP.
+* **generate** is the scenario with all ways but `lengths`: a cell fails, or not. **named** counts the records
+  that name the foretold layer and position, of those for which there is one.
 * **one pass** is the scenario `plain` with the same models, one token after cached ones, and the same
   tolerance.
 * **greedy text** compares the first 8 tokens that are chosen after the prompt with the CPU EP's.

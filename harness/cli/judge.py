@@ -54,7 +54,8 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
         allowed = rule(record)
         judged = record
         if allowed is not None:
-            need = missing(facts_of(record), allowed, _ASKED_IN_A_RUN)
+            by_usual = record.generation is None  # as the run itself asks
+            need = missing(facts_of(record), allowed, _ASKED_IN_A_RUN, by_usual=by_usual)
             lacks.update([need] if need is not None else [])
             judged = record if need is Need.NOISE else judged_again(record, allowed)
         if judged.verdict is not record.verdict:

@@ -139,12 +139,18 @@ def _own_policy(row: OutputMetrics, tolerance_for: ToleranceFor) -> Policy:
     return Policy(fixed=fixed, judge_by="table")
 
 
+MOST_HINTS = 8
+"""Wrong outputs of one result for which a pattern is looked for: the first. That takes as long as hundreds of
+comparisons, and a language model that goes through a text in all ways has a hundred outputs."""
+
+
 class _Rows:
     """Makes the rows of outputs; with what all outputs of a model are compared with."""
 
     def __init__(self, tolerance_for: ToleranceFor, noise: NoiseRule | None) -> None:
         self.tolerance_for = tolerance_for
         self.noise = noise
+        self.hints_left = MOST_HINTS
 
     def of(
         self, name: str, golden: Value, actual: Value, output_kind: OutputKind | None = None
@@ -217,12 +223,18 @@ class _Rows:
             message = wording.special_values(name, golden, actual, measured)
             return with_details(row, special=measured.special, message=message)
         if row.mismatched or (row.noise is not None and row.noise.worst):
-            hint = value_hint(golden, actual, tolerance)
+            hint = self._hint(golden, actual, tolerance)
             row = with_details(row, hint=hint) if hint else row
         if row.mismatched:
             measured = msgspec.structs.replace(measured, mismatched=row.mismatched)
             row = with_details(row, message=wording.values(name, golden, actual, measured, tolerance, note))
         return row
+
+    def _hint(self, golden: Tensor, actual: Tensor, tolerance: Tolerance) -> str:
+        if not self.hints_left:
+            return ""
+        self.hints_left -= 1
+        return value_hint(golden, actual, tolerance)
 
     def _list(self, name: str, golden: Tensor, actual: Tensor, output_kind: Chosen) -> OutputMetrics:
         """Compare lists of positions of other lengths: right if those of one list alone lie next to zero."""

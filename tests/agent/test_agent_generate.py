@@ -164,3 +164,12 @@ def test_ways_that_this_onnxruntime_cannot_play_are_declined(serve: Serve, tmp_p
     result = serve(str(case.model_path), strange, scenario="generate", **job)
     assert result["status"] == "unsupported"
     assert result["message"] == "a cache of string cannot be cut and joined"
+
+
+def test_a_job_without_plays_runs_plainly(serve: Serve, tmp_path: Path) -> None:
+    case = new_only(tmp_path / "models")
+    (one,) = (dict(data_set.inputs) for data_set in case.data_sets)
+    found, plain = (serve(str(case.model_path), one, **asked) for asked in ({"scenario": "generate"}, {}))
+    assert found["status"] == "ok", found
+    assert (found["names"], found["outputs"]) == (plain["names"], plain["outputs"])
+    assert "generated" not in found

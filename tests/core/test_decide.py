@@ -340,7 +340,13 @@ def test_noise_is_asked_for_only_where_an_error_exceeds_what_any_model_allows() 
     assert missing(ran(outputs=(within,), answered=(Need.ZEROED,)), Policy(), every) is None
     beyond = msgspec.structs.replace(within, max_abs=1e-6, max_rel=1e-6, frontier=((0.0, 1e-6),))
     assert missing(ran(outputs=(beyond,)), Policy(), every) is Need.NOISE
-    assert missing(ran(outputs=(BAD,)), Policy(), every - {Need.NOISE}) is Need.REVEALED
+    assert missing(ran(outputs=(BAD,)), Policy(), every - {Need.NOISE}) is Need.PLAYED
+    assert missing(ran(outputs=(BAD,)), Policy(), every - {Need.NOISE, Need.PLAYED}) is Need.REVEALED
     assert missing(ran(outputs=(BAD,), answered=tuple(every)), Policy(), every) is None
+    # What only a usual policy would fail is asked about, unless the caller has enough of it.
+    strict = msgspec.structs.replace(within, max_abs=5e-5, frontier=((0.0, 5e-5), (1e-5, 5e-5)))
+    passing = ran(outputs=(strict,), answered=(Need.NOISE, Need.ZEROED))
+    assert missing(passing, Policy(), every) is Need.UNDEFINED
+    assert missing(passing, Policy(), every, by_usual=False) is None
     assert missing(ended("died"), Policy(), every) is Need.OWN_CPU
     assert missing(ended("unavailable"), Policy(), every) is None

@@ -431,3 +431,35 @@ def test_an_answer_that_no_file_holds_is_lost_and_not_asked_for_again(
 
 def too_large(*_: object, **_more: object) -> bytes:
     raise TooLargeError("a protobuf ends at 2 GiB")
+
+
+WAYS = RESULT | {"names": ["y"], "outputs": [[{"dtype": "float32", "shape": [0], "data": b""}], []]}
+
+
+def test_ways_that_an_agent_declines_have_no_outputs() -> None:
+    speed = {"first_token_ms": [[4, 1.5]], "tokens_per_s": [[1, 9.0]], "cache_mib": 0.5}
+    told = {"declined": [[1, "no such\nbuffer"]], "text": [3, 1], "speed": speed}
+    ran = from_result(result_of(WAYS | {"generated": told}), Tensors(), "generate")
+    assert isinstance(ran, Ran)
+    assert [len(outputs) for outputs in ran.outputs] == [1, 0]
+    assert ran.generated is not None
+    assert (ran.generated.declined, ran.generated.text) == ({1: "no such buffer"}, (3, 1))
+    assert ran.generated.speed is not None
+    assert ran.generated.speed.first_token_ms == {4: 1.5}
+    assert ran.generated.speed.tokens_per_s == {1: 9.0}
+    assert ran.generated.speed.cache_mib == 0.5
+
+
+@pytest.mark.parametrize("declined", [[[0, "a"], [1, "b"]], [[2, "a"]], []])
+def test_an_agent_can_neither_decline_all_ways_nor_leave_one_out(declined: list[list[Any]]) -> None:
+    with pytest.raises(ProtocolError):
+        from_result(result_of(WAYS | {"generated": {"declined": declined}}), Tensors(), "generate")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"declined": [[-1, "a"]]}, {"declined": {"1": "a"}}, {"text": [-1]}, {"speed": {"b": 1}}, {"a": 1}],
+)
+def test_what_an_agent_tells_of_ways_has_one_form(told: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"Expected|unknown field"):
+        result_of(WAYS | {"generated": told})

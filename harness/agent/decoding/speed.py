@@ -12,6 +12,7 @@ from harness.agent.decoding.steps import Results, Steps
 from harness.agent.decoding.text import Cache, Text
 from harness.agent.job_run import JobRun
 from harness.agent.latency import measure
+from harness.agent.text import clean
 
 BATCHES = (1, 2, 4)
 """Sizes of the batch of which decode is timed, as far as the model's batch is free."""
@@ -36,16 +37,28 @@ def speed_of(job_run: JobRun) -> dict[str, Any]:
         found["first_token_ms"].append((prompt, _median_ms(job_run, step)))
     for rows in BATCHES if _is_free(generate) else BATCHES[:1]:
         text = _text(generate, inputs, rows)
-        last = Steps(job_run, text)
-        results = last.run(text.feeds(0, length - 1, text.empty))
-        cache = last.cache_of(results)
-        start = length - 1 if text.pasts else 0
-        step = _step(job_run, text, start, length, cache)
+        steps = Steps(job_run, text)
+        try:
+            step = _last_step(steps, length)
+        except Exception as error:
+            if rows == 1:
+                raise
+            job_run.facts["speed_reason"] = "a batch of %d: %s" % (rows, clean(error, 200))
+            break
         if rows == 1:
             outputs = job_run.stopwatch.time(job_run, step, "copied")
-            found["cache_mib"] = _mib(last, outputs) if text.pasts else None
+            found["cache_mib"] = _mib(steps, outputs) if text.pasts else None
         found["tokens_per_s"].append((rows, rows * 1000 / max(_median_ms(job_run, step), 1e-6)))
     return found
+
+
+def _last_step(steps: Steps, length: int) -> Callable[[], list[Any]]:
+    """Return the step to the last position, once the others and it have run."""
+    text = steps.text
+    cache = steps.cache_of(steps.run(text.feeds(0, length - 1, text.empty)))
+    start = length - 1 if text.pasts else 0
+    steps.run(text.feeds(start, length, cache))
+    return _step(steps.job_run, text, start, length, cache)
 
 
 def _prompts(length: int) -> list[int]:

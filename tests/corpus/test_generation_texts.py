@@ -57,7 +57,8 @@ def test_each_play_has_the_whole_text_and_an_empty_cache(decoder: Callable[[str]
         if "position_ids" in inputs:
             assert (inputs["position_ids"] == np.arange(play.length)).all()
         for pair in generation.decoder.cache:
-            assert inputs[pair.past].shape == (len(play.layout), 1, 0, 64)
+            rows, _, positions, head = inputs[pair.past].shape
+            assert (rows, positions, head) == (len(play.layout), 0, 64)
     # All plays have the same first text, so that they can be compared with each other.
     whole = found["at_once"]["input_ids"][0]
     assert all(
