@@ -182,6 +182,14 @@ def test_the_speed_of_generated_text_is_what_users_quote(
     assert "gpu 8 – 12,345 ★ – 1.5 MiB" in text  # noqa: RUF001 - as the page has it
 
 
+def test_the_run_of_a_cell_that_generates_text_is_one_token(record: MakeRecord, page_of: PageOf) -> None:
+    cells = [
+        record("llm", axes={"scenario": scenario}, latency=latency(1.0)) for scenario in ("plain", "generate")
+    ]
+    notes = [cell.notes[0] for cell in page_of(cells).models[0].cells]
+    assert sorted(notes) == ["1 run", "a run is one token, with the text before it in the cache"]
+
+
 def test_many_lengths_are_chosen_evenly_and_many_cells_end_the_list(
     record: MakeRecord, page_of: PageOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
