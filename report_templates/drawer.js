@@ -1,6 +1,7 @@
 // A drawer shows everything recorded about the cell of a square. The page contains its records, compressed;
 // they are unpacked when the first one is needed, and shown as text, never as markup.
 
+const MOST_IN_A_ROW = 8;
 const drawer = document.getElementById("drawer");
 let unpacked = null;
 
@@ -49,6 +50,12 @@ function isTable(value) {
   return Array.isArray(value) && value.length > 0 && value.every((item) => item !== null && typeof item === "object");
 }
 
+// A list in a row of a table, such as a divergence for each position, must not make the table endless.
+function shownPart(value) {
+  const long = Array.isArray(value) && value.length > MOST_IN_A_ROW;
+  return long ? `${shownValue(value.slice(0, MOST_IN_A_ROW))}, … ${value.length.toLocaleString("en")} in all` : shownValue(value);
+}
+
 // A nested table of a row, such as its noise, becomes columns: "noise rms".
 function flat(row) {
   return Object.fromEntries(Object.entries(row).flatMap(([key, value]) => {
@@ -66,7 +73,7 @@ function tableOf(items) {
   head.append(...keys.map((key) => element("th", key.replaceAll("_", " "))));
   const body = table.createTBody();
   for (const row of rows) {
-    body.insertRow().append(...keys.map((key) => element("td", shownValue(row[key] ?? null))));
+    body.insertRow().append(...keys.map((key) => element("td", shownPart(row[key] ?? null))));
   }
   const box = document.createElement("div");
   box.className = "scroll";

@@ -3,12 +3,14 @@
 import math
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from harness.cli.advise_text import TextAdvice, as_plain, text_advice, text_lines, without_sharing
 from harness.cli.output import notify, print_json, print_lines, wrapped
-from harness.cli.targets import Request, wanted_matrix
+from harness.cli.targets import Request, Tested, wanted_matrix
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError, one_line
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.record import Record
@@ -19,7 +21,12 @@ from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.run.summary import WIDTH
 from harness.studies.advise import Advice, Tried, advise
+from harness.studies.candidates import GENERATE
+from harness.studies.decoders import genai_suite
 from harness.studies.session_code import session_code
+
+_FOR_SHARING = 0.1
+"""Share of the time in which the winner is tried with a shared buffer."""
 
 SHOWN = 20
 """Lines of one kind at most; --json has all."""
@@ -37,18 +44,33 @@ def advise_on(model: str, *, budget_s: float, as_json: bool, **request: Any) -> 
     until = time.monotonic() + budget_s
     if not 0 < budget_s < math.inf:
         raise UsageError(Problem(where="--budget", what=f"got {budget_s:g}", hint="valid: seconds above 0"))
-    suite = open_model(model)
-    matrix = _with_cpu(wanted_matrix(Request(**request)))
+    folder = Path(model) if Path(model).is_dir() else None
+    suite = open_model(model) if folder is None else genai_suite(folder)
+    models = Tested() if folder is None else Tested(decoders=("*",))
+    matrix = _with_cpu(wanted_matrix(Request(models=models, **request)))
     names = ", ".join(target.name for target in matrix.targets)
     notify(f"trying       {one_line(visible(names), 200)}; at most {max(until - time.monotonic(), 0):.0f} s")
-    found = advise(suite, matrix, until=until, notify=notify, show=show_tried)
+    found, text = _advise(suite, matrix, folder, until)
     if as_json:
-        print_json(_as_json(found, suite))
+        print_json(_as_json(found, suite) | ({} if text is None else {"text": as_plain(text)}))
     else:
-        print_lines(_page(found, suite, model))
+        print_lines(_page(found, suite, model, text))
     if found.stopped_by == "interrupt":
         return EXIT_INTERRUPTED
     return EXIT_OK if found.ranked else EXIT_UNEXPECTED
+
+
+def _advise(
+    suite: Suite, matrix: Matrix, folder: Path | None, until: float
+) -> tuple[Advice, TextAdvice | None]:
+    """Return the advice, and for a folder of onnxruntime-genai what it says about generated text."""
+    if folder is None:
+        return advise(suite, matrix, until=until, notify=notify, show=show_tried), None
+    search_until = until - _FOR_SHARING * max(until - time.monotonic(), 0.0)
+    unshared = without_sharing(matrix)
+    found = advise(suite, unshared, until=search_until, notify=notify, show=show_tried, scenario=GENERATE)
+    winner = found.winner
+    return found, None if winner is None else text_advice(found, winner, suite, matrix, folder, notify)
 
 
 def show_tried(one: Tried) -> None:
@@ -57,12 +79,13 @@ def show_tried(one: Tried) -> None:
     notify("tried        " + one_line(visible(f"{one.candidate.name}: {what}"), WIDTH - 13))
 
 
-def _page(found: Advice, suite: Suite, model: str) -> Iterator[str]:
+def _page(found: Advice, suite: Suite, model: str, text: TextAdvice | None) -> Iterator[str]:
     """Yield lines of at most 80 columns, except for the code."""
     passed, count = len(found.ranked), len(found.ranked) + len(found.fell_out)
     yield f"{one_line(visible(model), 60)}: {count} tried in {found.elapsed_s:.0f} s, {passed} pass"
     yield ""
-    yield from _ranking(found)
+    run = "a run" if text is None else "one token, with the text before it in the cache"
+    yield from _ranking(found, run)
     yield from _others(found)
     winner = found.winner
     if winner is None:
@@ -72,11 +95,18 @@ def _page(found: Advice, suite: Suite, model: str) -> Iterator[str]:
         "" if winner is found.ranked[0] else " (as fast as the fastest within noise, and simpler or exacter)"
     )
     yield from wrapped(f"winner: {one_line(visible(winner.candidate.name), 300)}{why}")
+    if text is not None:
+        yield from text_lines(text)
     yield ""
     yield _code(found, winner, suite)
+    if text is not None:
+        yield text.decode_code
+        yield "or with onnxruntime-genai"
+        yield ""
+        yield text.genai_code
 
 
-def _ranking(found: Advice) -> Iterator[str]:
+def _ranking(found: Advice, run: str) -> Iterator[str]:
     if not found.ranked:
         return
     front, fastest = found.front, found.ranked[0].p50_ms or 0.0
@@ -91,7 +121,7 @@ def _ranking(found: Advice) -> Iterator[str]:
         yield from wrapped(visible(one.candidate.name), line)
     yield from _rest(len(found.ranked))
     yield from wrapped(
-        "* no other configuration is both faster and more exact. p50: median time of a run. "
+        f"* no other configuration is both faster and more exact. p50: median time of {run}. "
         "times: p50 / p50 of the fastest. create: creating the session. bits: precision of the worst output; "
         "float32 work has 20 and more, exact means equal to the CPU provider's result. "
         "nodes: run by the target / all compute nodes; the CPU ran the others."

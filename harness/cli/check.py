@@ -1,20 +1,51 @@
-"""`ep-harness check`: test one provider with the operator suite, without a matrix file."""
+"""`ep-harness check`: test providers with suites or folders of models, without a matrix file."""
 
+import glob
 import tomllib
 from pathlib import Path, PurePath
 from typing import Any
 
+import msgspec
+
+from harness.cli.init import examine_here
+from harness.cli.matrix_text import matrix_of
+from harness.cli.output import notify
 from harness.cli.run import default_folder, run
 from harness.cli.selection import Selection
-from harness.cli.targets import Request, as_arguments
+from harness.cli.targets import GENERATE, HERE, Request, Tested, as_arguments
 from harness.core.errors import Problem, UsageError
+from harness.corpus.suites import open_folder
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 
+_MANY = 50
+"""Models of a folder above which a user waits long enough for a word about it."""
 
-def check(*, model: str | None, out: Path | None, with_report: bool, **request: Any) -> int:
-    """Run a provider over suites. The run folder gets its matrix file, to resume the run or to extend it.
+
+def check(
+    *,
+    what: str,
+    provider: str,
+    suites: list[str],
+    model: str | None,
+    out: Path | None,
+    with_report: bool,
+    **request: Any,
+) -> int:
+    """Run a provider, or those that work here, over models. The run folder gets its matrix file.
+
+    With that file the run can be resumed, and extended. Models that generate text with a cache play the
+    scenario ``generate``: those of the suite of this name, and those of a folder.
+
+    Args:
+        what: A provider's exact name, or a folder of models.
+        provider: After a folder, a provider's exact name; empty for all that work here.
+        suites: Names of suites.
+        model: Glob on the models.
+        out: The run folder.
+        with_report: Whether to write the report.
+        request: Further fields of ``Request``.
 
     Returns:
         As ``run``; a provider that cannot be used counts as an unavailable required target.
@@ -22,23 +53,67 @@ def check(*, model: str | None, out: Path | None, with_report: bool, **request: 
     Raises:
         UsageError: An argument is wrong, or the run folder cannot be written.
     """
-    wanted = Request(**request)
-    folder = out or default_folder(PurePath(f"check-{wanted.name}"))
-    content = wanted.matrix_text()
-    file = folder / "matrix.toml"
+    folder, named = (what, provider) if _is_folder(what, provider) else ("", what)
+    wanted = Request(provider=named, models=_tested(suites, folder), **request)
+    name = Path(folder).absolute().name if folder else wanted.name
+    run_folder = out or default_folder(PurePath(f"check-{name}.toml"))
+    content = _matrix_text(wanted)
+    file = run_folder / "matrix.toml"
     try:
         matrix = matrix_from(tomllib.loads(content), file)
-        suites = open_suites(matrix)
+        opened = open_suites(matrix)
     except UsageError as error:
         raise as_arguments(error, file) from error
-    plan = expand(matrix, {suite: opened.models() for suite, opened in suites.items()})
+    plan = expand(matrix, {suite: each.models() for suite, each in opened.items()})
     Selection(model=model).of(plan)  # refuses a glob that matches nothing, before anything is written
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        run_folder.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8", newline="\n") as stream:
             stream.write(content)
     except OSError as error:
         taken = isinstance(error, FileExistsError)
         what = "a run or another file is there already" if taken else f"cannot be written: {error.strerror}"
         raise UsageError(Problem(where=str(file), what=what, hint="choose another folder: --out")) from error
-    return run(file, out=folder, resume=None, with_report=with_report, model=model)
+    return run(file, out=run_folder, resume=None, with_report=with_report, model=model)
+
+
+def _is_folder(what: str, provider: str) -> bool:
+    """Return whether the first argument is a folder of models.
+
+    Raises:
+        UsageError: It can only be one, and there is none.
+    """
+    if Path(what).is_dir():
+        return True
+    if provider or Path(what).name != what or Path(what).suffix == ".onnx":
+        hint = "check FOLDER [PROVIDER], or check PROVIDER"
+        raise UsageError(Problem(where=what, what="there is no such folder of models", hint=hint))
+    return False
+
+
+def _tested(suites: list[str], folder: str) -> Tested:
+    found = Tested(suites=suites, folders=(folder,) if folder else ())
+    generating = GENERATE in suites
+    if not folder and not generating:
+        return found
+    from harness.studies.decoders import decoders_in  # onnx takes 0.2 s to import
+
+    decoders = [f"{GENERATE}/*"] if generating else []
+    others = [f"{suite}/*" for suite in suites if suite != GENERATE]
+    if folder:
+        opened = open_folder(Path(folder))
+        if len(opened.models()) > _MANY:
+            notify(f"looking for models that generate text among {len(opened.models())} ...")
+        names = set(decoders_in(opened))
+        for name in opened.models():
+            kind = decoders if name in names else others
+            kind.append(glob.escape(f"{opened.name}/{name}"))
+    return msgspec.structs.replace(found, decoders=tuple(decoders), others=tuple(others))
+
+
+def _matrix_text(wanted: Request) -> str:
+    if wanted.provider:
+        return wanted.matrix_text()
+    wanted.refuse_settings("name PROVIDER after the folder")
+    notify("looking for providers that work here; name one after the folder to skip this ...")
+    return "\n".join(matrix_of(examine_here(HERE), "\n".join(wanted.models.lines())))

@@ -30,9 +30,9 @@ _TAIL = """
 """
 
 
-def matrix_of(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the lines of a matrix file with a target for each usable provider."""
-    yield HEAD
+def matrix_of(rows: Sequence[Row], head: str = HEAD) -> Iterator[str]:
+    """Yield the lines of a matrix file with a target for each usable provider; ``head`` names its models."""
+    yield head
     usable = [row for row in rows if row.computes]
     for name, row in zip(target_names(usable), usable, strict=True):
         yield from _target(name, row)
@@ -52,6 +52,11 @@ def target_lines(name: str, provider: str, **values: str | Mapping[str, str] | N
         if value is not None and value != {}:
             shown = quoted(value) if isinstance(value, str) else _inline_table(value)
             yield f"{key:<8} = {shown}"
+
+
+def list_of(texts: Iterable[str]) -> str:
+    """Return a TOML list of strings."""
+    return f"[{', '.join(map(quoted, texts))}]"
 
 
 def short_name(provider: str) -> str:

@@ -8,13 +8,16 @@ from pathlib import Path
 import msgspec
 
 from harness.cli.init import examine_here
-from harness.cli.matrix_text import matrix_of, quoted, short_name, target_lines
+from harness.cli.matrix_text import list_of, matrix_of, quoted, short_name, target_lines
 from harness.cli.output import notify
 from harness.core.errors import Problem, UsageError
 from harness.plan.matrix import Matrix, load_matrix, matrix_from
 from harness.plan.target import from_here
 
 SUITE = "onnx-node"
+GENERATE = "generate"
+"""The scenario of models that generate text, and the suite of such models."""
+
 HERE = "this machine"
 """Stands for the matrix file's path where the targets are the providers found here."""
 
@@ -24,8 +27,53 @@ _ARGUMENTS = {
     "target[0].options.": "--option ",
     "target[0].device.": "--device ",
     "models.suites": "--suite",
+    "models.folders": "FOLDER",
 }
 """Key in the matrix -> the argument that it was made from."""
+
+
+class Tested(msgspec.Struct, frozen=True, kw_only=True):
+    """What `check` tests, as given on the command line, and how.
+
+    Attributes:
+        suites: Names of suites; the operator suite if there is no folder either.
+        folders: Paths of folders with models.
+        decoders: Globs on the models that generate text; they are not run plainly.
+        others: Globs on all other models.
+    """
+
+    suites: Sequence[str] = ()
+    folders: Sequence[str] = ()
+    decoders: Sequence[str] = ()
+    others: Sequence[str] = ()
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of a matrix file, but for its targets."""
+        yield "# Written by `ep-harness check`. Every key: docs/reference/matrix.md."
+        yield "schema = 1"
+        yield ""
+        yield "[models]"
+        if self.suites or not self.folders:
+            yield f"suites = {list_of(self.suites or [SUITE])}"
+        if self.folders:
+            # A folder is relative to the working folder, not to the matrix file.
+            yield f"folders = {list_of(str(Path(folder).absolute()) for folder in self.folders)}"
+        yield ""
+        if not self.decoders:
+            return
+        yield "[axes]"
+        yield f"scenario = {list_of(['plain', GENERATE] if self.others else [GENERATE])}"
+        yield ""
+        for scenario, models in ((GENERATE, self.others), ("plain", self.decoders)) if self.others else ():
+            yield "[[exclude]]"
+            yield f"model    = {list_of(models)}"
+            yield f"scenario = {quoted(scenario)}"
+            yield ""
+        yield "# In units of each model's own rounding noise."
+        yield "[[tolerance]]"
+        yield f"scenario = {quoted(GENERATE)}"
+        yield "noise    = {}"
+        yield ""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,14 +85,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         plugin: A package, or a library's path; None for a provider of the build.
         options: ``KEY=VALUE`` each.
         device: ``KEY=VALUE`` each.
-        suites: Names of suites; none for the operator suite.
+        models: What is tested.
     """
 
     provider: str
     plugin: str | None = None
     options: Sequence[str] = ()
     device: Sequence[str] = ()
-    suites: Sequence[str] = ()
+    models: Tested = Tested()
 
     @property
     def name(self) -> str:
@@ -59,13 +107,18 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         """
         return "\n".join(self._lines())
 
+    def refuse_settings(self, hint: str) -> None:
+        """Refuse settings of a provider where none is named.
+
+        Raises:
+            UsageError: There are some.
+        """
+        if self.plugin or self.options or self.device:
+            what = "--plugin, --option and --device need a provider, and none is named"
+            raise UsageError(Problem(where=self.provider or "arguments", what=what, hint=hint))
+
     def _lines(self) -> Iterator[str]:
-        yield "# Written by `ep-harness check`. Every key: docs/reference/matrix.md."
-        yield "schema = 1"
-        yield ""
-        yield "[models]"
-        yield f"suites = [{', '.join(map(quoted, self.suites or [SUITE]))}]"
-        yield ""
+        yield from self.models.lines()
         # A library's path is relative to the working folder, not to the matrix file.
         plugin = self.plugin and from_here(os.path.expanduser(self.plugin), Path.cwd())  # noqa: PTH111 - "" stays
         device, options = pairs_of("--device", self.device), pairs_of("--option", self.options)
@@ -77,6 +130,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 def wanted_matrix(request: Request) -> Matrix:
     """Return a matrix with the requested targets, each with all of its axes; its models do not matter.
 
+    Tolerances do, which a matrix file has itself.
+
     Raises:
         UsageError: The matrix or an argument is wrong, or no provider works here.
     """
@@ -86,14 +141,12 @@ def wanted_matrix(request: Request) -> Matrix:
             return matrix_from(tomllib.loads(request.matrix_text()), file)
         except UsageError as error:
             raise as_arguments(error, file) from error
-    if request.plugin or request.options or request.device:
-        what = "--plugin, --option and --device need a provider, and none is named"
-        hint = "name PROVIDER after the model"
-        raise UsageError(Problem(where=request.provider or "arguments", what=what, hint=hint))
+    request.refuse_settings("name PROVIDER after the model")
     if request.provider:
         return _with_own_axes(load_matrix(Path(request.provider)))
     notify("looking for providers that work here; name a provider or a matrix file to skip this ...")
-    return matrix_from(tomllib.loads("\n".join(matrix_of(examine_here(HERE)))), Path(HERE))
+    text = "\n".join(matrix_of(examine_here(HERE), "\n".join(request.models.lines())))
+    return matrix_from(tomllib.loads(text), Path(HERE))
 
 
 def as_arguments(error: UsageError, file: Path) -> UsageError:

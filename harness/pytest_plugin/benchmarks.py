@@ -5,6 +5,7 @@ measures. The engine measures in other processes, so here ``Metadata`` is made f
 """
 
 import importlib
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,36 +25,77 @@ def why_not_measured(config: pytest.Config) -> str:
 
 
 def add_benchmark(config: pytest.Config, matrix: str, record: Record) -> None:
-    """Give pytest-benchmark a record's latency; do nothing if it is absent or disabled.
+    """Give pytest-benchmark a record's latency and speed; do nothing if it is absent or disabled.
 
     ``matrix`` is the node id of the matrix file.
     """
     session = getattr(config, "_benchmarksession", None)
-    latency = record.latency
-    if session is None or session.disabled or latency is None:
+    if session is None or session.disabled:
         return
+    for measured in _measured(record):
+        session.benchmarks.append(_benchmark(matrix, record, measured))
+
+
+class _Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """One benchmark of a cell.
+
+    Attributes:
+        what: What was measured; empty for the run of a session.
+        samples_s: Its duration in each round, in seconds.
+        warm_up: Runs before them.
+        facts: What else is known about it.
+    """
+
+    what: str = ""
+    samples_s: tuple[float, ...]
+    warm_up: int | bool = False
+    facts: dict[str, Any] = {}
+
+
+def _measured(record: Record) -> Iterator[_Measured]:
+    if record.latency is not None:
+        facts = msgspec.structs.asdict(record.latency)
+        samples_ms = facts.pop("samples_ms")
+        yield _Measured(
+            samples_s=tuple(ms / 1000 for ms in samples_ms), warm_up=record.latency.warm_up, facts=facts
+        )
+    speed = record.generation.speed if record.generation else None
+    if speed is None:
+        return
+    facts = {"cache_mib": speed.cache_mib}
+    for length, ms in sorted(speed.first_token_ms.items()):
+        yield _Measured(what=f" first token, prompt {length}", samples_s=(ms / 1000,), facts=facts)
+    for size, rate in sorted(speed.tokens_per_s.items()):
+        if rate > 0:
+            # A benchmark is a duration: that of one token.
+            yield _Measured(
+                what=f" token, batch {size}", samples_s=(1 / rate,), facts=facts | {"tokens_per_s": rate}
+            )
+
+
+def _benchmark(matrix: str, record: Record, measured: _Measured) -> Any:
     stats: Any = importlib.import_module("pytest_benchmark.stats")  # which has no types
-    measured = msgspec.structs.asdict(latency)
-    samples_ms = measured.pop("samples_ms")
+    name = f"{record.cell}{measured.what}"
     benchmark = stats.Metadata(
         SimpleNamespace(
-            name=record.cell,
-            fullname=f"{matrix}::{record.cell}",  # by which runs are compared
-            group=f"{record.suite}/{record.model}",  # so that a table compares the targets of a model
+            name=name,
+            fullname=f"{matrix}::{name}",  # by which runs are compared
+            # So that a table compares the targets of a model.
+            group=f"{record.suite}/{record.model}{measured.what}",
             param=record.cell.partition("[")[2].removesuffix("]"),
             params={"target": record.target, **record.axes},  # for --benchmark-group-by=param:target
             extra_info={
                 "verdict": record.verdict.value,
                 "provider": record.provider,
                 "timings_ms": record.timings_ms,
-                **measured,
+                **measured.facts,
             },
             cprofile_stats=None,
             has_error=False,
         ),
         iterations=1,
-        options={"timer": "perf_counter_ns", "disable_gc": True, "warmup": latency.warm_up},
+        options={"timer": "perf_counter_ns", "disable_gc": True, "warmup": measured.warm_up},
     )
-    for ms in samples_ms:
-        benchmark.update(ms / 1000)
-    session.benchmarks.append(benchmark)
+    for seconds in measured.samples_s:
+        benchmark.update(seconds)
+    return benchmark

@@ -1,4 +1,4 @@
-"""The report as two tables for a spreadsheet: the targets, and the cells."""
+"""The report as tables for a spreadsheet: targets, cells, and generated text if there is any."""
 
 import csv
 from collections.abc import Iterable, Sequence
@@ -7,6 +7,7 @@ from typing import TextIO
 import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS
+from harness.report.generation_rows import SpeedRow, WayRow
 from harness.report.inert import inert_csv
 from harness.report.rows import CellRow, TargetRow
 
@@ -21,6 +22,16 @@ def write_cells(rows: Iterable[CellRow], axes: Sequence[str], out: TextIO) -> No
     _write(rows, CellRow, axes, out)
 
 
+def write_ways(rows: Iterable[WayRow], out: TextIO) -> None:
+    """Write one line for each way of generating text."""
+    _write(rows, WayRow, (), out)
+
+
+def write_speed(rows: Iterable[SpeedRow], out: TextIO) -> None:
+    """Write one line for each figure of the speed of generated text."""
+    _write(rows, SpeedRow, (), out)
+
+
 def axis_names(rows: Iterable[CellRow]) -> tuple[str, ...]:
     """Return every axis of the rows, those of all cells first."""
     found = {axis for row in rows for axis in row.axes}
@@ -28,14 +39,15 @@ def axis_names(rows: Iterable[CellRow]) -> tuple[str, ...]:
 
 
 def _write(
-    rows: Iterable[TargetRow | CellRow], kind: type[msgspec.Struct], axes: Sequence[str], out: TextIO
+    rows: Iterable[msgspec.Struct], kind: type[msgspec.Struct], axes: Sequence[str], out: TextIO
 ) -> None:
     fields = [each for each in kind.__struct_fields__ if each != "axes"]
     # Texts in quotes, figures without: quotes also preserve a leading apostrophe and commas.
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")
     writer.writerow([*fields, *map(inert_csv, axes)])
     for row in rows:
-        values = [*(getattr(row, field) for field in fields), *(row.axes.get(axis) for axis in axes)]
+        own = getattr(row, "axes", {})
+        values = [*(getattr(row, field) for field in fields), *(own.get(axis) for axis in axes)]
         writer.writerow(map(_value, values))
 
 

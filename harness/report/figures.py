@@ -101,6 +101,15 @@ def brief(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"  # noqa: RUF001 - a typographic dash
 
 
+def percentage(share: float | None) -> str:
+    """Return ``99.2%`` of a share from 0 to 1; 0% and 100% only if they are exact, a dash if undefined."""
+    if share is None:
+        return brief(None)
+    if share in (0.0, 1.0):
+        return f"{share:.0%}"
+    return f"{min(max(100 * share, 0.1), 99.9):.1f}%"
+
+
 def ratio(value: float) -> str:
     """Return ``1.23``, ``3,012``: at most three significant digits, or a whole number."""
     return f"{value:,.0f}" if 1e3 <= value < 1e6 else brief(value)  # noqa: PLR2004

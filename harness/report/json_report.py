@@ -8,6 +8,7 @@ import msgspec
 from harness.core.fault import Fault
 from harness.core.verdict import Verdict
 from harness.report.fault import ReportFault
+from harness.report.generation_rows import SpeedRow, WayRow, speed_rows, way_rows
 from harness.report.inert import inert_json
 from harness.report.merge import Conflict, Environment
 from harness.report.rows import CellRow, TargetRow
@@ -54,6 +55,8 @@ class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
         targets: Counts.
         cells: Every planned cell that is known by name.
         faults: What triage found out about failing cells.
+        ways: Each way of generating text of each cell that generates text.
+        speed: How fast these cells generate it.
     """
 
     schema: Literal[1]
@@ -74,6 +77,8 @@ class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
     targets: tuple[TargetRow, ...]
     cells: tuple[CellRow, ...]
     faults: tuple[FaultRow, ...]
+    ways: tuple[WayRow, ...] = ()
+    speed: tuple[SpeedRow, ...] = ()
 
 
 def to_json(report: Report, targets: tuple[TargetRow, ...], cells: Iterable[CellRow]) -> bytes:
@@ -92,6 +97,8 @@ def to_json(report: Report, targets: tuple[TargetRow, ...], cells: Iterable[Cell
         targets=targets,
         cells=tuple(cells),
         faults=tuple(map(_fault, report.faults)),
+        ways=tuple(way_rows(run)),
+        speed=tuple(speed_rows(run)),
     )
     return inert_json(content)
 

@@ -1,14 +1,18 @@
 """The report as one Markdown document: for a README, a release, or the summary of a CI step."""
 
+import math
 from collections.abc import Iterator
 
+from harness.core.generated import Generation
 from harness.core.noise import DEFAULT_LIMITS
-from harness.report.figures import alike, brief, multiple, plural, ratio
+from harness.core.verdict import Family
+from harness.report.figures import alike, brief, multiple, percentage, plural, ratio
 from harness.report.groups import Groups
 from harness.report.inert import code, heading, table
 from harness.report.rows import TargetRow
 from harness.report.tone import spoken
 from harness.report.view import Report
+from harness.report.ways import decisive, largest_kl
 
 _SHOWN = 25
 """How many groups, conflicts or reasons are listed, so that the document stays below GitHub's 1 MiB."""
@@ -39,6 +43,7 @@ def _lines(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
     yield from _targets(report, targets)
     yield from _noise(report)
     yield from _conversion(report)
+    yield from _generation(report)
     yield from _conflicts(report)
     yield from _groups("Unexpected failures", report.unexpected_failures)
     yield from _groups("Other unexpected verdicts", report.unexpected_others)
@@ -126,6 +131,53 @@ def _conversion(report: Report) -> Iterator[str]:
     yield from table(head, rows, figures=5)
     yield ""
     yield "Relative errors of converted models against the goldens of the models before conversion."
+
+
+def _generation(report: Report) -> Iterator[str]:
+    cells = [cell for cell in report.cells if cell.record.generation is not None]
+    if not cells:
+        return
+    yield from heading(f"## Generated text: {plural(len(cells), 'cell')}")
+    # Stable: cells keep their order within the failed and within the other ones.
+    cells.sort(key=lambda cell: cell.record.verdict.family is not Family.FAILED)
+    head = (
+        "target", "model", "verdict", "way", "first bad cache",
+        "first bad position", "top-1", "largest KL", "perplexity", "golden's",
+    )  # fmt: skip
+    rows = [
+        (
+            code(cell.column.label),
+            code(f"{cell.record.suite}/{cell.record.model}"),
+            spoken(cell.record.verdict),
+            *_way(cell.record.generation),
+        )
+        for cell in cells[:_SHOWN]
+    ]
+    yield from table(head, rows, figures=5)
+    yield from _more(len(cells) - _SHOWN)
+    yield ""
+    yield (
+        "The way that fails first or, if none fails, the one farthest from the golden. KL in nats; positions "
+        "count from 0."
+    )
+
+
+def _way(generation: Generation | None) -> tuple[str, ...]:
+    way = decisive(generation) if generation else None
+    if way is None:
+        return ("", "", *(brief(None),) * 5)
+    found = largest_kl(way)
+    return (
+        code(way.way),
+        code(way.first_cache),
+        brief(None) if way.first_bad is None else f"{way.first_bad:,}",
+        percentage(way.top1),
+        brief(None) if found is None else brief(found[1]) if math.isfinite(found[1]) else "not finite",
+        *(
+            brief(None) if value is None else ratio(value)
+            for value in (way.perplexity, way.golden_perplexity)
+        ),
+    )
 
 
 def _conflicts(report: Report) -> Iterator[str]:

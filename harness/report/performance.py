@@ -7,11 +7,14 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.latency import FEWEST_RUNS, Latency
+from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.cell import ReportCell
 from harness.report.column import Column
 from harness.report.figures import brief, plural, spread
+from harness.report.text_speed import TextSpeed, text_speed
 from harness.report.view import Report
+from harness.report.ways import generates
 
 MOST_CELLS = 2000
 """Cells that the page shows; a browser opens so many at once."""
@@ -71,6 +74,7 @@ class Performance(msgspec.Struct, frozen=True, kw_only=True):
         cells: Cells with a latency.
         left_out: Those of them that are not shown.
         threads: Threads of all sessions, in words; empty if they differ, then each cell has a note.
+        text: How fast text is generated.
     """
 
     columns: tuple[ColumnSpeed, ...]
@@ -78,6 +82,7 @@ class Performance(msgspec.Struct, frozen=True, kw_only=True):
     cells: int
     left_out: int
     threads: str
+    text: TextSpeed
 
     @property
     def disturbed(self) -> int:
@@ -100,7 +105,8 @@ def performance_view(report: Report) -> Iterator[Performance]:
         if cell.record.latency is not None:
             name = f"{cell.record.suite}/{cell.record.model}"
             by_model.setdefault(name, []).append((cell, cell.record.latency))
-    if not by_model:
+    text = text_speed(report)
+    if not by_model and not text.cells:
         return
     allowed = {_threads(latency) for timed in by_model.values() for _, latency in timed}
     models: list[TimedModel] = []
@@ -117,6 +123,7 @@ def performance_view(report: Report) -> Iterator[Performance]:
         cells=total,
         left_out=total - shown,
         threads=allowed.pop() if len(allowed) == 1 else "",
+        text=text,
     )
 
 
@@ -176,13 +183,15 @@ def _cell(
         times="" if alone or not best else f"{latency.p50_ms / best:.3g}",
         fastest=not alone and latency.p50_ms == best,
         memory=_memory(latency),
-        notes=tuple(_notes(latency, cell.record.verdict, say_threads=say_threads)),
+        notes=tuple(_notes(latency, cell.record, say_threads=say_threads)),
         plot=tuple(round(min(100.0, 100 * end / scale), 2) for end in ends),  # type: ignore[arg-type]  # five of them
     )
 
 
-def _notes(latency: Latency, verdict: Verdict, *, say_threads: bool) -> Iterable[str]:
-    if verdict is Verdict.PASS_PARTIAL:
+def _notes(latency: Latency, record: Record, *, say_threads: bool) -> Iterable[str]:
+    if generates(record):
+        yield "a run is one token, with the text before it in the cache"
+    if record.verdict is Verdict.PASS_PARTIAL:
         yield "partly on the CPU"
     if latency.io == "bound":
         yield "inputs and outputs bound"

@@ -11,6 +11,7 @@ from harness.report.details import detail_pages
 from harness.report.failures import failures_view
 from harness.report.fault_bundle import copy_bundles
 from harness.report.faults_page import fault_pages
+from harness.report.generation import generation_pages
 from harness.report.grid import model_pages
 from harness.report.operators import column_views, operators_view
 from harness.report.overview import overview_view
@@ -65,6 +66,7 @@ PAGES = (
     SitePage(
         title="Performance", stem="performance", template="page_performance.html", views=performance_view
     ),
+    SitePage(title="Generation", stem="generation", template="page_generation.html", views=generation_pages),
     SitePage(title="Failures", stem="failures", template="page_failures.html", views=failures_view),
     SitePage(title="Faults", stem="faults", template="page_faults.html", views=fault_pages),
     SitePage(title="Changes", stem="changes", template="page_changes.html", views=changes_view),

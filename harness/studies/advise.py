@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 
 from harness.core.record import Record
+from harness.core.scenario import PLAIN
 from harness.core.verdict import Family, Verdict
 from harness.corpus.graph import graph_in
 from harness.corpus.suites import Suite
@@ -24,10 +25,13 @@ from harness.plan.runs_entry import LatencySettings, RunsRequest
 from harness.plan.selector import Selector
 from harness.plan.target import Target
 from harness.studies.ask import Notify, matrix_for, results
-from harness.studies.candidates import Candidate, Changes, base_of, changes_of
+from harness.studies.candidates import GENERATE, Candidate, Changes, base_of, changes_of
 
 MEASURED = LatencySettings(warm_up=3, repeats=300, budget_s=1.0)
 """How each candidate is timed: enough runs for a stable median, and one second at most."""
+
+MEASURED_TEXT = LatencySettings(warm_up=2, repeats=100, budget_s=0.25)
+"""How each figure of generated text is timed: a candidate has some ten, for prompts and batches."""
 
 _FASTER_BY = 0.05
 """Share by which a change must shorten the median to count as faster; less is within the usual noise."""
@@ -230,7 +234,13 @@ class Course:
 
 
 def advise(
-    suite: Suite, matrix: Matrix, *, until: float, notify: Notify, show: Callable[[Tried], None]
+    suite: Suite,
+    matrix: Matrix,
+    *,
+    until: float,
+    notify: Notify,
+    show: Callable[[Tried], None],
+    scenario: str = PLAIN,
 ) -> Advice:
     """Search until all candidates are tried, the time is used up, or Ctrl-C is pressed.
 
@@ -240,6 +250,7 @@ def advise(
         until: When to stop, on the monotonic clock, in seconds.
         notify: Receives messages.
         show: Called with each result.
+        scenario: What each candidate plays; in the scenario ``generate`` a run is that of one token.
 
     Raises:
         UsageError: The model cannot be read.
@@ -251,8 +262,8 @@ def advise(
     search = Search(matrix.targets, bases, graph_in(suite, model).op_types)
     course = Course(search, until - budget_s * _FOR_SECOND_ROUND)
     fingerprints: dict[str, dict[str, object]] = {}
-    cells = tuple(candidate.cell(suite.name, model) for candidate in search.waiting())
-    engine = Engine(Plan(matrix=_timed(matrix, bases), cells=cells), {suite.name: suite})
+    cells = tuple(candidate.cell(suite.name, model, scenario) for candidate in search.waiting())
+    engine = Engine(Plan(matrix=_timed(matrix, bases, scenario), cells=cells), {suite.name: suite})
     # Closing the engine ends its events, whatever is running.
     alarm = threading.Timer(budget_s, engine.close)
     alarm.daemon = True
@@ -260,7 +271,7 @@ def advise(
     stopped_by, candidate = "budget", course.next()
     try:
         if candidate is not None:
-            engine.submit([candidate.cell(suite.name, model)])
+            engine.submit([candidate.cell(suite.name, model, scenario)])
         for event in results(engine, notify):
             if isinstance(event, TargetReady):
                 fingerprints[event.target] = event.fingerprint
@@ -272,7 +283,7 @@ def advise(
                 if candidate is None:
                     stopped_by = "budget" if search.waiting() else "end"
                     break
-                engine.submit([candidate.cell(suite.name, model)])
+                engine.submit([candidate.cell(suite.name, model, scenario)])
     except KeyboardInterrupt:
         stopped_by = "interrupt"
     finally:
@@ -290,8 +301,9 @@ def advise(
     )
 
 
-def _timed(matrix: Matrix, targets: Sequence[Target]) -> Matrix:
-    every = RunsRequest(selector=Selector(), settings=MEASURED)
+def _timed(matrix: Matrix, targets: Sequence[Target], scenario: str) -> Matrix:
+    settings = MEASURED_TEXT if scenario == GENERATE else MEASURED
+    every = RunsRequest(selector=Selector(), settings=settings)
     return msgspec.structs.replace(matrix_for(matrix, targets), latency=(every,))
 
 

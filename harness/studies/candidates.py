@@ -9,6 +9,7 @@ from harness.catalog.option import PrecisionMode
 from harness.catalog.provider import Provider
 from harness.core.cell import Cell
 from harness.core.facts import CPU_PROVIDER as CPU
+from harness.core.scenario import PLAIN
 from harness.core.structure import OPTION
 from harness.engine.device import SHARED
 from harness.engine.effects import UNCHANGED
@@ -19,6 +20,9 @@ from harness.plan.target import Target
 
 LEVELS = ("extended", "basic", "disabled")
 """Levels of optimization to try besides ``all``; ``layout`` hardly differs from it."""
+
+GENERATE = "generate"
+"""The scenario of a model that generates text."""
 
 _ALL_THREADS = "0"
 """Lets onnxruntime choose the number of threads: one for each core."""
@@ -44,9 +48,11 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         changes = dict(self.changes) | dict(other)
         return Candidate(target=self.target, changes=tuple(sorted(changes.items())))
 
-    def cell(self, suite: str, model: str) -> Cell:
+    def cell(self, suite: str, model: str, scenario: str = PLAIN) -> Cell:
         """Return the cell that tries it."""
-        return Cell(suite=suite, model=model, target=self.target, axes=self.changes)
+        played = () if scenario == PLAIN else (("scenario", scenario),)
+        axes = tuple(sorted((*self.changes, *played)))
+        return Cell(suite=suite, model=model, target=self.target, axes=axes)
 
 
 def at_first_values(target: Target) -> Target:

@@ -2,15 +2,19 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.cli import main
+from harness.corpus.decoders.roster import write_decoder
+from harness.studies.doctor import Row
 
 CPU = "CPUExecutionProvider"
 SIX = ["--model", "*/test_ab*"]
@@ -85,6 +89,95 @@ def test_a_folder_with_a_run_stays_as_it_is(tmp_path: Path, capsys: pytest.Captu
     assert main(["check", CPU, "--out", str(tmp_path)]) == 2
     assert "choose another folder: --out" in capsys.readouterr().err
     assert (tmp_path / "matrix.toml").read_text("utf-8") == "mine"
+
+
+def test_models_of_a_folder_that_generate_text_do_so(tmp_path: Path, project: Callable[[], Path]) -> None:
+    pytest.importorskip("onnxruntime")
+    models = project().parent / "models"
+    llm = models / "llm[1]"
+    llm.mkdir()
+    write_decoder("gqa-h64", llm)
+    shutil.rmtree(llm / "test_data_set_0")  # Model Builder writes none
+    out = tmp_path / "out"
+    assert main(["check", str(models), CPU, "--out", str(out)]) == 0
+    assert verdicts(out) == {
+        "models/llm%5B1%5D/model.onnx[cpu,scenario=generate]": "pass",
+        "models/abs.onnx[cpu]": "pass",
+        "models/neg.onnx[cpu]": "pass",
+        "models/relu.onnx[cpu]": "pass",
+    }
+    assert "Generation" in (out / "report" / "generation.html").read_text("utf-8")
+    matrix = (out / "matrix.toml").read_text("utf-8")
+    assert f'folders = ["{tmp_path / "models"}"]' in matrix
+    assert "noise    = {}" in matrix
+
+
+def test_a_folder_without_a_decoder_is_run_plainly(tmp_path: Path, project: Callable[[], Path]) -> None:
+    pytest.importorskip("onnxruntime")
+    models = project().parent / "models"
+    arguments = [str(models), CPU, "--out", str(tmp_path / "out"), "--no-report", "--model", "abs*"]
+    assert main(["check", *arguments]) == 0
+    assert verdicts(tmp_path / "out") == {"models/abs.onnx[cpu]": "pass"}
+    assert "scenario" not in (tmp_path / "out" / "matrix.toml").read_text("utf-8")
+
+
+def test_the_suite_of_decoders_generates_text_beside_another_suite(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    out = tmp_path / "out"
+    suites = ["--suite", "generate", "--suite", "onnx-simple"]
+    main(["check", CPU, *suites, "--out", str(out), "--no-report", "--model", "*/*h64-int4"])
+    assert verdicts(out) == {"generate/gqa-h64-int4[cpu,scenario=generate]": "pass"} | {
+        "generate/moe-h64-int4[cpu,scenario=generate]": "pass"
+    }
+    plan = [
+        line.split("[")[1]
+        for line in (out / "matrix.toml").read_text("utf-8").splitlines()
+        if "model " in line
+    ]
+    assert plan == ['"onnx-simple/*"]', '"generate/*"]']
+
+
+def test_a_folder_alone_is_tested_with_every_provider_that_works(
+    tmp_path: Path, project: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("onnxruntime")
+    models = project().parent / "models"
+    rows = (Row(provider=CPU, state="usable", nodes=1), Row(provider="X", state="unavailable"))
+    monkeypatch.setattr("harness.cli.check.examine_here", lambda _where: rows)
+    assert main(["check", str(models), "--out", str(tmp_path / "out"), "--no-report"]) == 0
+    assert set(verdicts(tmp_path / "out")) == {f"models/{name}.onnx[cpu]" for name in ("abs", "neg", "relu")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["absent/models"], "absent/models: there is no such folder of models"),
+        (["absent", CPU], "absent: there is no such folder of models"),
+        (["model.onnx"], "model.onnx: there is no such folder of models"),
+        (["FOLDER", "--option", "a=b"], "need a provider, and none is named"),
+        (["FOLDER", "QNNExecutionProvder"], "did you mean 'QNNExecutionProvider'?"),
+        (["EMPTY", CPU], "EMPTY"),
+        (["BROKEN", CPU], "genai_config.json: no JSON"),
+    ],
+)
+def test_what_is_wrong_with_a_folder_is_said_in_two_lines(
+    tmp_path: Path,
+    project: Callable[[], Path],
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    (project().parent / "models").rename(tmp_path / "FOLDER")
+    (tmp_path / "EMPTY").mkdir()
+    (tmp_path / "BROKEN").mkdir()
+    write_decoder("gqa-h64", tmp_path / "BROKEN")
+    (tmp_path / "BROKEN" / "genai_config.json").write_text("{", encoding="utf-8")
+    places = [str(tmp_path / one) if one.isupper() else one for one in arguments]
+    assert main(["check", *places, "--out", str(tmp_path / "out")]) == 2
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert len(printed.splitlines()) <= 2
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="interrupts by a POSIX signal")

@@ -6,8 +6,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
+from harness.core.generated import Generation, GenerationSpeed
 from harness.core.record import decode_record
 from harness.pytest_plugin.benchmarks import add_benchmark, why_not_measured
 
@@ -118,6 +120,24 @@ def test_a_cell_is_a_benchmark_where_its_latency_is_measured(
         *TIMED,
         "models/neg.onnx[cpu]",
     } - left_out
+
+
+def test_the_speed_of_generated_text_is_a_benchmark_for_each_length_and_batch(saved: Saved) -> None:
+    speed = GenerationSpeed(first_token_ms={16: 4.0, 1: 2.0}, tokens_per_s={1: 50.0, 4: 0.0}, cache_mib=0.5)
+    record = msgspec.structs.replace(saved.records[TIMED[0]], generation=Generation(speed=speed))
+    session = SimpleNamespace(disabled=False, benchmarks=[])
+    add_benchmark(cast("pytest.Config", SimpleNamespace(_benchmarksession=session)), "m.toml", record)
+    run, *others = (bench.as_dict(include_data=True) for bench in session.benchmarks)
+    assert run["name"] == TIMED[0]
+    assert [(bench["name"], bench["stats"]["data"]) for bench in others] == [
+        (f"{TIMED[0]} first token, prompt 1", [0.002]),
+        (f"{TIMED[0]} first token, prompt 16", [0.004]),
+        (f"{TIMED[0]} token, batch 1", [0.02]),  # nothing is known about a batch that gave no token
+    ]
+    assert len({bench["fullname"] for bench in (run, *others)}) == 4
+    assert others[2]["group"] == "models/abs.onnx token, batch 1"
+    assert others[2]["extra_info"]["tokens_per_s"] == 50.0
+    assert {bench["extra_info"]["cache_mib"] for bench in others} == {0.5}
 
 
 def test_without_the_plugin_latency_goes_to_records_only(saved: Saved) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from harness.core.generated import Generation, GenerationSpeed
 from harness.core.latency import Latency, latency_of
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report import performance as module
+from harness.report import text_speed
 from harness.report.merge import MergedRun
 from harness.report.performance import Performance, performance_view
 from harness.report.render import render
@@ -140,3 +142,66 @@ def test_a_run_without_latency_has_no_such_page(
     index = render([write_run("run", [record()])], tmp_path / "report")
     assert not (index.parent / "performance.html").exists()
     assert "performance.html" not in index.read_text(encoding="utf-8")
+
+
+def test_the_speed_of_generated_text_is_what_users_quote(
+    record: MakeRecord, page_of: PageOf, write_run: Callable[..., Path], tmp_path: Path
+) -> None:
+    fast = GenerationSpeed(first_token_ms={16: 4.0, 128: 31.0}, tokens_per_s={1: 50.0, 4: 160.0})
+    slow = GenerationSpeed(first_token_ms={16: 8.0}, tokens_per_s={1: 12345.0}, cache_mib=1.5)
+    records = [
+        record("llm", "npu", generation=Generation(speed=fast)),
+        record("llm", "gpu", generation=Generation(speed=slow)),
+        record(
+            "llm",
+            "bad",
+            Verdict.MISMATCH,
+            generation=Generation(speed=GenerationSpeed(tokens_per_s={1: 1e6})),
+        ),
+        record("llm", "none", generation=Generation()),
+    ]
+    view = page_of(records)
+    assert (view.cells, view.text.cells, view.text.left_out) == (0, 3, 0)
+    (model,) = view.text.models
+    assert (model.prompts, model.batches, model.sizes_left_out) == ((16, 128), (1, 4), 0)
+    npu, gpu, bad = model.cells
+    assert [(figure.text, figure.best) for figure in npu.first] == [("4", True), ("31", False)]
+    assert [(figure.text, figure.best) for figure in gpu.first] == [("8", False), ("–", False)]  # noqa: RUF001
+    assert [(figure.text, figure.best) for figure in npu.rate] == [("50", False), ("160", False)]
+    assert [(figure.text, figure.best) for figure in gpu.rate] == [("12,345", True), ("–", False)]  # noqa: RUF001
+    assert [figure.best for figure in bad.rate] == [False, False]
+    assert [cell.cache for cell in model.cells] == ["–", "1.5 MiB", "–"]  # noqa: RUF001 - as the page has it
+    index = render([write_run("run", records)], tmp_path / "report")
+    page = (index.parent / "performance.html").read_text(encoding="utf-8")
+    text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+    assert "Latency by model" not in text
+    assert (
+        "First token, prompt 16, ms First token, prompt 128, ms Tokens/s, batch 1 Tokens/s, batch 4" in text
+    )
+    assert "npu 4 ★ 31 50 160" in text
+    assert "gpu 8 – 12,345 ★ – 1.5 MiB" in text  # noqa: RUF001 - as the page has it
+
+
+def test_the_run_of_a_cell_that_generates_text_is_one_token(record: MakeRecord, page_of: PageOf) -> None:
+    cells = [
+        record("llm", axes={"scenario": scenario}, latency=latency(1.0)) for scenario in ("plain", "generate")
+    ]
+    notes = [cell.notes[0] for cell in page_of(cells).models[0].cells]
+    assert sorted(notes) == ["1 run", "a run is one token, with the text before it in the cache"]
+
+
+def test_many_lengths_are_chosen_evenly_and_many_cells_end_the_list(
+    record: MakeRecord, page_of: PageOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_speed, "MOST_TEXT_CELLS", 3)
+    speed = GenerationSpeed(first_token_ms=dict.fromkeys(range(1, 14), 1.0))
+    records = [
+        record(f"m{number}", target, generation=Generation(speed=speed))
+        for number in range(3)
+        for target in "xy"
+    ]
+    found = page_of(records).text
+    assert [model.name for model in found.models] == ["onnx-node/m0"]
+    assert (found.cells, found.left_out) == (6, 4)
+    assert found.models[0].prompts == (1, 4, 7, 10, 13)
+    assert found.models[0].sizes_left_out == 8

@@ -26,7 +26,7 @@ def add_first_steps(commands: Commands) -> None:
     check = add_command(
         commands,
         "check",
-        "test one provider with the operator suite, without a matrix file",
+        "test a provider, or a folder of models, without a matrix file",
         "check.check",
         {
             0: "nothing failed",
@@ -35,7 +35,19 @@ def add_first_steps(commands: Commands) -> None:
             3: "the provider cannot be used, or the run is incomplete",
         },
     )
-    check.add_argument("provider", metavar="PROVIDER", help="exact name, such as QNNExecutionProvider")
+    check.add_argument(
+        "what",
+        metavar="PROVIDER-or-FOLDER",
+        help="exact name, such as QNNExecutionProvider; or a folder of models, in which those that generate "
+        "text do so",
+    )
+    check.add_argument(
+        "provider",
+        nargs="?",
+        default="",
+        metavar="PROVIDER",
+        help="after a folder: exact name of a provider; default: all that work here",
+    )
     add_provider_settings(check)
     check.add_argument(
         "--suite",
@@ -43,7 +55,7 @@ def add_first_steps(commands: Commands) -> None:
         default=[],
         dest="suites",
         metavar="S",
-        help="default: onnx-node; `ep-harness list --suites` names all",
+        help="default: onnx-node, and none beside a folder; `ep-harness list --suites` names all",
     )
     check.add_argument("--model", metavar="GLOB", help=MODELS)
     check.add_argument(

@@ -18,8 +18,9 @@ def add_studies(commands: Commands) -> None:
         {0: "a configuration passes", 1: "none passes", 2: "an argument is wrong"},
     )
     for command in (levels, advise):
+        folders = "; or a folder of onnxruntime-genai" if command is advise else ""
         command.add_argument(
-            "model", metavar="MODEL", help=".onnx file, or suite/model such as zoo/vit-small-op17"
+            "model", metavar="MODEL", help=f".onnx file, or suite/model such as zoo/vit-small-op17{folders}"
         )
         command.add_argument(
             "provider",

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from harness.core.fault import Confirmation, Fault, Frame, GraphNode, GraphTensor, NativeCrash
+from harness.core.generated import Generated, Generation, GenerationSpeed
 from harness.core.latency import Latency
 from harness.core.output_metrics import Noise, PrecisionError
 from harness.core.record import ModelContent, OptionEffect, Record
@@ -34,6 +35,7 @@ PAGES = (
     "operators-1.html",
     "precision.html",
     "performance.html",
+    "generation.html",
     "failures.html",
     "faults.html",
     "changes.html",
@@ -68,6 +70,31 @@ LATENCY = Latency(
     waiting_threads=0.0,
     host_peak_mib=100.0,
     device_mib=None,
+)
+
+
+GENERATION = Generation(
+    ways=(
+        Generated(way="at_once", positions=4096, kl=(1e-11,) * 4096, golden_perplexity=12.0, perplexity=12.0),
+        Generated(
+            way=HOSTILE,
+            positions=40,
+            kl=(*(1e-9,) * 20, *(0.5,) * 15, *(None,) * 5),
+            first_bad=20,
+            first_cache=HOSTILE * 9,
+            cache_from=19,
+            golden_perplexity=1e30,
+        ),
+    ),
+    declined={HOSTILE * 9: HOSTILE * 99},
+    disagreements=(HOSTILE,),
+    text=tuple(range(1 << 40, (1 << 40) + 99)),
+    golden_text=(1 << 40, 7),
+    speed=GenerationSpeed(
+        first_token_ms={1 << size: 12345.678 for size in range(20)},
+        tokens_per_s={1 << size: 123456.789 for size in range(20)},
+        cache_mib=1e9,
+    ),
 )
 
 
@@ -158,6 +185,12 @@ def site(
             content=content(HOSTILE),
         )
     )
+    records += [
+        module_record(
+            f"m_{verdict.value}", target, verdict, axes={"scenario": "generate"}, generation=GENERATION
+        )
+        for target, verdict in (("full", Verdict.PASS), (HOSTILE, Verdict.MISMATCH))
+    ]
     out = tmp_path_factory.mktemp("site")
     new = module_run("new", records)
     module_triaged(new, *faults_of(records, module_fault))
@@ -307,6 +340,32 @@ def test_a_link_opens_the_cell_that_it_leads_to(browser: "Browser", site: Path) 
     assert browser.value("document.getElementById(location.hash.slice(1)).open") is True
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_curves_of_generated_text_fill_their_place(
+    browser: "Browser", site: Path, width: int, scheme: str
+) -> None:
+    browser.size(width)
+    browser.look(prefers_color_scheme=scheme)
+    browser.open((site / "generation.html").as_uri())
+    browser.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert browser.value("document.documentElement.scrollWidth") <= width
+    curves = "document.querySelectorAll('svg.curve')"
+    assert browser.value(f"{curves}.length") == 6
+    assert browser.value(f"Array.from({curves}, (each) => each.clientWidth > 100).every(Boolean)")
+    labels = browser.value(f"Array.from({curves}, (each) => each.getAttribute('aria-label'))")
+    assert len(set(labels)) == 2
+    # A line has a colour of its own on its ground, in either scheme.
+    seen = browser.value(
+        "(() => { const line = document.querySelector('.curve .line'); return ["
+        "getComputedStyle(line).stroke, getComputedStyle(line.parentElement).backgroundColor]; })()"
+    )
+    assert len(set(seen)) == 2
+    browser.open((site / "generation.html").as_uri() + "#g1")
+    assert browser.value("document.getElementById('g1').open") is True
+    assert browser.complaints == []
+
+
 def test_without_a_script_everything_is_there_but_the_forms(browser: "Browser", site: Path) -> None:
     browser.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
@@ -322,6 +381,7 @@ def test_without_a_script_everything_is_there_but_the_forms(browser: "Browser", 
                 "operators.html": "MatMul",
                 "precision.html": "Cost of a lower precision",
                 "performance.html": "Latency by model",
+                "generation.html": "Free text, which is never judged",
                 "failures.html": "Failed, and no failure is expected",
                 "changes.html": "Regressed",
                 "faults.html": "Still fails with",

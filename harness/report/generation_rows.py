@@ -1,0 +1,136 @@
+"""Generated text as rows of plain values, for the formats that programs read."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from harness.core.generated import Generated, Generation
+from harness.core.verdict import Verdict
+from harness.report.column import column_of
+from harness.report.merge import MergedRun
+from harness.report.ways import fails, largest_kl
+
+
+class WayRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One way of generating text in a cell, played or declined.
+
+    Attributes:
+        label: Target and axes, as the report names them.
+        run: Name of the run folder.
+        declined: Why it was not played; empty if it was. Then there are no figures.
+        positions: Positions that were compared.
+        fails: Whether a position or a tensor of the cache fails.
+        first_bad: The first position whose logits fail.
+        first_cache: The first output of the cache that fails, in the order of the layers; empty if none does.
+        cache_from: The position from which it fails.
+        largest_kl: Largest divergence from the golden, in nats; null if one is not finite, or there is none.
+        largest_kl_at: The position of it, or of the first one that is not finite.
+        top1: Share of positions with the same first token, of those at which the golden's margin exceeds the
+            noise.
+        top5: The same for the first five tokens.
+        top10: The same for the first ten tokens.
+        noise: Largest error of a logit as a multiple of the model's noise.
+        perplexity: Of the text on the provider.
+        golden_perplexity: Of the text under the golden.
+    """
+
+    cell: str
+    label: str
+    run: str
+    suite: str
+    model: str
+    target: str
+    provider: str
+    verdict: Verdict
+    way: str
+    declined: str
+    positions: int
+    fails: bool
+    first_bad: int | None
+    first_cache: str
+    cache_from: int | None
+    largest_kl: float | None
+    largest_kl_at: int | None
+    top1: float | None
+    top5: float | None
+    top10: float | None
+    noise: float | None
+    perplexity: float | None
+    golden_perplexity: float | None
+
+
+class SpeedRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure about how fast a cell generates text.
+
+    Attributes:
+        label: Target and axes, as the report names them.
+        run: Name of the run folder.
+        figure: ``first_token_ms``, ``tokens_per_s`` or ``cache_mib``.
+        size: Length of the prompt for the first token, size of the batch for tokens; null for the cache.
+    """
+
+    cell: str
+    label: str
+    run: str
+    suite: str
+    model: str
+    target: str
+    provider: str
+    verdict: Verdict
+    figure: Literal["first_token_ms", "tokens_per_s", "cache_mib"]
+    size: int | None
+    value: float
+
+
+_COPIED = ("cell", "suite", "model", "target", "provider", "verdict")
+_FIGURES = (
+    *("positions", "first_bad", "first_cache", "cache_from", "top1", "top5", "top10", "noise"),
+    *("perplexity", "golden_perplexity"),
+)
+
+
+def way_rows(run: MergedRun) -> Iterator[WayRow]:
+    """Yield a row for each way, those declined last, in the order of the runs and cells."""
+    for generation, common in _generating(run):
+        for way in generation.ways:
+            yield _way(way, common)
+        for name, why in generation.declined.items():
+            yield _way(Generated(way=name, positions=0), common, declined=why)
+
+
+def speed_rows(run: MergedRun) -> Iterator[SpeedRow]:
+    """Yield a row for each figure of speed, in the order of the runs and cells."""
+    for generation, common in _generating(run):
+        speed = generation.speed
+        if speed is None:
+            continue
+        for size, value in sorted(speed.first_token_ms.items()):
+            yield SpeedRow(**common, figure="first_token_ms", size=size, value=value)
+        for size, value in sorted(speed.tokens_per_s.items()):
+            yield SpeedRow(**common, figure="tokens_per_s", size=size, value=value)
+        if speed.cache_mib is not None:
+            yield SpeedRow(**common, figure="cache_mib", size=None, value=speed.cache_mib)
+
+
+def _generating(run: MergedRun) -> Iterator[tuple[Generation, Mapping[str, Any]]]:
+    names = dict(zip(run.folders, run.names, strict=True))
+    for folder, record in run.records:
+        if record.generation is not None:
+            common = {name: getattr(record, name) for name in _COPIED}
+            yield record.generation, {**common, "label": column_of(record).label, "run": names[folder]}
+
+
+def _way(way: Generated, common: Mapping[str, Any], declined: str = "") -> WayRow:
+    place, value = largest_kl(way) or (None, math.inf)
+    figures = {name: getattr(way, name) for name in _FIGURES}
+    return WayRow(
+        **common,
+        **figures,
+        way=way.way,
+        declined=declined,
+        fails=fails(way),
+        largest_kl=value if math.isfinite(value) else None,
+        largest_kl_at=place,
+    )
