@@ -5,10 +5,11 @@ target faster are combined, and the fastest candidates are tried once more at th
 cell: it is judged by all rules, and its latency is measured while no other cell runs.
 """
 
+import contextlib
 import heapq
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 
@@ -264,31 +265,25 @@ def advise(
     fingerprints: dict[str, dict[str, object]] = {}
     cells = tuple(candidate.cell(suite.name, model, scenario) for candidate in search.waiting())
     engine = Engine(Plan(matrix=_timed(matrix, bases, scenario), cells=cells), {suite.name: suite})
-    # Closing the engine ends its events, whatever is running.
-    alarm = threading.Timer(budget_s, engine.close)
-    alarm.daemon = True
-    alarm.start()
     stopped_by, candidate = "budget", course.next()
-    try:
-        if candidate is not None:
-            engine.submit([candidate.cell(suite.name, model, scenario)])
-        for event in results(engine, notify):
-            if isinstance(event, TargetReady):
-                fingerprints[event.target] = event.fingerprint
-            elif isinstance(event, Finished) and candidate is not None:
-                result = Tried(candidate=candidate, record=event.record)
-                course.take(result)
-                show(result)
-                candidate = course.next()
-                if candidate is None:
-                    stopped_by = "budget" if search.waiting() else "end"
-                    break
+    with _closing(engine, budget_s):
+        try:
+            if candidate is not None:
                 engine.submit([candidate.cell(suite.name, model, scenario)])
-    except KeyboardInterrupt:
-        stopped_by = "interrupt"
-    finally:
-        alarm.cancel()
-        engine.close()
+            for event in results(engine, notify):
+                if isinstance(event, TargetReady):
+                    fingerprints[event.target] = event.fingerprint
+                elif isinstance(event, Finished) and candidate is not None:
+                    result = Tried(candidate=candidate, record=event.record)
+                    course.take(result)
+                    show(result)
+                    candidate = course.next()
+                    if candidate is None:
+                        stopped_by = "budget" if search.waiting() else "end"
+                        break
+                    engine.submit([candidate.cell(suite.name, model, scenario)])
+        except KeyboardInterrupt:
+            stopped_by = "interrupt"
     under_way = () if candidate is None or candidate in course.results else (candidate,)
     return Advice(
         ranked=tuple(course.ranked()),
@@ -299,6 +294,19 @@ def advise(
         stopped_by=stopped_by,
         elapsed_s=time.monotonic() - began,
     )
+
+
+@contextlib.contextmanager
+def _closing(engine: Engine, budget_s: float) -> Iterator[None]:
+    """Close an engine at the end, or after some time; that ends its events, whatever is running."""
+    alarm = threading.Timer(budget_s, engine.close)
+    alarm.daemon = True
+    alarm.start()
+    try:
+        yield
+    finally:
+        alarm.cancel()
+        engine.close()
 
 
 def _timed(matrix: Matrix, targets: Sequence[Target], scenario: str) -> Matrix:
