@@ -101,7 +101,7 @@ def _serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dic
     job_run = JobRun(target, job, result, enter)
     target.files.begin()
     try:
-        _check_fields(job)
+        check_fields(job)
         _receive_inputs(job, target.files)
         if "form" in job:
             from harness.agent.levels import graph_of
@@ -140,7 +140,7 @@ def _serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dic
     return not sick
 
 
-def _check_fields(job: dict[str, Any]) -> None:
+def check_fields(job: dict[str, Any]) -> None:
     """Refuse a job that asks for something that this agent does not know, rather than ignore it.
 
     Raises:

@@ -26,7 +26,7 @@ class Delivery:
 
     def __init__(self, store: ModelStore, model: dict[str, Any]) -> None:
         for name in (model["digest"], *(name for name, _, _ in model["files"])):
-            _parts(name)  # refuse it before anything is written
+            parts_of(name)  # refuse it before anything is written
         self.model = model
         self.files = collections.deque(model["files"])
         self.folder = store.make_room(sum(nbytes for _, nbytes, _ in model["files"]))
@@ -39,7 +39,7 @@ class Delivery:
         while self.files:
             self.name, nbytes, expected = self.files[0]
             if self.file is None:
-                path = os.path.join(self.folder, *_parts(self.name))
+                path = os.path.join(self.folder, *parts_of(self.name))
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 self.file = open(path, "wb")  # noqa: SIM115 - closed after its last piece
                 self.hash, self.offset = hashlib.sha256(), 0
@@ -83,7 +83,7 @@ class ModelStore:
     def find(self, model: dict[str, Any]) -> str:
         """Return the path of a model, or an empty string; check the files of earlier processes once."""
         try:
-            entry = os.path.join(self.home(), *_parts(model["digest"]))
+            entry = os.path.join(self.home(), *parts_of(model["digest"]))
         except OSError:
             return ""
         if not os.path.isdir(entry):
@@ -174,7 +174,7 @@ class ModelStore:
         return total
 
 
-def _parts(name: str) -> list[str]:
+def parts_of(name: str) -> list[str]:
     """Return the parts of a file's relative name.
 
     Raises:

@@ -283,7 +283,7 @@ def bend_config(bend: Callable[[dict[str, Any]], None]) -> None:
 
 @fault
 def ignores_what_it_does_not_know() -> None:
-    agent._check_fields = lambda _: None
+    agent.check_fields = lambda _: None
 
 
 @fault
@@ -339,7 +339,7 @@ def believes_any_content() -> None:
 
 @fault
 def writes_anywhere() -> None:
-    model_store._parts = lambda name: name.split("/") if not name.startswith("/") else [name]
+    model_store.parts_of = lambda name: name.split("/") if not name.startswith("/") else [name]
 
 
 @fault
