@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import onnx
 
+from harness.agent.errors import NoRoomError
 from harness.agent_check.check import FaultError, NotDoneError
 from harness.agent_check.dialogue import PLAIN, Dialogue, Opening
 from harness.core.value import NamedValues, Tensor, Value, tensor
@@ -205,7 +206,11 @@ class Bench:
     def job(self, path: Path, *data_sets: Inputs, **fields: Any) -> dict[str, Any]:
         """Return a job; its model is a list of files if the agent declines paths."""
         by_path = self.greeting is None or "paths" not in self.greeting.declines
-        values = [[[name, self.tensors.put(value)] for name, value in one.items()] for one in data_sets]
+        self.tensors.begin()
+        try:
+            values = [[[name, self.tensors.put(value)] for name, value in one.items()] for one in data_sets]
+        except NoRoomError as error:
+            raise NotDoneError(str(error)) from error
         return {
             "model": str(path) if by_path else self.manifest({path.name: path.read_bytes()}),
             "data_sets": values or [[]],
