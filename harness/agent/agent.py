@@ -34,6 +34,7 @@ from harness.agent.text import clean, finite, sendable
 
 FIELDS = {
     *("model", "data_sets", "graph_optimization", "execution_mode", "scenario", "scenario_settings", "other"),
+    "generate",
     *("repeat", "latency", "intra_op_threads", "entries", "make", "evaluate", "form"),
     *("folder", "trouble"),  # the inbox adds these
 }
@@ -121,8 +122,7 @@ def _serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dic
     if result["status"] != "ok":
         target.files.discard()
     result["output"] = capture.take(keep=True)
-    if "scenario" in result:
-        result["scenario"] = finite(result["scenario"])
+    result.update({key: finite(result[key]) for key in ("scenario", "generated") if key in result})
     channel.send(("result", job_id, result))
     started = time.perf_counter()
     job_run.close()
