@@ -38,8 +38,8 @@ GROUND = {"data_files", "__version__"}
 
 
 BELOW_ENGINE = "core catalog plan corpus golden agent"
-EVERYTHING = f"{BELOW_ENGINE} engine studies run report triage"
-FRONT_END = VALUES | {"onnx", "execnet", "filelock", "jinja2", "platformdirs", "pytest", "rich"}
+EVERYTHING = f"{BELOW_ENGINE} engine studies run report triage agent_check"
+FRONT_END = VALUES | {"onnx", "filelock", "jinja2", "platformdirs", "pytest", "rich"}
 TABLE = {
     "core": floor("", VALUES),
     "catalog": floor("core", VALUES),
@@ -48,11 +48,12 @@ TABLE = {
     "golden": floor("core corpus", VALUES | {"onnx", "filelock", "platformdirs"}, "onnxruntime"),
     # Travels into any Python: not even the packages that every other floor has.
     "agent": floor("", frozenset({"numpy"}), "onnxruntime onnx"),
-    "engine": floor(BELOW_ENGINE, VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
-    "studies": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
-    "run": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
+    "engine": floor(BELOW_ENGINE, VALUES | {"onnx", "filelock", "platformdirs"}),
+    "studies": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
+    "run": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "report": floor("core catalog", VALUES | {"jinja2"}, "networkx"),
-    "triage": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "execnet", "filelock", "platformdirs"}),
+    "triage": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
+    "agent_check": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "pytest_plugin": floor(EVERYTHING, FRONT_END),
     "cli": floor(f"{EVERYTHING} pytest_plugin", FRONT_END),
 }

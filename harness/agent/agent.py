@@ -3,20 +3,9 @@
 It is sent as source to the target's interpreter. So it depends only on the standard library, numpy and the
 target's ``onnxruntime`` (>= 1.16), and runs on Python >= 3.9.
 
-Messages are plain tuples; see ``harness.agent.message``. From the harness: one configuration dict, then jobs
-``("job", id, job)`` until ``("stop",)``. To the harness:
-
-* ``("imported",)`` once onnxruntime is imported: what follows depends on the configuration;
-* ``("phase", id, phase)`` before a phase, so that the harness can place a crash or a hang. A job begins in
-  ``create``, and its result ends in ``teardown``, without a message, which would cost time. Scenarios that
-  close a session before their result do send one;
-* ``("ready", fingerprint)``, or ``("unavailable", cause, reason, output, fingerprint)``, or
-  ``("rejected", key, reason, output, fingerprint)`` if one provider option is refused;
-* ``("need", id, name, offset)`` for a piece of a model file, if the harness and the agent share no files. The
-  answer is ``("model", id, name, offset, bytes)``, with None for bytes that cannot be read;
-* ``("result", id, result)`` once outputs are known, then ``("done", id, after)`` once the session is closed:
-  ``took_ms`` of the whole job and its ``teardown_ms`` on the clock, ``processor_ms`` of all threads,
-  ``rss_mib`` if the system counts it, and ``sick`` if this process must end.
+``docs/reference/agent-protocol.md`` specifies how it talks to the harness. A job begins in phase ``create``,
+and its result begins ``teardown``, without a message, which would cost time. Scenarios that close a session
+before their result do send one.
 
 The process serves one set of provider options, because some providers keep numeric state from session to
 session (QNN keeps the first ``soc_model``, CANN the first ``precision_mode``).
@@ -41,11 +30,19 @@ from harness.agent.runtime import describe_packages, describe_runtime, diagnose,
 from harness.agent.system import PARENT, die_with, elapsed_ms, limit_memory, resident_mib
 from harness.agent.target import Target
 from harness.agent.tensor_files import TensorFiles
-from harness.agent.text import clean, sendable
+from harness.agent.text import clean, finite, sendable
+
+FIELDS = {
+    *("model", "data_sets", "graph_optimization", "execution_mode", "scenario", "scenario_settings", "other"),
+    "generate",
+    *("repeat", "latency", "intra_op_threads", "entries", "make", "evaluate", "form"),
+    *("folder", "trouble"),  # the inbox adds these
+}
+"""What a job may have."""
 
 
 def main(channel: Any) -> None:
-    """Serve one harness over ``channel`` until it sends ``stop`` or the channel closes."""
+    """Serve one harness over ``channel``, a ``Stream``, until it sends ``stop`` or the stream ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl-C the harness stops its agents
     die_with(os.environ.pop(PARENT, ""))
     capture = Capture()
@@ -58,7 +55,10 @@ def main(channel: Any) -> None:
         ort = import_onnxruntime()
         fingerprint.update(describe_runtime(ort))
         channel.send(("imported",))
-        config = channel.receive()  # a spare process waits here until it is needed
+        try:
+            _, config = channel.receive()  # a spare process waits here until it is needed
+        except EOFError:
+            return
         limit_memory(config.get("memory_limit_mb"))
         target = Target(ort, config, fingerprint)
         target.check_options()
@@ -102,6 +102,7 @@ def _serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dic
     job_run = JobRun(target, job, result, enter)
     target.files.begin()
     try:
+        check_fields(job)
         _receive_inputs(job, target.files)
         if "form" in job:
             from harness.agent.levels import graph_of
@@ -121,6 +122,7 @@ def _serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dic
     if result["status"] != "ok":
         target.files.discard()
     result["output"] = capture.take(keep=True)
+    result.update({key: finite(result[key]) for key in ("scenario", "generated") if key in result})
     channel.send(("result", job_id, result))
     started = time.perf_counter()
     job_run.close()
@@ -136,6 +138,19 @@ def _serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dic
     capture.take()  # what a teardown prints does not belong to the next cell
     channel.send(("done", job_id, after))
     return not sick
+
+
+def check_fields(job: dict[str, Any]) -> None:
+    """Refuse a job that asks for something that this agent does not know, rather than ignore it.
+
+    Raises:
+        UnsupportedError: It has an unknown field.
+    """
+    unknown = sorted(job.keys() - FIELDS)
+    if unknown:
+        raise UnsupportedError(
+            "this agent does not know the field %r of a job" % clean(unknown[0], limit=100)
+        )
 
 
 def _receive_inputs(job: dict[str, Any], files: TensorFiles) -> None:

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from harness.agent.errors import UnsupportedError
-from harness.agent.message import LENGTH_BYTES, pack, unpack
+from harness.agent.frame import FrameReader, framed
+from harness.agent.stream import Stream
 from harness.agent.system import PARENT, scratch_folder
 from harness.agent.target import Target
 from harness.agent.tensor_files import TensorFiles
@@ -94,7 +93,7 @@ def _exchange(
     pipe.writer.write(repr(program).encode() + b"\n")
     files = TensorFiles([folder], "in", "the inputs")
     data_sets = [[(name, files.send(wire)) for name, wire in inputs] for inputs in job["data_sets"]]
-    pipe.send({**target.config, "tensor_folders": [folder]})
+    pipe.send(("config", {**target.config, "tensor_folders": [folder]}))
     pipe.send(("job", 0, {**job, "data_sets": data_sets}))
     while True:
         kind, *rest = pipe.receive()
@@ -125,18 +124,16 @@ def _die_as(code: int) -> None:
 
 
 class Pipe:
-    """Sends and receives messages, each after its length."""
-
-    TimeoutError = queue.Empty
+    """Sends and receives messages without a thread of its own."""
 
     def __init__(self, reader: Any, writer: Any) -> None:
         self.reader = reader
         self.writer = writer
+        self.frames = FrameReader(reader.read1)
 
     def send(self, message: Any) -> None:
         """Send a message."""
-        content = pack(message)
-        self.writer.write(len(content).to_bytes(LENGTH_BYTES, "little") + content)
+        self.writer.write(framed(message))
         self.writer.flush()
 
     def receive(self) -> Any:
@@ -146,34 +143,10 @@ class Pipe:
             EOFError: The other end is closed.
             FreshProcessError: The message cannot be read.
         """
-        head = self.reader.read(LENGTH_BYTES)
-        if not head:
-            raise EOFError
         try:
-            (message,) = unpack(self.reader.read(int.from_bytes(head, "little")))
-        except (ValueError, OverflowError) as error:
+            return self.frames.message()
+        except ValueError as error:
             raise FreshProcessError("a fresh process sent an unreadable message") from error
-        return message
-
-
-class _WatchedPipe(Pipe):
-    """A pipe that ends this process as soon as it closes, whatever the process is doing."""
-
-    def __init__(self, reader: Any, writer: Any) -> None:
-        super().__init__(reader, writer)
-        self.messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
-        try:
-            while True:
-                self.messages.put(super().receive())
-        finally:
-            os._exit(1)
-
-    def receive(self) -> Any:
-        """Return the next message."""
-        return self.messages.get()
 
 
 def _serve_pipe() -> None:
@@ -181,6 +154,16 @@ def _serve_pipe() -> None:
     from harness.agent.agent import main
 
     # Providers print to descriptor 1, so messages need their own.
-    messages = os.fdopen(os.dup(1), "wb")
+    messages = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
-    main(_WatchedPipe(sys.stdin.buffer, messages))
+
+    def write(data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[messages.write(rest) :]
+
+    # It ends with its pipe at once, whatever it is doing.
+    source: Any = sys.stdin.buffer  # a BufferedReader
+    stream = Stream(FrameReader(source.read1), write, grace_s=0.0)
+    main(stream)
+    stream.finish()

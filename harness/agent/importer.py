@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import binascii
 import json
+import os
 import sys
 import zlib
 from importlib.machinery import ModuleSpec
 from typing import Any
+
+NOT_PART = ("launcher.py", "__main__.py")  # files of the folder that are no part of an agent
 
 
 class Importer:
@@ -55,10 +58,38 @@ def _file_name(name: str) -> str:
     return name.replace(".", "/") + ".py"
 
 
-def arrive(channel: Any, packed: str) -> None:
-    """Unpack the sources that ``harness.engine.launch`` has packed, and start the agent."""
-    Importer(json.loads(zlib.decompress(binascii.a2b_base64(packed)))).install()
-    from harness.agent.agent import main
-    from harness.agent.message import MessageChannel
+def sources_in(folder: str) -> dict[str, str]:
+    """Return the agent's modules from a folder: full name -> source."""
+    sources = {"harness": ""}
+    for home, _, names in os.walk(folder):
+        for name in names:
+            if name.endswith(".py") and name not in NOT_PART:
+                path = os.path.join(home, name)
+                parts = os.path.relpath(path, folder)[: -len(".py")].split(os.sep)
+                with open(path, encoding="utf-8") as file:
+                    sources[".".join(["harness", "agent", *parts]).replace(".__init__", "")] = file.read()
+    return dict(sorted(sources.items()))
 
-    main(MessageChannel(channel))
+
+def packed(sources: dict[str, str]) -> str:
+    """Return sources as text of a third of their size: each process gets them, and a line may be slow."""
+    return binascii.b2a_base64(zlib.compress(json.dumps(sources).encode()), newline=False).decode()
+
+
+def arrive(text: str) -> None:
+    """Unpack the sources that ``packed`` has packed, and start the agent."""
+    start(json.loads(zlib.decompress(binascii.a2b_base64(text))))
+
+
+def start(sources: dict[str, str]) -> None:
+    """Start the agent from its sources; it greets before it imports numpy."""
+    Importer(sources).install()
+    from harness.agent.stream import serve
+
+    serve(_main)
+
+
+def _main(stream: Any) -> None:
+    from harness.agent.agent import main
+
+    main(stream)

@@ -1,34 +1,29 @@
-"""Messages between a harness and its agents as bytes: JSON, followed by binary values.
+"""Messages between a harness and its agents: JSON, and binary values behind it.
 
-An execnet channel can carry values itself, but its Python code handles them item by item, on both sides: with
-small models that took a fifth of an agent's time. JSON is handled by C code.
-
-A message is the length of its JSON, the length of its binary values (8 bytes each, little-endian), the JSON
-in UTF-8, and the binary values one after the other; the JSON has their positions. A tuple arrives as a list,
-except for the message itself. Several messages can travel as one piece, because each piece costs time.
+JSON is handled by C code in every Python; a serializer in Python took a fifth of an agent's time with small
+models. ``docs/reference/agent-protocol.md`` specifies the form; ``harness.agent.frame`` puts it into a frame.
+A tuple arrives as a list, except for the message itself.
 """
 
 from __future__ import annotations
 
-import collections
 import json
 import mmap
-from collections.abc import Iterable, Iterator
 from typing import Any
 
-LENGTH_BYTES = 8
-_HEAD_BYTES = 2 * LENGTH_BYTES
-PIECE_BYTES = 1 << 16  # of several messages in one piece: the first must not wait long for the last
 BYTES = "\0bytes"  # key of a binary value: its offset behind the JSON, and its length
 _BYTES_IN_JSON = json.dumps(BYTES)
 
 
-def pack(message: Any) -> bytes:
-    """Return a message of None, bool, int, float, str, bytes, lists, tuples and dicts with str keys as bytes.
+def pack(message: Any) -> tuple[bytes, list[Any], int]:
+    """Return a message as JSON, the binary values that follow it, and how many bytes those have.
+
+    Args:
+        message: None, bool, int, finite float, str, bytes, lists, tuples and dicts with str keys.
 
     Raises:
         TypeError: It contains a value of another type.
-        ValueError: A text cannot be encoded.
+        ValueError: A text cannot be encoded, or a number is not finite.
     """
     parts: list[Any] = []
     end = 0
@@ -42,47 +37,20 @@ def pack(message: Any) -> bytes:
         parts.append(value)
         return {BYTES: [start, nbytes]}
 
-    text = json.dumps(message, default=refer, ensure_ascii=False, separators=(",", ":")).encode()
-    head = len(text).to_bytes(LENGTH_BYTES, "little") + end.to_bytes(LENGTH_BYTES, "little")
-    return b"".join((head, text, *parts))
+    text = json.dumps(message, default=refer, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode(), parts, end
 
 
-def pieces(packed: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield packed messages as they are sent: small ones several at a time."""
-    waiting: list[bytes] = []
-    size = 0
-    for message in packed:
-        if waiting and size + len(message) > PIECE_BYTES:
-            yield b"".join(waiting)
-            waiting, size = [], 0
-        waiting.append(message)
-        size += len(message)
-    if waiting:
-        yield b"".join(waiting)
+def unpack(content: Any, behind: int) -> Any:
+    """Return the message in the content of a frame; any content is safe.
 
-
-def unpack(content: Any) -> list[Any]:
-    """Return the messages in a piece that ``pack`` has made; any other content is safe, too.
+    Args:
+        content: The bytes of the JSON, and those of the binary values.
+        behind: Where the binary values begin.
 
     Raises:
-        ValueError: The piece has no message, or other content, or a text that cannot be encoded.
+        ValueError: It is no message.
     """
-    if not isinstance(content, bytes) or not content:
-        raise ValueError("no message: %s" % type(content).__name__)
-    messages = []
-    end = 0
-    while end < len(content):
-        start = end + _HEAD_BYTES
-        behind = start + int.from_bytes(content[end : end + LENGTH_BYTES], "little")
-        end = behind + int.from_bytes(content[end + LENGTH_BYTES : start], "little")
-        if end > len(content):
-            raise ValueError("no message: it is cut off")
-        messages.append(_read(content, start, behind, end))
-    return messages
-
-
-def _read(content: bytes, start: int, behind: int, end: int) -> Any:
-    """Return the message with its JSON from ``start`` to ``behind``, and its binary values up to ``end``."""
     unread = behind
 
     def resolve(found: dict[str, Any]) -> Any:
@@ -93,14 +61,17 @@ def _read(content: bytes, start: int, behind: int, end: int) -> Any:
         at, nbytes = found[BYTES]
         first, unread = unread, unread + nbytes
         # In order and each once: otherwise a short message could take any amount of memory.
-        if behind + at != first or not first <= unread <= end:
+        if behind + at != first or not first <= unread <= len(content):
             raise ValueError("no message: it lacks binary values that its JSON lists")
         return content[first:unread]
 
     try:
-        text = content[start:behind].decode()
+        text = content[:behind].decode()
         # Most messages have no binary values; without the hook no Python code runs for each dict.
-        message = json.loads(text, object_hook=resolve) if _BYTES_IN_JSON in text else json.loads(text)
+        if _BYTES_IN_JSON in text:
+            message = json.loads(text, object_hook=resolve, parse_constant=_refuse)
+        else:
+            message = _PLAIN.decode(text)
         if "\\ud" in text.lower():
             # Perhaps half a surrogate pair, which cannot be encoded later.
             json.dumps(message, default=repr, ensure_ascii=False).encode()
@@ -109,29 +80,8 @@ def _read(content: bytes, start: int, behind: int, end: int) -> Any:
     return tuple(message) if isinstance(message, list) else message
 
 
-class MessageChannel:
-    """Messages over an execnet channel, which carries bytes."""
+def _refuse(constant: str) -> None:
+    raise ValueError("no message: %s is no number" % constant)
 
-    def __init__(self, channel: Any) -> None:
-        self.channel = channel
-        self.TimeoutError = channel.TimeoutError
-        self.ahead: collections.deque[Any] = collections.deque()  # arrived, not yet received
 
-    def send(self, message: Any) -> None:
-        """Send a message."""
-        self.channel.send(pack(message))
-
-    def receive(self, timeout: float | None = None) -> Any:
-        """Return the next message.
-
-        Args:
-            timeout: Seconds to wait for it; None for ever.
-
-        Raises:
-            EOFError: The channel is closed.
-            TimeoutError: No message has come; the class is the channel's.
-            ValueError: The message cannot be read.
-        """
-        if not self.ahead:
-            self.ahead.extend(unpack(self.channel.receive(timeout)))
-        return self.ahead.popleft()
+_PLAIN = json.JSONDecoder(parse_constant=_refuse)

@@ -25,6 +25,8 @@ class Delivery:
     """
 
     def __init__(self, store: ModelStore, model: dict[str, Any]) -> None:
+        for name in (model["digest"], *(name for name, _, _ in model["files"])):
+            parts_of(name)  # refuse it before anything is written
         self.model = model
         self.files = collections.deque(model["files"])
         self.folder = store.make_room(sum(nbytes for _, nbytes, _ in model["files"]))
@@ -37,7 +39,7 @@ class Delivery:
         while self.files:
             self.name, nbytes, expected = self.files[0]
             if self.file is None:
-                path = os.path.join(self.folder, *self.name.split("/"))
+                path = os.path.join(self.folder, *parts_of(self.name))
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 self.file = open(path, "wb")  # noqa: SIM115 - closed after its last piece
                 self.hash, self.offset = hashlib.sha256(), 0
@@ -80,7 +82,10 @@ class ModelStore:
 
     def find(self, model: dict[str, Any]) -> str:
         """Return the path of a model, or an empty string; check the files of earlier processes once."""
-        entry = os.path.join(self.home(), model["digest"])
+        try:
+            entry = os.path.join(self.home(), *parts_of(model["digest"]))
+        except OSError:
+            return ""
         if not os.path.isdir(entry):
             return ""
         paths = [os.path.join(entry, *name.split("/")) for name, _, _ in model["files"]]
@@ -167,6 +172,18 @@ class ModelStore:
             shutil.rmtree(path, ignore_errors=True)
             total -= nbytes
         return total
+
+
+def parts_of(name: str) -> list[str]:
+    """Return the parts of a file's relative name.
+
+    Raises:
+        OSError: It leads out of its folder.
+    """
+    parts = name.split("/")
+    if any(part in ("", ".", "..") or set(part) & {"\\", ":", "\0"} for part in parts):
+        raise OSError("%r is no name of a file in the model's folder" % name[:200])
+    return parts
 
 
 def _size_of(folder: str) -> int:

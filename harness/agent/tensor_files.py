@@ -22,7 +22,7 @@ MAP_LIMIT = 64  # mappings at a time: each holds a descriptor, and macOS allows 
 MAP_ALWAYS_FROM = 64 << 20  # bytes of the smallest file that is mapped beyond this limit
 MAPPINGS: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 MOST_LEVELS = 16  # of nested sequences; ONNX's operators make only sequences of tensors and of maps
-INLINE_LIMIT = 1 << 30  # bytes of tensors in one message; execnet's own limit is 2 GiB
+INLINE_LIMIT = 1 << 30  # bytes of tensors in one message, which is in memory several times
 _WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _READ_FLAGS = os.O_RDONLY  # only some systems have the others
 for flag in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK", "O_TEMPORARY"):
@@ -103,7 +103,7 @@ class TensorFiles:
             return {"keys": self.send(value["keys"]), "values": self.send(value["values"])}
         data = value["data"]
         if isinstance(data, list) or len(data) < FILE_FROM:
-            # The most that texts can take, with execnet's overhead.
+            # The most that texts can take: four bytes for each character, and quotes.
             self._count(sum(4 * len(text) + 16 for text in data) if isinstance(data, list) else len(data))
             return value
         bulk = data if isinstance(data, Bulk) else Bulk(np.frombuffer(data, np.uint8))

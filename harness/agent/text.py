@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 OUTPUT_LIMIT = 16384  # bytes of captured output for one cell, from its head and its tail
@@ -28,3 +29,12 @@ def sendable(value: Any) -> Any:
     if type(value) is str and value.isascii() and len(value) <= OUTPUT_LIMIT * 2:  # nearly always
         return value
     return clean(value, limit=OUTPUT_LIMIT * 2)
+
+
+def finite(value: Any) -> Any:
+    """Return the same value with numbers that JSON lacks as text, such as ``inf``."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -23,7 +23,8 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         ep_ops: Operator type -> count, on the EP.
         cpu_ops: Operator type -> count, left to the CPU EP.
         partitions: Subgraphs that the EP took (a kernel-based EP has one for each node).
-        source: ``assignment`` (onnxruntime's own record at partitioning) or ``profile`` (the nodes that ran).
+        source: ``assignment`` (onnxruntime's own record at partitioning), ``profile`` (the nodes that ran),
+            ``log`` (the runtime's messages), or ``unknown``: then all counts are 0.
         providers: Provider -> nodes, in the order of the chain, the CPU EP last; empty where the chain has
             no second provider besides the CPU EP.
         chain_ops: Provider -> operator type -> count, of those providers but the CPU EP.
@@ -35,10 +36,15 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ep_ops: dict[str, int]
     cpu_ops: dict[str, int]
     partitions: int
-    source: Literal["assignment", "profile"]
+    source: Literal["assignment", "profile", "log", "unknown"]
     providers: dict[str, int] = {}
     chain_ops: dict[str, dict[str, int]] = {}
     shape_ops: tuple[str, ...] = ()
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing shows which provider ran the nodes."""
+        return self.source == "unknown"
 
 
 class ProcessState(msgspec.Struct, frozen=True, kw_only=True):

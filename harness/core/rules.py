@@ -162,6 +162,8 @@ def not_by_the_ep(judging: Judging) -> Found | None:
     fault = judging.fault or judging.fault_again
     if facts.placement is None or facts.placement.ep_nodes or facts.is_cpu or fault is None:
         return None
+    if facts.placement.is_unknown:
+        return None
     return Found(Verdict.REFERENCE_DISPUTED, f"no node ran on the EP, so the EP is not to blame: {fault[1]}")
 
 
@@ -195,7 +197,8 @@ def nondeterministic(judging: Judging) -> Found | None:
 def other_inputs(judging: Judging) -> Found | None:
     """For other inputs the session gives the output for the first ones, or is off by more than half."""
     facts = judging.facts
-    if facts.placement is None or not (facts.placement.ep_nodes or facts.is_cpu):
+    placement = facts.placement
+    if placement is None or not (placement.ep_nodes or placement.is_unknown or facts.is_cpu):
         return None
     first = {row.name: row for row in facts.outputs}
     for row in facts.other:
@@ -287,6 +290,8 @@ def _by_placement(placement: Placement, *, converted: bool) -> Found:
     (``fallback_cpu_capability.cc``) and do not demote a pass. An EP that takes only the casts that a
     conversion added has computed nothing of the model.
     """
+    if placement.is_unknown:
+        return Found(Verdict.FALLBACK, "nothing shows which provider ran the nodes")
     if not placement.ep_nodes and not placement.cpu_nodes:
         return Found(Verdict.FOLDED, "no node was left to run")
     if not placement.ep_nodes:

@@ -8,15 +8,17 @@ from typing import Any
 
 from harness.agent.errors import NoRoomError
 from harness.core.errors import UsageError, one_line
-from harness.core.verdict import Cause
+from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
 from harness.engine.cell_pipeline import CellPipeline
+from harness.engine.declines import OTHER, PATHS, TENSOR_FOLDERS, declined
 from harness.engine.job import Demands, job
-from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable
+from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable, Unsupported
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues, TaskQueue
 from harness.engine.task import CellTask, Kind, QuestionTask, Task
+from harness.engine.tensor_files import Tensors
 from harness.engine.uv import InstallError
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
@@ -131,13 +133,15 @@ class Dispatcher:
             self._pipeline.conclude(task, case)
             return False
         self._pipeline.questions.foresee(task)
+        declines = worker.declines
+        tensors = Tensors() if TENSOR_FOLDERS in declines else worker.tensors
         try:
             message = job(
                 case,
                 task.about if isinstance(task, QuestionTask) else dict(task.cell.axes),
-                worker.tensors,
+                tensors,
                 self._demands(task, case),
-                local=queue.is_local,
+                local=queue.is_local and PATHS not in declines,
             )
         except NoRoomError as error:
             self._pipeline.conclude(task, Unfeedable(message=str(error)))
@@ -148,8 +152,14 @@ class Dispatcher:
         except OSError as error:
             self._pipeline.conclude(task, ModelError(case.model_path, str(error)))
             return False
+        if OTHER in declines:
+            message.pop(OTHER, None)
+        if reason := declined(declines, message):
+            tensors.discard()
+            self._pipeline.conclude(task, Unsupported(phase=Phase.CREATE, message=reason))
+            return False
         task.started = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
-        task.nbytes = worker.tensors.nbytes
+        task.nbytes = tensors.nbytes
         task.asked = Asked(
             data_sets=len(case.data_sets),
             outputs=case.outputs,

@@ -1,29 +1,30 @@
-"""How an agent starts: command, environment variables, folder, pipes, and the source that it runs.
+"""How an agent starts: command, environment variables, folder, pipes or socket, and the source that it runs.
 
 Every agent starts here: on this machine, ahead of its use, behind ssh, or behind a command that ends in a
 Python. Imports stay few, because the prestarted process waits for them.
 """
 
-import binascii
+import contextlib
 import functools
-import json
 import os
 import queue
 import secrets
 import shlex
+import signal
+import socket
 import subprocess
 import sys
 import threading
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from execnet.gateway_io import popen_bootstrapline
-
 from harness import agent
 from harness.agent import launcher
+from harness.agent.frame import LINE, MODES
+from harness.agent.hello import VARIABLE, hello
+from harness.agent.importer import packed, sources_in
 from harness.agent.system import PARENT
 
 if TYPE_CHECKING:
@@ -46,34 +47,54 @@ SSH = (
 )
 """Everything else about the connection is in ~/.ssh/config."""
 
-_ARGUMENTS = ("-u", "-c", popen_bootstrapline)
-"""Makes a Python wait for execnet's bootstrap."""
+# Unbuffered: the rest of its input is the agent's.
+_RUN_FIRST_LINE = 'exec(eval(open(0,"rb",0,closefd=False).readline()))'
 
-# Isolated from variables, packages and whatever lies in the folder where the other shell begins. Unbuffered,
-# because the rest of its input is the agent's.
-_LAUNCHER_ARGUMENTS = ("-I", "-S", "-c", 'exec(eval(open(0,"rb",0,closefd=False).readline()))')
+_ARGUMENTS = ("-u", "-c", _RUN_FIRST_LINE)
+"""Makes a Python run what comes on its standard input."""
+
+# Isolated from variables, packages and whatever lies in the folder where the other shell begins.
+_LAUNCHER_ARGUMENTS = ("-I", "-S", "-c", _RUN_FIRST_LINE)
+
+# The first line is read byte by byte, so it is short and fetches the rest.
+_LOADER = """
+import os
+left, parts = {size}, []
+while left:
+    parts.append(os.read(0, min(left, 65536)))
+    left -= len(parts[-1])
+    if not parts[-1]:
+        raise SystemExit("ep-harness: the agent's source ended early")
+exec(compile(b"".join(parts), "harness/agent/importer.py", "exec"))
+"""
+
+SOCKET = "socket"
+"""The channel of an agent that connects back."""
 
 _QUIET = {"OPENBLAS_NUM_THREADS": "1"}
 """numpy's threads spin when it is imported, some 0.1 s of a processor in all, and nothing here needs them."""
 
-_NOT_SENT = {"launcher"}
-"""Modules of the folder that are no part of an agent."""
-
 
 class Started(NamedTuple):
-    """A process that waits for execnet's bootstrap.
+    """A process that waits for what makes it an agent.
 
     Attributes:
         popen: The process, with pipes for stdin and stdout.
         folder: Its folder on this machine, with ``OUTPUT`` in it. It is deleted with the process.
-        greeting: What it reads before execnet's bootstrap; empty on this machine.
+        token: That of its hello, with which its greeting must answer.
+        modes: How it may send.
+        preamble: What it reads first: its source, if it is a Python, and the hello.
+        listener: Where it connects to; None if it answers on stdout.
         marker: First word of the report of ``harness.agent.launcher``; empty on this machine.
         by_ssh: Whether ssh reaches it.
     """
 
     popen: "subprocess.Popen[bytes]"
     folder: Path
-    greeting: bytes = b""
+    token: str
+    modes: tuple[str, ...]
+    preamble: bytes
+    listener: socket.socket | None = None
     marker: str = ""
     by_ssh: bool = False
 
@@ -96,21 +117,76 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
     marker = f"ep-harness-{secrets.token_hex(8)}"
     call = (marker, dict(env), list(_ARGUMENTS), PARENT)
     source = Path(launcher.__file__).read_text(encoding="utf-8")
-    by_ssh = bool(runtime.ssh)
+    listener = socket.create_server(("127.0.0.1", 0)) if runtime.channel == SOCKET else None
+    port = listener.getsockname()[1] if listener else 0
     # ssh hands its arguments to a shell; a command takes them as they are.
-    arguments = map(shlex.quote, _LAUNCHER_ARGUMENTS) if by_ssh else _LAUNCHER_ARGUMENTS
+    arguments = map(shlex.quote, _LAUNCHER_ARGUMENTS) if runtime.ssh else _LAUNCHER_ARGUMENTS
+    command = (*_remote_command(runtime, port), *arguments)
+    token, modes = secrets.token_hex(16), (LINE,) if runtime.channel == LINE else MODES
+    opening = hello(token, modes, f"tcp://127.0.0.1:{port}" if listener else "")
     return Started(
-        popen=_start((*_remote_command(runtime), *arguments), {launcher.FOLDER: str(folder)}, folder),
+        popen=start_process(command, {launcher.FOLDER: str(folder)}, folder, silent=listener is not None),
         folder=folder,
-        greeting=repr(f"{source}\nlaunch{call!r}\n").encode() + b"\n",
+        token=token,
+        modes=modes,
+        preamble=repr(f"{source}\nlaunch{call!r}\n").encode() + b"\n" + _python_agent(opening),
+        listener=listener,
         marker=marker,
-        by_ssh=by_ssh,
+        by_ssh=bool(runtime.ssh),
     )
 
 
 def launch_here(command: Sequence[str], env: Mapping[str, str], folder: Path) -> Started:
     """Start a process of an interpreter on this machine; arguments and errors as ``launch``."""
-    return Started(popen=_start((*command, *_ARGUMENTS), env, folder), folder=folder)
+    token = secrets.token_hex(16)
+    return Started(
+        popen=start_process((*command, *_ARGUMENTS), env, folder),
+        folder=folder,
+        token=token,
+        modes=MODES,
+        preamble=_python_agent(hello(token)),
+    )
+
+
+def start_process(
+    command: Sequence[str], env: Mapping[str, str], folder: Path, *, silent: bool = False
+) -> "subprocess.Popen[bytes]":
+    """Start a process with a pipe for stdin, and one for stdout unless it is silent there.
+
+    Args:
+        command: The program and its arguments.
+        env: Environment variables, besides those of the harness.
+        folder: Its folder; ``OUTPUT`` in it takes stderr, and stdout of a silent process.
+        silent: Whether messages go another way than stdout.
+
+    Raises:
+        OSError, ValueError: It cannot be started.
+    """
+    # Readable: the agent reads back what was printed. Appending: after truncation it starts at zero.
+    with (folder / OUTPUT).open("a+b") as stderr:
+        return _in_lasting_thread(
+            lambda: subprocess.Popen(  # noqa: S603 - an argument list, never a shell
+                command,
+                stdin=subprocess.PIPE,
+                stdout=stderr if silent else subprocess.PIPE,
+                stderr=stderr,
+                bufsize=0,
+                env=_environment(env),
+                cwd=folder,
+                # Ctrl-C is for the harness only, and a kill must reach what the EP starts.
+                start_new_session=True,
+            )
+        )
+
+
+def kill_group(popen: "subprocess.Popen[bytes]") -> None:
+    """Kill a process and all that it has started; harmless on an ended one."""
+    if os.name == "posix":
+        # PermissionError: raised by macOS if only an ended process is left.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(popen.pid, signal.SIGKILL)
+    else:
+        popen.kill()
 
 
 def is_local(runtime: "Runtime") -> bool:
@@ -136,45 +212,33 @@ def interpreter(runtime: "Runtime") -> tuple[str, ...]:
 
 @functools.cache
 def agent_source() -> str:
-    """Return the agent's modules as one source, for execnet's ``remote_exec``.
-
-    Packed they are a third of their size, which counts on a slow line: each process receives them.
-    """
-    folder = Path(agent.__file__).parent
-    sources = {"harness": ""}
-    for path in sorted(folder.rglob("*.py")):
-        parts = path.relative_to(folder).with_suffix("").parts
-        if parts[-1] not in _NOT_SENT:
-            name = ".".join(("harness", "agent", *parts)).removesuffix(".__init__")
-            sources[name] = path.read_text(encoding="utf-8")
-    packed = binascii.b2a_base64(zlib.compress(json.dumps(sources).encode()), newline=False).decode()
-    return f"{sources['harness.agent.importer']}\n\narrive(channel, {packed!r})\n"
+    """Return the agent's modules as one source that starts the agent."""
+    sources = sources_in(str(Path(agent.__file__).parent))
+    return f"{sources['harness.agent.importer']}\n\narrive({packed(sources)!r})\n"
 
 
-def _remote_command(runtime: "Runtime") -> tuple[str, ...]:
+def _python_agent(opening: str) -> bytes:
+    """Return what makes a Python an agent: a loader, the source, and the hello."""
+    source = agent_source().encode()
+    loader = repr(_LOADER.format(size=len(source))).encode()
+    return b"".join((loader, b"\n", source, opening.encode(), b"\n"))
+
+
+def _remote_command(runtime: "Runtime", port: int) -> tuple[str, ...]:
+    """Return the command of a remote Python; the agent there connects to a port that is not 0."""
     if runtime.command:
         return tuple(shlex.split(runtime.command))
     python = runtime.python or PYTHON
     if python.startswith("~/"):  # a shell does not expand a quoted ~
         python = "." + python[1:]  # ssh begins in the home folder
-    return (*SSH, str(runtime.ssh), shlex.quote(python))
+    back = ("-o", "ExitOnForwardFailure=yes", "-R", f"127.0.0.1:{port}:127.0.0.1:{port}") if port else ()
+    return (*SSH[:-1], *back, SSH[-1], str(runtime.ssh), shlex.quote(python))
 
 
-def _start(command: Sequence[str], env: Mapping[str, str], folder: Path) -> "subprocess.Popen[bytes]":
-    # Readable: the agent reads back what was printed. Appending: after truncation it starts at zero.
-    with (folder / OUTPUT).open("a+b") as stderr:
-        return _in_lasting_thread(
-            lambda: subprocess.Popen(  # noqa: S603 - an argument list, never a shell
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                env={**_QUIET, **os.environ, **env, PARENT: str(os.getpid())},
-                cwd=folder,
-                # Ctrl-C is for the harness only, and a kill must reach what the EP starts.
-                start_new_session=True,
-            )
-        )
+def _environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Return all variables of an agent; a hello of another process is none of them."""
+    inherited = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    return {**_QUIET, **inherited, **env, PARENT: str(os.getpid())}
 
 
 def _in_lasting_thread(start: "Callable[[], subprocess.Popen[bytes]]") -> "subprocess.Popen[bytes]":

@@ -226,19 +226,24 @@ class Listener:
         if worker.is_spare and end.phase is Phase.START:
             self._pool.spares.on_failed_start(queue.configuration.interpreter)
         elif not worker.ready:
-            self._on_failed_start(queue, end, is_lost=worker.process.lost)
+            self._on_failed_start(queue, end, worker)
         elif worker.in_flight:
             self._on_loss(worker, queue, end)
 
-    def _on_failed_start(self, queue: TaskQueue, end: Died | Hung, *, is_lost: bool) -> None:
+    def _on_failed_start(self, queue: TaskQueue, end: Died | Hung, worker: Worker) -> None:
         queue.failed_starts += 1
         if queue.failed_starts < START_ATTEMPTS and isinstance(end, Died):
             return
         registering = end.phase is Phase.REGISTER
         cause = Cause.REGISTRATION_FAILED if registering else Cause.IMPORT_FAILED
-        if is_lost:
+        if worker.process.lost:
             cause = Cause.NO_DEVICE
-        how = (end.cause or "exited early") if isinstance(end, Died) else f"no answer in {end.limit_s:g} s"
+        if isinstance(end, Died):
+            how = end.cause or "exited early"
+        elif worker.process.greeting is None:
+            how = f"no greeting of an agent in {end.limit_s:g} s (the command must pass stdin and stdout on)"
+        else:
+            how = f"no answer in {end.limit_s:g} s"
         last = one_line(without_stacks(end.printed).strip().rsplit("\n", 1)[-1])
         reason = f"the process ended in phase {end.phase}: {how}" + (f"; it printed: {last}" if last else "")
         self.on_unusable(queue, Unavailable(cause=cause, reason=reason, printed=end.printed), {})

@@ -1,8 +1,8 @@
 """Every message that an agent may send, with the types, names and sizes of its content.
 
-``harness.agent.agent`` lists the messages. A provider that writes into foreign memory can make its process
-send anything, so an agent is hostile input: ``harness.engine.listener`` refuses what does not fit these
-structs.
+``docs/reference/agent-protocol.md`` specifies them. A provider that writes into foreign memory can make its
+process send anything, so an agent is hostile input: ``harness.engine.listener`` refuses what does not fit
+these structs.
 """
 
 from typing import Annotated, Any, Literal
@@ -77,9 +77,18 @@ class PlacementFields(_Table, frozen=True, kw_only=True):
     ep_ops: Counts
     cpu_ops: Counts
     partitions: Count
-    source: Literal["assignment", "profile"]
+    source: Literal["assignment", "profile", "log", "unknown"]
     providers: Counts = {}
     chain_ops: Annotated[dict[Name, Counts], msgspec.Meta(max_length=MOST_ITEMS)] = {}
+
+    def __post_init__(self) -> None:
+        """Check that an unknown placement counts nothing.
+
+        Raises:
+            ValueError: It does.
+        """
+        if self.source == "unknown" and (self.ep_nodes or self.cpu_nodes or self.partitions):
+            raise ValueError("an unknown placement that counts nodes")
 
 
 class RepeatsFields(_Table, frozen=True, kw_only=True):

@@ -1,29 +1,21 @@
-"""The process of an agent: carry messages to and from it, end it, and report how it ended.
-
-execnet carries the agent and the messages over the pipes that ``harness.engine.launch`` has made.
-"""
+"""The process of an agent: carry messages to and from it, end it, and report how it ended."""
 
 import atexit
 import contextlib
 import os
 import queue
-import shlex
 import shutil
-import signal
-import struct
 import subprocess
-import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
-import execnet
-from execnet import gateway_bootstrap, gateway_io
-from execnet.gateway_base import Message, Popen2IO, get_execmodel
-
+from harness.agent.frame import ChangedError, NoFrameError, framed, pieces
 from harness.agent.launcher import exit_cause
-from harness.agent.message import pack, pieces, unpack
 from harness.core.errors import one_line
-from harness.engine.launch import OUTPUT, Started, agent_source
+from harness.engine.connection import Connection
+from harness.engine.greeting import Greeting, GreetingError
+from harness.engine.launch import OUTPUT, Started, kill_group
 
 ENDED: tuple[Any, ...] = ("ended", object())
 """The message that stands for the end of the process, delivered once, after everything that it sent.
@@ -31,20 +23,15 @@ ENDED: tuple[Any, ...] = ("ended", object())
 The object in it makes it unlike anything that a process can send."""
 
 UNREADABLE = "it sent what cannot be read"
+GARBAGE = "something wrote into the stream of the agent's messages"
+CHANGED = "a message did not arrive as the agent sent it; channel 'line' is for what changes bytes"
+WENT_ON = "it closed the stream of its messages, and did not end"
 
 CONNECTION_FAILED = 255
 """ssh's own exit code."""
 
-READ_BYTES = 1 << 16
-"""Bytes read from a pipe at once: as many as most pipes hold."""
-
-_CHANNEL = 1  # the number that execnet gives to a gateway's first channel; there is no second one
-_CODES = {
-    Message.CHANNEL_DATA,
-    Message.CHANNEL_CLOSE,
-    Message.CHANNEL_CLOSE_ERROR,
-    Message.CHANNEL_LAST_MESSAGE,
-}
+FAILED = "failed"
+"""Name of the message of an agent that is broken itself."""
 
 
 class AgentProcess:
@@ -54,13 +41,13 @@ class AgentProcess:
         self.lost = False
         """Whether the connection was lost, which is no evidence about the model. Set by ``wait``."""
         self.error = ""
-        """The last line of a Python error that ended the agent; empty without one. Set by ``wait``."""
+        """What ended the agent, in its own words; empty if it sent none."""
         self._started = started
         self._popen = started.popen
         self._last_printed = ""
-        self._pipe: Pipe | None = None
-        self._gateway: Any = None
-        self._channel: Any = None
+        self._connection = Connection(started)
+        self._opened = threading.Event()
+        """Set once the agent has greeted, or the stream has ended."""
         self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._problem = ""
         _running.add(self)
@@ -70,59 +57,55 @@ class AgentProcess:
         """The process id, on this machine."""
         return self._popen.pid
 
+    @property
+    def greeting(self) -> Greeting | None:
+        """The agent's greeting; None until it comes."""
+        return self._connection.greeting
+
     def serve(self, deliver: Callable[[Any], None]) -> None:
-        """Start the agent, then carry messages to it. Blocks until the process has ended.
+        """Start the agent, then carry messages to it. Blocks until the stream has ended.
 
         Args:
-            deliver: Called with each message, from other threads, and at last with ``ENDED``.
+            deliver: Called with each message, from another thread, and at last with ``ENDED``.
         """
+        receiver = threading.Thread(target=self._receive, args=(deliver,), daemon=True)
+        receiver.start()
+        with contextlib.suppress(OSError):  # it has ended, and ENDED follows
+            self._connection.begin()
+            self._opened.wait()
+            if self.greeting is not None:
+                self._send_all(self.greeting.mode)
+        receiver.join()
+        self._connection.close()
+
+    def _send_all(self, mode: str) -> None:
+        while (messages := self._outgoing.get()) is not ENDED:
+            for piece in pieces(framed(message, mode) for message in messages):
+                self._connection.write(piece)
+
+    def _receive(self, deliver: Callable[[Any], None]) -> None:
+        """Deliver what the agent sends."""
         try:
-            self._open(lambda message: self._on_message(message, deliver))
-        except AssertionError:
-            # Whatever it is, it would go on writing or waiting for ever.
-            self._refuse("it wrote on stdout before the agent was there")
-            deliver(ENDED)
-        except (OSError, EOFError, AttributeError):
-            # The process has ended, or is no Python: exit code and output explain more than the pipe.
-            deliver(ENDED)
-        else:
-            with contextlib.suppress(OSError):  # it has ended, and ENDED follows
-                while (messages := self._outgoing.get()) is not ENDED:
-                    for piece in pieces(map(pack, messages)):
-                        self._channel.send(piece)
-        if self._gateway is None:  # else execnet's receiver closes both at their end
-            for pipe in (self._popen.stdin, self._popen.stdout):
-                with contextlib.suppress(OSError):
-                    pipe.close()  # type: ignore[union-attr]
-
-    def _open(self, on_message: Callable[[Any], None]) -> None:
-        if self._started.greeting:
-            assert self._popen.stdin is not None  # noqa: S101 - a pipe was asked for
-            self._popen.stdin.write(self._started.greeting)
-            self._popen.stdin.flush()
-        # No execnet.Group: it would keep every gateway until the harness exits, ended ones too.
-        python = shlex.quote(sys.executable)
-        spec = execnet.XSpec(f"popen//python={python}//execmodel=main_thread_only//id=agent")
-        self._pipe = Pipe(self._popen, self._refuse)
-        self._gateway = gateway_bootstrap.bootstrap(self._pipe, spec)
-        self._channel = self._gateway.remote_exec(agent_source())
-        self._channel.setcallback(on_message, endmarker=ENDED)
-
-    def _on_message(self, message: Any, deliver: Callable[[Any], None]) -> None:
-        if message is ENDED:
-            self._outgoing.put(ENDED)
-            # Where execnet cannot read a message it closes the channel, with a bare text as the error.
-            if any(isinstance(error, str) for error in self._channel._remoteerrors):  # noqa: SLF001
-                self._refuse(UNREADABLE)
-            deliver(ENDED)
-        elif not self._problem:  # nothing after an unreadable message can be trusted
-            try:
-                unpacked = unpack(message)
-            except ValueError:
-                self._refuse(UNREADABLE)
-            else:
-                for one in unpacked:
-                    deliver(one)
+            self._connection.open()
+            self._opened.set()
+            for message in self._connection.messages():
+                if isinstance(message, tuple) and message[:1] == (FAILED,):
+                    self.error = one_line(" ".join(map(str, message[1:])))
+                else:
+                    deliver(message)
+        except (OSError, EOFError):
+            pass  # the process has ended: exit code and output explain more than the stream
+        except GreetingError as error:
+            self._refuse(str(error))
+        except NoFrameError:
+            self._refuse(GARBAGE)
+        except ChangedError:
+            self._refuse(CHANGED)
+        except ValueError:
+            self._refuse(UNREADABLE)
+        self._opened.set()
+        self._outgoing.put(ENDED)
+        deliver(ENDED)
 
     def send(self, *messages: Any) -> None:
         """Queue messages, the agent's configuration first.
@@ -137,7 +120,7 @@ class AgentProcess:
         # Not poll(), which would reap an ended process and free the number of its group: a child that it
         # left can hold its pipe open.
         if self._popen.returncode is None:
-            self._kill_group()
+            kill_group(self._popen)
 
     def abort(self, problem: str) -> None:
         """Kill it for a message that it sent; ``wait`` returns ``problem`` as the way in which it ended.
@@ -157,21 +140,18 @@ class AgentProcess:
         A process whose agent has returned is told to exit, given ``grace_s`` seconds, then killed. All that
         it started is killed too, and its folder deleted.
         """
-        if self._gateway is not None:
-            with contextlib.suppress(OSError, ValueError):  # the pipe is closed
-                self._gateway._send(Message.GATEWAY_TERMINATE)  # noqa: SLF001 - as Gateway.exit does
-                self._popen.stdin.close()  # type: ignore[union-attr]
+        self._connection.hang_up()
         try:
             code = self._popen.wait(grace_s)
         except subprocess.TimeoutExpired:
-            self._kill_group()
+            self._problem = self._problem or WENT_ON
+            kill_group(self._popen)
             code = self._popen.wait()
         else:
-            self._kill_group()
+            kill_group(self._popen)
         self._last_printed = self.printed()
         shutil.rmtree(self._started.folder, ignore_errors=True)
         _running.discard(self)
-        self.error = self.error or self._remote_error()
         cause = self._cause(code)
         if self._problem:  # it was killed for that, even if it had ended by itself meanwhile
             self.lost = False
@@ -187,88 +167,20 @@ class AgentProcess:
             self._last_printed = printed
             return one_line(rest)
         unreachable = self._started.by_ssh and code == CONNECTION_FAILED
-        has_sent = self._pipe is not None and self._pipe.reads > 0
-        self.lost = code >= 0 and (unreachable or has_sent)  # negative: it was killed here
+        self.lost = code >= 0 and (unreachable or self.greeting is not None)  # negative: it was killed here
         return "the connection was lost" if self.lost else exit_cause(code)
 
-    def _kill_group(self) -> None:
-        if os.name == "posix":
-            # PermissionError: raised by macOS if only an ended process is left.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._popen.pid, signal.SIGKILL)
-        else:
-            self._popen.kill()
-
-    def _remote_error(self) -> str:
-        if self._channel is None:
-            return ""
-        try:
-            self._channel.waitclose(0.1)
-        except execnet.RemoteError as error:
-            return one_line(str(error).strip().rsplit("\n", 1)[-1])
-        except (OSError, EOFError, TypeError):  # TypeError: execnet raises the bare text of ``_on_message``
-            return ""
-        finally:
-            self._channel._remoteerrors.clear()  # noqa: SLF001 - else execnet prints them on our stderr
-        return ""
-
     def printed(self, limit: int = 16384) -> str:
-        """Return the last ``limit`` bytes of what was printed since the agent last took it."""
+        """Return the last ``limit`` bytes of what was printed since the agent last took it.
+
+        Until the agent has greeted, what came on stdout stands before it.
+        """
         try:
             with (self._started.folder / OUTPUT).open("rb") as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - limit))
-                return file.read().decode("utf-8", "replace")
+                return self._connection.noise + file.read().decode("utf-8", "replace")
         except OSError:
             return self._last_printed
-
-
-class Pipe(gateway_io.Popen2IOMaster):
-    """An execnet IO over a process that already runs, and into which an EP may write.
-
-    execnet would take the first four bytes of an EP's text for a length and wait for gigabytes.
-    """
-
-    def __init__(self, popen: "subprocess.Popen[bytes]", refuse: Callable[[str], None]) -> None:
-        self.popen = popen
-        self.reads = 0
-        self._refuse = refuse
-        self._source = popen.stdout.fileno()  # type: ignore[union-attr]
-        self._ahead = b""
-        """Bytes read from the pipe; those from ``_at`` on are still to be returned."""
-        self._at = 0
-        Popen2IO.__init__(self, popen.stdin, popen.stdout, execmodel=get_execmodel("thread"))
-
-    def read(self, numbytes: int) -> bytes:
-        """Read exactly so many bytes: after the one of the bootstrap by turns a header and its payload."""
-        if len(self._ahead) - self._at < numbytes:
-            self._fetch(numbytes)
-        data = self._ahead[self._at : self._at + numbytes]
-        self._at += numbytes
-        if self.reads % 2:
-            code, channel, length = struct.unpack("!bii", data)
-            if code not in _CODES or channel != _CHANNEL or length < 0:
-                self._refuse("something wrote into the pipe of the agent's messages")
-                raise EOFError("garbage")
-        self.reads += 1
-        return data
-
-    def _fetch(self, numbytes: int) -> None:
-        parts = [self._ahead[self._at :]]
-        missing = numbytes - len(parts[0])
-        while missing > 0:
-            parts.append(os.read(self._source, READ_BYTES))
-            if not parts[-1]:
-                raise EOFError(f"expected {missing} bytes more")
-            missing -= len(parts[-1])
-        self._ahead, self._at = b"".join(parts), 0
-
-    def write(self, data: bytes) -> None:
-        """Write the data, or do nothing if the process has ended: ``ENDED`` reports that.
-
-        execnet answers a message that it cannot read, and would drop the error if the answer fails.
-        """
-        with contextlib.suppress(BrokenPipeError):
-            super().write(data)
 
 
 _running: set[AgentProcess] = set()

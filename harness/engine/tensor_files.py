@@ -1,6 +1,6 @@
 """Large tensors between the harness and its agents on this machine: each is written once, and mapped.
 
-execnet copies its data some eight times, and its messages end at 2 GiB. So a tensor from ``FILE_FROM`` bytes
+A pipe and a message copy data several times, and a message has a limit. So a tensor from ``FILE_FROM`` bytes
 on travels as a file, in memory if the system has a file system there (``/dev/shm``), else in the worker's own
 folder. The receiver maps the file and deletes it at once. Both sides are
 ``harness.agent.tensor_files.TensorFiles``. This module makes the folders, and removes files that their worker

@@ -94,6 +94,12 @@ class Worker:
         """Whether its queue holds tasks, which an idle worker will get."""
         return self.queue is not None and bool(self.queue.tasks)
 
+    @property
+    def declines(self) -> dict[str, str]:
+        """What its agent does not do -> why."""
+        greeting = self.process.greeting
+        return {} if greeting is None else greeting.declines
+
     def enter(self, phase: Phase, since: float | None = None) -> None:
         """Begin a phase and its time limit.
 
@@ -117,7 +123,7 @@ class Worker:
             self.enter(Phase.REGISTER)
         elif not self.is_spare:  # a spare keeps its own limit: its start is no fault of the target
             self.enter(Phase.START)
-        self.process.send(queue.configuration.message(self.tensors.folders))
+        self.process.send(("config", queue.configuration.message(self.tensors.folders)))
 
     def on_imported(self, at: float) -> None:
         """Its process has imported onnxruntime."""

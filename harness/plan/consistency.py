@@ -130,10 +130,14 @@ def _in_chain(target: dict[str, Any], place: Place) -> Iterator[Problem]:
 def _in_runtime(runtime: object, place: Place) -> Iterator[Problem]:
     if not isinstance(runtime, dict):
         return
-    given = [key for key in RuntimeTable.__struct_fields__ if key in runtime and key != "python_version"]
+    beside = {"python_version", "channel"}
+    given = [key for key in RuntimeTable.__struct_fields__ if key in runtime and key not in beside]
     if "python_version" in runtime and "packages" not in runtime:
         what = "this has no effect without `packages`"
         yield Problem(where=str(place.key("python_version")), what=what, hint="add them, or remove this")
+    if "channel" in runtime and not {"ssh", "command"} & runtime.keys():
+        what = "this has no effect without `ssh` or `command`"
+        yield Problem(where=str(place.key("channel")), what=what, hint="add one, or remove this")
     if len(given) > 1 and given != ["python", "ssh"]:
         what = f"got {' and '.join(given)}, which exclude each other"
         yield Problem(where=str(place), what=what, hint=f"keep one of {', '.join(given)}")

@@ -99,6 +99,14 @@ class RuntimeTable(msgspec.Struct, kw_only=True):
     ] = UNSET
     ssh: Annotated[Text | UnsetType, Meta(description="A machine reached by ssh: user@host.")] = UNSET
     command: Annotated[Text | UnsetType, Meta(description="Any command that ends in a Python.")] = UNSET
+    channel: Annotated[
+        Literal["binary", "line", "socket"] | UnsetType,
+        Meta(
+            description="Beside `ssh` or `command`, how messages travel: `binary`, the default; `line`, "
+            "where something changes bytes; `socket`: the agent connects to a port here, with ssh "
+            "through ssh."
+        ),
+    ] = UNSET
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,6 +36,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     python: str | None = None
     ssh: str | None = None
     command: str | None = None
+    channel: str | None = None
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):

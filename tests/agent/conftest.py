@@ -1,31 +1,56 @@
-"""The agent alone, in this interpreter with the real onnxruntime, over execnet."""
+"""The agent alone, in this interpreter with the real onnxruntime, over its protocol."""
 
+import queue
+import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-import execnet
 import onnx
 import onnx.parser
 import pytest
 
-from harness.agent.message import MessageChannel
 from harness.core.value import Value, from_wire, to_wire
-from harness.engine.launch import agent_source
+from harness.engine.launch import launch_here
+from harness.engine.process import AgentProcess
+
+
+class Channel:
+    """Messages to and from an agent in a process of this interpreter."""
+
+    def __init__(self, folder: Path, env: Mapping[str, str] | None = None) -> None:
+        self.process = AgentProcess(launch_here([sys.executable], env or {}, folder))
+        self.send = self.process.send
+        self.messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self.process.serve, args=(self.messages.put,), daemon=True).start()
+
+    def receive(self) -> Any:
+        return self.messages.get(timeout=60)
+
+    def stop(self) -> None:
+        self.send(("stop",))
+        assert self.process.wait() == ""
 
 
 @pytest.fixture(scope="session")
-def start_agent() -> Iterator[Callable[..., Callable[..., dict[str, Any]]]]:
+def open_channel(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Channel]:
+    return lambda env=None: Channel(tmp_path_factory.mktemp("agent"), env)
+
+
+@pytest.fixture(scope="session")
+def start_agent(
+    open_channel: Callable[..., Channel],
+) -> Iterator[Callable[..., Callable[..., dict[str, Any]]]]:
     """Start an agent on the CPU provider; a function that gives it one model, for the result message."""
     pytest.importorskip("onnxruntime")
-    group = execnet.Group()
     channels = []
 
     def start(tensor_folders: list[str] | None = None) -> Callable[..., dict[str, Any]]:
-        gateway = group.makegateway("popen//execmodel=main_thread_only")
-        channel = MessageChannel(gateway.remote_exec(agent_source()))
+        channel = open_channel()
         channels.append(channel)
         config: dict[str, Any] = {"providers": ["CPUExecutionProvider"], "options": {}}
-        channel.send({**config, "tensor_folders": tensor_folders})
+        channel.send(("config", {**config, "tensor_folders": tensor_folders}))
 
         def serve(
             model: bytes,
@@ -36,20 +61,18 @@ def start_agent() -> Iterator[Callable[..., Callable[..., dict[str, Any]]]]:
             wired = [[(name, put(value)) for name, value in one.items()] for one in data_sets or [{}]]
             channel.send(("job", 7, {"model": model, "data_sets": wired, **settings}))
             result: dict[str, Any] = {}
-            while (message := channel.receive(60))[0] != "done":
+            while (message := channel.receive())[0] != "done":
                 if message[0] == "result":
                     result = message[2]
             return result
 
-        assert channel.receive(60) == ("imported",)
-        assert channel.receive(60)[0] == "ready"
+        assert channel.receive() == ("imported",)
+        assert channel.receive()[0] == "ready"
         return serve
 
     yield start
     for channel in channels:
-        channel.send(("stop",))
-        channel.channel.waitclose(30)
-    group.terminate(timeout=5)
+        channel.stop()
 
 
 @pytest.fixture(scope="session")

@@ -2,71 +2,62 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import execnet
 import pytest
 
 from harness.agent.importer import Importer
-from harness.agent.message import MessageChannel
 from harness.engine.launch import agent_source
 
+Open = Callable[..., Any]
+
 HOSTILE = "raise SystemExit('this is not the harness that was sent')\n"
+# Such as a .pth file imports at the start of each process.
 REPORT = """
-import sys
-channel.send(sorted(name for name in sys.modules if name.partition(".")[0] == "harness"))
+import atexit, sys
+atexit.register(lambda: open(%r, "w").write(" ".join(sys.modules)))
 """
 
 
-@pytest.fixture
-def gateway() -> Iterator[execnet.Gateway]:
-    group = execnet.Group()
-    yield group.makegateway("popen//execmodel=main_thread_only")
-    group.terminate(timeout=5)
-
-
-def loaded_after_a_start(gateway: execnet.Gateway) -> list[str]:
+def loaded_after_a_start(open_channel: Open, tmp_path: Path, *, first: str = "") -> list[str]:
     """Modules that an agent has loaded once it is ready."""
-    channel = gateway.remote_exec(agent_source())
-    agent = MessageChannel(channel)
-    assert agent.receive(60) == ("imported",)
-    agent.send({"providers": ["CPUExecutionProvider"], "options": {}})
-    assert agent.receive(60)[0] == "ready"
-    agent.send(("stop",))
-    channel.waitclose(30)
-    names: list[str] = gateway.remote_exec(REPORT).receive(30)
-    return names
+    seen = tmp_path / "seen"
+    (tmp_path / "sitecustomize.py").write_text(first + REPORT % str(seen), encoding="utf-8")
+    agent = open_channel({"PYTHONPATH": str(tmp_path)})
+    assert agent.receive() == ("imported",)
+    agent.send(("config", {"providers": ["CPUExecutionProvider"], "options": {}}))
+    assert agent.receive()[0] == "ready"
+    agent.stop()
+    return [name for name in seen.read_text(encoding="utf-8").split() if name.partition(".")[0] == "harness"]
 
 
-def test_what_no_job_has_asked_for_is_not_loaded(gateway: execnet.Gateway) -> None:
+def test_what_no_job_has_asked_for_is_not_loaded(open_channel: Open, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
-    loaded = loaded_after_a_start(gateway)
+    loaded = loaded_after_a_start(open_channel, tmp_path)
     assert "harness.agent.agent" in loaded
     assert not [name for name in loaded if name.startswith("harness.agent.scenarios")]
     assert "harness.agent.model_store" not in loaded
     assert "harness.core" not in loaded
 
 
-def test_what_was_sent_wins_over_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_sent_wins_over_what_is_installed(
+    open_channel: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("onnxruntime")
     for folder in ("harness", "harness/agent"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "__init__.py").write_text("", encoding="utf-8")
     (tmp_path / "harness" / "agent" / "agent.py").write_text(HOSTILE, encoding="utf-8")
-    # Such as a .pth file imports at the start of each process.
     (tmp_path / "sitecustomize.py").write_text("import harness.agent\n", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     done = subprocess.run(
         [sys.executable, "-c", "import harness.agent.agent"], capture_output=True, check=False, timeout=60
     )
     assert b"this is not the harness" in done.stderr
-    group = execnet.Group()
-    try:
-        gateway = group.makegateway("popen//execmodel=main_thread_only")
-        assert "harness.agent.target" in loaded_after_a_start(gateway)
-    finally:
-        group.terminate(timeout=5)
+    loaded = loaded_after_a_start(open_channel, tmp_path, first="import harness.agent\n")
+    assert "harness.agent.target" in loaded
 
 
 def test_a_traceback_shows_file_line_and_text() -> None:

@@ -104,7 +104,7 @@ def test_a_disk_is_not_filled(store: ModelStore, monkeypatch: pytest.MonkeyPatch
     assert len(list(cache.iterdir())) == 1
 
 
-class Empty(Exception):  # noqa: N818 - stands for execnet's TimeoutError
+class Empty(Exception):  # noqa: N818 - stands for the stream's TimeoutError
     """Nothing is there yet."""
 
 

@@ -38,6 +38,7 @@ from harness.core.verdict import Family, Phase, Verdict
 
 ON_EP = Placement(ep_nodes=2, cpu_nodes=0, ep_ops={"Relu": 2}, cpu_ops={}, partitions=1, source="assignment")
 ON_CPU = Placement(ep_nodes=0, cpu_nodes=2, ep_ops={}, cpu_ops={"Relu": 2}, partitions=0, source="assignment")
+UNKNOWN = Placement(ep_nodes=0, cpu_nodes=0, ep_ops={}, cpu_ops={}, partitions=0, source="unknown")
 GOOD = OutputMetrics(
     name="y", dtype="float32", shape=(2,), elements=2, max_abs=0.0, max_rel=0.0, frontier=((0.0, 0.0),)
 )
@@ -127,6 +128,8 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ran(other=(STALE,), placement=ON_CPU), Verdict.FALLBACK),
     (ran(), Verdict.PASS),
     (ran(placement=ON_CPU), Verdict.FALLBACK),
+    (ran(placement=UNKNOWN), Verdict.FALLBACK),
+    (ran(outputs=(BAD,), placement=UNKNOWN), Verdict.MISMATCH),
 ]
 
 
@@ -300,7 +303,7 @@ FACTS = st.builds(
     own_cpu=st.sampled_from([None, OK, REFUSED, DIED]),
     precision=st.sampled_from(["float32", "float16"]),
     converted=st.booleans(),
-    placement=st.sampled_from([None, ON_EP, ON_CPU]),
+    placement=st.sampled_from([None, ON_EP, ON_CPU, UNKNOWN]),
     outputs=st.lists(ROWS, max_size=2).map(tuple),
     again=st.lists(ROWS, max_size=1).map(tuple),
     golden=st.sampled_from(["", "cpu", "expected"]),

@@ -21,6 +21,7 @@ MOST_FILES = {
     "Add a transformation of the reducer": 3,
     "Add a variation of a fault": 3,
     "Change how an agent starts": 2,
+    "Change the agent protocol": 6,
     "Change a tolerance": 3,
 }
 """Recipe -> files that it links to, at most. Of the rules about operators each takes one of the four, and a

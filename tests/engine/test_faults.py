@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import pytest
 
-from harness.agent.system import PARENT
 from harness.core.verdict import Cause, Phase, Verdict
 from harness.engine.events import Event, Finished
 
@@ -34,9 +33,12 @@ UNAVAILABLE = Verdict.UNAVAILABLE
 CREATE, RUN, COMPARE, REGISTER = Phase.CREATE, Phase.RUN, Phase.COMPARE, Phase.REGISTER
 AFTER = "died in teardown, after the result"
 REPLACED = "the process was replaced"
-GARBAGE = "something wrote into the pipe of the agent's messages"
+GARBAGE = "something wrote into the stream of the agent's messages"
+CHANGED = "a message did not arrive as the agent sent it; channel 'line' is for what changes bytes"
 NO_FORM = "it sent a message of no known form"
 WENT_ON = "it went on with a model after the result"
+STARTED_HERE = "FAULTS_HOME"
+"""A variable of every process that is started here, those of references included."""
 
 FAULTS = {
     "segv_in_create": Want(CRASH, CREATE, "SIGSEGV", "died in phase create: SIGSEGV"),
@@ -108,9 +110,10 @@ TALK = {
     "garbage_in_run": Want(CRASH, RUN, GARBAGE),
     "garbage_in_teardown": Want(PASS, COMPARE, "", f"{AFTER}: {GARBAGE}"),
     "unreadablemessage_in_run": Want(CRASH, RUN, "it sent what cannot be read"),
+    "changedmessage_in_run": Want(CRASH, RUN, CHANGED),
     "nomessage_in_run": Want(CRASH, RUN, "it sent what cannot be read"),
     "unreadableandgone_in_run": Want(CRASH, RUN, "it sent what cannot be read"),
-    "hangup_in_run": Want(CRASH, RUN, "", "it exited early"),
+    "hangup_in_run": Want(CRASH, RUN, "it closed the stream of its messages, and did not end"),
     "gossip_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid value 'gossip' - at `$[0][0]`"),
     "ended_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid value 'ended' - at `$[0][0]`"),
     "lunch_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid enum value 'lunch' - at `$[0][2]`"),
@@ -181,6 +184,7 @@ def cells(
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", str(home / "tmp"))
+        patch.setenv(STARTED_HERE, str(home))
         finished = [event for event in run_matrix(home, matrix) if isinstance(event, Finished)]
     found = {event.record.model.removesuffix(".onnx"): event for event in finished}
     assert len(found) == len(finished) == 3 * len(ALL)
@@ -283,7 +287,7 @@ def test_timings_and_placement_come_with_a_result(cells: dict[str, Finished]) ->
 
 def test_no_process_survives(cells: dict[str, Finished], home: Path) -> None:
     assert cells
-    marks = (f"{PARENT}={os.getpid()}\0".encode(), f"FAKE_MARKER={home / 'marker'}\0".encode())
+    marks = (f"{STARTED_HERE}={home}\0".encode(), f"FAKE_MARKER={home / 'marker'}\0".encode())
     deadline = time.monotonic() + 5.0
     while (left := alive(marks)) and time.monotonic() < deadline:
         time.sleep(0.05)

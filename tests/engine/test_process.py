@@ -1,10 +1,8 @@
 """How a process ended, in words, and when it must; and a queue that starts its first process alone."""
 
-import io
 import os
 import queue
 import signal
-import struct
 import subprocess
 import sys
 import threading
@@ -14,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from execnet.gateway_base import Message
 
 from harness.agent.launcher import exit_cause
 from harness.engine.configuration import Configuration
 from harness.engine.launch import launch_here
-from harness.engine.process import ENDED, AgentProcess, Pipe
+from harness.engine.process import ENDED, AgentProcess
 from harness.engine.queues import TaskQueue
 from harness.engine.task import Question, QuestionTask
 from harness.plan.file_format import Timeouts
@@ -135,38 +132,3 @@ def test_when_a_queue_wants_another_process(alive: int, starting: int, queued: i
     queue = TaskQueue("t", Configuration(runtime=Runtime()), Timeouts(), 3)
     queue.tasks.extend(QuestionTask(about=Question(suite="s", model="m")) for _ in range(queued))
     assert queue.wants_worker(alive, starting) is wants
-
-
-# --- reading ---
-
-HEADER = struct.pack("!bii", Message.CHANNEL_DATA, 1, 3)
-
-
-class Writer:
-    """A process as far as reading from it goes."""
-
-    def __init__(self) -> None:
-        source, self.sink = os.pipe()
-        self.stdin, self.stdout = io.BytesIO(), os.fdopen(source, "rb")
-        self.pipe = Pipe(self, lambda _: None)  # type: ignore[arg-type]
-        self.write(b"1")
-        assert self.pipe.read(1) == b"1"
-
-    def write(self, data: bytes) -> None:
-        while data:
-            data = data[os.write(self.sink, data) :]
-
-    def receive(self) -> bytes:
-        self.pipe.read(9)
-        return self.pipe.read(3)
-
-
-def test_messages_are_read_piece_by_piece() -> None:
-    writer = Writer()
-    writer.write(HEADER + b"one" + HEADER + b"two" + HEADER[:4])
-    assert [writer.receive(), writer.receive()] == [b"one", b"two"]
-    writer.write(HEADER[4:] + b"six")
-    assert writer.receive() == b"six"
-    os.close(writer.sink)
-    with pytest.raises(EOFError):
-        writer.receive()

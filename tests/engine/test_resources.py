@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import execnet
 import pytest
 
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
+from harness.engine.connection import Connection
 from harness.engine.events import Event, Finished
 
 CUDA = "CUDAExecutionProvider"
@@ -83,7 +83,7 @@ def test_a_leak_shows_in_the_records(run_models: Callable[..., list[Record]]) ->
 
 def test_restarts_leave_nothing_behind(run_models: Callable[..., list[Record]]) -> None:
     run_models("warm", ["1_segv_in_run", "2_after"])
-    before, kept = held(), gateways()
+    before, kept = held(), connections()
     names = [f"{number:02}_{how}_in_run" for number in range(20) for how in ("segv", "exit3", "garbage")]
     records = run_models("many", names, workers=3)
     assert {record.verdict for record in records} == {Verdict.CRASH}
@@ -92,7 +92,7 @@ def test_restarts_leave_nothing_behind(run_models: Callable[..., list[Record]]) 
         time.sleep(0.05)  # what waits for the last ones is on its way out
     assert after == before
     # The fixture keeps the engine, and that the few that lived to the end.
-    assert gateways() < kept + 8
+    assert connections() < kept + 8
 
 
 def held() -> tuple[int, int, int]:
@@ -104,7 +104,7 @@ def held() -> tuple[int, int, int]:
     return len(list(Path("/proc/self/fd").iterdir())), threading.active_count(), sum(map(len, children))
 
 
-def gateways() -> int:
-    """What execnet keeps for a process, be it dead."""
+def connections() -> int:
+    """What is kept for a process, be it dead."""
     gc.collect()
-    return sum(type(thing) is execnet.Gateway for thing in gc.get_objects())
+    return sum(type(thing) is Connection for thing in gc.get_objects())

@@ -1,7 +1,6 @@
 """Targets that cannot be used, each for its own reason: one run over all of them."""
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -35,7 +34,7 @@ TARGETS = {
     "crash-import": Want(fault("segv_in_import"), Cause.IMPORT_FAILED, "in phase start: SIGSEGV"),
     "exit-import": Want(fault("exit3_in_import"), Cause.IMPORT_FAILED, "in phase start: exit code 3"),
     "hang-import": Want(
-        {**fault("hang_in_import"), "timeouts_s": {"start": 1.0}}, Cause.IMPORT_FAILED, "no answer in 1 s"
+        {**fault("hang_in_import"), "timeouts_s": {"start": 4.0}}, Cause.IMPORT_FAILED, "no answer in 4 s"
     ),
     "crash-register": Want(
         fault("abort_in_register"), Cause.REGISTRATION_FAILED, "in phase register: SIGABRT", REGISTER
@@ -79,9 +78,14 @@ TARGETS = {
     "no-python": Want({"runtime": {"python": "gone/bin/python"}}, Cause.NOT_INSTALLED, "gone/bin/python"),
     "cat": Want({"runtime": {"command": "cat"}}, Cause.IMPORT_FAILED, "in phase start: exit code 1"),
     "talker": Want(
-        {"runtime": {"command": f"{sys.executable} -c 'print(2); input(); input()'"}},
+        {"runtime": {"command": "sh -c yes"}},
         Cause.IMPORT_FAILED,
-        "wrote on stdout before the agent was there",
+        "it wrote 1024 KiB on stdout without an agent's greeting",
+    ),
+    "silent": Want(
+        {"runtime": {"command": "sh -c 'echo Password:; cat >/dev/null'"}, "timeouts_s": {"start": 1.0}},
+        Cause.IMPORT_FAILED,
+        "no greeting of an agent in 1 s (the command must pass stdin and stdout on); it printed: Password:",
     ),
     "packages": Want(
         {"runtime": {"packages": ["gone-1-py3-none-any.whl"]}}, Cause.NOT_INSTALLED, "No such file"

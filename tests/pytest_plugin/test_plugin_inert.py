@@ -10,7 +10,7 @@ PLAIN = """
 import sys
 
 def test_plain():
-    heavy = {"numpy", "msgspec", "onnx", "onnxruntime", "execnet", "jinja2", "rich"}
+    heavy = {"numpy", "msgspec", "onnx", "onnxruntime", "jinja2", "rich"}
     assert not heavy & {name.partition(".")[0] for name in sys.modules}
     assert {name for name in sys.modules if name.startswith("harness")} == {
         "harness", "harness.pytest_plugin", "harness.pytest_plugin.named", "harness.pytest_plugin.plugin"

@@ -16,11 +16,11 @@ import os
 import resource
 import signal
 import stat
-import struct
 import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -246,29 +246,44 @@ def is_open(number: int) -> bool:
     return True
 
 
-def write_frame(code: int, length: int, payload: bytes = b"") -> None:
-    """Put a header of execnet's and any payload into the pipe of the agent's messages."""
-    channel = of_agent("channel").channel
-    os.write(pipe_of_agent(), struct.pack("!bii", code, channel.id, length) + payload)
+def write_to_harness(data: bytes) -> None:
+    """Put any bytes into the stream of the agent's messages."""
+    os.write(pipe_of_agent(), data)
+
+
+def write_frame(length: int, payload: bytes = b"") -> None:
+    """Put the header of a frame and any payload into the stream of the agent's messages."""
+    write_to_harness(b"#b %d 0 %08x\n%s" % (length, zlib.crc32(payload), payload))
+
+
+def write_whole(content: bytes) -> None:
+    """Put a complete frame with any content into the stream of the agent's messages."""
+    write_to_harness(b"#b %d 0 %08x\n%s\n" % (len(content), zlib.crc32(content), content))
 
 
 def unreadable_and_gone() -> None:
-    write_frame(4, 4, b"\xff\xfe\xfd\xfc")
+    write_whole(b"\xff\xfe\xfd\xfc")
     os._exit(3)
 
 
 def garbage() -> None:
-    os.write(pipe_of_agent(), b"a library says hello\n" * 100)
+    write_to_harness(b"a library says hello\n" * 100)
 
 
 def half_then_exit() -> None:
-    write_frame(4, 1000, b"half of it")
+    write_frame(1000, b"half of it")
     os._exit(3)
 
 
 def half_then_hang() -> None:
-    write_frame(4, 1000, b"half of it")
+    write_frame(1000, b"half of it")
     hang()
+
+
+def hang_up() -> None:
+    """Close the stream of the agent's messages, and go on."""
+    os.close(pipe_of_agent())
+    hang_with_gil()
 
 
 def say_to_harness(kind: str, *rest: Any) -> Callable[[], None]:
@@ -333,10 +348,11 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "half": half_then_exit,
     "halfhang": half_then_hang,
     "garbage": garbage,
-    "unreadablemessage": lambda: write_frame(4, 4, b"\xff\xfe\xfd\xfc"),
+    "unreadablemessage": lambda: write_whole(b"\xff\xfe\xfd\xfc"),
+    "changedmessage": lambda: write_to_harness(b"#b 2 0 00000000\n[]\n"),
     "unreadableandgone": unreadable_and_gone,
-    "nomessage": lambda: of_agent("channel").channel.send(b"hello"),
-    "hangup": lambda: write_frame(5, 0),
+    "nomessage": lambda: write_whole(b"hello"),
+    "hangup": hang_up,
     "gossip": say_to_harness("gossip", ...),
     "lunch": say_to_harness("phase", ..., "lunch"),
     "ended": say_to_harness("ended"),

@@ -1,0 +1,11 @@
+"""Serve as an agent whose hello comes on standard input: ``python -m harness.agent``.
+
+A harness sends the sources itself. This is the agent as a command, such as
+``ep-harness agent-check -- python -m harness.agent``.
+"""
+
+import os
+
+from harness.agent.importer import sources_in, start
+
+start(sources_in(os.path.dirname(os.path.abspath(__file__))))

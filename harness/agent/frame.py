@@ -1,0 +1,156 @@
+"""Frames: messages on a stream of bytes, as ``docs/reference/agent-protocol.md`` specifies them.
+
+A frame is a header line, a message and a line feed. So a channel that passes on whole lines only delivers
+each frame at once. Both sides of the protocol use this module.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from harness.agent.message import pack, unpack
+
+BINARY, LINE = "binary", "line"
+MODES = (BINARY, LINE)
+READ_BYTES = 1 << 16  # read at once: as many as most pipes hold
+PIECE_BYTES = 1 << 16  # of several frames in one write: the first must not wait long for the last
+LONGEST_LINE = 1 << 16  # bytes of a hello or a greeting
+LINE_CHARACTERS = 4000  # of base64 in line mode: a terminal passes 4095 on
+_LINE_BYTES = LINE_CHARACTERS // 4 * 3
+LARGEST_PART = (1 << 31) - 1  # bytes of JSON, or of binary values
+_HEADER_BYTES = 64
+_HEADER = re.compile(rb"#([bl]) ([1-9][0-9]{0,9}) (0|[1-9][0-9]{0,9}) ([0-9a-f]{8})\r?")
+
+
+class NoFrameError(ValueError):
+    """Something else than a frame was received."""
+
+
+class ChangedError(ValueError):
+    """A frame was received with other content than was sent."""
+
+
+def framed(message: Any, mode: str = BINARY) -> bytes:
+    """Return the frame of a message; values and errors as ``pack`` of ``harness.agent.message``."""
+    text, parts, nbytes = pack(message)
+    check = zlib.crc32(text)
+    for part in parts:
+        check = zlib.crc32(part, check)
+    header = b"#%c %d %d %08x\n" % (mode[0].encode(), len(text), nbytes, check)
+    if mode == BINARY:
+        return b"".join((header, text, *parts, b"\n"))
+    content = b"".join((text, *parts))
+    starts = range(0, len(content), _LINE_BYTES)
+    return b"".join((header, *(binascii.b2a_base64(content[at : at + _LINE_BYTES]) for at in starts)))
+
+
+def pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield frames as they are written: small ones several at a time."""
+    waiting: list[bytes] = []
+    size = 0
+    for frame in frames:
+        if waiting and size + len(frame) > PIECE_BYTES:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+        waiting.append(frame)
+        size += len(frame)
+    if waiting:
+        yield b"".join(waiting)
+
+
+class FrameReader:
+    """Reads lines and messages from a stream.
+
+    Args:
+        read: Returns up to so many bytes of the stream, at least one; none at its end.
+    """
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
+        self._ahead = b""
+        """Bytes that have been read; those from ``_at`` on are still to be returned."""
+        self._at = 0
+
+    def line(self, limit: int = LONGEST_LINE) -> bytes:
+        """Return the next line without its line feed.
+
+        Raises:
+            EOFError: The stream ends before.
+            NoFrameError: It has more bytes than the limit.
+        """
+        while True:
+            end = self._ahead.find(b"\n", self._at, self._at + limit + 1)
+            if end >= 0:
+                line = self._ahead[self._at : end]
+                self._at = end + 1
+                return line
+            if len(self._ahead) - self._at > limit:
+                raise NoFrameError("a line of more than %d bytes" % limit)
+            self._fetch(1)
+
+    def message(self) -> Any:
+        """Return the next message.
+
+        Raises:
+            EOFError: The stream has ended.
+            NoFrameError: Something else than a frame comes.
+            ChangedError: It did not arrive as it was sent.
+            ValueError: It is no message.
+        """
+        header = self.line(_HEADER_BYTES)
+        match = _HEADER.fullmatch(header)
+        if match is None:
+            raise NoFrameError("no frame: %r" % header)
+        mode, *numbers, check = match.groups()
+        text, binary = map(int, numbers)
+        if max(text, binary) > LARGEST_PART:
+            raise NoFrameError("a frame of more than %d bytes" % LARGEST_PART)
+        content = self._binary(text + binary) if mode == b"b" else self._lines(text + binary)
+        if zlib.crc32(content) != int(check, 16):
+            raise ChangedError("a message arrived with other content than was sent")
+        return unpack(content, text)
+
+    def _binary(self, size: int) -> bytes:
+        content = self._take(size)
+        if self._take(1) != b"\n":
+            raise ChangedError("a message does not end where it should")
+        return content
+
+    def _lines(self, size: int) -> bytes:
+        left = -(-size // 3) * 4
+        lines = []
+        while left:
+            line = self.line(LINE_CHARACTERS + 1).rstrip(b"\r")
+            left -= len(line)
+            if not line or left < 0:
+                raise ChangedError("a message does not end where it should")
+            lines.append(line)
+        try:
+            content = binascii.a2b_base64(b"".join(lines))
+        except binascii.Error as error:
+            raise ChangedError("a message is no base64") from error
+        if len(content) != size:
+            raise ChangedError("a message has %d bytes, not %d" % (len(content), size))
+        return content
+
+    def _take(self, size: int) -> bytes:
+        missing = size - (len(self._ahead) - self._at)
+        if missing > 0:
+            self._fetch(missing)
+        data = self._ahead[self._at : self._at + size]
+        self._at += size
+        return data
+
+    def _fetch(self, missing: int) -> None:
+        """Read at least so many bytes more."""
+        parts = [self._ahead[self._at :]]
+        while missing > 0:
+            parts.append(self._read(READ_BYTES))
+            if not parts[-1]:
+                raise EOFError("the stream has ended")
+            missing -= len(parts[-1])
+        self._ahead, self._at = b"".join(parts), 0

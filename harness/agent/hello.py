@@ -1,0 +1,48 @@
+"""The hello of a harness, and an agent's greeting: the lines that come before any frame."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from harness.agent.frame import MODES
+
+PROTOCOL = 1  # the version that this package speaks
+HELLO, GREETING = "ep-harness", "ep-agent"  # the first word of each line
+VARIABLE = "EP_HARNESS_HELLO"  # has the hello where standard input does not reach the agent
+
+
+def hello(token: str, modes: tuple[str, ...] = MODES, connect: str = "") -> str:
+    """Return the line with which a harness begins, without its line feed."""
+    values = {"protocols": [PROTOCOL], "token": token, "modes": list(modes), "connect": connect}
+    return "%s %s" % (HELLO, json.dumps(values))
+
+
+def read_hello(line: str) -> dict[str, Any]:
+    """Return what is in a hello.
+
+    Raises:
+        ValueError: It is none.
+    """
+    word, _, text = line.partition(" ")
+    values = json.loads(text) if word == HELLO else None
+    if not isinstance(values, dict) or not isinstance(values.get("token"), str):
+        raise ValueError("no hello of a harness: %r" % line[:100])  # noqa: TRY004 - bad data
+    return values
+
+
+def chosen_mode(values: dict[str, Any]) -> str:
+    """Return the mode in which an agent sends: the first that the hello offers and this package speaks."""
+    return next((mode for mode in values.get("modes", ()) if mode in MODES), MODES[0])
+
+
+def greeting(values: dict[str, Any], agent: str, declines: dict[str, str]) -> str:
+    """Return the line that answers a hello, without its line feed."""
+    answer = {
+        "protocol": PROTOCOL,
+        "token": values["token"],
+        "mode": chosen_mode(values),
+        "agent": agent,
+        "declines": declines,
+    }
+    return "%s %s" % (GREETING, json.dumps(answer))

@@ -1,0 +1,169 @@
+"""The agent's end of the stream: where it is, and messages over it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import queue
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from harness.agent.frame import BINARY, FrameReader, framed
+from harness.agent.hello import PROTOCOL, VARIABLE, chosen_mode, greeting, read_hello
+
+GRACE_S = 5.0  # seconds in which a busy agent may end by itself once the harness is gone
+CONNECT_S = 30.0
+_END = object()
+
+
+class Stream:
+    """Messages to and from a harness. They are received ahead, in a thread of their own.
+
+    Args:
+        reader: What comes from the harness.
+        write: Takes bytes to the harness; a lock keeps messages whole.
+        mode: How they are sent.
+        grace_s: Seconds after the end of the stream in which this process must end, whatever it is doing.
+    """
+
+    TimeoutError = queue.Empty
+
+    def __init__(
+        self,
+        reader: FrameReader,
+        write: Callable[[bytes], Any],
+        mode: str = BINARY,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        self._reader = reader
+        self._write = write
+        self._mode = mode
+        self._grace_s = grace_s
+        self._messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._sending = threading.Lock()
+        self._finished = threading.Event()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def send(self, message: Any) -> None:
+        """Send a message."""
+        frame = framed(message, self._mode)
+        with self._sending:
+            self._write(frame)
+
+    def receive(self, timeout: float | None = None) -> Any:
+        """Return the next message.
+
+        Args:
+            timeout: Seconds to wait for it; None for ever.
+
+        Raises:
+            EOFError: The stream has ended.
+            TimeoutError: No message has come; the class is this one's.
+        """
+        message = self._messages.get(timeout is None or timeout > 0, timeout)
+        if message is _END:
+            self._messages.put(_END)
+            raise EOFError("the harness is gone")
+        return message
+
+    def finish(self) -> None:
+        """Let this process end in its own time."""
+        self._finished.set()
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                self._messages.put(self._reader.message())
+        except (EOFError, OSError):
+            pass
+        except ValueError as error:
+            with contextlib.suppress(OSError):
+                os.write(2, b"ep-harness: from the harness came %s\n" % str(error).encode())
+        self._messages.put(_END)
+        if not self._finished.wait(self._grace_s):
+            os._exit(1)  # it may be busy in a provider's code for ever
+
+
+def open_stream() -> tuple[Stream, Callable[[], None]]:
+    """Read the hello, greet the harness, and move the stream away from standard input and output.
+
+    Returns:
+        The stream, and a function that closes it.
+
+    Raises:
+        SystemExit: There is no hello, or it asks for what this agent does not speak.
+    """
+    source, sink = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)  # providers print there
+    reader = FrameReader(lambda size: os.read(source, size))
+    try:
+        given = os.environ.pop(VARIABLE, "")
+        values = read_hello(given or reader.line().decode("utf-8", "replace").rstrip("\r"))
+    except (EOFError, ValueError) as error:
+        raise SystemExit("ep-harness: %s" % error) from None
+
+    def write(data: bytes) -> Any:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(sink, rest) :]
+
+    def close() -> None:
+        os.close(sink)
+
+    if values.get("connect"):
+        os.close(sink)
+        connection = _connected(values["connect"])
+        reader = FrameReader(connection.recv)
+
+        def write(data: bytes) -> Any:
+            connection.sendall(data)
+
+        def close() -> None:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    line = greeting(values, "python " + platform.python_version(), {})
+    write(line.encode("ascii") + b"\n")
+    if PROTOCOL not in values.get("protocols", ()):
+        raise SystemExit("ep-harness: the harness does not speak version %d of the protocol" % PROTOCOL)
+    return Stream(reader, write, chosen_mode(values)), close
+
+
+def _connected(address: str) -> socket.socket:
+    """Return a connection to the harness.
+
+    Raises:
+        SystemExit: There is none, or the address is none of TCP.
+    """
+    scheme, _, place = address.partition("://")
+    host, _, port = place.rstrip("/").rpartition(":")
+    if scheme != "tcp" or not port.isdigit():
+        raise SystemExit("ep-harness: this agent connects by tcp://HOST:PORT only, not to %r" % address)
+    try:
+        connection = socket.create_connection((host, int(port)), CONNECT_S)
+    except OSError as error:
+        raise SystemExit("ep-harness: no connection to %s: %s" % (address, error)) from None
+    connection.settimeout(None)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def serve(main: Callable[[Stream], None]) -> None:
+    """Open the stream, run an agent over it, and close it before the interpreter ends."""
+    stream, close = open_stream()
+    try:
+        main(stream)
+    except Exception as error:
+        with contextlib.suppress(OSError, ValueError):
+            text = "%s: %s" % (type(error).__name__, error)
+            stream.send(("failed", text[:4000].encode("utf-8", "replace").decode("utf-8")))
+        raise
+    finally:
+        stream.finish()
+        close()  # the harness need not wait for what providers do at exit

@@ -1,0 +1,295 @@
+"""What the checks of one agent share: its command, its configuration, models, and an agent that is ready."""
+
+import hashlib
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import onnx
+
+from harness.agent.errors import NoRoomError
+from harness.agent_check.check import FaultError, NotDoneError
+from harness.agent_check.dialogue import PLAIN, Dialogue, Opening
+from harness.core.value import NamedValues, Tensor, Value, tensor
+from harness.engine.greeting import Greeting
+from harness.engine.messages import (
+    After,
+    Completed,
+    Failed,
+    Imported,
+    JobDone,
+    JobResult,
+    NotFed,
+    OptionRefused,
+    PhaseEntered,
+    PieceNeeded,
+    ProtocolError,
+    Ready,
+    Refused,
+    Result,
+    TargetUnavailable,
+)
+from harness.engine.outcome import Asked, Ran, from_result
+from harness.engine.tensor_files import Tensors
+
+PIECE_BYTES = 64
+"""Bytes of a file in one message: so few that even a small model takes several."""
+
+Inputs = Mapping[str, Value]
+
+
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
+    """What is checked.
+
+    Attributes:
+        command: The agent.
+        provider: The EP of its configuration.
+        options: Options of that EP.
+        folder: An empty folder for everything.
+        limit_s: Seconds in which anything must come.
+        large_bytes: Size of the largest tensor.
+    """
+
+    command: tuple[str, ...]
+    folder: Path
+    provider: str = "CPUExecutionProvider"
+    options: dict[str, str] = {}
+    limit_s: float = 60.0
+    large_bytes: int = 1 << 30
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one job."""
+
+    phases: tuple[str, ...]
+    result: Result
+    after: After
+    ran: Ran | None
+
+    def outputs(self, data_set: int = 0) -> NamedValues:
+        """Return the outputs of a data set.
+
+        Raises:
+            FaultError: It did not run.
+            NotDoneError: The agent says that it cannot do this.
+        """
+        if self.ran is not None:
+            return self.ran.outputs[data_set]
+        if isinstance(self.result, NotFed | Refused):
+            raise NotDoneError(self.result.message)
+        kind = self.result.kind if isinstance(self.result, Failed) else ""
+        raise FaultError("refused", f"it failed in {self.result.phase}: {kind}: {self.result.message}")
+
+
+class Bench:
+    """Dialogues with one agent, and models for it."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.greeting: Greeting | None = None
+        """The greeting of the first process that greeted."""
+        self.tensors = Tensors()
+        self.files: dict[str, bytes] = {}
+        """Files of models that travel in pieces."""
+        self.needs: list[tuple[str, int]] = []
+        """Pieces that the agent has asked for: name and offset."""
+        self._numbers = itertools.count()
+        self._ids = itertools.count(1)
+        self._open: list[Dialogue] = []
+        self._ready: Dialogue | None = None
+        self._models: dict[str, Path] = {}
+
+    # --- processes ---
+
+    def start(self, opening: Opening = PLAIN) -> Dialogue:
+        """Start a process; it is ended with the check."""
+        folder = self.folder("process")
+        env = {"EP_HARNESS_CACHE": str(self.setup.folder / "cache")}
+        try:
+            dialogue = Dialogue(self.setup.command, env, folder, self.setup.limit_s, opening)
+        except (OSError, ValueError) as error:
+            raise FaultError("greeting", f"it cannot be started: {error}") from error
+        self._open.append(dialogue)
+        return dialogue
+
+    def greeted(self, opening: Opening = PLAIN) -> Dialogue:
+        """Start a process and take its greeting."""
+        dialogue = self.start(opening)
+        greeting = dialogue.greet()
+        self.greeting = self.greeting or greeting
+        return dialogue
+
+    def imported(self, opening: Opening = PLAIN) -> Dialogue:
+        """Start a process and wait until it has loaded its runtime."""
+        dialogue = self.greeted(opening)
+        message = dialogue.receive("imported")
+        if not isinstance(message, Imported):
+            raise _unusable(message, "imported")
+        return dialogue
+
+    def made_ready(self, opening: Opening = PLAIN, **config: Any) -> Dialogue:
+        """Start a process and have it use the EP."""
+        dialogue = self.imported(opening)
+        dialogue.send(("config", self.config(**config)))
+        message = dialogue.receive("ready")
+        if not isinstance(message, Ready):
+            raise _unusable(message, "ready")
+        return dialogue
+
+    def shared(self) -> Dialogue:
+        """Return a process that is ready, and that further checks will use."""
+        if self._ready is None:
+            self._ready = self.made_ready()
+            self._open.remove(self._ready)
+        return self._ready
+
+    def give_up_shared(self) -> None:
+        """End the shared process: a check has failed with it."""
+        if self._ready is not None:
+            self._ready.close()
+            self._ready = None
+
+    def end_check(self) -> None:
+        """End the processes of one check."""
+        while self._open:
+            self._open.pop().close()
+
+    def close(self) -> None:
+        """End every process."""
+        self.end_check()
+        self.give_up_shared()
+
+    def declines(self, *names: str) -> None:
+        """End the check if the agent declines one of these things.
+
+        Raises:
+            NotDoneError: It does.
+        """
+        declined = self.greeting.declines if self.greeting else {}
+        for name in names:
+            if name in declined:
+                raise NotDoneError(f"declined: {declined[name]}")
+
+    def config(self, **changed: Any) -> dict[str, Any]:
+        """Return the configuration."""
+        config: dict[str, Any] = {
+            "providers": [self.setup.provider],
+            "options": self.setup.options,
+            "plugin": None,
+            "device": {},
+            "binding_device": "",
+            "session": {},
+            "memory_limit_mb": None,
+            "tensor_folders": [],
+        }
+        return config | changed
+
+    # --- models and jobs ---
+
+    def folder(self, name: str) -> Path:
+        """Make a new folder."""
+        path = self.setup.folder / f"{name}-{next(self._numbers)}"
+        path.mkdir(parents=True)
+        return path
+
+    def path(self, name: str, content: onnx.ModelProto | bytes) -> Path:
+        """Write a model once; return its path."""
+        if name not in self._models:
+            data = content if isinstance(content, bytes) else content.SerializeToString()
+            self._models[name] = self.folder("models") / f"{name}.onnx"
+            self._models[name].write_bytes(data)
+        return self._models[name]
+
+    def job(self, path: Path, *data_sets: Inputs, **fields: Any) -> dict[str, Any]:
+        """Return a job; its model is a list of files if the agent declines paths."""
+        by_path = self.greeting is None or "paths" not in self.greeting.declines
+        self.tensors.begin()
+        try:
+            values = [[[name, self.tensors.put(value)] for name, value in one.items()] for one in data_sets]
+        except NoRoomError as error:
+            raise NotDoneError(str(error)) from error
+        return {
+            "model": str(path) if by_path else self.manifest({path.name: path.read_bytes()}),
+            "data_sets": values or [[]],
+            "graph_optimization": "all",
+            "execution_mode": "sequential",
+            **fields,
+        }
+
+    def manifest(self, files: Mapping[str, bytes]) -> dict[str, Any]:
+        """Return a model as a list of files, the model's own first; their pieces are given when needed."""
+        self.files.update(files)
+        rows = [[name, len(data), hashlib.sha256(data).hexdigest()] for name, data in files.items()]
+        return {"digest": hashlib.sha256(repr(rows).encode()).hexdigest(), "files": rows}
+
+    def ask(self, path: Path, *data_sets: Inputs, **fields: Any) -> Answer:
+        """Have the shared process serve a job."""
+        dialogue, number = self.shared(), next(self._ids)
+        dialogue.send(("job", number, self.job(path, *data_sets, **fields)))
+        return self.answer(dialogue, number, len(data_sets) or 1, str(fields.get("scenario", "")))
+
+    def answer(self, dialogue: Dialogue, number: int, data_sets: int = 1, scenario: str = "") -> Answer:
+        """Receive everything about a job, which must be at work.
+
+        Raises:
+            FaultError: It comes in another order or form than specified.
+        """
+        phases: list[str] = []
+        while isinstance(message := dialogue.receive("a phase or a result"), PhaseEntered | PieceNeeded):
+            if isinstance(message, PhaseEntered):
+                _check_job(message.job, number)
+                phases.append(message.phase)
+            else:
+                self.give_piece(dialogue, message)
+        if not isinstance(message, JobResult):
+            raise FaultError("order", f"{_name(message)} came in place of the result")
+        _check_job(message.job, number)
+        done = dialogue.receive("done")
+        if not isinstance(done, JobDone):
+            raise FaultError("order", f"{_name(done)} came in place of done")
+        _check_job(done.job, number)
+        made = isinstance(message.result, Completed) and (message.result.made or message.result.declined)
+        ran = None if made else self._ran(message.result, data_sets, scenario)
+        return Answer(phases=tuple(phases), result=message.result, after=done.after, ran=ran)
+
+    def give_piece(self, dialogue: Dialogue, needed: PieceNeeded) -> None:
+        """Answer a request for a piece of a file."""
+        data = self.files.get(needed.name)
+        if data is None or needed.offset > len(data):
+            raise FaultError("upload", f"it asked for {needed.name} from {needed.offset} on, which is none")
+        self.needs.append((needed.name, needed.offset))
+        piece = data[needed.offset : needed.offset + PIECE_BYTES]
+        dialogue.send(("model", needed.job, needed.name, needed.offset, piece))
+
+    def _ran(self, result: Result, data_sets: int, scenario: str) -> Ran | None:
+        asked = Asked(data_sets=data_sets, outputs=tuple(result.names or ()))
+        try:
+            outcome = from_result(result, self.tensors, scenario or "plain", asked)
+        except ProtocolError as error:
+            raise FaultError("value" if "malformed" in str(error) else "form", str(error)) from error
+        return outcome if isinstance(outcome, Ran) else None
+
+
+def floats(*values: float) -> Tensor:
+    """Return a vector of float32."""
+    return tensor(np.array(values, np.float32))
+
+
+def _check_job(found: int, expected: int) -> None:
+    if found != expected:
+        raise FaultError("order", f"a message is about job {found}, not {expected}")
+
+
+def _unusable(message: Any, expected: str) -> FaultError:
+    if isinstance(message, TargetUnavailable):
+        return FaultError("refused", f"the target is unavailable: {message.cause}: {message.reason}")
+    if isinstance(message, OptionRefused):
+        return FaultError("refused", f"option {message.option} is refused: {message.reason}")
+    return FaultError("order", f"{_name(message)} came in place of {expected}")
+
+
+def _name(message: Any) -> str:
+    return str(message.__struct_config__.tag)

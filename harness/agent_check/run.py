@@ -1,0 +1,84 @@
+"""Run all checks of an agent, and tell about each as it ends."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import msgspec
+
+from harness.agent_check.bench import Bench, Setup
+from harness.agent_check.check import Check, FaultError, NotDoneError, Word
+from harness.agent_check.ending import ENDING, NONSENSE
+from harness.agent_check.errors import ERRORS
+from harness.agent_check.jobs import JOBS
+from harness.agent_check.opening import GREETING, START
+from harness.agent_check.settings import SCENARIO, SETTINGS, SPECIAL
+from harness.agent_check.upload import UPLOAD
+from harness.agent_check.values import FILES, TYPES, VALUES
+
+GROUPS = (
+    *(GREETING, START, JOBS, SETTINGS, ERRORS, TYPES, VALUES, FILES),
+    *(UPLOAD, SCENARIO, SPECIAL, ENDING, NONSENSE),
+)
+
+CHECKS = tuple(check for group in GROUPS for check in group.checks)
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one check.
+
+    Attributes:
+        check: The check.
+        state: ``ok``; ``failed``; ``not done``: the agent says that it does not do this.
+        word: What is wrong, in one word; empty if nothing is.
+        text: What is wrong, or why it is not done.
+        took_s: Seconds.
+    """
+
+    check: Check
+    state: Literal["ok", "failed", "not done"]
+    word: Word | Literal[""] = ""
+    text: str = ""
+    took_s: float = 0.0
+
+
+def run_checks(setup: Setup, selected: Callable[[Check], bool] = lambda _: True) -> Iterator[Checked]:
+    """Run the checks one after the other.
+
+    If no agent greets, the first check has said why, and the others would only repeat it: they are left out.
+    """
+    bench = Bench(setup)
+    try:
+        for check in filter(selected, CHECKS):
+            checked = _run(bench, check)
+            yield checked
+            if checked.state == "failed" and bench.greeting is None:
+                return
+    finally:
+        bench.close()
+
+
+def _run(bench: Bench, check: Check) -> Checked:
+    started = time.monotonic()
+    try:
+        check.run(bench)
+    except FaultError as error:
+        bench.give_up_shared()
+        return _checked(check, started, state="failed", word=error.word, text=error.text)
+    except NotDoneError as error:
+        return _checked(check, started, state="not done", text=str(error))
+    finally:
+        bench.end_check()
+    return _checked(check, started, state="ok")
+
+
+def _checked(
+    check: Check,
+    started: float,
+    *,
+    state: Literal["ok", "failed", "not done"],
+    word: Word | Literal[""] = "",
+    text: str = "",
+) -> Checked:
+    took_s = round(time.monotonic() - started, 3)
+    return Checked(check=check, state=state, word=word, text=text, took_s=took_s)

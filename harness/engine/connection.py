@@ -1,0 +1,174 @@
+"""The stream to an agent: its standard input and output, or a socket to which it connects.
+
+The agent's greeting opens it. What comes before, such as the words of a login script, is kept for the case
+that no greeting comes.
+"""
+
+import contextlib
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from harness.agent.frame import LONGEST_LINE, FrameReader
+from harness.engine.greeting import Greeting, GreetingError, find_greeting
+from harness.engine.launch import Started
+
+MOST_NOISE = 1 << 20
+"""Bytes that may come before the greeting."""
+
+KEPT_NOISE = 16384
+"""Bytes of them, the last, that are kept."""
+
+LOOK_S = 0.2
+"""Seconds between two looks whether a process that has not connected yet is still there."""
+
+PROOF_S = 10.0
+"""Seconds in which what has connected must greet, because others wait meanwhile."""
+
+
+class Connection:
+    """The stream to the agent of one process.
+
+    Args:
+        started: The process.
+    """
+
+    def __init__(self, started: Started) -> None:
+        self.greeting: Greeting | None = None
+        """The agent's greeting; None until it comes."""
+        self._started = started
+        self._popen = started.popen
+        self._noise = b""
+        self._noise_bytes = 0
+        self._socket: socket.socket | None = None
+        self._reader = FrameReader(self._read_pipe)
+
+    @property
+    def noise(self) -> str:
+        """The end of what came in place of a greeting; empty after one."""
+        return "" if self.greeting is not None else self._noise.decode("utf-8", "replace")
+
+    def begin(self) -> None:
+        """Send what makes the process an agent.
+
+        Raises:
+            OSError: It has ended.
+        """
+        self._write_pipe(self._started.preamble)
+
+    def open(self) -> Greeting:
+        """Wait for the agent's greeting.
+
+        Raises:
+            EOFError, OSError: The process ended before.
+            GreetingError: Too much else came, or the greeting is not the one that was asked for.
+        """
+        listener = self._started.listener
+        self.greeting = self._accepted(listener) if listener is not None else self._found(MOST_NOISE)
+        return self.greeting
+
+    def messages(self) -> Iterator[Any]:
+        """Yield the agent's messages until the end of the stream; errors as ``FrameReader.message``."""
+        while True:
+            yield self._reader.message()
+
+    def write(self, data: bytes) -> None:
+        """Send bytes to the agent.
+
+        Raises:
+            OSError: It has ended.
+        """
+        if self._socket is None:
+            self._write_pipe(data)
+        else:
+            self._socket.sendall(data)
+
+    def hang_up(self) -> None:
+        """Send nothing more, which ends an agent."""
+        with contextlib.suppress(OSError, ValueError):  # it is closed already
+            if self._popen.stdin is not None:
+                self._popen.stdin.close()
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close everything; nothing reads or writes any more."""
+        self.hang_up()
+        for end in (self._popen.stdout, self._socket, self._started.listener):
+            if end is not None:
+                with contextlib.suppress(OSError):
+                    end.close()
+
+    # --- greeting ---
+
+    def _found(self, limit: int) -> Greeting:
+        while True:
+            line = self._reader.line(limit)
+            greeting = find_greeting(line, self._started.token, self._started.modes)
+            if greeting is not None:
+                return greeting
+
+    def _accepted(self, listener: socket.socket) -> Greeting:
+        listener.settimeout(LOOK_S)
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except TimeoutError:
+                if _has_exited(self._popen):
+                    raise EOFError("it ended without connecting") from None
+                continue
+            with contextlib.suppress(EOFError, OSError, ValueError, GreetingError):
+                self._reader = FrameReader(_until(time.monotonic() + PROOF_S, connection))
+                greeting = self._found(LONGEST_LINE)
+                connection.settimeout(None)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._socket = connection
+                listener.close()
+                return greeting
+            connection.close()  # it does not have the token
+
+    # --- reading and writing ---
+
+    def _read_pipe(self, size: int) -> bytes:
+        assert self._popen.stdout is not None  # noqa: S101 - a pipe was asked for
+        data = os.read(self._popen.stdout.fileno(), size)
+        if self.greeting is None:
+            self._noise = (self._noise + data)[-KEPT_NOISE:]
+            self._noise_bytes += len(data)
+            if self._noise_bytes > MOST_NOISE:
+                raise GreetingError(f"it wrote {MOST_NOISE >> 10} KiB on stdout without an agent's greeting")
+        return data
+
+    def _write_pipe(self, data: bytes) -> None:
+        assert self._popen.stdin is not None  # noqa: S101 - a pipe was asked for
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[self._popen.stdin.write(rest) :]
+        except ValueError as error:  # another thread has closed it
+            raise BrokenPipeError from error
+
+
+def _until(deadline: float, connection: socket.socket) -> Callable[[int], bytes]:
+    """Return a function that reads from a connection; until it has no time limit, up to a deadline."""
+    connection.settimeout(PROOF_S)
+
+    def read(size: int) -> bytes:
+        if connection.gettimeout() is not None:
+            connection.settimeout(max(0.001, deadline - time.monotonic()))
+        return connection.recv(size)
+
+    return read
+
+
+def _has_exited(popen: "subprocess.Popen[bytes]") -> bool:
+    """Return whether a process has ended, without reaping it: the number of its group must stay taken."""
+    if hasattr(os, "waitid"):
+        with contextlib.suppress(ChildProcessError):
+            return os.waitid(os.P_PID, popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        return True
+    return popen.poll() is not None

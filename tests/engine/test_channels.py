@@ -1,0 +1,170 @@
+"""Channels between a harness and an agent: whole lines only, changed bytes, noise, sockets."""
+
+import queue
+import shlex
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.agent.frame import MODES
+from harness.agent.hello import hello
+from harness.core.record import Record
+from harness.core.verdict import Cause, Verdict
+from harness.engine.events import Event, Finished
+from harness.engine.launch import Started, launch, start_process
+from harness.engine.process import ENDED, AgentProcess
+from harness.plan.target import Runtime
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the fake needs POSIX")
+
+Run = Callable[..., list[Event]]
+Write = Callable[..., None]
+
+CUDA = "CUDAExecutionProvider"
+PYTHON = shlex.quote(sys.executable)
+FILTER = f"{PYTHON} {shlex.quote(str(Path(__file__).with_name('line_filter.py')))}"
+
+
+def run_through(
+    how: str, channel: str, tmp_path: Path, run_matrix: Run, write_model: Write, env: dict[str, str]
+) -> list[Record]:
+    """Run three models, one of which kills its process, through a filter."""
+    for name in ("1_fine", "2_segv_in_run", "3_fine"):
+        write_model(tmp_path / "models" / f"{name}.onnx", "big" if name == "3_fine" else "")
+    command = f"{FILTER} {how} {PYTHON}" if how else PYTHON
+    target = {
+        "name": "far",
+        "provider": CUDA,
+        "runtime": {"command": command, **({"channel": channel} if channel else {})},
+        "env": {**env, "EP_HARNESS_CACHE": str(tmp_path / "far")},
+    }
+    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [target]}, processes=1)
+    found = [event.record for event in events if isinstance(event, Finished)]
+    return sorted(found, key=lambda record: record.model)
+
+
+@pytest.mark.parametrize(
+    ("how", "channel"),
+    [
+        ("lines", ""),
+        ("lines", "binary"),
+        ("lines", "line"),
+        ("crlf", "line"),
+        ("seven", "line"),
+        ("noise", ""),
+        ("noise", "line"),
+        ("", "socket"),
+        ("seven", "socket"),
+    ],
+)
+def test_verdicts_are_the_same_through_any_channel(
+    how: str,
+    channel: str,
+    tmp_path: Path,
+    run_matrix: Run,
+    write_model: Write,
+    fake_env: dict[str, str],
+) -> None:
+    records = run_through(how, channel, tmp_path, run_matrix, write_model, fake_env)
+    assert [record.verdict for record in records] == [Verdict.PASS, Verdict.CRASH, Verdict.PASS]
+    assert records[1].cause == "SIGSEGV"
+
+
+def test_bytes_that_a_channel_changes_are_told(
+    tmp_path: Path, run_matrix: Run, write_model: Write, fake_env: dict[str, str]
+) -> None:
+    records = run_through("seven", "", tmp_path, run_matrix, write_model, fake_env)
+    # The CPU EP over there is out of reach in the same way, so that no EP is blamed.
+    assert {record.verdict for record in records} <= {Verdict.CRASH, Verdict.NO_GOLDEN}
+    assert all("channel 'line' is for what changes bytes" in record.reason for record in records)
+
+
+def test_a_channel_that_passes_nothing_on_is_told_in_time(
+    tmp_path: Path, run_matrix: Run, write_model: Write, fake_env: dict[str, str]
+) -> None:
+    write_model(tmp_path / "models" / "1_fine.onnx")
+    for channel in ("binary", "socket"):
+        target = {
+            "name": "far",
+            "provider": CUDA,
+            "runtime": {"command": "sh -c 'cat >/dev/null'", "channel": channel},
+            "timeouts_s": {"start": 1.0},
+            "env": fake_env,
+        }
+        events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [target]})
+        (record,) = (event.record for event in events if isinstance(event, Finished))
+        assert (record.verdict, record.cause) == (Verdict.UNAVAILABLE, Cause.IMPORT_FAILED)
+        assert "no greeting of an agent in 1 s" in record.reason
+
+
+class Served:
+    """A process and its messages."""
+
+    def __init__(self, started: Started) -> None:
+        self.started = started
+        self.process = AgentProcess(started)
+        self.messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self.process.serve, args=(self.messages.put,), daemon=True).start()
+
+    def receive(self) -> Any:
+        return self.messages.get(timeout=60)
+
+
+def test_only_what_has_the_token_may_connect(tmp_path: Path, fake_env: dict[str, str]) -> None:
+    started = launch(Runtime(command=PYTHON, channel="socket"), fake_env, tmp_path)
+    assert started.listener is not None
+    address = started.listener.getsockname()
+    with socket.create_connection(address) as stranger, socket.create_connection(address) as liar:
+        liar.sendall(b'ep-agent {"protocol": 1, "token": "0", "mode": "binary", "declines": {}}\n')
+        stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        stranger.shutdown(socket.SHUT_WR)
+        served = Served(started)
+        assert served.receive() == ("imported",)
+        for refused in (stranger, liar):
+            refused.settimeout(10)
+            assert refused.recv(100) == b""
+    assert served.process.greeting is not None
+    assert served.process.greeting.agent.startswith("python 3.")
+    served.process.kill()
+    assert served.receive() is ENDED
+    served.process.wait()
+
+
+GREETS = """
+import json, sys
+hello = json.loads(sys.stdin.readline().partition(" ")[2])
+greeting = {"protocol": 1, "token": hello["token"], "mode": "binary", "agent": "x", "declines": {}}
+print("ep-agent", json.dumps({**greeting, **CHANGED}), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"token": "0"}, "it greeted with another token than that of the hello"),
+        ({"protocol": 2}, "it speaks version 2 of the agent protocol, and this harness 1"),
+        ({"protocol": True}, "it speaks version True of the agent protocol, and this harness 1"),
+        ({"mode": "telepathy"}, "it greeted with mode telepathy, which is none of binary, line"),
+        ({"declines": {"make": 3}}, "its greeting has no reason in words for something that it declines"),
+        ({"declines": []}, "its greeting has no reason in words for something that it declines"),
+    ],
+)
+def test_a_wrong_greeting_ends_the_process(tmp_path: Path, changed: dict[str, Any], problem: str) -> None:
+    program = GREETS.replace("CHANGED", repr(changed))
+    token = "0123456789abcdef" * 2
+    started = Started(
+        popen=start_process([sys.executable, "-c", program], {}, tmp_path),
+        folder=tmp_path,
+        token=token,
+        modes=MODES,
+        preamble=hello(token).encode() + b"\n",
+    )
+    served = Served(started)
+    assert served.receive() is ENDED
+    assert served.process.wait() == problem
