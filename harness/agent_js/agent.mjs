@@ -23,7 +23,8 @@ export async function serve(channel, host) {
     const config = message[1];
     const { ort, offered } = loadedEarly ?? (await host.load(config, fingerprint));
     target = new Target(ort, config, offered, fingerprint);
-    await target.checkOptions();
+    await target.checkOptions(host);
+    await host.watch?.(ort);
   } catch (error) {
     if (error instanceof OptionRejected) {
       await channel.send(['rejected', error.key, textOf(error), host.printed(), fingerprint]);

@@ -1,6 +1,7 @@
 // A provider with its options, and how its sessions are made.
 
 import { OptionRejected, Unavailable, Unfeedable, Unsupported, textOf } from './errors.mjs';
+import { placedGroups } from './placement.mjs';
 
 // A Relu over float32[4] at opset 13, IR 7: the smallest model that any provider runs; as in harness.agent.target.
 const PROBE_MODEL = Uint8Array.from(
@@ -68,11 +69,18 @@ export class Target {
   /**
    * Make a session of a one-node model; if that fails, find the option that is refused.
    *
+   * @param host Whose log shows where the node was placed.
    * @throws {OptionRejected | Unavailable}
    */
-  async checkOptions() {
+  async checkOptions(host) {
+    host.beginLog();
     const error = await this.#refusal(this.options);
-    if (error === null) return;
+    const groups = placedGroups(host.endLog()) ?? [];
+    if (error === null) {
+      const other = groups.find(({ provider }) => provider && provider !== CPU && !this.logged.includes(provider));
+      if (!other) return;
+      throw new Unavailable('not_in_build', `this build has ${other.provider} in place of ${this.chain[0]}`);
+    }
     for (const key of Object.keys(this.options)) {
       const { [key]: _, ...others } = this.options;
       if ((await this.#refusal(others)) === null) throw new OptionRejected(key, error);
