@@ -84,7 +84,7 @@ export function placementOf(groups, own, modelOps) {
     cpu_nodes: nodes.false,
     ep_ops: counts.true,
     cpu_ops: counts.false,
-    partitions: groups.filter(({ provider }) => own.includes(provider)).length,
+    partitions: nodes.true, // what a compiling provider has fused is one node of the log
     source: 'log',
   };
 }

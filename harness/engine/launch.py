@@ -111,6 +111,13 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
         InstallError: A wheel that the environment is built from does not exist.
         OSError, ValueError: The command cannot be started.
     """
+    if runtime.is_javascript:
+        from harness.engine import environments, javascript
+
+        environments.note_use(runtime)
+        # Below its folder, what a killed browser leaves in temporary folders ends with the process.
+        there = {"TMPDIR": str(folder), **env}
+        return launch_command(javascript.command(runtime, environments.modules(runtime)), there, folder)
     if is_local(runtime):
         return launch_here(interpreter(runtime), env, folder)
     # The launcher there sets the variables, and reports on stderr how the agent ended.
@@ -191,7 +198,7 @@ def kill_group(popen: "subprocess.Popen[bytes]") -> None:
 
 def is_local(runtime: "Runtime") -> bool:
     """Return whether a runtime sees the harness's own files."""
-    return not (runtime.command or runtime.ssh)
+    return not (runtime.command or runtime.ssh or runtime.is_javascript)
 
 
 def interpreter(runtime: "Runtime") -> tuple[str, ...]:
