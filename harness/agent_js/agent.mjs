@@ -57,7 +57,7 @@ async function serveJob(channel, host, target, models, id, job) {
   } catch (error) {
     sick = `the session cannot be closed: ${textOf(error)}`;
   }
-  if (result.status === 'error' && !sick) sick = host.lost() || (await target.sickness());
+  if (result.status === 'error' && !sick) sick = (await host.lost()) || (await target.sickness());
   const after = {
     teardown_ms: elapsed(closing),
     took_ms: elapsed(began),

@@ -27,6 +27,10 @@ export class DeviceLost extends Error {}
 
 const LIMIT = 4000; // characters of a message, as harness.agent.text.clean
 
+for (const each of [Unavailable, OptionRejected, Unfeedable, Unsupported, DeviceLost]) {
+  each.prototype.name = each.name; // an error's own class is its kind
+}
+
 /** Return the text of anything that was thrown, of bounded length and without half surrogate pairs. */
 export function textOf(error, limit = LIMIT) {
   let text;

@@ -1,6 +1,6 @@
 // One job: its session, its runs, and what they showed.
 
-import { Unfeedable, Unsupported, kindOf, sendable, textOf } from './errors.mjs';
+import { DeviceLost, Unfeedable, Unsupported, kindOf, sendable, textOf } from './errors.mjs';
 import { operators } from './onnx.mjs';
 import { couldForge, placedGroups, placementOf } from './placement.mjs';
 import { scenarios } from './scenarios.mjs';
@@ -61,7 +61,8 @@ export class Job {
       if (this.scenario) this.result.scenario = this.scenario.facts(this);
       this.#conclude();
     } catch (error) {
-      this.#fail(error);
+      const lost = error instanceof Unfeedable || error instanceof Unsupported ? '' : await this.host.lost();
+      this.#fail(lost ? new DeviceLost(`${lost}; ${textOf(error)}`) : error);
     }
     this.result.output = this.host.printed();
     return this.result;

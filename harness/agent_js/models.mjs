@@ -39,8 +39,9 @@ export class Models {
   async #fetch(job, name, size) {
     const data = new Uint8Array(size);
     for (let offset = 0; offset < size; ) {
+      const arriving = this.channel.piece(job, name, offset); // before the answer can come
       await this.channel.send(['need', job, name, offset]);
-      const content = await this.channel.piece(job, name, offset);
+      const content = await arriving;
       if (!content?.length || offset + content.length > size) throw new Error(`${name} can no longer be read`);
       data.set(content, offset);
       offset += content.length;

@@ -83,7 +83,7 @@ const host = {
     fs.ftruncateSync(2, 0);
   },
   unlessLost: (promise) => promise, // this API does not tell of lost devices; the next session shows it
-  lost: () => '',
+  lost: async () => '',
   processorMs() {
     const used = process.cpuUsage(processor);
     processor = process.cpuUsage();

@@ -39,6 +39,8 @@ const channel = {
   },
 };
 
+const LOST_AFTER_MS = 500; // an error can come before the news that the device is lost
+let device = null;
 let lostReason = '';
 let whenLost = new Promise(() => {});
 let began = 0;
@@ -66,7 +68,7 @@ const host = {
   },
   /** Watch the device of the provider, once a session has been made. */
   async watch(ort) {
-    const device = await ort.env.webgpu?.device;
+    device = (await ort.env.webgpu?.device) ?? null;
     if (!device?.lost) return;
     whenLost = device.lost.then(async ({ reason, message }) => {
       lostReason = `the WebGPU device is lost: ${reason}: ${message}`;
@@ -87,7 +89,11 @@ const host = {
     printed.length = 0;
   },
   unlessLost: (promise) => Promise.race([promise, whenLost]),
-  lost: () => lostReason,
+  /** Return why the device is lost, after an error; empty if it is not. */
+  async lost() {
+    if (device) await Promise.race([whenLost.catch(() => {}), new Promise((resolve) => setTimeout(resolve, LOST_AFTER_MS))]);
+    return lostReason;
+  },
   processorMs: () => 0, // a page cannot know it
   residentMib: async () => (await post('memory')).json(),
 };
