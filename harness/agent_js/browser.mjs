@@ -51,6 +51,7 @@ async function end(reason = '') {
     process.stderr.write(`${reason}\n`);
   }
   await Promise.race([browser?.close(), new Promise((resolve) => setTimeout(resolve, GRACE_MS))]);
+  setTimeout(() => process.exit(0), GRACE_MS); // if nobody reads what is still to be written
   output.end(() => process.exit(0));
 }
 

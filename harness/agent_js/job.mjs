@@ -14,6 +14,9 @@ const API_LIMITS = [
   /^unsupported data type: /i,
   /non-?\s?tensor typed value is not supported/i,
   /^Unsupported tensor type/,
+  /^unsupported type: u?int4$/,
+  /^Tensor\.type is not supported: /,
+  /^Non tensor type is temporarily not supported/,
 ];
 
 // What a job may ask for that needs Python, and so is declined.

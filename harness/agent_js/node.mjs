@@ -35,13 +35,18 @@ for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(
 process.on('SIGINT', () => {}); // on Ctrl-C the harness stops its agents
 
 child.once('close', (code, signal) => {
-  output.end(() => {
-    if (signal === null || process.platform === 'win32') process.exit(code ?? 1);
-    process.removeAllListeners(signal); // end as the child has ended
-    process.kill(process.pid, signal);
-    setTimeout(() => process.exit(1), 1000); // a signal that does not end this process
-  });
+  const end = () => endLike(code, signal);
+  setTimeout(end, GRACE_MS); // if nobody reads what is still to be written
+  output.end(end);
 });
+
+/** End as the child has ended. */
+function endLike(code, signal) {
+  if (signal === null || process.platform === 'win32') process.exit(code ?? 1);
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+  setTimeout(() => process.exit(1), 1000); // a signal that does not end this process
+}
 
 /** Return a descriptor for all that is printed: stderr if the child can read it back, else a temporary file. */
 function printFile() {

@@ -198,7 +198,7 @@ def kill_group(popen: "subprocess.Popen[bytes]") -> None:
 
 def is_local(runtime: "Runtime") -> bool:
     """Return whether a runtime sees the harness's own files."""
-    return not (runtime.command or runtime.ssh or runtime.is_javascript)
+    return not (runtime.command or runtime.ssh)
 
 
 def interpreter(runtime: "Runtime") -> tuple[str, ...]:
