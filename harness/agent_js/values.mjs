@@ -104,7 +104,7 @@ export function otherInputs(inputs) {
       if (!wire || !kinds.has(wire.dtype) || wire.shape.length < dimensions) return [name, wire];
       const reversed = reverse(wire);
       changes ||= !reversed.equal;
-      return [name, reversed.wire];
+      return [name, reversed.equal ? wire : reversed.wire];
     });
     if (changes) return changed;
   }
