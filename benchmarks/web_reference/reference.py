@@ -36,6 +36,10 @@ FLAGS = (
     "--enable-features=Vulkan",
     "--enable-unsafe-swiftshader",
 )
+PACKED = {"int4", "uint4"}
+RANDOM = "test_training_dropout"
+"""Beginning of the names of cases that draw numbers: the page compares values only."""
+
 RIGHT = {"pass", "pass_partial", "fallback", "folded"}
 WRONG = {"mismatch", "nan_mismatch", "shape_mismatch", "dtype_mismatch", "nondeterministic"}
 
@@ -62,6 +66,12 @@ def cases() -> dict[str, Any]:
     return {case.name: case for case in collect_testcases(None)}
 
 
+def tolerance(outputs: Any) -> dict[str, float]:
+    """Return a tolerance for all outputs: coarse where one has 11 bits."""
+    is_half = any(getattr(value, "dtype", None) == np.float16 for value in outputs)
+    return {"rtol": 1e-2, "atol": 1e-2} if is_half else {"rtol": 1e-4, "atol": 1e-5}
+
+
 def case_json(name: str) -> dict[str, Any]:
     case = cases()[name]
     inputs, outputs = case.data_sets[0]
@@ -71,8 +81,7 @@ def case_json(name: str) -> dict[str, Any]:
             "model": case.model.SerializeToString().hex(),
             "inputs": {key: tensor(value) for key, value in zip(names, inputs, strict=True)},
             "outputs": [tensor(value) for value in outputs],
-            "rtol": case.rtol,
-            "atol": max(case.atol, 1e-5),
+            **tolerance(outputs),
         }
     except (TypeError, ValueError) as error:
         return {"trouble": str(error)}
@@ -163,8 +172,8 @@ def main() -> None:
         if page is None:
             counts["not on the page"] += 1
             continue
-        if record["verdict"] == "reference_disputed":
-            counts["disputed"] += 1
+        if record["verdict"] == "reference_disputed" or record["model"].startswith(RANDOM):
+            counts["disputed or random"] += 1
             continue
         outcome, placed = of_record(record)
         sides = (bool(own & set(page["placement"])), bool(set(page["placement"]) - own))

@@ -27,6 +27,12 @@ const DECLINED = [
   ['latency', 'the agent measures no latency'],
 ];
 
+// Every other key of a job is one that this agent knows: what it does not know changes the question.
+const KNOWN = new Set([
+  'model', 'data_sets', 'graph_optimization', 'execution_mode', 'scenario', 'scenario_settings', 'other', 'repeat',
+  'intra_op_threads', 'entries',
+]);
+
 export const CAPABILITIES = { scenarios: ['plain', ...Object.keys(scenarios)] };
 
 /** One job in progress; `result` receives the findings, one by one. */
@@ -80,6 +86,8 @@ export class Job {
 
   #choose() {
     for (const [key, why] of DECLINED) if (key in this.job) throw new Unsupported(why);
+    const unknown = Object.keys(this.job).find((key) => !KNOWN.has(key));
+    if (unknown) throw new Unsupported(`the JavaScript agent does not know the key ${unknown} of a job`);
     const name = this.job.scenario;
     if (!name) return;
     if (!Object.hasOwn(scenarios, name)) throw new Unsupported(`the JavaScript agent has no scenario ${name}`);
@@ -108,6 +116,7 @@ export class Job {
 
   /** Run once on inputs in wire form, and return the outputs in wire form. */
   async #run(inputs) {
+    this.#checkNames(inputs.map(([name]) => name));
     const feeds = Object.fromEntries(inputs.map(([name, wire]) => [name, toFeed(this.target.ort, wire)]));
     const names = this.session.outputNames;
     const started = performance.now();
@@ -119,6 +128,14 @@ export class Job {
     for (const name of names) outputs.push(await this.host.unlessLost(toWire(found[name])));
     for (const name of names) found[name].dispose();
     return outputs;
+  }
+
+  /** Refuse inputs that the session does not have: the API would leave them out without a word. */
+  #checkNames(given) {
+    if (given.some((name) => name.includes('\0'))) throw new Unfeedable('the JavaScript API cuts names at U+0000');
+    const known = new Set(this.session.inputNames);
+    const surplus = given.find((name) => !known.has(name));
+    if (surplus !== undefined) throw new RangeError(`the model has no input ${JSON.stringify(surplus).slice(0, 100)}`);
   }
 
   async #runDataSets() {

@@ -25,6 +25,8 @@ export class Models {
       this.kept.set(model.digest, known);
       return known;
     }
+    const outside = model.files.find(([name]) => !isInside(name));
+    if (outside) throw new Error(`${outside[0].slice(-60)} is not inside the folder of the model`);
     const files = [];
     for (const [name, size, sha256] of model.files) {
       const data = await this.#fetch(job, name, size);
@@ -59,6 +61,11 @@ export class Models {
       this.bytes -= size(other);
     }
   }
+}
+
+/** Return whether a name leads to a file below the folder of its model. */
+function isInside(name) {
+  return !/^[/\\]|^[A-Za-z]:|\\/.test(name) && name.split('/').every((part) => part && part !== '.' && part !== '..');
 }
 
 async function digest(data) {

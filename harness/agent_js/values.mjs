@@ -34,7 +34,10 @@ export function toFeed(ort, wire) {
   if (wire.sequence) throw new Unfeedable('the JavaScript API takes no sequences');
   if (wire.keys) throw new Unfeedable('the JavaScript API takes no maps');
   const { dtype, shape, data } = wire;
-  if (dtype === 'string') return new ort.Tensor('string', data, shape);
+  if (dtype === 'string') {
+    if (data.some((text) => text.includes('\0'))) throw new Unfeedable('the JavaScript API cuts texts at U+0000');
+    return new ort.Tensor('string', data, shape);
+  }
   const Kind = ARRAYS[dtype];
   if (!Kind) throw new Unfeedable(`the JavaScript API takes no ${dtype} tensors`);
   // A copy starts at an aligned address, which typed arrays need.
