@@ -54,11 +54,11 @@ def tensor(value: Any) -> dict[str, Any]:
     if value.dtype.kind in "OSU":
         texts = [each.decode() if isinstance(each, bytes) else str(each) for each in value.ravel()]
         return {"dtype": "string", "shape": value.shape, "texts": texts}
-    return {
-        "dtype": value.dtype.name,
-        "shape": value.shape,
-        "hex": np.ascontiguousarray(value).tobytes().hex(),
-    }
+    data = np.ascontiguousarray(value).tobytes()
+    if value.dtype.name in PACKED:  # two elements in a byte, the first in the low bits
+        codes = [each & 15 for each in data] + [0] * (len(data) % 2)
+        data = bytes(low | high << 4 for low, high in zip(codes[::2], codes[1::2], strict=True))
+    return {"dtype": value.dtype.name, "shape": value.shape, "hex": data.hex()}
 
 
 @functools.cache

@@ -86,6 +86,8 @@ export class Job {
 
   #choose() {
     for (const [key, why] of DECLINED) if (key in this.job) throw new Unsupported(why);
+    const refused = this.host.refuses(this.job);
+    if (refused) throw new Unsupported(refused);
     const unknown = Object.keys(this.job).find((key) => !KNOWN.has(key));
     if (unknown) throw new Unsupported(`the JavaScript agent does not know the key ${unknown} of a job`);
     const name = this.job.scenario;

@@ -44,6 +44,7 @@ let began = 0;
 let processor = process.cpuUsage();
 
 const host = {
+  refuses: () => '',
   async fingerprint() {
     return {
       node: process.versions.node,

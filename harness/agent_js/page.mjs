@@ -46,6 +46,11 @@ let whenLost = new Promise(() => {});
 let began = 0;
 
 const host = {
+  /** Return why a page cannot do a job; empty if it can. */
+  refuses({ execution_mode: mode, intra_op_threads: threads }) {
+    if (mode === 'parallel') return 'onnxruntime-web runs operators one after the other';
+    return threads === undefined ? '' : 'the threads of a page belong to its runtime, not to a session';
+  },
   async fingerprint() {
     return { platform: about.platform, machine: about.machine, browser: about.browser, user_agent: navigator.userAgent };
   },

@@ -93,10 +93,10 @@ def test_other_inputs_are_those_that_the_golden_was_made_of(
     """
     expected = other_inputs(feeds)
     found = evaluate(script, [[name, hexed(array)] for name, array in feeds.items()])
-    wanted = expected and [[name, hexed(np.ascontiguousarray(array))] for name, array in expected.items()]
-    for _, each in wanted or ():
+    wanted = [(name, hexed(np.ascontiguousarray(array))) for name, array in (expected or {}).items()]
+    for _, each in wanted:
         each["hex"] = each.pop("data", each.get("hex"))
-    assert found == wanted
+    assert [(name, each) for name, each in found or ()] == wanted
 
 
 def test_the_largest_difference_is_found(evaluate: Callable[..., Any]) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from harness.engine import uv as uv_module
 from harness.engine.environments import build
-from harness.engine.uv import InstallError, Uv
+from harness.engine.installer import InstallError
+from harness.engine.uv import Uv
 from harness.plan.target import Runtime
 
 HANGING = Runtime(packages=("hang",))
