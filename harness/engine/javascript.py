@@ -6,12 +6,12 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-import harness
+from harness import agent
 from harness.core.errors import one_line
 from harness.engine.installer import InstallError
 from harness.plan.target import Runtime, is_version
 
-AGENTS = Path(harness.__file__).parent / "agent_js"
+AGENTS = Path(agent.__file__).parents[1] / "agent_js"
 """The JavaScript agents; they run where they are installed."""
 
 OLDEST_NODE = (20, 15)

@@ -37,8 +37,8 @@ SOFTWARE_GPU = [
 ]
 BROWSER = {"browser": "chromium", "packages": ["onnxruntime-web@1.30.0"], "flags": SOFTWARE_GPU}
 CPU, WEBGPU, JSEP = "CPUExecutionProvider", "WebGpuExecutionProvider", "JsExecutionProvider"
-STEPS = 200
-SIZE = 384
+STEPS = 100
+SIZE = 320
 
 
 def missing(runtime: dict[str, Any]) -> str:
