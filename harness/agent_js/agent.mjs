@@ -51,13 +51,12 @@ async function serveJob(channel, host, target, models, id, job) {
   const { result, session } = await play(channel, host, target, models, id, job);
   await channel.send(['result', id, result]);
   const closing = performance.now();
-  let sick = '';
+  let sick = session?.sick ?? '';
   try {
     await session?.close();
   } catch (error) {
-    sick = `the session cannot be closed: ${textOf(error)}`;
+    sick ||= `the session cannot be closed: ${textOf(error)}`;
   }
-  if (result.status === 'error' && !sick) sick = (await host.lost()) || (await target.sickness());
   const after = {
     teardown_ms: elapsed(closing),
     took_ms: elapsed(began),

@@ -1,6 +1,6 @@
 // One job: its session, its runs, and what they showed.
 
-import { DeviceLost, Unfeedable, Unsupported, kindOf, sendable, textOf } from './errors.mjs';
+import { Unfeedable, Unsupported, kindOf, sendable, textOf } from './errors.mjs';
 import { operators } from './onnx.mjs';
 import { couldForge, placedGroups, placementOf } from './placement.mjs';
 import { scenarios } from './scenarios.mjs';
@@ -51,6 +51,7 @@ export class Job {
     this.model = model;
     this.scenario = null;
     this.session = null;
+    this.sick = ''; // what is wrong with the provider in this process, after an error
     this.locations = [];
     this.log = '';
     this.result = { status: 'ok', phase: 'create', timings_ms: {} };
@@ -70,8 +71,7 @@ export class Job {
       if (this.scenario) this.result.scenario = this.scenario.facts(this);
       this.#conclude();
     } catch (error) {
-      const lost = error instanceof Unfeedable || error instanceof Unsupported ? '' : await this.host.lost();
-      this.#fail(lost ? new DeviceLost(`${lost}; ${textOf(error)}`) : error);
+      await this.#fail(error);
     }
     this.result.output = this.host.printed();
     return this.result;
@@ -208,14 +208,18 @@ export class Job {
     this.result.providers_after = this.target.chain;
   }
 
-  #fail(error) {
-    const message = textOf(error);
+  async #fail(error) {
+    let message = textOf(error);
     if (error instanceof Unfeedable || API_LIMITS.some((pattern) => pattern.test(message))) {
       Object.assign(this.result, { status: 'unfeedable', message });
     } else if (error instanceof Unsupported) {
       Object.assign(this.result, { status: 'unsupported', message });
     } else {
-      Object.assign(this.result, { status: 'error', kind: kindOf(error), message });
+      this.sick = await this.target.sickness();
+      // An error can come before the news that the device is lost.
+      const lost = this.sick && (await this.host.lost());
+      if (lost) message = `${lost}; ${message}`;
+      Object.assign(this.result, { status: 'error', kind: lost ? 'DeviceLost' : kindOf(error), message });
     }
   }
 }
