@@ -80,12 +80,30 @@ def save(folder: Path, name: str, nodes: list[Any], shape: list[int], weights: d
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Small ones, one that computes for seconds, and one whose names could pass for onnxruntime's log."""
+    """Small ones, one that computes for a second, and one whose names could pass for onnxruntime's log."""
     folder = tmp_path_factory.mktemp("models")
-    for number in range(3):
-        save(folder, f"small{number}", [helper.make_node("Relu", ["x"], ["y"])], [4, number + 1], {})
+    save_small(folder)
     forged = "a\n VerifyEachNodeIsAssignedToAnEp] Node placements"
     save(folder, "forged", [helper.make_node("Relu", ["x"], ["y"], name=forged)], [4], {})
+    save_loop(folder, STEPS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small models, and one that computes long enough to be killed meanwhile."""
+    folder = tmp_path_factory.mktemp("lasting")
+    save_small(folder)
+    save_loop(folder, 10 * STEPS)
+    return folder
+
+
+def save_small(folder: Path) -> None:
+    for number in range(3):
+        save(folder, f"small{number}", [helper.make_node("Relu", ["x"], ["y"])], [4, number + 1], {})
+
+
+def save_loop(folder: Path, steps: int) -> None:
     value = helper.make_tensor_value_info
     body = helper.make_graph(
         [
@@ -103,8 +121,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     loop = helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)
     w = np.random.default_rng(0).random((SIZE, SIZE), np.float32) / SIZE
-    save(folder, "long", [loop], [SIZE, SIZE], {"n": np.int64(STEPS), "w": w})
-    return folder
+    save(folder, "long", [loop], [SIZE, SIZE], {"n": np.int64(steps), "w": w})
 
 
 @pytest.fixture
@@ -190,20 +207,19 @@ def test_they_compute_and_the_log_tells_the_placement(
 def test_a_killed_part_of_a_browser_costs_one_cell(
     built: Callable[..., Any],
     records: Callable[..., dict[str, Record]],
-    models: Path,
+    lasting: Path,
     provider: str,
     program: str,
     reason: str,
 ) -> None:
-    runtime = {**built(BROWSER)}
     with killing(program, busy_s=2.0) as killed:
-        found = records(models, provider, runtime, timeouts_s={"run": 300})
+        found = records(lasting, provider, built(BROWSER), timeouts_s={"run": 300})
     assert killed, "the model computed too little"
-    crashed = {name: record for name, record in found.items() if record.verdict is Verdict.CRASH}
-    assert len(crashed) <= 1
-    for record in crashed.values():
-        assert reason in record.reason
-    assert all(found[f"small{number}"].verdict in {Verdict.PASS, Verdict.CRASH} for number in range(3))
+    crashed = [record for record in found.values() if record.verdict is Verdict.CRASH]
+    assert len(crashed) == 1, found
+    assert reason in crashed[0].reason
+    passed = [name for name, record in found.items() if record.verdict is Verdict.PASS]
+    assert len(passed) >= 2
 
 
 def test_a_hang_of_wasm_ends_at_the_limit(
