@@ -14,7 +14,6 @@ from harness.corpus.errors import ModelError
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.declines import OTHER, PATHS, TENSOR_FOLDERS, declined
 from harness.engine.installer import InstallError
-from harness.engine.installer import InstallError
 from harness.engine.job import Demands, job
 from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable, Unsupported
 from harness.engine.process_pool import ProcessPool
