@@ -39,7 +39,7 @@ const channel = {
   },
 };
 
-const LOST_AFTER_MS = 500; // an error can come before the news that the device is lost
+const LOST_AFTER_MS = 3000; // an error can come before the news that the device is lost, and that is looked into
 let device = null;
 let lostReason = '';
 let whenLost = new Promise(() => {});

@@ -4,6 +4,8 @@ import fs from 'node:fs';
 import process from 'node:process';
 
 const PAGE_BYTES = 4096; // of Linux's statm; x86-64 and most ARM systems
+const GPU_LOOKS = 15;
+const GPU_LOOK_MS = 100;
 
 /**
  * Start a browser.
@@ -44,8 +46,13 @@ export async function startBrowser(chromium, executable, flags, onEnd) {
     },
     /** Whether the GPU process is another one than at the beginning. */
     async gpuProcessDied() {
-      const now = await processes('GPU');
-      return !now.some((id) => gpu.includes(id));
+      // The browser lists a dead process until it has noticed.
+      for (let look = 0; look < GPU_LOOKS; look += 1) {
+        const now = await processes('GPU');
+        if (!now.some((id) => gpu.includes(id))) return true;
+        await new Promise((resolve) => setTimeout(resolve, GPU_LOOK_MS));
+      }
+      return false;
     },
     /** Resident memory of the page's process in MiB; null where the system does not say. */
     async residentMib() {

@@ -109,7 +109,8 @@ def save_loop(folder: Path, steps: int) -> None:
         [
             helper.make_node("Identity", ["c"], ["c2"]),
             helper.make_node("MatMul", ["v", "w"], ["m"]),
-            helper.make_node("Tanh", ["m"], ["v2"]),
+            helper.make_node("Add", ["m", "x"], ["a"]),  # else the values would vanish
+            helper.make_node("Tanh", ["a"], ["v2"]),
         ],
         "body",
         [
