@@ -26,7 +26,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_options(
-    provider: Provider, options: Mapping[str, str], *, plugin: bool, release: str = ""
+    provider: Provider, options: Mapping[str, str], *, plugin: bool, release: str = "", in_python: bool = True
 ) -> Iterator[Finding]:
     """Check provider options with the catalogue; yield findings in the order of the options.
 
@@ -38,6 +38,7 @@ def check_options(
         plugin: Whether the provider comes from a plugin library; otherwise it is part of the build.
         release: Release of onnxruntime; empty if unknown. It counts for a provider in the build only: plugins
             have releases of their own.
+        in_python: Whether sessions are made in Python, and not in JavaScript.
     """
     if not provider.options and provider.unknown_options == "unconfirmed":
         return
@@ -47,7 +48,7 @@ def check_options(
             yield _unknown(provider, key, plugin=plugin)
             continue
         problem = option.problem(value, provider.booleans)
-        if not option.from_python:
+        if in_python and not option.from_python:
             what = f"{provider.name} takes {key} in other languages only, not from Python"
             yield Finding(key=key, wrong=True, what=what)
         elif problem:

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.cli.output import DAY_S, MIB, print_json, print_lines
 from harness.core.errors import EXIT_OK, EXIT_USAGE
 from harness.engine.environments import Kept, build, is_built, kept, prune
-from harness.engine.uv import InstallError
+from harness.engine.installer import InstallError
 from harness.plan.matrix import load_matrix
 from harness.plan.target import Runtime, is_path
 
@@ -72,7 +72,8 @@ def _row(one: Kept) -> str:
     if one.manifest is None:
         return f"{one.key}  (its manifest cannot be read)"
     used = dt.datetime.fromtimestamp(one.used_at, dt.UTC).strftime("%Y-%m-%d %H:%M")
-    python, size = f"Python {one.manifest.python}", f"{one.manifest.nbytes / MIB:.0f} MiB"
+    python = f"Python {one.manifest.python}" if one.manifest.python else "npm"
+    size = f"{one.manifest.nbytes / MIB:.0f} MiB"
     return f"{one.key}  {python:<14} {size:>8}  used {used}  {', '.join(one.manifest.requirements)}"
 
 

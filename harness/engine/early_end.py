@@ -28,10 +28,16 @@ LIMIT = 8192
 _WORD = re.compile(r"\S+")
 _SOURCES = re.compile(r"/(?:onnxruntime_src|onnxruntime/(?:core|python))/")
 _LINE = re.compile(r":\d+")
-_STATUS = re.compile(r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : ")
+_STATUS = re.compile(
+    r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : "
+    # onnxruntime-web puts its own words before those of onnxruntime.
+    r"|(?:Can't create a session|failed to call OrtRun\(\))\. ERROR_CODE: \d+, ERROR_MESSAGE: "
+)
 _AFTER_PARAMETERS = re.compile(r"::<lambda\([^)]*\)>|\s*\bconst\b|\s*\[with [^]]*\]")
 _OUT_OF_MEMORY = re.compile(
-    r"\bMemoryError\b|bad_alloc|bad allocation|out of memory|Failed to allocate memory|MemoryAllocation\b",
+    r"\bMemoryError\b|bad_alloc|bad allocation|out of memory|Failed to allocate memory|MemoryAllocation\b"
+    # wasm: JavaScript's engine, and emscripten.
+    r"|Array buffer allocation failed|Aborted\(OOM\)|WebAssembly\.Memory\(\): could not allocate",
     re.IGNORECASE,
 )
 _REFUSAL = re.compile(r"not (?:yet )?(?:supported|implemented)|unsupported|NOT_IMPLEMENTED", re.IGNORECASE)

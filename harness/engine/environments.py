@@ -16,13 +16,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import filelock
 import msgspec
 
 from harness.core.errors import UsageError, one_line
 from harness.corpus.cache import cache_root, fill_once
-from harness.engine.uv import InstallError, Uv
+from harness.engine import npm
+from harness.engine.installer import Installer, InstallError
+from harness.engine.npm import Npm
+from harness.engine.uv import Uv
 from harness.plan.target import Runtime, is_path
 
 MANIFEST = "manifest.json"
@@ -54,8 +58,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         requirements: What the runtime names.
-        python: Version of Python, as far as it was asked for.
-        packages: What uv installed: ``name==version``, sorted.
+        python: Version of Python, as far as it was asked for; empty for packages of npm.
+        packages: What was installed: ``name==version``, sorted.
         created: UTC time, ISO 8601.
         nbytes: Size of its files. uv's own cache may share some of them on the disk.
     """
@@ -96,7 +100,16 @@ def is_built(runtime: Runtime) -> bool:
     Raises:
         InstallError: As ``built_python``.
     """
-    return not runtime.packages or built_python(runtime).is_file()
+    return not runtime.packages or _proof(_entry(runtime), runtime).is_file()
+
+
+def modules(runtime: Runtime) -> Path:
+    """Return the folder with the ``node_modules`` of a JavaScript runtime, whether it has been built or not.
+
+    Raises:
+        InstallError: As ``built_python``.
+    """
+    return _entry(runtime)
 
 
 def contents(runtime: Runtime) -> dict[str, str]:
@@ -106,12 +119,13 @@ def contents(runtime: Runtime) -> dict[str, str]:
 
     Returns:
         ``onnxruntime``, the release; ``environment``, its name; ``packages``, one on each line. Empty for a
-        runtime without packages, which can change, and for one that is not built.
+        runtime without packages, which can change, for a browser, and for one that is not built.
 
     Raises:
         InstallError: As ``built_python``.
     """
-    one = _read(_entry(runtime)) if runtime.packages else None
+    # The program around the packages counts as well, and Node.js and browsers are updated.
+    one = _read(_entry(runtime)) if runtime.packages and not runtime.is_javascript else None
     if one is None or one.manifest is None:
         return {}
     releases = (found[1] for name in one.manifest.packages if (found := _RELEASE.match(name)))
@@ -122,27 +136,32 @@ def contents(runtime: Runtime) -> dict[str, str]:
     }
 
 
-def build(runtime: Runtime, uv: Uv | None = None) -> Path:
-    """Build a runtime's environment, unless it exists, and return its interpreter.
+def installer(runtime: Runtime) -> Installer:
+    """Return what builds a runtime's environment."""
+    return Npm() if runtime.is_javascript else Uv()
+
+
+def build(runtime: Runtime, builder: Installer | None = None) -> Path:
+    """Build a runtime's environment, unless it exists, and return a file of it: an interpreter if it has one.
 
     Waits for another process that builds it already.
 
     Args:
         runtime: One with packages.
-        uv: What builds it; the caller can cancel it.
+        builder: What builds it, of ``installer``; the caller can cancel it.
 
     Raises:
         InstallError: It cannot be built; nothing is left of it.
     """
     entry = _entry(runtime)
     try:
-        _drop_orphaned(entry)
-        fill_once(entry, lambda folder: _fill(folder, runtime, uv or Uv()))
+        _drop_orphaned(entry, runtime)
+        fill_once(entry, lambda folder: _fill(folder, runtime, builder or installer(runtime)))
     except UsageError as error:
         raise InstallError(one_line(error)) from error
     except OSError as error:
         raise InstallError(f"{entry}: {one_line(error.strerror or error)}") from error
-    return _python(entry)
+    return _proof(entry, runtime)
 
 
 def note_use(runtime: Runtime) -> None:
@@ -205,12 +224,15 @@ def _home() -> Path:
 
 def _entry(runtime: Runtime) -> Path:
     """Return the folder of a runtime's environment, named by everything that it depends on."""
-    own = [platform.python_version(), sysconfig.get_config_var("EXT_SUFFIX")]
+    own: Any = [platform.python_version(), sysconfig.get_config_var("EXT_SUFFIX")]
+    settings: tuple[str, ...] = SETTINGS
+    if runtime.is_javascript:
+        own, settings = [npm.DRIVER], npm.SETTINGS
     inputs = {
         "requirements": sorted(_with_state(requirement) for requirement in set(runtime.packages)),
         "python": _asked_python(runtime) or own,
         "platform": [sysconfig.get_platform(), platform.machine(), *platform.libc_ver()],
-        "settings": {name: _SECRET.sub("", os.environ[name]) for name in SETTINGS if os.environ.get(name)},
+        "settings": {name: _SECRET.sub("", os.environ[name]) for name in settings if os.environ.get(name)},
     }
     text = json.dumps(inputs, sort_keys=True)
     return _home() / hashlib.sha256(text.encode()).hexdigest()[:20]
@@ -240,18 +262,43 @@ def _python(entry: Path) -> Path:
     return entry / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def _drop_orphaned(entry: Path) -> None:
+def _proof(entry: Path, runtime: Runtime) -> Path:
+    """Return the file that an environment has as long as it can be used."""
+    return entry / npm.INSTALLED if runtime.is_javascript else _python(entry)
+
+
+def _drop_orphaned(entry: Path, runtime: Runtime) -> None:
     """Remove an environment whose Python has been uninstalled."""
-    if entry.is_dir() and not _python(entry).is_file():
+    proof = _proof(entry, runtime)
+    if entry.is_dir() and not proof.is_file():
         with filelock.FileLock(entry.with_name(f"{entry.name}.lock")):
-            if not _python(entry).is_file():
+            if not proof.is_file():
                 shutil.rmtree(entry)
 
 
-def _fill(folder: Path, runtime: Runtime, uv: Uv) -> None:
+def _fill(folder: Path, runtime: Runtime, builder: Installer) -> None:
+    requirements = sorted(set(runtime.packages))
+    if isinstance(builder, Npm):
+        driver = () if any(one.startswith("playwright-core@") for one in requirements) else (npm.DRIVER,)
+        python, packages = "", npm.install(builder, [*requirements, *driver], folder)
+    else:
+        python, packages = _fill_venv(folder, runtime, requirements, builder)
+    manifest = Manifest(
+        requirements=tuple(requirements),
+        python=python,
+        packages=packages,
+        created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        nbytes=_size(folder),
+    )
+    (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
+
+
+def _fill_venv(
+    folder: Path, runtime: Runtime, requirements: list[str], uv: Installer
+) -> tuple[str, tuple[str, ...]]:
+    """Make a Python environment; return the version of Python, and the packages."""
     venv, python = folder / "venv", _python(folder)
     asked = _asked_python(runtime)
-    requirements = sorted(set(runtime.packages))
     # The agent needs numpy, which not every build of onnxruntime requires.
     names = {found[0].lower() for one in requirements if (found := _NAME.match(one))}
     extra = () if "numpy" in names else ("numpy",)
@@ -260,14 +307,7 @@ def _fill(folder: Path, runtime: Runtime, uv: Uv) -> None:
     uv.run("venv", "--no-project", "--relocatable", "--python", wanted, str(venv), folder=folder)
     uv.run("pip", "install", "--python", str(python), "--", *requirements, *extra, folder=folder)
     frozen = uv.run("pip", "freeze", "--python", str(python), folder=folder)
-    manifest = Manifest(
-        requirements=tuple(requirements),
-        python=asked or platform.python_version(),
-        packages=tuple(sorted(frozen.splitlines())),
-        created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        nbytes=_size(venv),
-    )
-    (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
+    return asked or platform.python_version(), tuple(sorted(frozen.splitlines()))
 
 
 def _size(folder: Path) -> int:
@@ -293,7 +333,7 @@ class Builds:
         self._note = note
         self._on_end = on_end
         self._slots = threading.Semaphore(AT_ONCE)
-        self._running: dict[Runtime, Uv] = {}
+        self._running: dict[Runtime, Installer] = {}
         self._built: set[Runtime] = set()
         self._failed: dict[Runtime, InstallError] = {}
 
@@ -319,13 +359,13 @@ class Builds:
 
     def _start(self, runtime: Runtime) -> None:
         self._note(f"building runtime: {', '.join(runtime.packages)}")
-        uv = self._running[runtime] = Uv()
+        builder = self._running[runtime] = installer(runtime)
 
         def work() -> None:
             problem = None
             try:
                 with self._slots:
-                    build(runtime, uv)
+                    build(runtime, builder)
             except InstallError as error:
                 problem = error
             except Exception as error:  # noqa: BLE001 - else queues would wait for ever
@@ -344,5 +384,5 @@ class Builds:
 
     def cancel(self) -> None:
         """Kill running builds. Nothing half-built is left."""
-        for uv in self._running.values():
-            uv.cancel()
+        for builder in self._running.values():
+            builder.cancel()

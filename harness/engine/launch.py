@@ -111,6 +111,13 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
         InstallError: A wheel that the environment is built from does not exist.
         OSError, ValueError: The command cannot be started.
     """
+    if runtime.is_javascript:
+        from harness.engine import environments, javascript
+
+        environments.note_use(runtime)
+        # Below its folder, what a killed browser leaves in temporary folders ends with the process.
+        there = {"TMPDIR": str(folder), **env}
+        return launch_program(javascript.command(runtime, environments.modules(runtime)), there, folder)
     if is_local(runtime):
         return launch_here(interpreter(runtime), env, folder)
     # The launcher there sets the variables, and reports on stderr how the agent ended.
@@ -145,6 +152,18 @@ def launch_here(command: Sequence[str], env: Mapping[str, str], folder: Path) ->
         token=token,
         modes=MODES,
         preamble=_python_agent(hello(token)),
+    )
+
+
+def launch_program(command: Sequence[str], env: Mapping[str, str], folder: Path) -> Started:
+    """Start an agent that is a program of its own, on this machine; arguments and errors as ``launch``."""
+    token = secrets.token_hex(16)
+    return Started(
+        popen=start_process(command, env, folder),
+        folder=folder,
+        token=token,
+        modes=MODES,
+        preamble=hello(token).encode() + b"\n",
     )
 
 

@@ -10,9 +10,9 @@ from harness.core.scenario import PLAIN
 from harness.core.spread import Spread
 from harness.corpus.case import Case
 from harness.engine.environments import contents
+from harness.engine.installer import InstallError
 from harness.engine.lru_cache import LruCache
 from harness.engine.task import HOME, Kind, Question
-from harness.engine.uv import InstallError
 from harness.golden.golden import Golden
 from harness.golden.provenance import evaluator_provenance, provenance
 from harness.golden.spreads import load_spread, save_spread

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Iterable
 
 from harness.engine.configuration import Configuration, Interpreter
+from harness.engine.installer import InstallError
 from harness.engine.launch import is_local
 from harness.engine.queues import TaskQueue
-from harness.engine.uv import InstallError
 from harness.engine.worker import Worker
 
 START_S = 30.0

@@ -127,18 +127,38 @@ def _in_chain(target: dict[str, Any], place: Place) -> Iterator[Problem]:
         yield Problem(where=str(here), what=f"{name!r} is listed twice", hint="remove one")
 
 
+_BESIDE = {
+    "python_version": ("packages",),
+    "channel": ("ssh", "command"),
+    "flags": ("browser",),
+    "threads": ("browser",),
+}
+"""Keys of a runtime -> others, without all of which they have no effect."""
+
+_JAVASCRIPT = {"node": "onnxruntime-node", "browser": "onnxruntime-web"}
+"""Runtimes that are no Python -> the package of npm that they need."""
+
+_TOGETHER = (["python", "ssh"], ["packages", "node"], ["packages", "browser"])
+"""Keys of a runtime that go together."""
+
+
 def _in_runtime(runtime: object, place: Place) -> Iterator[Problem]:
     if not isinstance(runtime, dict):
         return
-    beside = {"python_version", "channel"}
-    given = [key for key in RuntimeTable.__struct_fields__ if key in runtime and key not in beside]
-    if "python_version" in runtime and "packages" not in runtime:
-        what = "this has no effect without `packages`"
-        yield Problem(where=str(place.key("python_version")), what=what, hint="add them, or remove this")
-    if "channel" in runtime and not {"ssh", "command"} & runtime.keys():
-        what = "this has no effect without `ssh` or `command`"
-        yield Problem(where=str(place.key("channel")), what=what, hint="add one, or remove this")
-    if len(given) > 1 and given != ["python", "ssh"]:
+    given = [key for key in RuntimeTable.__struct_fields__ if key in runtime and key not in _BESIDE]
+    for key, needed in _BESIDE.items():
+        if key in runtime and not runtime.keys() & set(needed):
+            what = f"this has no effect without {' or '.join(f'`{each}`' for each in needed)}"
+            hint = "add one, or remove this" if len(needed) > 1 else "add that, or remove this"
+            yield Problem(where=str(place.key(key)), what=what, hint=hint)
+    for key, package in _JAVASCRIPT.items():
+        if key in runtime and "packages" not in runtime:
+            hint = f'add packages = ["{package}@1.30.0"], or another release'
+            yield Problem(where=str(place.key(key)), what="it needs `packages` of npm", hint=hint)
+        if key in runtime and "python_version" in runtime:
+            what = f"this has no effect beside `{key}`"
+            yield Problem(where=str(place.key("python_version")), what=what, hint="remove it")
+    if len(given) > 1 and given not in _TOGETHER:
         what = f"got {' and '.join(given)}, which exclude each other"
         yield Problem(where=str(place), what=what, hint=f"keep one of {', '.join(given)}")
 

@@ -85,7 +85,7 @@ class ModelTable(ModelSettings, frozen=True, kw_only=True):
 
 
 class RuntimeTable(msgspec.Struct, kw_only=True):
-    """Which Python, with which onnxruntime: packages, python, ssh or command. Empty: the harness's own."""
+    """Where onnxruntime runs: packages, python, ssh, command, node or browser. Empty: the harness's own."""
 
     packages: Annotated[
         Texts | UnsetType, Meta(description="Requirements of an environment to build for it.")
@@ -106,6 +106,27 @@ class RuntimeTable(msgspec.Struct, kw_only=True):
             "where something changes bytes; `socket`: the agent connects to a port here, with ssh "
             "through ssh."
         ),
+    ] = UNSET
+    node: Annotated[
+        Text | UnsetType,
+        Meta(
+            description='Node.js in place of a Python: which version, such as "20", or its path. '
+            "`packages` are then those of npm, such as onnxruntime-node@1.30.0."
+        ),
+    ] = UNSET
+    browser: Annotated[
+        Text | UnsetType,
+        Meta(
+            description='A browser in place of a Python: "chromium", "chrome", "edge", or its path. '
+            "`packages` are then those of npm, such as onnxruntime-web@1.30.0."
+        ),
+    ] = UNSET
+    flags: Annotated[
+        Texts | UnsetType, Meta(description="Beside `browser`: switches of its command line.")
+    ] = UNSET
+    threads: Annotated[
+        Annotated[int, Meta(ge=1, le=64)] | UnsetType,
+        Meta(description="Beside `browser`: threads of onnxruntime-web's wasm; 1 without it."),
     ] = UNSET
 
 
@@ -160,8 +181,19 @@ class TargetTable(msgspec.Struct, kw_only=True):
                     {"maxProperties": 1},
                     {"required": ["packages", "python_version"], "maxProperties": 2},
                     {"required": ["ssh", "python"], "maxProperties": 2},
+                    {"required": ["packages", "node"], "maxProperties": 2},
+                    {
+                        "required": ["packages", "browser"],
+                        "propertyNames": {"enum": ["packages", "browser", "flags", "threads"]},
+                    },
                 ],
-                "dependentRequired": {"python_version": ["packages"]},
+                "dependentRequired": {
+                    "python_version": ["packages"],
+                    "node": ["packages"],
+                    "browser": ["packages"],
+                    "flags": ["browser"],
+                    "threads": ["browser"],
+                },
             },
         ),
     ] = msgspec.field(default_factory=RuntimeTable)

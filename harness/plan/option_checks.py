@@ -76,10 +76,14 @@ def _in_option(
 ) -> Iterator[Problem]:
     if not isinstance(value, _SCALARS) or "\0" in str(value):
         return  # ``deviations`` reports it
-    packages = _table(target.get("runtime")).get("packages")
+    runtime = _table(target.get("runtime"))
+    packages = runtime.get("packages")
     release = release_of(provider, packages if isinstance(packages, list) else ())
     options = {key: text(value, provider.true_false)}
-    for finding in check_options(provider, options, plugin="plugin" in target, release=release):
+    in_python = not runtime.keys() & {"node", "browser"}
+    for finding in check_options(
+        provider, options, plugin="plugin" in target, release=release, in_python=in_python
+    ):
         if finding.wrong:
             unknown = provider.option(key, plugin="plugin" in target) is None
             hint = "; ".join(filter(None, (finding.hint, _UNCHECKED if unknown else "")))

@@ -24,11 +24,14 @@ TRUE_FALSE = ("1", "0")
 
 
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):
-    """Which Python, with which onnxruntime; by default the harness's own. Fields as in ``RuntimeTable``.
+    """Where onnxruntime runs; by default in the harness's own Python. Fields as in ``RuntimeTable``.
 
     Attributes:
         packages: Requirements of an environment to build; files as absolute paths.
         python: An interpreter: a name to look up, or an absolute path; with ``ssh`` one on that machine.
+        node: A version of Node.js, or an absolute path of it.
+        browser: A browser's name, or an absolute path of it.
+        threads: Threads of onnxruntime-web; None for one.
     """
 
     packages: tuple[str, ...] = ()
@@ -37,6 +40,15 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     ssh: str | None = None
     command: str | None = None
     channel: str | None = None
+    node: str | None = None
+    browser: str | None = None
+    flags: tuple[str, ...] = ()
+    threads: int | None = None
+
+    @property
+    def is_javascript(self) -> bool:
+        """Whether it is Node.js or a browser, and its packages those of npm."""
+        return self.node is not None or self.browser is not None
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +135,9 @@ def target_from(table: Mapping[str, Any], folder: Path, axes: Mapping[str, Seque
     here = folder if runtime.ssh is None and runtime.command is None else None
     if runtime.python is not None:
         runtime = msgspec.structs.replace(runtime, python=from_here(runtime.python, here))
+    for key in ("node", "browser"):
+        if (named := getattr(runtime, key)) is not None and not is_version(named):
+            runtime = msgspec.structs.replace(runtime, **{key: from_here(named, folder)})
     packages = tuple(str(folder / each) if is_path(each) else each for each in runtime.packages)
     plain = {key: value for key, value in msgspec.structs.asdict(written).items() if value is not UNSET}
     changed = {
@@ -176,6 +191,11 @@ def is_path(requirement: str) -> bool:
     """Return whether a requirement is a file's path, and not a name, with or without a URL."""
     is_url = "://" in requirement or "@" in requirement
     return not is_url and ("/" in requirement or "\\" in requirement or requirement.endswith(".whl"))
+
+
+def is_version(text: str) -> bool:
+    """Return whether a text is a version of Node.js, such as ``20`` or ``20.11``, and not a program."""
+    return all(part.isdecimal() for part in text.split("."))
 
 
 def _merged(below: str, above: str) -> str:

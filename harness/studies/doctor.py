@@ -17,6 +17,7 @@ from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.studies.advice import next_step
 from harness.studies.ask import Notify
+from harness.studies.browsers import browsers_here
 from harness.studies.drivers import driver_versions, seen_devices
 from harness.studies.plugins import installed_plugins
 from harness.studies.trial import Found, Trial, Way
@@ -184,6 +185,7 @@ def _untried(provider: Provider, runtime: Found) -> Row:
         advice=provider.advice,
         versions=_versions(runtime.fingerprint, packages=False) | driver_versions(provider.hardware),
         devices=seen_devices(provider.hardware),
+        remarks=tuple(browsers_here()) if provider.kind == "browser" else (),
     )
     where = "" if _PLATFORMS.get(sys.platform) in provider.platforms else _elsewhere(provider)
     if provider.registration == ("plugin",):
@@ -220,7 +222,8 @@ def _versions(fingerprint: dict[str, Any], *, packages: bool = True) -> dict[str
     """Return the versions of a fingerprint by name."""
     versions = {}
     if packages:
-        versions = {"python": fingerprint.get("python", ""), **fingerprint.get("packages", {})}
+        programs = {name: fingerprint.get(name, "") for name in ("python", "node", "browser")}
+        versions = {**programs, **fingerprint.get("packages", {})}
     # The imported version, which may differ from that of a distribution.
     versions["onnxruntime"] = fingerprint.get("onnxruntime", "")
     plugin = fingerprint.get("plugin", {})

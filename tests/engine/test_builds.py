@@ -15,9 +15,9 @@ from harness.corpus.case import Case
 from harness.engine.engine import Engine
 from harness.engine.environments import Builds
 from harness.engine.events import Event, Finished, Noted, TargetReady
+from harness.engine.installer import InstallError
 from harness.engine.references import References
 from harness.engine.task import Question
-from harness.engine.uv import InstallError
 from harness.golden.golden import Golden
 from harness.golden.kept import kept_by_case
 from harness.plan.target import Runtime

@@ -25,7 +25,8 @@ from harness.engine.environments import (
     note_use,
     prune,
 )
-from harness.engine.uv import InstallError, find_uv, last_words
+from harness.engine.installer import InstallError
+from harness.engine.uv import find_uv, last_words
 from harness.plan.target import Runtime
 
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"

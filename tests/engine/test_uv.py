@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine import uv as uv_module
+from harness.engine import installer
 from harness.engine.environments import build
-from harness.engine.uv import InstallError, Uv
+from harness.engine.installer import InstallError
+from harness.engine.uv import Uv
 from harness.plan.target import Runtime
 
 HANGING = Runtime(packages=("hang",))
@@ -51,7 +52,7 @@ def test_a_build_can_be_cancelled(fake_uv: Path) -> None:
 
 
 def test_a_build_is_killed_at_its_time_limit(fake_uv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uv_module, "LIMIT_S", 1.5)
+    monkeypatch.setattr(installer, "LIMIT_S", 1.5)
     started = time.monotonic()
     with pytest.raises(InstallError, match=r"uv was killed after 1\.5 s"):
         build(HANGING)

@@ -21,7 +21,7 @@ from harness.corpus.suites import open_suite
 from harness.engine.engine import Engine
 from harness.engine.environments import build
 from harness.engine.events import Finished, TargetReady
-from harness.engine.uv import InstallError
+from harness.engine.installer import InstallError
 from harness.plan.matrix import load_matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target

@@ -1,0 +1,35 @@
+// What the JavaScript agents do not do, as their greetings say; names as in docs/reference/agent-protocol.md.
+
+import { CAPABILITIES } from './job.mjs';
+
+// Every scenario of the protocol's version 1; see docs/reference/scenarios.md.
+const SCENARIOS = [
+  'io_binding', 'dynamic_shapes', 'concurrent', 'sessions', 'ort_format', 'ep_context', 'from_bytes',
+  'cpu_fallback_disabled',
+];
+
+const DTYPES = [
+  'bfloat16', 'float8e4m3fn', 'float8e4m3fnuz', 'float8e5m2', 'float8e5m2fnuz', 'float8e8m0', 'float4e2m1',
+  'int2', 'uint2', 'complex64', 'complex128',
+];
+
+const NO_SUCH_VALUE = "onnxruntime's JavaScript API has no such values";
+
+/** Return what an agent declines; `further` is what only one of them does. */
+export function declines(further = {}) {
+  const missing = SCENARIOS.filter((name) => !CAPABILITIES.scenarios.includes(name));
+  return {
+    ...Object.fromEntries(missing.map((name) => [`scenario:${name}`, 'the JavaScript agent does not play it'])),
+    ...Object.fromEntries(DTYPES.map((name) => [`dtype:${name}`, NO_SUCH_VALUE])),
+    'value:sequence': NO_SUCH_VALUE,
+    'value:map': NO_SUCH_VALUE,
+    'value:optional': NO_SUCH_VALUE,
+    latency: 'the JavaScript agent measures no latency',
+    make: 'the conversion of models needs Python',
+    evaluate: 'onnx.reference needs Python',
+    form: "onnxruntime's JavaScript API does not give the optimized model",
+    tensor_folders: 'the JavaScript agent takes tensors inside messages',
+    native_stack: 'the JavaScript agent reads no native stacks',
+    ...further,
+  };
+}

@@ -1,0 +1,54 @@
+// Errors in a target that are distinct from what a provider raises; the names are those of harness.agent.errors.
+
+/** The target cannot be used. */
+export class Unavailable extends Error {
+  constructor(cause, reason) {
+    super(reason);
+    this.code = cause;
+  }
+}
+
+/** A provider option is refused. */
+export class OptionRejected extends Error {
+  constructor(key, reason) {
+    super(reason);
+    this.key = key;
+  }
+}
+
+/** The JavaScript API of this onnxruntime cannot take or give a value; never the provider's fault. */
+export class Unfeedable extends Error {}
+
+/** The provider, or this agent, refuses what a job needs, with a clear message. */
+export class Unsupported extends Error {}
+
+/** The device of the provider is lost: no session of this process computes any more. */
+export class DeviceLost extends Error {}
+
+const LIMIT = 4000; // characters of a message, as harness.agent.text.clean
+
+for (const each of [Unavailable, OptionRejected, Unfeedable, Unsupported, DeviceLost]) {
+  each.prototype.name = each.name; // an error's own class is its kind
+}
+
+/** Return the text of anything that was thrown, of bounded length and without half surrogate pairs. */
+export function textOf(error, limit = LIMIT) {
+  let text;
+  try {
+    text = String(error instanceof Error ? error.message : error);
+  } catch {
+    text = 'an error without a readable text';
+  }
+  return sendable(text.slice(0, limit));
+}
+
+/** Return the name of the class of anything that was thrown. */
+export function kindOf(error) {
+  // emscripten throws bare numbers for C++ exceptions.
+  return error instanceof Error ? sendable(String(error.name).slice(0, 100)) : typeof error;
+}
+
+/** Return a text that UTF-8 can encode. */
+export function sendable(text) {
+  return text.toWellFormed ? text.toWellFormed() : new TextDecoder().decode(new TextEncoder().encode(text));
+}

@@ -1,0 +1,240 @@
+// One job: its session, its runs, and what they showed.
+
+import { Unfeedable, Unsupported, kindOf, sendable, textOf } from './errors.mjs';
+import { operators } from './onnx.mjs';
+import { couldForge, placedGroups, placementOf } from './placement.mjs';
+import { scenarios } from './scenarios.mjs';
+import { distance, otherInputs, sameBits, toFeed, toWire } from './values.mjs';
+
+const REPEAT_LIMIT_MS = 500; // a first run that took longer is not repeated, as in harness.agent.run
+
+// Texts of the API's own code, not of onnxruntime: it has no such values, whatever the provider.
+const API_LIMITS = [
+  /^Unsupported data type: \d+$/,
+  /^unsupported data type: /i,
+  /non-?\s?tensor typed value is not supported/i,
+  /^Unsupported tensor type/,
+  /^unsupported type: u?int4$/,
+  /^Tensor\.type is not supported: /,
+  /^Non tensor type is temporarily not supported/,
+];
+
+// What a job may ask for that needs Python, and so is declined.
+const DECLINED = [
+  ['evaluate', 'onnx.reference needs Python'],
+  ['make', 'the conversion of a model needs Python'],
+  ['form', 'the API does not give the optimized model'],
+  ['latency', 'the agent measures no latency'],
+];
+
+// Every other key of a job is one that this agent knows: what it does not know changes the question.
+const KNOWN = new Set([
+  'model', 'data_sets', 'graph_optimization', 'execution_mode', 'scenario', 'scenario_settings', 'other', 'repeat',
+  'intra_op_threads', 'entries',
+]);
+
+export const CAPABILITIES = { scenarios: ['plain', ...Object.keys(scenarios)] };
+
+/** One job in progress; `result` receives the findings, one by one. */
+export class Job {
+  /**
+   * @param {import('./target.mjs').Target} target The provider.
+   * @param host What the agent runs in: Node, or a page.
+   * @param job The job.
+   * @param model Its model: `bytes`, `path` if the session can read a file, and `external` files.
+   * @param {(phase: string) => Promise<void>} enter Reports a phase.
+   */
+  constructor(target, host, job, model, enter) {
+    this.target = target;
+    this.host = host;
+    this.job = job;
+    this.model = model;
+    this.scenario = null;
+    this.session = null;
+    this.sick = ''; // what is wrong with the provider in this process, after an error
+    this.locations = [];
+    this.log = '';
+    this.result = { status: 'ok', phase: 'create', timings_ms: {} };
+    this.enter = async (phase) => {
+      this.result.phase = phase;
+      await enter(phase);
+    };
+  }
+
+  /** Play the job, and return its result: whatever is thrown becomes a part of it. */
+  async play() {
+    try {
+      this.#choose();
+      await this.#create();
+      await this.#runDataSets();
+      if (this.job.repeat) await this.#repeat();
+      if (this.scenario) this.result.scenario = this.scenario.facts(this);
+      this.#conclude();
+    } catch (error) {
+      await this.#fail(error);
+    }
+    this.result.output = this.host.printed();
+    return this.result;
+  }
+
+  /** Close the judged session. */
+  async close() {
+    const { session } = this;
+    this.session = null;
+    await session?.release();
+  }
+
+  #choose() {
+    for (const [key, why] of DECLINED) if (key in this.job) throw new Unsupported(why);
+    const refused = this.host.refuses(this.job);
+    if (refused) throw new Unsupported(refused);
+    const unknown = Object.keys(this.job).find((key) => !KNOWN.has(key));
+    if (unknown) throw new Unsupported(`the JavaScript agent does not know the key ${unknown} of a job`);
+    const name = this.job.scenario;
+    if (!name) return;
+    if (!Object.hasOwn(scenarios, name)) throw new Unsupported(`the JavaScript agent has no scenario ${name}`);
+    this.scenario = scenarios[name];
+  }
+
+  async #create() {
+    const { ort } = this.target;
+    const settings = combined(this.target.settings(this.job), this.scenario?.settings(this) ?? {});
+    const { path, bytes, external } = this.model;
+    if (external?.length) settings.externalData = external;
+    const source = path && !this.scenario?.fromBytes ? path : bytes;
+    this.host.beginLog();
+    const started = performance.now();
+    try {
+      this.session = await this.host.unlessLost(ort.InferenceSession.create(source, settings));
+    } catch (error) {
+      if (this.scenario?.refusal?.test(textOf(error))) throw new Unsupported(textOf(error));
+      throw error;
+    } finally {
+      this.log = this.host.endLog();
+    }
+    this.result.timings_ms.create ??= elapsed(started);
+    this.result.names = Array.from(this.session.outputNames, sendable);
+  }
+
+  /** Run once on inputs in wire form, and return the outputs in wire form. */
+  async #run(inputs) {
+    this.#checkNames(inputs.map(([name]) => name));
+    const feeds = Object.fromEntries(inputs.map(([name, wire]) => [name, toFeed(this.target.ort, wire)]));
+    const names = this.session.outputNames;
+    const started = performance.now();
+    // The log of the session is verbose, for the placement; a run's own need not be.
+    const found = await this.host.unlessLost(this.session.run(feeds, { logSeverityLevel: 2 }));
+    this.runMs = elapsed(started);
+    this.locations = names.map((name) => `${sendable(name).slice(0, 60)}: ${found[name].location}`);
+    const outputs = [];
+    for (const name of names) outputs.push(await this.host.unlessLost(toWire(found[name])));
+    for (const name of names) found[name].dispose();
+    return outputs;
+  }
+
+  /** Refuse inputs that the session does not have: the API would leave them out without a word. */
+  #checkNames(given) {
+    if (given.some((name) => name.includes('\0'))) throw new Unfeedable('the JavaScript API cuts names at U+0000');
+    const known = new Set(this.session.inputNames);
+    const surplus = given.find((name) => !known.has(name));
+    if (surplus !== undefined) throw new RangeError(`the model has no input ${JSON.stringify(surplus).slice(0, 100)}`);
+  }
+
+  async #runDataSets() {
+    const { result } = this;
+    const { data_sets: dataSets } = this.job;
+    result.outputs = [];
+    for (const inputs of dataSets) {
+      await this.enter('run');
+      result.outputs.push(await this.#run(inputs));
+      result.timings_ms.first_run ??= this.runMs;
+    }
+    if (result.timings_ms.first_run >= REPEAT_LIMIT_MS) return;
+    const other = this.job.other && otherInputs(dataSets[0]);
+    if (other) {
+      try {
+        result.other = await this.#run(other);
+      } catch {
+        // The model may refuse these inputs.
+      }
+    }
+    if (!this.job.repeat) {
+      const second = await this.#run(dataSets[0]);
+      if (!equal(second, result.outputs[0])) result.second = second;
+    }
+  }
+
+  /** Make the runs that are still missing; the run furthest from the first one becomes `second`. */
+  async #repeat() {
+    const { runs, sessions } = this.job.repeat;
+    const [first] = this.result.outputs;
+    const distinct = [first];
+    let furthest = -1;
+    for (let session = 0; session < sessions; session += 1) {
+      if (session) {
+        await this.enter('teardown');
+        await this.close();
+        await this.enter('create');
+        await this.#create();
+      }
+      for (let run = session ? 0 : 1; run < runs; run += 1) {
+        await this.enter('run');
+        const outputs = await this.#run(this.job.data_sets[0]);
+        if (distinct.some((known) => equal(known, outputs))) continue;
+        distinct.push(outputs);
+        const apart = distance(first, outputs);
+        if (apart > furthest) [furthest, this.result.second] = [apart, outputs];
+      }
+    }
+    const maxAbs = distinct.length > 1 ? furthest : 0;
+    this.result.repeats = {
+      runs,
+      sessions,
+      distinct: distinct.length,
+      max_abs: Number.isFinite(maxAbs) ? maxAbs : null,
+    };
+  }
+
+  /** Report the providers, and which of them got each node. */
+  #conclude() {
+    const unknown = 'the placement cannot be known: ';
+    const bytes = this.model.bytes;
+    if (couldForge(bytes)) throw new Unsupported(`${unknown}the model contains text of the log that shows it`);
+    const groups = placedGroups(this.log);
+    if (!groups) throw new Unsupported(`${unknown}the log does not list the nodes of the session`);
+    this.result.placement = placementOf(groups, this.target.logged, () => operators(bytes));
+    // The API does not list a session's providers. A provider that was left out would have no node in the log.
+    this.result.providers = this.target.chain;
+    this.result.providers_after = this.target.chain;
+  }
+
+  async #fail(error) {
+    let message = textOf(error);
+    if (error instanceof Unfeedable || API_LIMITS.some((pattern) => pattern.test(message))) {
+      Object.assign(this.result, { status: 'unfeedable', message });
+    } else if (error instanceof Unsupported) {
+      Object.assign(this.result, { status: 'unsupported', message });
+    } else {
+      this.sick = await this.target.sickness();
+      // An error can come before the news that the device is lost.
+      const lost = this.sick && (await this.host.lost());
+      if (lost) message = `${lost}; ${message}`;
+      Object.assign(this.result, { status: 'error', kind: lost ? 'DeviceLost' : kindOf(error), message });
+    }
+  }
+}
+
+/** Return milliseconds since a reading of `performance.now()`. */
+export function elapsed(started) {
+  return Math.round((performance.now() - started) * 1e4) / 1e4;
+}
+
+function equal(one, other) {
+  return one.length === other.length && one.every((wire, index) => sameBits(wire, other[index]));
+}
+
+function combined(settings, further) {
+  const extra = { ...settings.extra };
+  for (const [key, table] of Object.entries(further.extra ?? {})) extra[key] = { ...extra[key], ...table };
+  return { ...settings, ...further, extra };
+}

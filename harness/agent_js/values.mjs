@@ -1,0 +1,138 @@
+// Conversion of values between wire form, for messages, and the tensors of onnxruntime's JavaScript API.
+
+import { Unfeedable, sendable } from './errors.mjs';
+
+// Node 20 has no Float16Array; there float16 tensors are made of their bits.
+const FLOAT16 = globalThis.Float16Array ?? Uint16Array;
+
+// Element types that the API takes -> the array that holds them. Packed types have two elements in a byte.
+const ARRAYS = {
+  bool: Uint8Array,
+  float16: FLOAT16,
+  float32: Float32Array,
+  float64: Float64Array,
+  int8: Int8Array,
+  int16: Int16Array,
+  int32: Int32Array,
+  int64: BigInt64Array,
+  uint8: Uint8Array,
+  uint16: Uint16Array,
+  uint32: Uint32Array,
+  uint64: BigUint64Array,
+  int4: Uint8Array,
+  uint4: Uint8Array,
+};
+export const DTYPES = [...Object.keys(ARRAYS), 'string'];
+
+/**
+ * Return a value in wire form as `InferenceSession.run` takes it.
+ *
+ * @throws {Unfeedable} The API cannot take it.
+ */
+export function toFeed(ort, wire) {
+  if (wire === null) throw new Unfeedable("the JavaScript API takes no optional without a value");
+  if (wire.sequence) throw new Unfeedable('the JavaScript API takes no sequences');
+  if (wire.keys) throw new Unfeedable('the JavaScript API takes no maps');
+  const { dtype, shape, data } = wire;
+  if (dtype === 'string') {
+    if (data.some((text) => text.includes('\0'))) throw new Unfeedable('the JavaScript API cuts texts at U+0000');
+    return new ort.Tensor('string', data, shape);
+  }
+  const Kind = ARRAYS[dtype];
+  if (!Kind) throw new Unfeedable(`the JavaScript API takes no ${dtype} tensors`);
+  // A copy starts at an aligned address, which typed arrays need.
+  const array = new Kind(data.slice().buffer);
+  try {
+    return new ort.Tensor(dtype, array, shape);
+  } catch (error) {
+    throw new Unfeedable(`the JavaScript API takes no ${dtype}[${shape}]: ${error.message}`);
+  }
+}
+
+/**
+ * Return an output of `InferenceSession.run` in wire form, with its own copy of the data.
+ *
+ * @throws {Unfeedable} The API gives a value that has no wire form.
+ */
+export async function toWire(value) {
+  if (!value || !value.dims) throw new Unfeedable('the JavaScript API gives no values but tensors');
+  const shape = Array.from(value.dims, Number);
+  const array = value.location === 'cpu' || value.location === undefined ? value.data : await value.getData();
+  if (value.type === 'string') return { dtype: 'string', shape, data: Array.from(array, (text) => sendable(String(text))) };
+  const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength).slice();
+  return { dtype: value.type, shape, data: bytes };
+}
+
+/** Return whether two values in wire form have the same bits. */
+export function sameBits(one, other) {
+  if (one.dtype !== other.dtype || one.shape.length !== other.shape.length) return false;
+  if (one.shape.some((extent, axis) => extent !== other.shape[axis])) return false;
+  return one.data.length === other.data.length && one.data.every((item, index) => item === other.data[index]);
+}
+
+/** Return the largest absolute difference between outputs in wire form; infinite if there is no such number. */
+export function distance(one, other) {
+  let largest = 0;
+  one.forEach((wire, index) => {
+    const against = other[index];
+    const alike = against && wire.dtype === against.dtype && wire.data.length === against.data.length;
+    if (!alike || wire.dtype === 'string') {
+      if (!alike || !sameBits(wire, against)) largest = Infinity;
+      return;
+    }
+    const Kind = ARRAYS[wire.dtype];
+    const [left, right] = [wire, against].map(({ data }) => new Kind(data.slice().buffer));
+    left.forEach((value, at) => {
+      const apart = Math.abs(Number(value) - Number(right[at]));
+      if (value !== right[at] && !(apart <= largest)) largest = Number.isNaN(apart) ? Infinity : apart;
+    });
+  });
+  return largest;
+}
+
+const MATRIX = 2; // fewest dimensions of a tensor that is data, as in harness.agent.other_inputs
+const FLOATING = new Set(['float16', 'float32', 'float64']);
+const INTEGERS = new Set(['int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64']);
+const OTHERS = new Set(['string', 'bool']);
+
+/**
+ * Return the inputs in wire form with the elements of some tensors in reverse order; null if nothing would change.
+ *
+ * The rule is that of harness.agent.other_inputs: the CPU EP that made the golden has to get the same values.
+ */
+export function otherInputs(inputs) {
+  for (const [kinds, dimensions] of [[FLOATING, MATRIX], [INTEGERS, MATRIX], [FLOATING, 1], [OTHERS, 1]]) {
+    let changes = false;
+    const changed = inputs.map(([name, wire]) => {
+      if (!wire || !kinds.has(wire.dtype) || wire.shape.length < dimensions) return [name, wire];
+      const reversed = reverse(wire);
+      changes ||= !reversed.equal;
+      return [name, reversed.equal ? wire : reversed.wire];
+    });
+    if (changes) return changed;
+  }
+  return null;
+}
+
+/** Return a tensor's elements in reverse order, and whether that makes no difference to numpy's `array_equal`. */
+function reverse(wire) {
+  if (wire.dtype === 'string') {
+    const data = [...wire.data].reverse();
+    return { wire: { ...wire, data }, equal: data.every((text, index) => text === wire.data[index]) };
+  }
+  const Kind = wire.dtype === 'float16' ? Uint16Array : ARRAYS[wire.dtype];
+  const before = new Kind(wire.data.slice().buffer);
+  const after = before.slice().reverse();
+  // NaN differs from itself, and the zeros are equal.
+  const value = wire.dtype === 'float16' ? fromHalf : (item) => item;
+  const equal = after.every((item, index) => value(item) === value(before[index]));
+  return { wire: { ...wire, data: new Uint8Array(after.buffer) }, equal };
+}
+
+/** Return a number that compares like the float16 of these bits. */
+function fromHalf(bits) {
+  const magnitude = bits & 0x7fff;
+  if (magnitude > 0x7c00) return NaN;
+  return bits & 0x8000 ? -magnitude : magnitude;
+}
+

@@ -1,0 +1,109 @@
+"""Values in wire form, as the JavaScript agent takes, gives and reverses them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.agent.other_inputs import other_inputs
+
+# A stand-in of onnxruntime's class: the real one is tried in tests/real_ep/test_javascript.py.
+TENSOR = """
+import { distance, otherInputs, sameBits, toFeed, toWire } from 'agent:values.mjs';
+class Tensor {
+  constructor(type, data, dims) { Object.assign(this, { type, data, dims, location: 'cpu' }); }
+}
+const ort = { Tensor };
+const bytes = (hex) => new Uint8Array(Buffer.from(hex, 'hex'));
+const wire = ({ dtype, shape, hex, data }) => ({ dtype, shape, data: data ?? bytes(hex) });
+const hex = (data) => (data instanceof Uint8Array ? Buffer.from(data).toString('hex') : data);
+const shown = ({ dtype, shape, data }) => ({ dtype, shape, hex: hex(data) });
+"""
+
+DTYPES = ["bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64"]
+DTYPES += ["uint8", "uint16", "uint32", "uint64"]
+
+
+def hexed(array: np.ndarray[Any, Any]) -> dict[str, Any]:
+    if array.dtype.kind == "O":
+        return {"dtype": "string", "shape": list(array.shape), "data": array.ravel().tolist()}
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "hex": array.tobytes().hex()}
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "bool",
+        "float16",
+        "float32",
+        "float64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+    ],
+)
+@pytest.mark.parametrize("shape", [(2, 3), (), (0, 4)])
+def test_bits_survive_both_ways(evaluate: Callable[..., Any], dtype: str, shape: tuple[int, ...]) -> None:
+    array = np.arange(int(np.prod(shape)), dtype=np.uint8).astype(dtype).reshape(shape)
+    given = hexed(array)
+    assert evaluate(f"{TENSOR} give(shown(await toWire(toFeed(ort, wire(value)))));", given) == given
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "null",
+        "{ sequence: [] }",
+        "{ keys: {}, values: {} }",
+        "{ dtype: 'bfloat16', shape: [], data: bytes('0000') }",
+    ],
+)
+def test_what_the_api_lacks_is_unfeedable(evaluate: Callable[..., Any], value: str) -> None:
+    script = f"""{TENSOR}
+    import {{ Unfeedable }} from 'agent:errors.mjs';
+    try {{ toFeed(ort, {value}); give('taken'); }} catch (error) {{ give(error instanceof Unfeedable); }}
+    """
+    assert evaluate(script) is True
+
+
+CASES: list[dict[str, np.ndarray[Any, Any]]] = [
+    {"x": np.arange(6, dtype=np.float32).reshape(2, 3), "k": np.array([1, 2])},
+    {"x": np.ones((2, 3), np.float32), "k": np.arange(4).reshape(2, 2)},
+    {"x": np.array([[0.0, -0.0]], np.float32), "k": np.array([1.0, 2.0])},
+    {"x": np.array([[np.nan, np.nan]], np.float16)},
+    {"x": np.array([[0.0, -0.0], [-0.0, 0.0]], np.float16), "s": np.array(["a", "b"], object)},
+    {"s": np.array([True, False])},
+    {"s": np.array(3.0)},
+]
+
+
+@pytest.mark.parametrize("feeds", CASES)
+def test_other_inputs_are_those_that_the_golden_was_made_of(
+    evaluate: Callable[..., Any], feeds: dict[str, np.ndarray[Any, Any]]
+) -> None:
+    script = f"""{TENSOR}
+    const other = otherInputs(value.map(([name, each]) => [name, wire(each)]));
+    give(other && other.map(([name, each]) => [name, shown(each)]));
+    """
+    expected = other_inputs(feeds)
+    found = evaluate(script, [[name, hexed(array)] for name, array in feeds.items()])
+    wanted = [(name, hexed(np.ascontiguousarray(array))) for name, array in (expected or {}).items()]
+    for _, each in wanted:
+        each["hex"] = each.pop("data", each.get("hex"))
+    assert [(name, each) for name, each in found or ()] == wanted
+
+
+def test_the_largest_difference_is_found(evaluate: Callable[..., Any]) -> None:
+    script = f"""{TENSOR}
+    const [one, other, broken] = value.map(wire);
+    const far = String(distance([one], [broken]));
+    give([distance([one], [other]), distance([one], [one]), far, sameBits(one, other)]);
+    """
+    arrays = (np.array([1, 2, 5], "f"), np.array([1, 2.5, 5], "f"), np.array([1, np.nan, 5], "f"))
+    assert evaluate(script, [hexed(array) for array in arrays]) == [0.5, 0, "Infinity", False]

@@ -1,0 +1,261 @@
+"""Real Node.js and a real browser: what computes, what is missing, and what dies.
+
+They need Node.js, npm with a registry, and Chromium; what is missing is the reason of the skip.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from harness.core.record import Record
+from harness.core.verdict import Verdict
+from harness.engine.environments import build
+from harness.engine.events import Event, Finished, TargetReady
+from harness.engine.installer import InstallError
+from harness.engine.javascript import find_browser, find_node
+from harness.plan.target import Runtime
+
+pytestmark = [pytest.mark.real_ep, pytest.mark.browser]
+
+NODE = {"node": "20", "packages": ["onnxruntime-node@1.30.0"]}
+SOFTWARE_GPU = [
+    "--enable-unsafe-webgpu",
+    "--use-webgpu-adapter=swiftshader",
+    "--enable-features=Vulkan",
+    "--enable-unsafe-swiftshader",
+]
+BROWSER = {"browser": "chromium", "packages": ["onnxruntime-web@1.30.0"], "flags": SOFTWARE_GPU}
+CPU, WEBGPU, JSEP = "CPUExecutionProvider", "WebGpuExecutionProvider", "JsExecutionProvider"
+STEPS = 100
+SIZE = 320
+
+
+def missing(runtime: dict[str, Any]) -> str:
+    try:
+        find_node(runtime.get("node", ""))
+        if "browser" in runtime:
+            find_browser(runtime["browser"])
+        built = {**runtime, "packages": tuple(runtime["packages"]), "flags": tuple(runtime.get("flags", ()))}
+        build(Runtime(**built))
+    except InstallError as error:
+        return str(error)
+    return ""
+
+
+@pytest.fixture(scope="module")
+def built() -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """``built(runtime)``: the runtime, once its packages are installed."""
+    known: dict[str, str] = {}
+
+    def demand(runtime: dict[str, Any]) -> dict[str, Any]:
+        name = runtime["packages"][0]
+        problem = known.setdefault(name, missing(runtime))
+        if problem and os.environ.get("CI", "").lower() == "true":
+            pytest.fail(f"{name}: {problem}")
+        if problem:
+            pytest.skip(f"{name}: {problem}")
+        return runtime
+
+    return demand
+
+
+def save(folder: Path, name: str, nodes: list[Any], shape: list[int], weights: dict[str, Any]) -> None:
+    x, y = (helper.make_tensor_value_info(each, TensorProto.FLOAT, shape) for each in "xy")
+    inits = [numpy_helper.from_array(np.asarray(array), each) for each, array in weights.items()]
+    graph = helper.make_graph(nodes, "g", [x], [y], inits)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, folder / f"{name}.onnx")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small ones, one that computes for a second, and one whose names could pass for onnxruntime's log."""
+    folder = tmp_path_factory.mktemp("models")
+    save_small(folder)
+    forged = "a\n VerifyEachNodeIsAssignedToAnEp] Node placements"
+    save(folder, "forged", [helper.make_node("Relu", ["x"], ["y"], name=forged)], [4], {})
+    save_loop(folder, STEPS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small models, and one that computes long enough to be killed meanwhile."""
+    folder = tmp_path_factory.mktemp("lasting")
+    save_small(folder)
+    save_loop(folder, 10 * STEPS)
+    return folder
+
+
+def save_small(folder: Path) -> None:
+    for number in range(3):
+        save(folder, f"small{number}", [helper.make_node("Relu", ["x"], ["y"])], [4, number + 1], {})
+
+
+def save_loop(folder: Path, steps: int) -> None:
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["c"], ["c2"]),
+            helper.make_node("MatMul", ["v", "w"], ["m"]),
+            helper.make_node("Add", ["m", "x"], ["a"]),  # else the values would vanish
+            helper.make_node("Tanh", ["a"], ["v2"]),
+        ],
+        "body",
+        [
+            value("i", TensorProto.INT64, []),
+            value("c", TensorProto.BOOL, []),
+            value("v", TensorProto.FLOAT, [SIZE, SIZE]),
+        ],
+        [value("c2", TensorProto.BOOL, []), value("v2", TensorProto.FLOAT, [SIZE, SIZE])],
+    )
+    loop = helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)
+    w = np.random.default_rng(0).random((SIZE, SIZE), np.float32) / SIZE
+    save(folder, "long", [loop], [SIZE, SIZE], {"n": np.int64(steps), "w": w})
+
+
+@pytest.fixture
+def records(run_matrix: Callable[..., list[Event]]) -> Callable[..., dict[str, Record]]:
+    """``records(models, provider, runtime, **target)``: model -> record."""
+
+    def run(models: Path, provider: str, runtime: dict[str, Any], **target: Any) -> dict[str, Record]:
+        table = {"name": "it", "provider": provider, "runtime": runtime, **target}
+        events = run_matrix(models, {"models": {"folders": [str(models)]}, "target": [table]}, 2)
+        ended = (event.record for event in events if isinstance(event, Finished))
+        return {record.model.removesuffix(".onnx"): record for record in ended}
+
+    return run
+
+
+@contextlib.contextmanager
+def killing(program: str, busy_s: float) -> Iterator[list[int]]:
+    """Meanwhile, kill the first process of ours with this in its command that has computed for so long."""
+    killed: list[int] = []
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.2) and not killed:
+            for pid in _descendants(os.getpid()):
+                with contextlib.suppress(OSError, ValueError):
+                    command = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")
+                    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+                    if (
+                        program in command
+                        and sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") > busy_s
+                    ):
+                        os.kill(pid, signal.SIGKILL)
+                        killed.append(pid)
+                        break
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        over.set()
+        thread.join()
+
+
+def _descendants(root: int) -> set[int]:
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            parents[int(stat.parent.name)] = int(fields[1])
+    found = {root}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {root}
+
+
+@pytest.mark.parametrize(
+    ("provider", "runtime"),
+    [(CPU, NODE), (CPU, BROWSER), (CPU, {**BROWSER, "threads": 2}), (WEBGPU, BROWSER), (JSEP, BROWSER)],
+)
+def test_they_compute_and_the_log_tells_the_placement(
+    built: Callable[..., Any],
+    records: Callable[..., dict[str, Record]],
+    models: Path,
+    provider: str,
+    runtime: dict[str, Any],
+) -> None:
+    found = records(models, provider, built(runtime))
+    small = found["small1"]
+    assert small.verdict is Verdict.PASS, small.reason
+    assert small.placement is not None
+    assert (small.placement.source, small.placement.ep_ops) == ("log", {"Relu": 1})
+    assert found["long"].verdict in {Verdict.PASS, Verdict.PASS_PARTIAL}
+    assert found["forged"].verdict is Verdict.UNSUPPORTED
+    assert "the placement cannot be known" in found["forged"].reason
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(
+    ("provider", "program", "reason"),
+    [(CPU, "--type=renderer", "the tab crashed"), (WEBGPU, "--type=gpu-process", "the GPU process died")],
+)
+def test_a_killed_part_of_a_browser_costs_one_cell(
+    built: Callable[..., Any],
+    records: Callable[..., dict[str, Record]],
+    lasting: Path,
+    provider: str,
+    program: str,
+    reason: str,
+) -> None:
+    with killing(program, busy_s=2.0) as killed:
+        found = records(lasting, provider, built(BROWSER), timeouts_s={"run": 300})
+    assert killed, "the model computed too little"
+    crashed = [record for record in found.values() if record.verdict is Verdict.CRASH]
+    assert len(crashed) == 1, found
+    assert reason in crashed[0].reason
+    passed = [name for name, record in found.items() if record.verdict is Verdict.PASS]
+    assert len(passed) >= 2
+
+
+def test_a_hang_of_wasm_ends_at_the_limit(
+    built: Callable[..., Any], records: Callable[..., dict[str, Record]], models: Path
+) -> None:
+    found = records(models, CPU, built(BROWSER), timeouts_s={"run": 0.4})
+    assert found["long"].verdict is Verdict.HANG
+    assert found["small0"].verdict is Verdict.PASS
+
+
+def test_what_is_not_there_is_said(
+    built: Callable[..., Any], run_matrix: Callable[..., list[Event]], models: Path
+) -> None:
+    webnn = {"name": "webnn", "provider": "WebNNExecutionProvider", "runtime": built(BROWSER)}
+    older = {**webnn, "name": "older", "runtime": {**BROWSER, "browser": "/nowhere/chromium"}}
+    table = {"models": {"folders": [str(models)]}, "target": [webnn, older]}
+    events = run_matrix(models, table, 2)
+    problems = {event.target: event.problem for event in events if isinstance(event, TargetReady)}
+    assert "no WebNN" in problems["webnn"] or "WebNN has no device" in problems["webnn"]
+    assert "/nowhere/chromium" in problems["older"]
+    verdicts = {event.record.verdict for event in events if isinstance(event, Finished)}
+    assert verdicts == {Verdict.UNAVAILABLE}
+
+
+def test_leftovers_of_a_killed_browser_are_removed(
+    built: Callable[..., Any], records: Callable[..., dict[str, Record]], models: Path
+) -> None:
+    records(models, CPU, built(BROWSER), timeouts_s={"run": 0.4})
+    deadline = time.monotonic() + 20
+    while mine := [pid for pid in _descendants(os.getpid()) if _is_browser(pid)]:
+        assert time.monotonic() < deadline, mine
+        time.sleep(0.2)
+
+
+def _is_browser(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return "chromium" in Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")
+    return False
