@@ -17,12 +17,12 @@ from harness.core.cell import Cell
 from harness.core.missing import Need
 from harness.corpus.suites import Suite
 from harness.engine.admission import processors
+from harness.engine.builds import Builds
 from harness.engine.cases import Cases
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.configuration import Configuration, configuration
 from harness.engine.dispatcher import Dispatcher
 from harness.engine.effects import Effects
-from harness.engine.environments import Builds
 from harness.engine.events import Answered, Event, Finished, Noted, Warned
 from harness.engine.listener import Listener
 from harness.engine.next_step import NextStep

@@ -1,7 +1,4 @@
-"""Environments built from package names: one for each set of inputs, kept in the cache.
-
-``Builds`` builds them beside the engine's thread.
-"""
+"""Environments built from package names: one for each set of inputs, kept in the cache."""
 
 import datetime as dt
 import hashlib
@@ -12,9 +9,8 @@ import re
 import shutil
 import sys
 import sysconfig
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -312,77 +308,3 @@ def _fill_venv(
 
 def _size(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*"))
-
-
-AT_ONCE = 2
-"""Builds at a time: uv downloads and unpacks in many threads of its own."""
-
-
-class Builds:
-    """What is being built, and what could not be.
-
-    Args:
-        note: Called with a line for people when a build begins.
-        on_end: Called, from another thread, when it has ended, with the runtime and what went wrong. The
-            owner passes both to ``finish``, on the thread on which everything else is called.
-    """
-
-    def __init__(
-        self, note: Callable[[str], None], on_end: Callable[[Runtime, InstallError | None], None]
-    ) -> None:
-        self._note = note
-        self._on_end = on_end
-        self._slots = threading.Semaphore(AT_ONCE)
-        self._running: dict[Runtime, Installer] = {}
-        self._built: set[Runtime] = set()
-        self._failed: dict[Runtime, InstallError] = {}
-
-    @property
-    def busy(self) -> bool:
-        """Whether anything is being built."""
-        return bool(self._running)
-
-    def is_built(self, runtime: Runtime) -> bool:
-        """Return whether a runtime can be started; start the build of its environment if it is missing.
-
-        Raises:
-            InstallError: It could not be built.
-        """
-        if runtime in self._failed:
-            raise self._failed[runtime]
-        if runtime not in self._built and runtime not in self._running:
-            if is_built(runtime):
-                self._built.add(runtime)
-            else:
-                self._start(runtime)
-        return runtime in self._built
-
-    def _start(self, runtime: Runtime) -> None:
-        self._note(f"building runtime: {', '.join(runtime.packages)}")
-        builder = self._running[runtime] = installer(runtime)
-
-        def work() -> None:
-            problem = None
-            try:
-                with self._slots:
-                    build(runtime, builder)
-            except InstallError as error:
-                problem = error
-            except Exception as error:  # noqa: BLE001 - else queues would wait for ever
-                problem = InstallError(f"{type(error).__name__}: {error}")
-            self._on_end(runtime, problem)
-
-        threading.Thread(target=work, name="ep-harness-build", daemon=True).start()
-
-    def finish(self, runtime: Runtime, problem: InstallError | None) -> None:
-        """Take the end of a build."""
-        del self._running[runtime]
-        if problem is None:
-            self._built.add(runtime)
-        else:
-            self._failed[runtime] = problem
-
-    def cancel(self) -> None:
-        """Kill running builds. Nothing half-built is left."""
-        for builder in self._running.values():
-            builder.cancel()

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.engine.admission import Admission
+from harness.engine.builds import Builds
 from harness.engine.configuration import HERE, Configuration
-from harness.engine.environments import Builds
 from harness.engine.launch import is_local, launch
 from harness.engine.prestarted import take_prestarted
 from harness.engine.process import AgentProcess

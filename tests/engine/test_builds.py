@@ -12,8 +12,8 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Cause, Phase, Verdict
 from harness.corpus.case import Case
+from harness.engine.builds import Builds
 from harness.engine.engine import Engine
-from harness.engine.environments import Builds
 from harness.engine.events import Event, Finished, Noted, TargetReady
 from harness.engine.installer import InstallError
 from harness.engine.references import References
