@@ -1,7 +1,7 @@
 """Every scenario on every real execution provider that is usable here, and what each makes of it."""
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,29 @@ TARGETS = {"cpu", "openvino-f32", "qnn-htp", "webgpu-swiftshader"}
 Of = Callable[..., Record]
 
 
+def targets_in(home: Path, names: Collection[str]) -> list[dict[str, Any]]:
+    """Targets of the local matrix."""
+    local = tomllib.loads((data_root() / "matrices" / "local.toml").read_text(encoding="utf-8"))
+    targets: list[dict[str, Any]] = [one for one in local["target"] if one["name"] in names]
+    for target in targets:
+        # Drivers of display servers look there; a runner may have none.
+        target["env"] = {"XDG_RUNTIME_DIR": str(home), **target.get("env", {})}
+    return targets
+
+
+def run(table: dict[str, Any], home: Path, model: str | None = None) -> list[Record]:
+    """The records of a matrix, or of one of its models."""
+    matrix = matrix_from(table, home / "scenarios.toml")
+    suites = open_suites(matrix)
+    plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
+    engine = Engine(plan, suites)
+    engine.submit([cell for cell in plan.cells if model in {None, cell.model}])
+    engine.drain()
+    found = [event.record for event in engine.events() if isinstance(event, Finished)]
+    engine.close()
+    return found
+
+
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory, own_cache: Path) -> dict[tuple[str, str, str], Record]:
     assert own_cache
@@ -44,26 +67,14 @@ def records(tmp_path_factory: pytest.TempPathFactory, own_cache: Path) -> dict[t
         model = onnx.parser.parse_model(HEAD + graph)
         model.graph.initializer.append(numpy_helper.from_array(weight, "w"))
         onnx.save(model, home / "models" / f"{name}.onnx")
-    local = tomllib.loads((data_root() / "matrices" / "local.toml").read_text(encoding="utf-8"))
-    targets: list[dict[str, Any]] = [one for one in local["target"] if one["name"] in TARGETS]
-    for target in targets:
-        # Drivers of display servers look there; a runner may have none.
-        target["env"] = {"XDG_RUNTIME_DIR": str(home), **target.get("env", {})}
     table = {
         "schema": 1,
         "models": {"folders": ["models"], "dimensions": {"batch": 3}},
         "axes": {"scenario": list(SCENARIOS)},
         "scenarios": {"concurrent": {"threads": 3, "runs": 4}, "sessions": {"count": 4}},
-        "target": targets,
+        "target": targets_in(home, TARGETS),
     }
-    matrix = matrix_from(table, home / "scenarios.toml")
-    suites = open_suites(matrix)
-    plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
-    engine = Engine(plan, suites)
-    engine.submit(plan.cells)
-    engine.drain()
-    found = [event.record for event in engine.events() if isinstance(event, Finished)]
-    engine.close()
+    found = run(table, home)
     assert len(found) == len(MODELS) * len(SCENARIOS) * len(TARGETS)
     return {
         (one.target, one.model.removesuffix(".onnx"), one.axes.get("scenario", PLAIN)): one for one in found
@@ -91,12 +102,37 @@ def test_no_scenario_is_a_failure_of_the_harness(of: Of, target: str, scenario: 
             assert one.family in {Family.PASSED, Family.UNSUPPORTED, Family.UNTESTED, Family.SKIPPED}, one
 
 
-@pytest.mark.parametrize("scenario", [name for name in SCENARIOS if name != PLAIN])
+OF_ANY_MODEL = [name for name in SCENARIOS if name not in {PLAIN, "generate"}]
+"""None of these models is a decoder: ``test_a_decoder_generates_text_on_webgpu`` has one."""
+
+
+@pytest.mark.parametrize("scenario", OF_ANY_MODEL)
 def test_each_scenario_really_ran_on_an_accelerator(of: Of, scenario: str) -> None:
     target = "qnn-htp" if scenario == "ep_context" else "webgpu-swiftshader"
     model = "product" if scenario in {"dynamic_shapes", "zero_size"} else "static"
     one = of(target, scenario, model)
     assert one.verdict is Verdict.PASS, one
+    assert one.placement is not None
+    assert one.placement.ep_nodes > 0
+
+
+def test_a_decoder_generates_text_on_webgpu(
+    tmp_path: Path, own_cache: Path, require: Callable[[str, str], None]
+) -> None:
+    assert own_cache
+    table = {
+        "schema": 1,
+        "models": {"suites": ["generate"]},
+        "axes": {"scenario": ["generate"]},
+        "scenarios": {"generate": {"ways": ["step", "chunks"], "length": 12, "new_tokens": 4}},
+        "tolerance": [{"noise": {}}],
+        "target": targets_in(tmp_path, {"webgpu-swiftshader"}),
+    }
+    (one,) = run(table, tmp_path, model="gqa-h64-nodes")
+    require(one.provider, one.reason if one.verdict is Verdict.UNAVAILABLE else "")
+    assert one.family is Family.PASSED, one
+    assert one.generation is not None
+    assert [way.way for way in one.generation.ways] == ["step", "chunks"]
     assert one.placement is not None
     assert one.placement.ep_nodes > 0
 
