@@ -133,7 +133,7 @@ def test_any_fault_of_a_build_is_reported(monkeypatch: pytest.MonkeyPatch, fake_
     notes: list[str] = []
     ends: list[tuple[Runtime, InstallError | None]] = []
     builds = Builds(notes.append, lambda runtime, problem: ends.append((runtime, problem)))
-    monkeypatch.setattr("harness.engine.environments.build", broken)
+    monkeypatch.setattr("harness.engine.builds.build", broken)
     runtime = Runtime(packages=("a",))
     assert not builds.is_built(runtime)
     assert not builds.is_built(runtime)
