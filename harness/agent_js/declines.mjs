@@ -5,7 +5,7 @@ import { CAPABILITIES } from './job.mjs';
 // Every scenario of the protocol's version 1; see docs/reference/scenarios.md.
 const SCENARIOS = [
   'io_binding', 'dynamic_shapes', 'concurrent', 'sessions', 'ort_format', 'ep_context', 'from_bytes',
-  'cpu_fallback_disabled',
+  'cpu_fallback_disabled', 'generate',
 ];
 
 const DTYPES = [
