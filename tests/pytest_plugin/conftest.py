@@ -112,8 +112,12 @@ class Ran(msgspec.Struct, frozen=True):
 
 
 def environment() -> dict[str, str]:
-    """Only the plugins that a test names, whatever is installed; and this checkout."""
-    env = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "COV_"))}
+    """Only the plugins that a test names, whatever is installed; and this checkout.
+
+    Below tox, pytest would keep what failed last in one place for all tests.
+    """
+    outer = ("PYTEST_", "COV_", "TOX_")
+    env = {key: value for key, value in os.environ.items() if not key.startswith(outer)}
     return env | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
 
 
