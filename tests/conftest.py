@@ -22,12 +22,12 @@ from onnx import TensorProto, helper, numpy_helper
 from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
-from harness.engine import uv
 from harness.engine.engine import Engine
 from harness.engine.events import Event
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
+from harness.runtimes import uv
 
 FAKE = Path(__file__).parent / "engine" / "fake_onnxruntime"
 MODEL = """<ir_version: 9, opset_import: ["" : 17]>

@@ -37,7 +37,7 @@ GROUND = {"data_files", "__version__"}
 """Beside the floors, below all that may know where they are installed: not ``core``, not ``agent``."""
 
 
-BELOW_ENGINE = "core catalog plan corpus golden agent"
+BELOW_ENGINE = "core catalog plan corpus golden agent runtimes"
 EVERYTHING = f"{BELOW_ENGINE} engine studies run report triage agent_check"
 FRONT_END = VALUES | {"onnx", "filelock", "jinja2", "platformdirs", "pytest", "rich"}
 TABLE = {
@@ -48,6 +48,7 @@ TABLE = {
     "golden": floor("core corpus", VALUES | {"onnx", "filelock", "platformdirs"}, "onnxruntime"),
     # Travels into any Python: not even the packages that every other floor has.
     "agent": floor("", frozenset({"numpy"}), "onnxruntime onnx"),
+    "runtimes": floor("core catalog plan corpus agent", VALUES | {"onnx", "filelock", "platformdirs"}),
     "engine": floor(BELOW_ENGINE, VALUES | {"onnx", "filelock", "platformdirs"}),
     "studies": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "run": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),

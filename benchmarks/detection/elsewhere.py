@@ -13,9 +13,9 @@ import numpy as np
 
 from benchmarks.detection.subjects import Subject
 from harness.core.value import NamedValues, tensor
-from harness.engine.environments import build
 from harness.golden.provenance import SESSION
 from harness.plan.target import Runtime
+from harness.runtimes.environments import build
 
 LIMIT_S = 300.0
 """Seconds that one model may take, at most, on a simulator of a busy machine."""

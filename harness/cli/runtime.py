@@ -7,10 +7,10 @@ from pathlib import Path
 
 from harness.cli.output import DAY_S, MIB, print_json, print_lines
 from harness.core.errors import EXIT_OK, EXIT_USAGE
-from harness.engine.environments import Kept, build, is_built, kept, prune
-from harness.engine.installer import InstallError
 from harness.plan.matrix import load_matrix
 from harness.plan.target import Runtime, is_path
+from harness.runtimes.environments import Kept, build, is_built, kept, prune
+from harness.runtimes.installer import InstallError
 
 
 def list_runtimes(*, as_json: bool) -> int:

@@ -13,7 +13,6 @@ from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.declines import OTHER, PATHS, TENSOR_FOLDERS, declined
-from harness.engine.installer import InstallError
 from harness.engine.job import Demands, job
 from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable, Unsupported
 from harness.engine.process_pool import ProcessPool
@@ -22,6 +21,7 @@ from harness.engine.task import CellTask, Kind, QuestionTask, Task
 from harness.engine.tensor_files import Tensors
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
+from harness.runtimes.installer import InstallError
 
 OnUnusable = Callable[[TaskQueue, Unavailable | Rejected, dict[str, Any]], None]
 """Called if a queue can get no process; the last argument is its environment, as far as it is known."""

@@ -17,7 +17,6 @@ from harness.core.cell import Cell
 from harness.core.missing import Need
 from harness.corpus.suites import Suite
 from harness.engine.admission import processors
-from harness.engine.builds import Builds
 from harness.engine.cases import Cases
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.configuration import Configuration, configuration
@@ -31,6 +30,7 @@ from harness.engine.queues import Queues
 from harness.engine.references import References, Stores
 from harness.engine.task import Kind
 from harness.plan.plan import Plan
+from harness.runtimes.builds import Builds
 
 BATCH = 256
 """Events handed out together, at most."""

@@ -112,7 +112,7 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
         OSError, ValueError: The command cannot be started.
     """
     if runtime.is_javascript:
-        from harness.engine import environments, javascript
+        from harness.runtimes import environments, javascript
 
         environments.note_use(runtime)
         # Below its folder, what a killed browser leaves in temporary folders ends with the process.
@@ -222,7 +222,7 @@ def interpreter(runtime: "Runtime") -> tuple[str, ...]:
     if runtime.python:
         return (runtime.python,)
     if runtime.packages:
-        from harness.engine.environments import built_python, note_use
+        from harness.runtimes.environments import built_python, note_use
 
         note_use(runtime)
         return (str(built_python(runtime)),)

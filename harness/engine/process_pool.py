@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.engine.admission import Admission
-from harness.engine.builds import Builds
 from harness.engine.configuration import HERE, Configuration
 from harness.engine.launch import is_local, launch
 from harness.engine.prestarted import take_prestarted
@@ -17,6 +16,7 @@ from harness.engine.queues import TaskQueue
 from harness.engine.spares import Spares
 from harness.engine.tensor_files import TensorHome, Tensors
 from harness.engine.worker import Worker
+from harness.runtimes.builds import Builds
 
 STOP_S = 5.0
 """Seconds that processes get to exit by themselves at the end of a run."""

@@ -9,8 +9,6 @@ import msgspec
 from harness.core.scenario import PLAIN
 from harness.core.spread import Spread
 from harness.corpus.case import Case
-from harness.engine.environments import contents
-from harness.engine.installer import InstallError
 from harness.engine.lru_cache import LruCache
 from harness.engine.task import HOME, Kind, Question
 from harness.golden.golden import Golden
@@ -19,6 +17,8 @@ from harness.golden.spreads import load_spread, save_spread
 from harness.golden.store import GoldenStore
 from harness.golden.unnoticed import load_unnoticed, save_unnoticed
 from harness.plan.target import Runtime
+from harness.runtimes.environments import contents
+from harness.runtimes.installer import InstallError
 
 KEPT = 4096
 """Goldens kept in memory at most, and noises of models; the store has the others."""

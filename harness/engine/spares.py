@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Iterable
 
 from harness.engine.configuration import Configuration, Interpreter
-from harness.engine.installer import InstallError
 from harness.engine.launch import is_local
 from harness.engine.queues import TaskQueue
 from harness.engine.worker import Worker
+from harness.runtimes.installer import InstallError
 
 START_S = 30.0
 """Seconds that a spare process may take to start; beyond that it hangs, and no other is started."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from harness.engine.installer import InstallError
-from harness.engine.javascript import BROWSERS, find_browser, find_node
+from harness.runtimes.installer import InstallError
+from harness.runtimes.javascript import BROWSERS, find_browser, find_node
 
 TRY = "ep-harness doctor matrices/web.toml"
 """What tries their execution providers."""

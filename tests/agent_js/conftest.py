@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.engine.installer import InstallError
-from harness.engine.javascript import AGENTS, find_node
+from harness.runtimes.installer import InstallError
+from harness.runtimes.javascript import AGENTS, find_node
 
 
 @pytest.fixture(scope="session")

@@ -19,12 +19,12 @@ from harness.core.value import Sequence, tensor
 from harness.core.verdict import Family, Verdict
 from harness.corpus.suites import open_suite
 from harness.engine.engine import Engine
-from harness.engine.environments import build
 from harness.engine.events import Finished, TargetReady
-from harness.engine.installer import InstallError
 from harness.plan.matrix import load_matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target
+from harness.runtimes.environments import build
+from harness.runtimes.installer import InstallError
 from harness.triage.bundle import BundleContents, ModelSource, write_bundle
 from harness.triage.distance import distance
 

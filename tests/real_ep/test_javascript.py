@@ -20,11 +20,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.engine.environments import build
 from harness.engine.events import Event, Finished, TargetReady
-from harness.engine.installer import InstallError
-from harness.engine.javascript import find_browser, find_node
 from harness.plan.target import Runtime
+from harness.runtimes.environments import build
+from harness.runtimes.installer import InstallError
+from harness.runtimes.javascript import find_browser, find_node
 
 pytestmark = [pytest.mark.real_ep, pytest.mark.browser]
 

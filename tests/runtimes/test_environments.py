@@ -13,9 +13,10 @@ import filelock
 import msgspec
 import pytest
 
-from harness.engine import environments
-from harness.engine import uv as uv_module
-from harness.engine.environments import (
+from harness.plan.target import Runtime
+from harness.runtimes import environments
+from harness.runtimes import uv as uv_module
+from harness.runtimes.environments import (
     Manifest,
     build,
     built_python,
@@ -25,14 +26,13 @@ from harness.engine.environments import (
     note_use,
     prune,
 )
-from harness.engine.installer import InstallError
-from harness.engine.uv import find_uv, last_words
-from harness.plan.target import Runtime
+from harness.runtimes.installer import InstallError
+from harness.runtimes.uv import find_uv, last_words
 
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 BUILDER = """
 import sys
-from harness.engine import environments, uv
+from harness.runtimes import environments, uv
 from harness.plan.target import Runtime
 uv.find_uv = lambda: sys.argv[1]
 print(environments.build(Runtime(packages=tuple(sys.argv[2:]))))

@@ -3,9 +3,9 @@
 import threading
 from collections.abc import Callable
 
-from harness.engine.environments import build, installer, is_built
-from harness.engine.installer import Installer, InstallError
 from harness.plan.target import Runtime
+from harness.runtimes.environments import build, installer, is_built
+from harness.runtimes.installer import Installer, InstallError
 
 AT_ONCE = 2
 """Builds at a time: uv downloads and unpacks in many threads of its own."""

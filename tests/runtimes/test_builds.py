@@ -12,15 +12,15 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Cause, Phase, Verdict
 from harness.corpus.case import Case
-from harness.engine.builds import Builds
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted, TargetReady
-from harness.engine.installer import InstallError
 from harness.engine.references import References
 from harness.engine.task import Question
 from harness.golden.golden import Golden
 from harness.golden.kept import kept_by_case
 from harness.plan.target import Runtime
+from harness.runtimes.builds import Builds
+from harness.runtimes.installer import InstallError
 
 Run = Callable[..., list[Event]]
 
@@ -133,7 +133,7 @@ def test_any_fault_of_a_build_is_reported(monkeypatch: pytest.MonkeyPatch, fake_
     notes: list[str] = []
     ends: list[tuple[Runtime, InstallError | None]] = []
     builds = Builds(notes.append, lambda runtime, problem: ends.append((runtime, problem)))
-    monkeypatch.setattr("harness.engine.builds.build", broken)
+    monkeypatch.setattr("harness.runtimes.builds.build", broken)
     runtime = Runtime(packages=("a",))
     assert not builds.is_built(runtime)
     assert not builds.is_built(runtime)

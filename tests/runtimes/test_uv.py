@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine import installer
-from harness.engine.environments import build
-from harness.engine.installer import InstallError
-from harness.engine.uv import Uv
 from harness.plan.target import Runtime
+from harness.runtimes import installer
+from harness.runtimes.environments import build
+from harness.runtimes.installer import InstallError
+from harness.runtimes.uv import Uv
 
 HANGING = Runtime(packages=("hang",))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from harness import agent
 from harness.core.errors import one_line
-from harness.engine.installer import InstallError
 from harness.plan.target import Runtime, is_version
+from harness.runtimes.installer import InstallError
 
 AGENTS = Path(agent.__file__).parents[1] / "agent_js"
 """The JavaScript agents; they run where they are installed."""

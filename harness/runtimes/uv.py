@@ -7,7 +7,7 @@ import sysconfig
 
 from harness.core.errors import one_line
 from harness.core.text import visible
-from harness.engine.installer import Installer, InstallError
+from harness.runtimes.installer import Installer, InstallError
 
 SHOWN = 240
 """Characters of uv's error in a reason: a table shows it beside the requirements and a cause."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.core.errors import one_line
 from harness.core.text import visible
-from harness.engine.installer import Installer, InstallError
+from harness.runtimes.installer import Installer, InstallError
 
 DRIVER = "playwright-core@1.65.1"
 """What drives browsers (Apache-2.0). It brings no browser: the system's own is used."""

@@ -19,11 +19,11 @@ import msgspec
 
 from harness.core.errors import UsageError, one_line
 from harness.corpus.cache import cache_root, fill_once
-from harness.engine import npm
-from harness.engine.installer import Installer, InstallError
-from harness.engine.npm import Npm
-from harness.engine.uv import Uv
 from harness.plan.target import Runtime, is_path
+from harness.runtimes import npm
+from harness.runtimes.installer import Installer, InstallError
+from harness.runtimes.npm import Npm
+from harness.runtimes.uv import Uv
 
 MANIFEST = "manifest.json"
 
