@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from harness.core.errors import UsageError, one_line
+from harness.core.lru_cache import LruCache
 from harness.core.precision import AS_IS
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.corpus.case import Case, load_case
@@ -19,7 +20,6 @@ from harness.corpus.shapes import GIVEN
 from harness.corpus.suites import Suite
 from harness.corpus.upcast import float64_case
 from harness.corpus.zeroed import zeroed_case
-from harness.engine.lru_cache import LruCache
 from harness.engine.references import References
 from harness.engine.task import Kind, Question
 from harness.golden.trials import try_inputs

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
+from harness.core.lru_cache import LruCache
 from harness.core.scenario import PLAIN
 from harness.core.spread import Spread
 from harness.corpus.case import Case
-from harness.engine.lru_cache import LruCache
 from harness.engine.task import HOME, Kind, Question
 from harness.golden.golden import Golden
 from harness.golden.provenance import evaluator_provenance, provenance

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.engine.lru_cache import NBYTES, LruCache
+from harness.core.lru_cache import NBYTES, LruCache
 
 KEYS = st.integers(0, 5)
 PUTS = st.lists(st.tuples(KEYS, st.integers(0, 12), st.booleans()), max_size=40)
