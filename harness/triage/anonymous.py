@@ -46,7 +46,7 @@ def tellings(net: Net) -> int:
 
 
 def _origins(net: Net, names: Names) -> Names:
-    """New name -> what the node was called to begin with; names that stayed keep what is known of them."""
+    """Return what each node was called to begin with; names that stayed keep what is known of them."""
     return {
         name: origin
         for old, name in (names or {name: name for name in net.origins}).items()
@@ -111,7 +111,7 @@ def _functions(net: Net) -> Names:
 
 
 def _domains(net: Net) -> Names:
-    """Domains that hold nothing but functions of the model."""
+    """Return the domains that hold nothing but functions of the model."""
     own = dict.fromkeys((domain_of(one), one.name) for one in net.functions)
     foreign = {domain_of(node) for node in _every_node(net) if (domain_of(node), node.op_type) not in own}
     return _numbered((domain for domain, _ in own if domain not in foreign), "local")

@@ -76,7 +76,7 @@ def blamed(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> Bl
 
 
 def _watched(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> dict[str, Value] | None:
-    """What the EP computes in a part whose tensors are all outputs; None if the failure is gone then."""
+    """Return what the EP computes in a part whose tensors are all outputs; None if it is right then."""
     part = cut(net, numbers, known)
     if part is None:
         return None
@@ -93,7 +93,7 @@ def _watched(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> 
 
 
 def _alone(net: Net, number: int, known: Known, found: Mapping[str, Value]) -> Subject | None:
-    """A node alone, fed with what was found; with golden tensors where nothing was."""
+    """Return a node alone, fed with what was found; with golden tensors where nothing was."""
     single = cut(net, (number,), known)
     if single is None:
         return None
@@ -121,7 +121,7 @@ def _deviates(net: Net, number: int, check: Check, known: Known, error: float) -
 
 
 def _apart(expected: Mapping[str, Value], found: Mapping[str, Value]) -> float:
-    """The largest distance of an output; infinite if it has another form, or NaN in other places."""
+    """Return the largest distance of an output; infinite if it has another form, or NaN in other places."""
     largest = 0.0
     for name, value in expected.items():
         other = found.get(name)

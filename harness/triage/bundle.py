@@ -169,7 +169,7 @@ def _manifest(
 
 
 def _runs(fault: Fault) -> int:
-    """Runs with the first data set in one session; how many a scenario makes is among the axes."""
+    """Return how often the first data set runs in one session; the runs of a scenario are among the axes."""
     usage = fault.usage
     least = usage.runs if usage is not None and usage.threads is None else None
     if fault.signature.verdict is Verdict.NONDETERMINISTIC and fault.confirmation.outcome != "always":

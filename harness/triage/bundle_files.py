@@ -145,7 +145,7 @@ class _Folder:
             return _limited(file, name, limit)
 
     def refuse_others(self, names: set[str]) -> None:
-        """A folder may hold what its owner added."""
+        """Accept anything else: the owner of a folder may have added it."""
 
 
 class _Zip:

@@ -96,7 +96,7 @@ def needed(net: Net, outputs: Iterable[str]) -> set[int]:
 
 
 def _outputs(net: Net, nodes: list[Node], made: set[str], known: Known) -> dict[str, Any] | None:
-    """What nodes make that is an output or that others read; if there is none, what the last node makes."""
+    """Return tensors of nodes that are outputs or are read elsewhere; if none, what the last node makes."""
     staying = {id(node) for node in nodes}
     read = set().union(*(node.reads for node in net.nodes if id(node) not in staying))
     wanted = [name for name in net.outputs if name in made]
@@ -111,6 +111,6 @@ def _outputs(net: Net, nodes: list[Node], made: set[str], known: Known) -> dict[
 
 
 def _in_order(names: Collection[str], nodes: Iterable[Node]) -> list[str]:
-    """Names in the order in which nodes make them, so that equal nets give equal models."""
+    """Return names in the order in which nodes make them, so that equal nets give equal models."""
     order = [name for node in nodes for name in node.made if name in names]
     return order if len(order) == len(names) else [*order, *sorted(set(names) - set(order))]

@@ -124,7 +124,7 @@ def _names(subjects: Collection[Subject]) -> Collection[str]:
 
 
 def _for_triage(matrix: Matrix, name: str) -> Matrix:
-    """The matrix with one target that retries nothing, measures nothing and tells where it dies."""
+    """Return the matrix with one target that retries nothing, measures nothing and tells where it dies."""
     targets = (
         msgspec.structs.replace(
             target, retries=0, alone=False, required=False, workers=1, env=target.env | SWITCHED_ON

@@ -128,7 +128,7 @@ def _rename(node: "onnx.NodeProto", names: Mapping[str, str]) -> None:
 
 
 def _own_names(graph: "onnx.GraphProto") -> list[str]:
-    """What a graph and the graphs in it declare, in their order; not the inputs of the graph itself."""
+    """Return what a graph and the graphs in it declare, in order; not the inputs of the graph itself."""
     found = [one.name for one in graph.initializer]
     for node in graph.node:
         found += filter(None, node.output)

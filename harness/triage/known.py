@@ -112,7 +112,7 @@ class Known:
         self._values.update(found or {})
 
     def _with_others(self, names: list[str]) -> list[str]:
-        """All tensors of the net if they are small enough together: most of them are asked for later."""
+        """Return all tensors of the net if they are small together: most of them are asked for later."""
         every = [name for node in self._net.nodes for name in node.made if name not in self._asked]
         sizes = self._sizes()
         room = AT_ONCE - sum(_nbytes(self.types.get(name), sizes) for name in every)
@@ -131,7 +131,7 @@ class Known:
         return made
 
     def _sizes(self) -> dict[str, int]:
-        """Symbolic dimension -> its size in what the net is fed."""
+        """Return the size of each symbolic dimension in what the net is fed."""
         sizes: dict[str, int] = {}
         for name, info in self._net.inputs.items():
             value = self._net.fed.get(name)
@@ -171,7 +171,7 @@ def _complete(declared: Any) -> bool:
 
 
 def _nbytes(declared: Any, sizes: Mapping[str, int]) -> int:
-    """About how many bytes a tensor of a type takes."""
+    """Estimate how many bytes a tensor of a type takes."""
     shape = shape_of(declared)
     if shape is None:
         return UNKNOWN_BYTES

@@ -116,7 +116,7 @@ class Locator:
         return Located(self._location(part, together=together), self._shown)
 
     def _restricted(self, everything: Part) -> Part:
-        """The nodes that the failing outputs depend on."""
+        """Return the nodes that the failing outputs depend on."""
         whole, of_outputs = everything.match, self._check.of_outputs
         failing = failing_outputs(whole.seen.record, self._check.policy) if whole and of_outputs else ()
         numbers = tuple(sorted(needed(self._net, failing))) if failing else everything.numbers
@@ -127,7 +127,7 @@ class Locator:
         return everything
 
     def _half(self, numbers: Numbers) -> Part | None:
-        """The half that fails; the earlier one if both do, None if neither does."""
+        """Return the half that fails; the earlier one if both do, None if neither does."""
         middle = len(numbers) // 2
         halves = numbers[:middle], numbers[middle:]
         first, second = self._try(*halves)

@@ -75,7 +75,7 @@ class Net(msgspec.Struct, frozen=True, kw_only=True, eq=False, weakref=True):
         return set().union(*(node.reads for node in self.nodes))
 
     def makers(self) -> dict[str, int]:
-        """Tensor -> index of the node that makes it."""
+        """Return the index of the node that makes each tensor."""
         return {name: index for index, node in enumerate(self.nodes) for name in node.made}
 
     def model_bytes(self, *, weights: Iterable[Weight] | None = None, inputs: Iterable[Any] = ()) -> bytes:
@@ -183,7 +183,7 @@ _CONTENT = (
 
 
 def _own(proto: Any) -> Any:
-    """A copy that does not keep alive the message that it came from."""
+    """Return a copy that does not keep alive the message that it came from."""
     return type(proto).FromString(proto.SerializeToString())
 
 

@@ -89,7 +89,7 @@ def single(value: Tensor) -> Tensor | None:
 
 
 def _finite(value: Tensor) -> Array | None:
-    """The finite elements in a wide type; None if there are none or the type has no order."""
+    """Return the finite elements in a wide type; None if there are none or the type has no order."""
     if value.dtype == STRING or value.array.dtype.kind == "c":
         return None
     wide = _wide(value)
@@ -98,7 +98,7 @@ def _finite(value: Tensor) -> Array | None:
 
 
 def _wide(value: Tensor) -> Array:
-    """Elements in a type that numpy computes with and that holds each of them."""
+    """Return elements in a type that numpy computes with and that holds each of them."""
     flat = value.array.reshape(-1)
     if flat.dtype.kind in "iu":
         return flat
@@ -108,7 +108,7 @@ def _wide(value: Tensor) -> Array:
 
 
 def _drawn(part: Array, random: np.random.Generator) -> Array:
-    """As many numbers as before from least to greatest, both of which are among them."""
+    """Return as many numbers as before from least to greatest, both of which are among them."""
     if not part.size:
         return part
     low, high = part.min(), part.max()
@@ -124,7 +124,7 @@ def _drawn(part: Array, random: np.random.Generator) -> Array:
 
 
 def _random(array: Array, *parts: Array) -> np.random.Generator:
-    """Random numbers that depend only on what the result shares with the original."""
+    """Draw random numbers that depend only on what the result shares with the original."""
     facts = [str(array.dtype), str(array.shape)]
     facts += [f"{part.size} {part.min()} {part.max()}" if part.size else "0" for part in parts]
     return np.random.default_rng(list(hashlib.sha256("\0".join(facts).encode()).digest()))

@@ -29,7 +29,7 @@ def redeclared(net: Net) -> Net | None:
 
 
 def _sized(net: Net, info: Any) -> Any:
-    """A declaration with the sizes of what is fed in place of symbols."""
+    """Return a declaration with the sizes of what is fed in place of symbols."""
     value = net.fed.get(info.name)
     dims = info.type.tensor_type.shape.dim
     if not isinstance(value, Tensor) or len(dims) != value.array.ndim:
@@ -42,7 +42,7 @@ def _sized(net: Net, info: Any) -> Any:
 
 
 def _unsized(info: Any) -> Any:
-    """A declaration that keeps its rank and no size."""
+    """Return a declaration that keeps its rank and no size."""
     copy = type(info)()
     copy.CopyFrom(info)
     if copy.type.HasField("tensor_type"):

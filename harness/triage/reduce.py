@@ -222,7 +222,7 @@ class _Run:
         return None
 
     def worth_trying(self, alternatives: Iterator[Candidate]) -> Iterator[tuple[int, Net, Subject]]:
-        """Candidates that are smaller, whole and valid, and were not tried before."""
+        """Yield candidates that are smaller, whole and valid, and were not tried before."""
         for index, made in enumerate(alternatives):
             if made is None or not made.nodes or not is_smaller(made, self.net):
                 continue
@@ -235,7 +235,7 @@ class _Run:
                 yield index, net, subject
 
     def consistent(self, net: Net) -> Candidate:
-        """The net, with other shapes of outputs if need be; None if its types contradict each other."""
+        """Return the net, with other shapes of outputs if need be; None if its types are contradictory."""
         if not self.is_consistent or inferred(net) is not None:
             return net
         return redeclared(net)

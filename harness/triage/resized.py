@@ -122,7 +122,7 @@ def _shape(weight: Weight, spots: list[Axis | Element], sizes: Mapping[Spot, int
 
 
 def _span(weight: Weight, spots: list[Axis | Element], sizes: Mapping[Spot, int]) -> int:
-    """Bytes from the first to the last element that is left: so much of a file is read."""
+    """Return the bytes from the first to the last element that is left: so much of a file is read."""
     place = 0
     for size, left in zip(weight.shape, _shape(weight, spots, sizes), strict=True):
         place = place * size + left - 1

@@ -73,7 +73,7 @@ def _does(fault: Fault, row: OutputMetrics | None, said: str) -> str:
 
 
 def _died_in(crash: NativeCrash | None) -> str:
-    """The library, and the innermost function that has a name."""
+    """Return the library, and the innermost function that has a name."""
     libraries = involved_libraries(crash) if crash is not None else ()
     if crash is None or not libraries:
         return ""
@@ -97,7 +97,7 @@ def _while(phase: Phase | None) -> str:
 
 
 def _what(fault: Fault) -> str:
-    """The guilty operators with the attributes that are set."""
+    """Name the guilty operators with the attributes that are set."""
     reduced = fault.reduced
     if reduced is None:
         return f"the model of {fault.representative}"
@@ -151,7 +151,7 @@ def _preceding(fault: Fault) -> Iterator[str]:
 
 
 def _when(conditions: Sequence[Condition]) -> Iterator[str]:
-    """What makes the failure go away."""
+    """Say what makes the failure go away."""
     for kind, words in (
         ("graph_optimization", "right at graph optimization"),
         ("optimizer", "right without optimizer"),

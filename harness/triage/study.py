@@ -90,7 +90,7 @@ class Study:
         raise AssertionError("without a lower limit, nothing is left to be proven")
 
     def _lower_limits(self) -> tuple[LimitedTarget, ...]:
-        """Of a hang: lower limits of time for its trials, as far as the CPU EP is much faster."""
+        """Lower the limits of time for trials of a hang, as far as the CPU EP is much faster."""
         if self._failure.signature.verdict is not Verdict.HANG:
             return ()
         healthy_s = self._lab.cpu_seconds(self._failure.subjects[0])
@@ -171,7 +171,7 @@ class Study:
         return check
 
     def _confirmed(self) -> tuple[Subject | None, Confirmation]:
-        """The data set that fails, and how often."""
+        """Return the data set that fails, and how often."""
         confirmation = _NOTHING
         for subject in self._failure.subjects:
             confirmation = self._repeated(subject)
@@ -300,7 +300,7 @@ def _drawn(subject: Subject, before: Subject, guilty: Collection[str]) -> Reduce
 
 
 def _library(fingerprint: Mapping[str, object]) -> str:
-    """Version of the EP: that of its plugin, else of the onnxruntime that it is a part of."""
+    """Return the version of the EP: that of its plugin, else of the onnxruntime that it is a part of."""
     plugin = fingerprint.get("plugin")
     if isinstance(plugin, Mapping) and plugin.get("version"):
         return str(plugin["version"])

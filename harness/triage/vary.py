@@ -91,7 +91,7 @@ _Varied = Iterator[tuple[Condition, Subject | None]]
 
 
 def _dtypes(subject: Subject) -> _Varied:
-    """In other floating-point types, if all floats of the model have one type."""
+    """Vary the floating-point type, if all floats of the model have one type."""
     model = subject.proto()
     present = {dtype for dtype in _float_types(model, subject) if dtype in _FLOATS}
     if len(present) != 1 or subject.external is not None:
@@ -149,7 +149,7 @@ def _as_float(array: Array, dtype: str) -> Array:
 
 
 def _opsets(subject: Subject) -> _Varied:
-    """At other versions of ONNX's operators, as far as onnx converts them."""
+    """Vary the version of ONNX's operators, as far as onnx converts them."""
     import onnx
     from onnx import version_converter
 
@@ -185,7 +185,7 @@ def _versions_of(op_type: str) -> Iterator[int]:
 
 
 def _attributes(subject: Subject) -> _Varied:
-    """Each attribute of each node left out, if the operator has a default for it."""
+    """Leave out each attribute of each node, if the operator has a default for it."""
     import onnx.defs
 
     model = subject.proto()
@@ -222,7 +222,7 @@ _VALUES: Mapping[str, _Change] = {
 
 
 def _values(subject: Subject) -> _Varied:
-    """With other values in all floating-point inputs."""
+    """Put other values into all floating-point inputs."""
     for name, change in _VALUES.items():
         inputs = tuple((port, _changed(value, change)) for port, value in subject.inputs)
         yield Condition(kind="values", value=name), msgspec.structs.replace(subject, inputs=inputs)
@@ -236,7 +236,7 @@ def _changed(value: Value, change: _Change) -> Value:
 
 
 def _shapes(subject: Subject) -> _Varied:
-    """With the first dimension of all inputs that share its size cut to one, or doubled."""
+    """Cut the first dimension of all inputs that share its size to one, or double it."""
     arrays = {name: value for name, value in subject.inputs if isinstance(value, Tensor) and value.array.ndim}
     sizes = {value.array.shape[0] for value in arrays.values()}
     if len(sizes) != 1 or len(arrays) != len(subject.inputs) or 0 in sizes:

@@ -1,6 +1,6 @@
 """Arguments of `agent-check`, the command for authors of agents."""
 
-from harness.cli.arguments.command import ONE_ARRAY, Commands, add_command, add_json
+from harness.cli.arguments.command import ONE_ARRAY, Commands, add_command, add_json, add_options
 from harness.cli.arguments.values import count
 
 
@@ -22,14 +22,7 @@ def add_agents(commands: Commands) -> None:
         metavar="NAME",
         help="EP that the agent has to use; default: CPUExecutionProvider",
     )
-    command.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        dest="options",
-        metavar="K=V",
-        help="provider option; may be repeated",
-    )
+    add_options(command)
     command.add_argument(
         "--only", default="", metavar="TEXT", help="only checks with this in their group or title"
     )

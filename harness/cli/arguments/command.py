@@ -68,9 +68,8 @@ def add_age(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_provider_settings(command: argparse.ArgumentParser) -> None:
-    """Declare ``--plugin``, ``--option`` and ``--device``."""
-    command.add_argument("--plugin", metavar="PACKAGE-OR-PATH", help="plugin EP: its package or library")
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Declare ``--option``, as a list ``options``."""
     command.add_argument(
         "--option",
         action="append",
@@ -79,6 +78,12 @@ def add_provider_settings(command: argparse.ArgumentParser) -> None:
         metavar="K=V",
         help="provider option, such as backend_type=htp; may be repeated",
     )
+
+
+def add_provider_settings(command: argparse.ArgumentParser) -> None:
+    """Declare ``--plugin``, ``--option`` and ``--device``."""
+    command.add_argument("--plugin", metavar="PACKAGE-OR-PATH", help="plugin EP: its package or library")
+    add_options(command)
     command.add_argument(
         "--device",
         action="append",

@@ -41,7 +41,7 @@ def default_attributes(net: Net, context: Context) -> Search:  # noqa: ARG001 - 
 
 
 def _optional(node: "onnx.NodeProto", net: Net) -> Iterator[str]:
-    """Attributes that the operator does not require; all of them if ONNX has no schema of it."""
+    """Return attributes that the operator does not require; all of them if ONNX has no schema of it."""
     import onnx.defs
 
     domain = domain_of(node)

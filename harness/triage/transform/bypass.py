@@ -63,7 +63,7 @@ def _without(
 
 
 def _end(name: str, direct: Mapping[str, str]) -> str:
-    """The tensor that stands for one after all nodes are gone; the graph has no circles, so this ends."""
+    """Return the tensor that stands for one after all nodes are gone; a graph has no circles."""
     while name in direct:
         name = direct[name]
     return name

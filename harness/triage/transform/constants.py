@@ -26,7 +26,7 @@ def constants(net: Net, context: Context) -> Search:
 
 
 def _weight(node: Node) -> Weight | None:
-    """The initializer that a Constant node can be; None of a sparse one."""
+    """Return the initializer that a Constant node can be; None for a sparse one."""
     import onnx.helper
     import onnx.numpy_helper
 

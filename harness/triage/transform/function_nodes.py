@@ -41,7 +41,7 @@ def fewer_function_nodes(net: Net, context: Context) -> Search:
 
 
 def _without(function: "onnx.FunctionProto", gone: set[int]) -> "onnx.FunctionProto | None":
-    """A copy without some of its nodes; None if it would be empty or hand an input through."""
+    """Return a copy without some of its nodes; None if it would be empty or hand an input through."""
     copy = type(function)()
     copy.CopyFrom(function)
     names: dict[str, str] = {}

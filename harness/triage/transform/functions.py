@@ -43,7 +43,7 @@ def _inlined(net: Net, functions: list[Function]) -> Candidate:
 
 
 def _origins(net: Net, made: Net) -> dict[str, str]:
-    """What nodes that came out of functions were called: onnx's inliner appends ``__`` and a number."""
+    """Return former names of nodes that came out of functions: onnx's inliner appends ``__`` and a number."""
     inner = {node_name(node) for function in net.functions for node in all_nodes(function.node)}
     found = {}
     for name in set().union(*(node.names for node in made.nodes)):

@@ -46,13 +46,13 @@ def _scaled(group: Sizes, size: int, target: int) -> Sizes:
 
 
 def _targets(size: int) -> list[int]:
-    """Sizes to try: 1, 2, 4 and so on, so that few trials find the order of magnitude; then just below."""
+    """Return sizes to try: 1, 2, 4 and so on, for the order of magnitude in few trials; then just below."""
     powers = [1 << exponent for exponent in range((size - 1).bit_length())]
     return list(dict.fromkeys([*powers, size * 3 // 4, size - 1]))
 
 
 def _groups(present: Sizes, size: int) -> list[Sizes]:
-    """What may become smaller together, largest groups first."""
+    """Return what may become smaller together, largest groups first."""
     equal = {spot: found for spot, found in present.items() if found == size}
     axes: Sizes = {spot: found for spot, found in equal.items() if isinstance(spot, Axis)}
     multiples = {spot: found for spot, found in present.items() if found and found % size == 0}
@@ -70,7 +70,7 @@ def _groups(present: Sizes, size: int) -> list[Sizes]:
 
 
 def _spots(net: Net) -> Sizes:
-    """Everything that may be a size, with its size."""
+    """Return everything that may be a size, with its size."""
     found: Sizes = {}
     for name, value in net.fed.items():
         if isinstance(value, Tensor):
