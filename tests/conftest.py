@@ -19,7 +19,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.core.record import SCHEMA, Record
+from harness.core.decide import Decision
+from harness.core.facts import Facts
+from harness.core.record import SCHEMA, Record, decode_record, encode_record
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.engine import Engine
@@ -107,6 +109,19 @@ def passed() -> Callable[..., Record]:
         }
         given = usual | fields
         return Record(schema=SCHEMA, suite="m", model=model, family=given["verdict"].family, **given)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def judged(passed: Callable[..., Record]) -> Callable[[Facts, Decision], Record]:
+    """Makes a record of facts and what was decided from them, written and read once."""
+
+    def make(facts: Facts, decision: Decision) -> Record:
+        fields: dict[str, Any] = {name: getattr(facts, name) for name in Facts.__struct_fields__}
+        decided = {name: getattr(decision, name) for name in ("outputs", "again", "adjudication", "reason")}
+        made = passed("a", verdict=decision.verdict, **(fields | decided))
+        return decode_record(encode_record(made))
 
     return make
 

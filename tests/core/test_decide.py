@@ -1,6 +1,7 @@
 """The rules of a verdict, and that the facts of a record are enough to decide again."""
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
@@ -15,14 +16,11 @@ from harness.core.missing import USUAL, Need, missing
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import (
-    SCHEMA,
     Ended,
     OwnCpu,
     Placement,
     Record,
     Repeats,
-    decode_record,
-    encode_record,
 )
 from harness.core.reference import (
     EXPECTED,
@@ -34,7 +32,7 @@ from harness.core.reference import (
 )
 from harness.core.rules import RULES, WORDS
 from harness.core.tolerance import Tolerance
-from harness.core.verdict import Family, Phase, Verdict
+from harness.core.verdict import Phase, Verdict
 
 ON_EP = Placement(ep_nodes=2, cpu_nodes=0, ep_ops={"Relu": 2}, cpu_ops={}, partitions=1, source="assignment")
 ON_CPU = Placement(ep_nodes=0, cpu_nodes=2, ep_ops={}, cpu_ops={"Relu": 2}, partitions=0, source="assignment")
@@ -214,14 +212,17 @@ HEARINGS: list[tuple[str, ReferenceCheck, Verdict]] = [
 
 @pytest.mark.parametrize(("dispute", "reference_check", "verdict"), HEARINGS)
 def test_what_the_references_make_of_a_failing_output(
-    dispute: str, reference_check: ReferenceCheck, verdict: Verdict
+    dispute: str,
+    reference_check: ReferenceCheck,
+    verdict: Verdict,
+    judged: Callable[[Facts, Decision], Record],
 ) -> None:
     facts = ran(outputs=(BAD,), dispute=dispute, reference_check=reference_check)
     decision = decide(facts, Policy())
     assert decision.verdict is verdict
     if dispute:
         assert dispute in decision.reason
-    record = decode_record(encode_record(_record(facts, decision)))
+    record = judged(facts, decision)
     assert decide(facts_of(record), Policy()) == decision
 
 
@@ -318,30 +319,14 @@ POLICIES = st.sampled_from(
 
 
 @settings(max_examples=300)
-@given(FACTS, POLICIES)
+@given(facts=FACTS, policy=POLICIES)
 def test_any_facts_have_a_verdict_and_the_same_after_a_trip_through_json(
-    facts: Facts, policy: Policy
+    judged: Callable[[Facts, Decision], Record], facts: Facts, policy: Policy
 ) -> None:
     first = decide(facts, policy)
-    record = decode_record(encode_record(_record(facts, first)))
+    record = judged(facts, first)
     assert decide(facts_of(record), policy) == first
     assert missing(facts, policy, frozenset(Need)) in {None, *Need}
-
-
-def _record(facts: Facts, decision: Decision) -> Record:
-    fields: dict[str, Any] = {name: getattr(facts, name) for name in Facts.__struct_fields__}
-    fields |= {"outputs": decision.outputs, "again": decision.again}
-    return Record(
-        schema=SCHEMA,
-        cell="s/m[t]",
-        suite="s",
-        model="m",
-        target="t",
-        verdict=decision.verdict,
-        family=decision.verdict.family,
-        expected=decision.verdict.family is not Family.FAILED,
-        **fields,
-    )
 
 
 def test_noise_is_asked_for_only_where_an_error_exceeds_what_any_model_allows() -> None:

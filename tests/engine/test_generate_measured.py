@@ -1,5 +1,6 @@
 """Planted faults in the scenario ``generate``: verdict, way, position, layer; healthy results pass."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from harness.core.decide import Decision, decide
 from harness.core.facts import CPU_PROVIDER, Facts, facts_of
 from harness.core.generated import Generation as Told
 from harness.core.policy import Policy
-from harness.core.record import SCHEMA, Placement, Record, decode_record, encode_record
+from harness.core.record import Placement, Record
 from harness.core.spread import Spread
 from harness.core.value import NamedValues, Tensor, tensor
 from harness.core.verdict import Verdict
@@ -154,14 +155,19 @@ def test_rounding_noise_is_never_accused(seed: int, size: float) -> None:
 
 @settings(max_examples=60)
 @given(
-    st.sampled_from(NAMES),
-    st.integers(0, LENGTH - 1),
-    st.sampled_from(["logits", *LAYERS]),
-    st.floats(12.0, 1e6),
-    st.integers(0, 99),
+    way=st.sampled_from(NAMES),
+    position=st.integers(0, LENGTH - 1),
+    output=st.sampled_from(["logits", *LAYERS]),
+    multiple=st.floats(12.0, 1e6),
+    seed=st.integers(0, 99),
 )
 def test_one_wrong_position_of_one_output_of_one_way_is_found_and_named(
-    way: str, position: int, output: str, multiple: float, seed: int
+    way: str,
+    position: int,
+    output: str,
+    multiple: float,
+    seed: int,
+    judged: Callable[[Facts, Decision], Record],
 ) -> None:
     index = NAMES.index(way)
     position = min(position, PLAYS[index].length - 1)
@@ -180,28 +186,9 @@ def test_one_wrong_position_of_one_output_of_one_way_is_found_and_named(
     else:
         assert (bad.first_bad, bad.first_cache, bad.cache_from) == (None, output, position)
         assert f"{output} wrong from position {position} on" in decision.reason
-    assert again(facts, decision).verdict is decision.verdict
-
-
-def again(facts: Facts, decision: Decision) -> Record:
-    """Judge the record of a cell again, as `ep-harness judge` does."""
-    fields: dict[str, Any] = {name: getattr(facts, name) for name in Facts.__struct_fields__}
-    fields |= {"outputs": decision.outputs, "again": decision.again}
-    made = Record(
-        schema=SCHEMA,
-        cell="s/m[t]",
-        suite="s",
-        model="m",
-        target="t",
-        verdict=decision.verdict,
-        family=decision.verdict.family,
-        expected=True,
-        reason=decision.reason,
-        **fields,
-    )
-    read = decode_record(encode_record(made))
+    read = judged(facts, decision)
     assert facts_of(read).generation == facts.generation
-    return judged_again(read, POLICY)
+    assert judged_again(read, POLICY).verdict is decision.verdict
 
 
 def test_the_layer_that_fails_first_is_named() -> None:
@@ -221,7 +208,7 @@ def test_the_layer_that_fails_first_is_named() -> None:
     assert bad.kl[5] < 1e-6
 
 
-def test_nan_from_a_position_on_is_a_nan_mismatch() -> None:
+def test_nan_from_a_position_on_is_a_nan_mismatch(judged: Callable[[Facts, Decision], Record]) -> None:
     results = healthy(0)
     for index, play in enumerate(PLAYS):
         if play.length > 6:
@@ -231,7 +218,9 @@ def test_nan_from_a_position_on_is_a_nan_mismatch() -> None:
     assert decision.reason.startswith("way at_once: logits wrong from position 6 on")
     assert told(facts).ways[0].kl[6:] == (None,) * 6
     assert told(facts).ways[0].perplexity is None
-    assert again(facts, decision).verdict is Verdict.NAN_MISMATCH
+    read = judged(facts, decision)
+    assert facts_of(read).generation == facts.generation
+    assert judged_again(read, POLICY).verdict is Verdict.NAN_MISMATCH
 
 
 def test_another_shape_is_told_without_a_position() -> None:

@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from harness.core.facts import UNREPEATABLE, Facts, facts_of
 from harness.core.metrics import ATOL_GRID
 from harness.core.missing import USUAL, Need, missing
 from harness.core.policy import Policy
-from harness.core.record import SCHEMA, Placement, Record, decode_record, encode_record
+from harness.core.record import Placement, Record
 from harness.core.tolerance import Tolerance
 from harness.core.value import NamedValues, tensor
 from harness.corpus.case import Case, DataSet
@@ -73,24 +74,6 @@ def under(
     return facts, decide(facts, rule.policy)
 
 
-def record(facts: Facts, decision: Decision) -> Record:
-    fields: dict[str, Any] = {name: getattr(facts, name) for name in Facts.__struct_fields__}
-    fields |= {"outputs": decision.outputs, "again": decision.again, "adjudication": decision.adjudication}
-    made = Record(
-        schema=SCHEMA,
-        cell="s/m[t]",
-        suite="s",
-        model="m",
-        target="t",
-        verdict=decision.verdict,
-        family=decision.verdict.family,
-        expected=True,
-        reason=decision.reason,
-        **fields,
-    )
-    return decode_record(encode_record(made))
-
-
 ERRORS = st.sampled_from([0.0, 1e-7, 1e-6, 2e-5, 1e-4, 2e-3, 0.3, 0.9, math.nan])
 TOLERANCES = st.builds(
     Tolerance, rtol=st.sampled_from([0.0, 1e-6, 1e-4, 1e-2]), atol=st.sampled_from(ATOL_GRID)
@@ -99,24 +82,24 @@ TOLERANCES = st.builds(
 
 @given(
     errors=st.lists(ERRORS, min_size=4, max_size=4),
-    second=st.none() | ERRORS,
     absent=st.sets(st.sampled_from([Kind.EVALUATED, Kind.UNOPTIMIZED, Kind.FLOAT64])),
     policies=st.tuples(TOLERANCES, TOLERANCES),
     providers_changed=st.sampled_from(["", "", "CPU only"]),
-    expected=st.none() | ERRORS,
+    others=st.tuples(st.none() | ERRORS, st.none() | ERRORS),
     doubt=st.sampled_from([("", {}), ("unsure", {}), (UNREPEATABLE, {}), ("", {Kind.EVALUATED: "wrong"})]),
 )
 def test_it_is_what_a_run_would_have_said(
     errors: list[float],
-    second: float | None,
     absent: set[str],
     policies: tuple[Tolerance, Tolerance],
     providers_changed: str,
-    expected: float | None,
+    others: tuple[float | None, float | None],
     doubt: tuple[str, dict[Kind, str]],
+    judged: Callable[[Facts, Decision], Record],
 ) -> None:
     before, after = policies
     dispute, doubts = doubt
+    second, expected = others
     golden, result, evaluated, unoptimized = (values(error, seed) for seed, error in enumerate(errors))
     known = {
         Kind.EVALUATED: evaluated,
@@ -142,13 +125,13 @@ def test_it_is_what_a_run_would_have_said(
         expected=() if expected is None else values(expected, 5),
         doubts=doubts,
     )
-    was, wanted = record(*run(before)), record(*run(after))
+    was, wanted = judged(*run(before)), judged(*run(after))
     policy = Policy(fixed=after, judge_by="table")
     if missing(facts_of(was), policy, {Need.REFERENCES}) is not None:
         assert after not in FIXED  # what these fail is asked in every run
         return
-    judged = judged_again(was, policy)
-    assert judged.verdict is wanted.verdict
-    assert judged.adjudication == wanted.adjudication
-    again = judged_again(judged, Policy(fixed=before, judge_by="table"))
+    now = judged_again(was, policy)
+    assert now.verdict is wanted.verdict
+    assert now.adjudication == wanted.adjudication
+    again = judged_again(now, Policy(fixed=before, judge_by="table"))
     assert again.verdict is was.verdict

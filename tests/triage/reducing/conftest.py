@@ -111,6 +111,12 @@ def finish(steps: Steps, is_interesting: Callable[[Subject], bool]) -> tuple[Sub
 
 
 @pytest.fixture(scope="session")
+def finished() -> Callable[[Steps, Callable[[Subject], bool]], tuple[Subject, list[Subject]]]:
+    """Answer the questions of a reduction that is under way."""
+    return finish
+
+
+@pytest.fixture(scope="session")
 def reduced() -> Callable[..., tuple[Subject, list[Subject]]]:
     """Reduce a subject; the smallest, and all that were tried."""
 

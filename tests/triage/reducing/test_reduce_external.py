@@ -3,8 +3,8 @@
 import os
 import resource
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -58,22 +58,11 @@ def gather_stays(subject: Subject) -> bool:
     return any(node.op_type == "Gather" for node in subject.proto().graph.node)
 
 
-def reduce_all(subject: Subject, judge: Any) -> tuple[Subject, list[Subject]]:
-    steps = reduction(subject, Settings(), lambda _: None)
-    tried: list[Subject] = []
-    answers = None
-    while True:
-        try:
-            batch = next(steps) if answers is None else steps.send(answers)
-        except StopIteration as end:
-            return end.value, tried
-        tried += batch
-        answers = tuple(map(judge, batch))
-
-
-def test_a_weight_of_2_gib_stays_in_its_file_until_it_is_small(large: Subject) -> None:
+def test_a_weight_of_2_gib_stays_in_its_file_until_it_is_small(
+    large: Subject, finished: Callable[..., tuple[Subject, list[Subject]]]
+) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    smallest, tried = reduce_all(large, gather_stays)
+    smallest, tried = finished(reduction(large, Settings(), lambda _: None), gather_stays)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     if sys.platform == "linux":
         assert grown < 300 << 10  # KiB
@@ -85,11 +74,13 @@ def test_a_weight_of_2_gib_stays_in_its_file_until_it_is_small(large: Subject) -
     assert len(smallest.model) < 300
 
 
-def test_a_weight_that_must_stay_large_stays_in_its_file(large: Subject) -> None:
+def test_a_weight_that_must_stay_large_stays_in_its_file(
+    large: Subject, finished: Callable[..., tuple[Subject, list[Subject]]]
+) -> None:
     def judge(subject: Subject) -> bool:
         return any(list(one.dims) == [ROWS, COLUMNS] for one in subject.proto().graph.initializer)
 
-    smallest, _ = reduce_all(large, judge)
+    smallest, _ = finished(reduction(large, Settings(), lambda _: None), judge)
     (weight,) = load(smallest).weights.values()
     assert weight.external
     assert len(smallest.proto().graph.node) == 1
