@@ -64,6 +64,16 @@ def each_replaced() -> Callable[..., Iterator[Any]]:
     return lambda valid: itertools.islice(every(valid), 0, None, 29)
 
 
+@pytest.fixture(scope="session")
+def small_decoder() -> Callable[..., None]:
+    """Writes a decoder of a few nodes, by the name of its maker in ``tests/small_decoders.py``."""
+
+    def write(name: str, folder: Path, **how: object) -> None:
+        getattr(importlib.import_module("small_decoders"), name)(folder, **how)
+
+    return write
+
+
 FIRST = ("real_ep", "engine", "pytest_plugin", "cli", "triage", "studies", "report")
 """Folders whose tests start processes: with xdist, what begins last should be short."""
 

@@ -10,7 +10,9 @@ from harness.core.fault import Signature
 from harness.core.policy import Policy
 from harness.core.precision import IN_MODEL
 from harness.core.record import Record
+from harness.core.scenario import GENERATE
 from harness.corpus.case import Case
+from harness.corpus.generation import Generation, generation_of
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
@@ -37,6 +39,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         axes: Axes of its trials: all but a precision that the model itself has by now, and how much the cell
             uses its session.
         subjects: Its model with each of its data sets; empty if the model cannot be read.
+        generation: What a cell of the scenario ``generate`` plays, each data set in one way; None in others.
     """
 
     record: Record
@@ -46,6 +49,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy
     axes: Axes
     subjects: tuple[Subject, ...]
+    generation: Generation | None = None
 
     @property
     def trial_policy(self) -> Policy:
@@ -109,7 +113,15 @@ def _failure(plan: Plan, record: Record, cell: Cell, again: Finished) -> Failure
         policy=policy,
         axes=tuple(sorted((*own, *usage_axes(plan, cell)))),
         subjects=subjects,
+        generation=_generation(plan, cell, case),
     )
+
+
+def _generation(plan: Plan, cell: Cell, case: Case | None) -> Generation | None:
+    if case is None or cell.axis("scenario") != GENERATE:
+        return None
+    made = generation_of(case, plan.matrix.scenarios.generate.text)
+    return made if isinstance(made, Generation) else None
 
 
 def _subjects(case: Case) -> Iterator[Subject]:

@@ -52,6 +52,16 @@ class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
     check: Check
 
 
+class Reruns(Protocol):
+    """Runs the cell of a failure once more, as its run did."""
+
+    def again(self) -> Failure:
+        """Run it in a fresh process."""
+
+    def preceding(self) -> tuple[Failure, ...]:
+        """Return the cells without which it does not fail, if it does after those that ran before it."""
+
+
 class Studied(msgspec.Struct, frozen=True, kw_only=True):
     """A fault with what its bundle needs.
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -26,10 +26,11 @@ from harness.triage.net import load
 from harness.triage.preceding import MOST_NEEDED
 from harness.triage.preceding_model import with_smaller_preceding
 from harness.triage.replaced import weights_of
-from harness.triage.sentence import sentence_of
+from harness.triage.sentence import CHARS, sentence_of
 from harness.triage.settings import Progress
+from harness.triage.single_runs import how_often, only_in_ways, single_runs
 from harness.triage.smallest import Smallest, smallest_failing
-from harness.triage.studied import Learnt, Reproduced, Request, Studied
+from harness.triage.studied import Learnt, Reproduced, Request, Reruns, Studied
 from harness.triage.subject import Subject
 from harness.triage.usage import counts_sessions, least_usage, needed_usage, usage_of
 
@@ -47,7 +48,7 @@ class Study:
         request: What is wanted.
         budget: Limit of time.
         tell: Receives what was learnt, one line each.
-        find_preceding: Finds the cells without which the failure does not appear.
+        reruns: Runs its cell once more.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Study:
         request: Request,
         budget: Budget,
         tell: Learnt,
-        find_preceding: Callable[[], tuple[Failure, ...]] = tuple,
+        reruns: Reruns,
     ) -> None:
         self._lab = lab
         self._group = group
@@ -66,7 +67,7 @@ class Study:
         self._request = request
         self._budget = budget
         self._tell = tell
-        self._find_preceding = find_preceding
+        self._reruns = reruns
         self._preceding: tuple[Failure, ...] = ()
         self._limited: LimitedTarget | None = None
         self._began = time.monotonic()
@@ -77,6 +78,10 @@ class Study:
         failure = self._failure
         if not failure.subjects:
             return self._inconclusive(_NOTHING, f"its model cannot be read: {failure.again.record.reason}")
+        if failure.generation is not None:
+            tried = self._in_single_run()
+            if tried is not None:
+                return self._only_in_ways(tried)
         for limited in (*self._lower_limits(), None):
             self._limited = limited
             subject, confirmation = self._confirmed()
@@ -88,6 +93,33 @@ class Study:
             if found is not None:
                 return self._explained(subject, confirmation, found)
         raise AssertionError("without a lower limit, nothing is left to be proven")
+
+    def _in_single_run(self) -> list[str] | None:
+        """Go on with a single run that shows the failure of ways; if none does, return what was tried."""
+        tried: list[str] = []
+        for one in single_runs(self._failure, self._lab.golden):
+            if tried and self._budget.spent:
+                break
+            failure, self._failure = self._failure, one.failure
+            (match,) = self._check(1).matches(one.failure.subjects)
+            if match.fails:
+                self._tell(f"confirm: it fails in scenario plain, too: {one.words}")
+                return None
+            self._failure = failure
+            tried.append(one.words)
+        return tried
+
+    def _only_in_ways(self, tried: Sequence[str]) -> Studied:
+        self._tell("confirm: no single run shows it, so its cell is run again")
+        confirmation = how_often(self._failure, self._reruns.again, self._budget)
+        if confirmation.outcome == "never":
+            self._preceding = self._reruns.preceding()
+        why = only_in_ways(self._failure, tried)
+        if self._preceding:
+            return self._inconclusive(
+                confirmation, f"it fails only after {len(self._preceding)} other cells: {why}"
+            )
+        return self._inconclusive(confirmation, f"fails {_how_often(confirmation)}: {why}")
 
     def _lower_limits(self) -> tuple[LimitedTarget, ...]:
         """Lower the limits of time for trials of a hang, as far as the CPU EP is much faster."""
@@ -177,7 +209,7 @@ class Study:
             confirmation = self._repeated(subject)
             if confirmation.failures:
                 return subject, confirmation
-        preceding = self._find_preceding() if confirmation.outcome == "never" else ()
+        preceding = self._reruns.preceding() if confirmation.outcome == "never" else ()
         self._preceding = preceding
         if 0 < len(preceding) <= MOST_NEEDED:
             self._tell(f"confirm: fails only after {', '.join(one.record.cell for one in preceding)}")
@@ -264,8 +296,8 @@ class Study:
         fault = msgspec.structs.replace(
             self._bare(confirmation),
             id="I" + hashlib.sha256(self._failure.record.cell.encode()).hexdigest()[:10],
-            inconclusive=one_line(why),
-            sentence=one_line(f"Inconclusive: {self._failure.record.cell}: {why}"),
+            inconclusive=one_line(why, CHARS),
+            sentence=one_line(f"Inconclusive: {self._failure.record.cell}: {why}", CHARS),
         )
         return Studied(fault=fault, failure=self._failure)
 

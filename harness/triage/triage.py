@@ -200,8 +200,8 @@ class Triage:
                 cell = group.representative.cell
                 share = budget.share(len(groups) - number)
                 tell = functools.partial(self._learnt, cell)
-                preceding = functools.partial(self._preceding, group.representative, share)
-                study = Study(lab, group, again.failures[cell], request, share, tell, preceding)
+                reruns = _Reruns(self._matrix, self._suites, group.representative, self._records, share)
+                study = Study(lab, group, again.failures[cell], request, share, tell, reruns)
                 studied = study.run()
                 if not self._stop.is_set():  # else it was cut short, and is to be tried again
                     put(self._bundled(studied, target, again))
@@ -224,9 +224,22 @@ class Triage:
     def _learnt(self, cell: str, text: str, *, passing: bool = False) -> None:
         self._tell(Note(about=cell, text=text, passing=passing))
 
-    def _preceding(self, record: Record, budget: Budget) -> tuple[Failure, ...]:
-        earlier = earlier_cells(record, self._records)
-        return find_preceding(self._matrix, self._suites, record, earlier, budget)
+
+class _Reruns(msgspec.Struct, frozen=True):
+    """Runs the cell of a record once more, alone or after others; see ``harness.triage.studied.Reruns``."""
+
+    matrix: Matrix
+    suites: Mapping[str, Suite]
+    record: Record
+    records: Collection[Record]
+    budget: Budget
+
+    def again(self) -> Failure:
+        return rerun(self.matrix, self.suites, (self.record,)).failures[self.record.cell]
+
+    def preceding(self) -> tuple[Failure, ...]:
+        earlier = earlier_cells(self.record, self.records)
+        return find_preceding(self.matrix, self.suites, self.record, earlier, self.budget)
 
 
 def trial_target(target: Target) -> Target:

@@ -39,7 +39,7 @@ def usage_axes(plan: Plan, cell: Cell) -> Axes:
     scenario = cell.axis("scenario")
     settings = plan.matrix.scenarios.settings(scenario, cell.axes)
     repeat = plan.repeat(cell)
-    given = tuple((f"{FIGURE}{key}", str(value)) for key, value in settings.items())
+    given = tuple((f"{FIGURE}{key}", str(value)) for key, value in settings.items() if isinstance(value, int))
     return (*given, *(repeat_axes(repeat) if repeat is not None else ()))
 
 

@@ -6,9 +6,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 from harness.core.value import NamedValues, Tensor, from_wire
 from harness.core.ways import WAYS, TextSettings
@@ -113,38 +111,11 @@ def test_speed_is_measured_if_the_job_asks_for_it(serve: Serve, tmp_path: Path) 
     assert "speed" not in result["generated"]
 
 
-def new_only(folder: Path) -> Case:
-    """A model whose cache output has the new positions alone, although it declares all of them."""
-    shape: list[str | int | None] = ["batch", 1, "past", 4]
-    inputs = [
-        helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "sequence"]),
-        helper.make_tensor_value_info("past_key_values.0.key", TensorProto.FLOAT, shape),
-    ]
-    outputs = [
-        helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", "sequence", 4]),
-        helper.make_tensor_value_info("present.0.key", TensorProto.FLOAT, ["batch", 1, "total", 4]),
-    ]
-    table = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
-    nodes = [
-        helper.make_node("Gather", ["table", "input_ids"], ["logits"]),
-        helper.make_node("Unsqueeze", ["logits", "one"], ["new"]),
-        helper.make_node("Slice", ["past_key_values.0.key", "zero", "zero", "two"], ["none"]),
-        helper.make_node("Concat", ["none", "new"], ["present.0.key"], axis=2),
-    ]
-    weights = [numpy_helper.from_array(table, "table")]
-    weights += [
-        numpy_helper.from_array(np.array([number], np.int64), name)
-        for number, name in enumerate(("zero", "one", "two"))
-    ]
-    graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    folder.mkdir(parents=True)
-    onnx.save(model, folder / "model.onnx")
-    return case_in(folder)
-
-
-def test_a_step_of_another_shape_ends_its_way_and_its_outputs_show_it(serve: Serve, tmp_path: Path) -> None:
-    case = new_only(tmp_path / "models")
+def test_a_step_of_another_shape_ends_its_way_and_its_outputs_show_it(
+    serve: Serve, tmp_path: Path, small_decoder: Callable[..., None]
+) -> None:
+    small_decoder("new_only", tmp_path / "models")
+    case = case_in(tmp_path / "models")
     text = TextSettings(ways=("at_once", "step", "no_cache"), length=9, new_tokens=3)
     _, _, result = play(serve, case, text)
     assert result["status"] == "ok", result
@@ -153,8 +124,11 @@ def test_a_step_of_another_shape_ends_its_way_and_its_outputs_show_it(serve: Ser
     assert shapes == [(1, 1, 9, 4), (1, 1, 1, 4), (1, 1, 9, 4)]
 
 
-def test_ways_that_this_onnxruntime_cannot_play_are_declined(serve: Serve, tmp_path: Path) -> None:
-    case = new_only(tmp_path / "models")
+def test_ways_that_this_onnxruntime_cannot_play_are_declined(
+    serve: Serve, tmp_path: Path, small_decoder: Callable[..., None]
+) -> None:
+    small_decoder("new_only", tmp_path / "models")
+    case = case_in(tmp_path / "models")
     text = TextSettings(ways=("at_once",), length=9, new_tokens=3)
     generation = generation_of(case, text)
     assert isinstance(generation, Generation)
@@ -164,12 +138,3 @@ def test_ways_that_this_onnxruntime_cannot_play_are_declined(serve: Serve, tmp_p
     result = serve(str(case.model_path), strange, scenario="generate", **job)
     assert result["status"] == "unsupported"
     assert result["message"] == "a cache of string cannot be cut and joined"
-
-
-def test_a_job_without_plays_runs_plainly(serve: Serve, tmp_path: Path) -> None:
-    case = new_only(tmp_path / "models")
-    (one,) = (dict(data_set.inputs) for data_set in case.data_sets)
-    found, plain = (serve(str(case.model_path), one, **asked) for asked in ({"scenario": "generate"}, {}))
-    assert found["status"] == "ok", found
-    assert (found["names"], found["outputs"]) == (plain["names"], plain["outputs"])
-    assert "generated" not in found

@@ -4,10 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
@@ -21,68 +18,19 @@ RunMatrix = Callable[..., list[Event]]
 GENERATE = {"length": 16, "new_tokens": 4}
 
 
-def counting(folder: Path, *, forgets: bool = False, refuses: int = 0) -> None:
-    """A decoder of sums: its logits are those of the sum of the tokens so far.
-
-    Args:
-        folder: Where it goes.
-        forgets: Whether it leaves out the cache's first position once there are four, as no cache should.
-        refuses: The past length from which on it raises an error; 0 for never.
-    """
-    shape: list[str | int | None] = ["batch", 1, "past", 4]
-    inputs = [
-        helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "sequence"]),
-        helper.make_tensor_value_info("past_key_values.0.key", TensorProto.FLOAT, shape),
-    ]
-    outputs = [
-        helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", "sequence", 4]),
-        helper.make_tensor_value_info("present.0.key", TensorProto.FLOAT, ["batch", 1, "total", 4]),
-    ]
-    past = "past_key_values.0.key"
-    nodes = [
-        helper.make_node("Gather", ["table", "input_ids"], ["embedded"]),
-        helper.make_node("Unsqueeze", ["embedded", "one"], ["new"]),
-        helper.make_node("Concat", [past, "new"], ["present.0.key"], axis=2),
-        helper.make_node("CumSum", ["present.0.key", "two"], ["sums"]),
-        helper.make_node("Shape", [past], ["length"], start=2, end=3),
-        helper.make_node("Slice", ["sums", "length", "most", "two_1"], ["own"]),
-        helper.make_node("Squeeze", ["own", "one"], ["right"]),
-    ]
-    if forgets:
-        nodes += [
-            helper.make_node("Greater", ["length", "three"], ["late"]),
-            helper.make_node("Cast", ["late"], ["wrong"], to=TensorProto.FLOAT),
-            helper.make_node("Add", ["right", "wrong"], ["logits"]),
-        ]
-    elif refuses:
-        # A table of so many rows: beyond it, Gather refuses.
-        nodes += [
-            helper.make_node("Gather", ["zeros", "length"], ["nothing"]),
-            helper.make_node("Add", ["right", "nothing"], ["logits"]),
-        ]
-    else:
-        nodes.append(helper.make_node("Identity", ["right"], ["logits"]))
-    table = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
-    weights = [numpy_helper.from_array(table, "table")]
-    numbers = {"one": [1], "two": 2, "two_1": [2], "three": [3], "most": [1 << 40]}
-    weights += [numpy_helper.from_array(np.array(one, np.int64), name) for name, one in numbers.items()]
-    weights.append(numpy_helper.from_array(np.zeros(max(1, refuses), np.float32), "zeros"))
-    graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    folder.mkdir(parents=True)
-    onnx.save(model, folder / "model.onnx")
-
-
 @pytest.fixture(scope="module")
 def records(
-    tmp_path_factory: pytest.TempPathFactory, run_matrix: RunMatrix, write_model: Callable[..., None]
+    tmp_path_factory: pytest.TempPathFactory,
+    run_matrix: RunMatrix,
+    write_model: Callable[..., None],
+    small_decoder: Callable[..., None],
 ) -> dict[str, Record]:
     home = tmp_path_factory.mktemp("generate")
     (home / "models" / "decoder").mkdir(parents=True)
     write_decoder("gqa-h64", home / "models" / "decoder")
-    counting(home / "models" / "sums")
-    counting(home / "models" / "forgets", forgets=True)
-    counting(home / "models" / "refuses", refuses=3)
+    small_decoder("counting", home / "models" / "sums")
+    small_decoder("counting", home / "models" / "forgets", forgets=True)
+    small_decoder("counting", home / "models" / "refuses", refuses=3)
     write_model(home / "models" / "plain.onnx")
     matrix: dict[str, Any] = {
         "models": {"folders": ["models"]},

@@ -1,0 +1,167 @@
+"""A failure of the scenario ``generate`` as single runs of its model.
+
+What triage cuts out of a decoder is no decoder, and cannot be played in ways. So the failure is looked for in
+single runs: a whole text at once, and the step that goes wrong with the cache that the CPU EP computes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, pairwise
+
+import msgspec
+
+from harness.core.fault import Confirmation, Signature
+from harness.core.generated import Generated
+from harness.core.generated_words import where
+from harness.core.value import NamedValues
+from harness.core.ways import Play
+from harness.corpus.decoder_step import step_inputs
+from harness.corpus.generation import Generation
+from harness.triage.budget import Budget
+from harness.triage.confirm import ALWAYS_AFTER
+from harness.triage.failure import Failure
+from harness.triage.signature import plain_message
+from harness.triage.subject import Subject
+from harness.triage.usage import plain
+
+MOST_TRIED = 12
+"""Single runs that are tried; a model of long context has a prompt of each length."""
+
+_MOST_NAMED = 4
+
+Golden = Callable[[Subject], NamedValues | None]
+"""Returns what the CPU EP computes; None if it does not."""
+
+
+class SingleRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that may show the failure.
+
+    Attributes:
+        words: What is fed.
+        failure: The failure with the run's inputs alone, and the signature that a plain run shows.
+    """
+
+    words: str
+    failure: Failure
+
+
+def single_runs(failure: Failure, golden: Golden) -> Iterator[SingleRun]:
+    """Yield the runs in which a failure of ways may show, the whole texts first; each input once.
+
+    Args:
+        failure: Of the scenario ``generate``.
+        golden: Computes a text on the CPU EP.
+    """
+    generation = failure.generation
+    if generation is None:
+        return
+    numbers = _failing_plays(failure, generation)
+    tried: set[str] = set()
+    texts = _texts(failure, generation, numbers)
+    for words, subject in chain(texts, _steps(failure, generation, numbers, golden)):
+        if len(tried) == MOST_TRIED:
+            return
+        if subject.digest not in tried:
+            tried.add(subject.digest)
+            signature = _without_way(failure.signature, generation)
+            alone = msgspec.structs.replace(
+                failure,
+                subjects=(subject,),
+                axes=plain(failure.axes),
+                signature=signature,
+                generation=None,
+            )
+            yield SingleRun(words=words, failure=alone)
+
+
+def how_often(failure: Failure, again: Callable[[], Failure], budget: Budget) -> Confirmation:
+    """Repeat a cell whose failure no single run shows, and return how often it fails.
+
+    Args:
+        failure: The failure, which was run once more.
+        again: Runs it once more.
+        budget: Ends the repetitions early.
+    """
+    trials, failures = 1, int(failure.fails_again)
+    while trials < ALWAYS_AFTER and not budget.spent:
+        trials += 1
+        failures += again().fails_again
+    return Confirmation(
+        outcome="always" if failures == trials else "sometimes" if failures else "never",
+        trials=trials,
+        failures=failures,
+    )
+
+
+def only_in_ways(failure: Failure, tried: Sequence[str]) -> str:
+    """Return what is known of a failure that no single run shows: its place, and what was tried."""
+    place = where(failure.record.generation) or failure.record.reason
+    others = len(tried) - _MOST_NAMED
+    runs = "; ".join(tried[:_MOST_NAMED]) + (f"; {others} more" if others > 0 else "")
+    return f"{place}; in scenario plain, with the CPU EP's cache, single runs do not fail: {runs}"
+
+
+def _texts(failure: Failure, generation: Generation, numbers: Sequence[int]) -> Iterator[tuple[str, Subject]]:
+    for number in numbers:
+        subject = failure.subjects[number]
+        yield f"the whole text of {generation.plays[number].name}", subject
+
+
+def _steps(
+    failure: Failure, generation: Generation, numbers: Sequence[int], golden: Golden
+) -> Iterator[tuple[str, Subject]]:
+    """Yield the step of each way that goes wrong; with padding, no step has the cache of a plain run."""
+    bad = {way.way: way for way in _ways(failure)}
+    for number in numbers:
+        play, subject = generation.plays[number], failure.subjects[number]
+        if any(row != tuple(range(play.length)) for row in play.layout):
+            continue
+        computed = golden(subject)
+        for start, end in _wrong_steps(play, bad.get(play.name)) if computed is not None else ():
+            inputs = step_inputs(generation.decoder, subject.inputs, dict(computed or ()), start, end)
+            if inputs is not None:
+                places = f"position {start}" if end == start + 1 else f"positions {start} to {end - 1}"
+                words = f"{places} of {play.name}"
+                yield words, msgspec.structs.replace(subject, inputs=inputs)
+
+
+def _wrong_steps(play: Play, way: Generated | None) -> Iterator[tuple[int, int]]:
+    """Yield the steps of the first bad positions, then the first with a cache, and the last if none is known.
+
+    Of the last cache it is not known which step has spoilt a position: any that read it may have.
+    """
+    steps = list(pairwise((0, *play.ends)))
+    bad = _bad_positions(way)
+    wrong = [step for one in bad for step in steps if step[0] <= one < step[1]]
+    yield from dict.fromkeys((*wrong, *steps[1:2], *(() if bad else steps[-1:])))
+
+
+def _bad_positions(way: Generated | None) -> list[int]:
+    known = (way.first_bad, way.cache_from) if way is not None else ()
+    return [one for one in known if one is not None]
+
+
+def _failing_plays(failure: Failure, generation: Generation) -> list[int]:
+    """Return the numbers of the plays that fail; of an error the one it names; all if none is known."""
+    bad = {way.way for way in _ways(failure) if _bad_positions(way)}
+    names = [play.name for play in generation.plays]
+    message = failure.signature.message
+    bad = bad or {name for name in names if message.startswith(_prefix(name))}
+    return [number for number, name in enumerate(names) if name in bad or not bad]
+
+
+def _ways(failure: Failure) -> Sequence[Generated]:
+    generation = failure.record.generation
+    return generation.ways if generation is not None else ()
+
+
+def _prefix(name: str) -> str:
+    """Return what the message of an error begins with if this way raised it, as signatures have it."""
+    return plain_message(f"with {name}: ", ()) + " "
+
+
+def _without_way(signature: Signature, generation: Generation) -> Signature:
+    """Return the signature of the same failure in a plain run, whose message names no way."""
+    message = signature.message
+    for play in generation.plays:
+        message = message.removeprefix(_prefix(play.name))
+    return msgspec.structs.replace(signature, message=message)
