@@ -13,6 +13,7 @@ import onnx
 from harness.agent.errors import NoRoomError
 from harness.agent_check.check import FaultError, NotDoneError
 from harness.agent_check.dialogue import PLAIN, Dialogue, Opening
+from harness.core.scenario import GENERATE
 from harness.core.value import NamedValues, Tensor, Value, tensor
 from harness.engine.greeting import Greeting
 from harness.engine.messages import (
@@ -265,7 +266,7 @@ class Bench:
         dialogue.send(("model", needed.job, needed.name, needed.offset, piece))
 
     def _ran(self, result: Result, data_sets: int, scenario: str) -> Ran | None:
-        asked = Asked(data_sets=data_sets, outputs=tuple(result.names or ()))
+        asked = Asked(data_sets=data_sets, outputs=tuple(result.names or ()), plays=scenario == GENERATE)
         try:
             outcome = from_result(result, self.tensors, scenario or "plain", asked)
         except ProtocolError as error:

@@ -7,8 +7,9 @@ from harness.agent_check import models
 from harness.agent_check.bench import Bench, floats
 from harness.agent_check.check import FaultError, Group
 from harness.agent_check.compare import same
+from harness.agent_check.generate import plays_text
 from harness.agent_check.jobs import X, Y, negate
-from harness.core.scenario import SCENARIOS, agent_module
+from harness.core.scenario import GENERATE, SCENARIOS, agent_module
 from harness.engine.messages import Completed, Failed, Refused
 from harness.plan.scenarios import Scenarios
 
@@ -91,7 +92,7 @@ def _scenario(name: str) -> Callable[[Bench], None]:
 
 
 for scenario in SCENARIOS:
-    SCENARIO.add(f"scenario {scenario}", _scenario(scenario))
+    SCENARIO.add(f"scenario {scenario}", plays_text if scenario == GENERATE else _scenario(scenario))
 
 
 @SPECIAL.check("make converts a model, or says why not")

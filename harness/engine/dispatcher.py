@@ -164,6 +164,7 @@ class Dispatcher:
             data_sets=len(case.data_sets),
             outputs=case.outputs,
             by_reference=isinstance(task, QuestionTask) and task.about.kind is not Kind.PLAYED,
+            plays="generate" in message,
         )
         worker.give(task, message)
         return True

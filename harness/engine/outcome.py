@@ -186,11 +186,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         data_sets: How many there are to run.
         outputs: Names of the model's outputs, as it declares them.
         by_reference: Whether it is an answer that judges others, and so must have exactly these outputs.
+        plays: Whether each data set is to be played in a way of the scenario ``generate``.
     """
 
     data_sets: int
     outputs: tuple[str, ...]
     by_reference: bool = False
+    plays: bool = False
 
 
 def from_result(
@@ -243,6 +245,7 @@ def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked 
         raise ProtocolError("a result lacks its outputs, their names, the providers or the placement")
     if asked is not None:
         _check_outputs(names, outputs, asked)
+        _check_played(result.generated, asked)
     played = None if result.generated is None else _played(result.generated, len(outputs))
     declined = () if played is None else played.declined
     return Ran(
@@ -298,6 +301,18 @@ def _check_outputs(names: list[str], outputs: list[list[Any]], asked: Asked) -> 
         raise ProtocolError("it gave an output twice that the model has once")
     if asked.by_reference and set(names) != set(asked.outputs):
         raise ProtocolError(f"it gave {len(names)} outputs with other names than the model declares")
+
+
+def _check_played(generated: GeneratedFields | None, asked: Asked) -> None:
+    """Check that ways were played if they were asked for: a plain run would pass for all of them.
+
+    Raises:
+        ProtocolError: It is an answer to another question.
+    """
+    if asked.plays and generated is None:
+        raise ProtocolError("it was asked to play ways of generating text, and gave a plain result")
+    if generated is not None and not asked.plays:
+        raise ProtocolError("it told of ways of generating text, and was not asked to play any")
 
 
 def _named(names: list[str], wires: list[Any], tensors: Tensors) -> NamedValues:

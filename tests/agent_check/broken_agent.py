@@ -229,6 +229,11 @@ def runs_the_first_data_set_only() -> None:
 
 
 @fault
+def plays_no_ways() -> None:
+    in_result(lambda result: result.pop("generated", None))
+
+
+@fault
 def sorts_its_outputs() -> None:
     in_result(lambda result: result.update(names=sorted(result["names"])))
 

@@ -34,6 +34,7 @@ FAULTS = [
     ("rounds_the_identities_of_jobs", "below 2^53", "order"),
     ("makes_up_its_placement", "every node", "placement"),
     ("runs_the_first_data_set_only", "data sets", "form"),
+    ("plays_no_ways", "scenario generate", "form"),
     ("sorts_its_outputs", "order of their names", "value"),
     ("dies_in_a_run", "the right one", "died"),
     ("hangs_in_a_job", "the right one", "time"),
@@ -74,7 +75,9 @@ def test_there_are_a_hundred_checks_and_each_has_its_own_title() -> None:
     assert len(set(titles)) == len(titles)
 
 
-@pytest.mark.parametrize("group", ["greeting", "start and end", "settings", "tensors in files", "pieces"])
+@pytest.mark.parametrize(
+    "group", ["greeting", "start and end", "settings", "scenarios", "tensors in files", "pieces"]
+)
 def test_the_agent_of_the_package_passes(capsys: pytest.CaptureFixture[str], group: str) -> None:
     code, rows = checked(capsys, "--only", f"{group}: ", "--", sys.executable, "-m", "harness.agent")
     assert rows

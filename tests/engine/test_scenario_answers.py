@@ -386,6 +386,18 @@ def test_a_result_of_something_else_breaks_the_protocol(told: dict[str, Any], pr
         from_result(result_of({**NAMED, **told}), Tensors(), asked=ASKED)
 
 
+def test_ways_are_played_if_they_are_asked_for_and_only_then() -> None:
+    plays = msgspec.structs.replace(ASKED, plays=True)
+    told = {**NAMED, "generated": {"text": [1, 2]}}
+    ran = from_result(result_of(told), Tensors(), asked=plays)
+    assert isinstance(ran, Ran)
+    assert ran.generated is not None
+    with pytest.raises(ProtocolError, match="asked to play ways of generating text, and gave a plain result"):
+        from_result(result_of(NAMED), Tensors(), asked=plays)
+    with pytest.raises(ProtocolError, match="was not asked to play any"):
+        from_result(result_of(told), Tensors(), asked=ASKED)
+
+
 def test_an_answer_that_judges_others_has_the_outputs_of_its_model() -> None:
     asked = msgspec.structs.replace(ASKED, by_reference=True)
     with pytest.raises(ProtocolError, match="other names than the model declares"):

@@ -17,7 +17,7 @@ from harness.agent.decoding.steps import OtherShapeError, Results, Steps
 from harness.agent.decoding.text import Text
 from harness.agent.errors import UnsupportedError
 from harness.agent.job_run import JobRun
-from harness.agent.plain import conclude, plain
+from harness.agent.plain import conclude
 from harness.agent.run import REPEAT_LIMIT_MS
 from harness.agent.system import elapsed_ms
 
@@ -25,15 +25,10 @@ from harness.agent.system import elapsed_ms
 def play(job_run: JobRun) -> None:
     """Play each data set; then the first one again, for what the others may have left behind.
 
-    A job without plays, such as one with a part of a model that triage has cut out, runs plainly.
-
     Raises:
         UnsupportedError: Not one way can be played.
     """
     job = job_run.job
-    if "generate" not in job:
-        plain(job_run)
-        return
     job_run.create()
     names = [name for name in job_run.runner.names if name in _judged(job)]
     result, facts = job_run.result, job_run.facts

@@ -1,0 +1,75 @@
+"""The check of the scenario ``generate``: a decoder of sums, whose logits need no runtime to be known."""
+
+import msgspec
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from harness.agent_check import models
+from harness.agent_check.bench import Bench
+from harness.agent_check.check import FaultError
+from harness.agent_check.compare import same
+from harness.core.scenario import GENERATE
+from harness.core.value import tensor
+from harness.core.ways import TextSettings, plays_of
+from harness.corpus.decoder import CachePair, Decoder
+from harness.corpus.generation import Generation
+from harness.plan.scenarios import Scenarios
+
+_TEXT = TextSettings(ways=("at_once", "step"), length=6, new_tokens=2)
+_TOKENS = (2, 0, 1, 1, 2, 0)
+_TABLE = np.array([[1, -2], [4, 8], [-16, 32]], np.float32)
+"""The embedding of each token; sums of these are exact."""
+
+_DECODER = Decoder(
+    tokens="tokens",
+    logits="logits",
+    cache=(CachePair(past="past", present="present", axis=1),),
+    vocabulary=len(_TABLE),
+)
+
+
+def plays_text(bench: Bench) -> None:
+    """Check that a text played at once and in steps gives the sums of its tokens so far."""
+    bench.declines("scenario", f"scenario:{GENERATE}", GENERATE)
+    plays = tuple(one for way in _TEXT.ways for one in plays_of(way, _TEXT.length, _TEXT.new_tokens, 1))
+    generation = Generation(decoder=_DECODER, plays=plays, declined={}, batch_axes={"tokens": 0, "past": 0})
+    text = {
+        "tokens": tensor(np.array([_TOKENS], np.int64)),
+        "past": tensor(np.zeros((1, 0, 2), np.float32)),
+    }
+    answer = bench.ask(
+        bench.path("sums", _sums().SerializeToString()),
+        *[text] * len(plays),
+        scenario=GENERATE,
+        scenario_settings=Scenarios().settings(GENERATE),
+        generate={**msgspec.to_builtins(generation), "new_tokens": _TEXT.new_tokens},
+    )
+    embedded = _TABLE[list(_TOKENS)][None]
+    for index, play in enumerate(plays):
+        found = dict(answer.outputs(index))
+        if found.keys() != {"logits", "present"}:
+            raise FaultError("form", f"way {play.name} has outputs {', '.join(sorted(found))}")
+        same(found["logits"], tensor(embedded.cumsum(1)), f"logits of way {play.name}")
+        same(found["present"], tensor(embedded), f"cache of way {play.name}")
+
+
+def _sums() -> onnx.ModelProto:
+    """Return a decoder whose cache holds the embedded tokens, and whose logits are their sums."""
+    nodes = [
+        helper.make_node("Gather", ["table", "tokens"], ["new"]),
+        helper.make_node("Concat", ["past", "new"], ["present"], axis=1),
+        helper.make_node("CumSum", ["present", "axis"], ["sums"]),
+        helper.make_node("Shape", ["past"], ["shape"]),
+        helper.make_node("Slice", ["shape", "axis", "two"], ["start"]),
+        helper.make_node("Slice", ["sums", "start", "most", "axis"], ["logits"]),
+    ]
+    numbers = {"axis": [1], "two": [2], "most": [1 << 30]}
+    weights = [numpy_helper.from_array(np.array(one, np.int64), name) for name, one in numbers.items()]
+    weights.append(numpy_helper.from_array(_TABLE, "table"))
+    cache = [
+        models.tensor(name, shape=["batch", length, 2])
+        for name, length in (("past", "before"), ("logits", "sequence"), ("present", "after"))
+    ]
+    tokens = models.tensor("tokens", "int64", ["batch", "sequence"])
+    return models.model(nodes, [tokens, cache[0]], cache[1:], weights)
