@@ -8,6 +8,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 PAST, PRESENT = "past_key_values.0.key", "present.0.key"
+STATIC = 20
+"""Positions of a cache of fixed length."""
 
 
 def counting(folder: Path, *, forgets: bool = False, refuses: int = 0) -> None:
@@ -59,16 +61,54 @@ def new_only(folder: Path) -> None:
     _save(folder, nodes, weights)
 
 
-def _save(folder: Path, nodes: Sequence[onnx.NodeProto], weights: Sequence[onnx.TensorProto]) -> None:
-    """Write a model of four tokens, which ``table`` embeds, with one tensor of cache."""
+def static(folder: Path) -> None:
+    """A decoder of sums with a cache of ``STATIC`` positions; ``cache_position`` tells where to write."""
+    nodes = [
+        helper.make_node("Gather", ["table", "input_ids"], ["embedded"]),
+        helper.make_node("OneHot", ["cache_position", "length", "bits"], ["written"]),
+        helper.make_node("Transpose", ["written"], ["turned"], perm=[1, 0]),
+        helper.make_node("MatMul", ["turned", "embedded"], ["spread"]),
+        helper.make_node("Unsqueeze", ["spread", "one"], ["new"]),
+        helper.make_node("ReduceSum", ["turned", "one"], ["taken"]),
+        helper.make_node("Sub", ["unit", "taken"], ["free"]),
+        helper.make_node("Mul", [PAST, "free"], ["kept"]),
+        helper.make_node("Add", ["kept", "new"], [PRESENT]),
+        helper.make_node("Unsqueeze", ["attention_mask", "sides"], ["columns"]),
+        helper.make_node("Cast", ["columns"], ["counted"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", [PRESENT, "counted"], ["seen"]),
+        helper.make_node("CumSum", ["seen", "two"], ["sums"]),
+        helper.make_node("Gather", ["sums", "cache_position"], ["own"], axis=2),
+        helper.make_node("Squeeze", ["own", "one"], ["logits"]),
+    ]
+    numbers = {"one": [1], "two": 2, "sides": [1, 3], "length": STATIC}
+    weights = [numpy_helper.from_array(np.array(each, np.int64), name) for name, each in numbers.items()]
+    weights.append(numpy_helper.from_array(np.array([0, 1], np.float32), "bits"))
+    weights.append(numpy_helper.from_array(np.array(1, np.float32), "unit"))
+    value = helper.make_tensor_value_info
+    told = [
+        value("cache_position", TensorProto.INT64, ["sequence"]),
+        value("attention_mask", TensorProto.INT64, ["batch", STATIC]),
+    ]
+    _save(folder, nodes, weights, told, lengths=(STATIC, STATIC))
+
+
+def _save(
+    folder: Path,
+    nodes: Sequence[onnx.NodeProto],
+    weights: Sequence[onnx.TensorProto],
+    told: Sequence[onnx.ValueInfoProto] = (),
+    lengths: tuple[str | int, str | int] = ("past", "total"),
+) -> None:
+    """Write a model of four tokens, which ``table`` embeds, with one tensor of cache and further inputs."""
     value = helper.make_tensor_value_info
     inputs = [
         value("input_ids", TensorProto.INT64, ["batch", "sequence"]),
-        value(PAST, TensorProto.FLOAT, ["batch", 1, "past", 4]),
+        value(PAST, TensorProto.FLOAT, ["batch", 1, lengths[0], 4]),
+        *told,
     ]
     outputs = [
         value("logits", TensorProto.FLOAT, ["batch", "sequence", 4]),
-        value(PRESENT, TensorProto.FLOAT, ["batch", 1, "total", 4]),
+        value(PRESENT, TensorProto.FLOAT, ["batch", 1, lengths[1], 4]),
     ]
     table = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
     weights = [numpy_helper.from_array(table, "table"), *weights]

@@ -136,6 +136,8 @@ def plays_of(way: str, length: int, new_tokens: int, rows: int) -> tuple[Play, .
     if WAYS[way].needs_mask:
         return tuple(_padded(way, length, prompt, rows))
     middle = max(1, length // 2)
+    if way == "rewind" and middle + _DETOUR > length:
+        return ()
     buffers: dict[str, Buffers] = {"shared_buffer": "shared", "no_cache": "none"}
     play = Play(
         name=way,

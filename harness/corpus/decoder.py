@@ -10,6 +10,7 @@ from harness.corpus.cache_pairs import CachePair, Unpaired, cache_pairs, rank, s
 from harness.corpus.case import Case
 from harness.corpus.decoder_names import Named, named_by_config
 from harness.corpus.errors import blame
+from harness.corpus.fixed_cache import Count, counts_of, fixed_cache, scattered
 from harness.corpus.genai_config import GenaiConfig, read_genai_config
 from harness.corpus.held_positions import held_positions, takes_lengths
 from harness.corpus.model_file import load_model
@@ -50,8 +51,15 @@ class Decoder(msgspec.Struct, frozen=True, kw_only=True):
         context: Most positions that the model can hold; None if it does not say.
         fixed: Inputs that stay the same in all steps, such as the cross-attention cache of an encoder.
         constants: Inputs that hold one value everywhere and in all steps, such as ``use_cache_branch``.
+        counts: Inputs that count columns: ``start``, the columns before the new ones, one number for all
+            texts or one for each; ``places``, the place of each new column, such as ``cache_position``.
+        cache_length: Positions of a cache of fixed length, which is filled from its start; None for a cache
+            that grows.
+        masks_cache: Whether the mask has a column for each position of a cache of fixed length.
         shares_buffer: Whether past and present may be one buffer of ``context`` positions, as operators with
-            ``GroupQueryAttention``'s definition allow.
+            ``GroupQueryAttention``'s definition allow, and ``TensorScatter``.
+        takes_lengths: Whether the attention takes the length of each text, and no mask: what comes next
+            overwrites padding.
         pads_token: The token id of padding.
     """
 
@@ -64,7 +72,11 @@ class Decoder(msgspec.Struct, frozen=True, kw_only=True):
     context: int | None = None
     fixed: tuple[str, ...] = ()
     constants: dict[str, bool | int] = {}
+    counts: dict[str, Count] = {}
+    cache_length: int | None = None
+    masks_cache: bool = False
     shares_buffer: bool = False
+    takes_lengths: bool = False
     pads_token: int = 0
 
 
@@ -110,21 +122,36 @@ def decoder_of(case: Case) -> Decoder | str:
         vocabulary=_vocabulary(outputs[logits], config, case, tokens),
         fixed=fixed,
         constants=_constants(own),
+        counts=counts_of(own, symbols(inputs[tokens])[1]),
         pads_token=config.model.pad_token_id if config else 0,
     )
     return _unusable(decoder, inputs, outputs) or _bounded(decoder, config, case)
 
 
-def _bounded(decoder: Decoder, config: GenaiConfig | None, case: Case) -> Decoder:
-    """Return the decoder with what only the model's nodes tell."""
+def _bounded(decoder: Decoder, config: GenaiConfig | None, case: Case) -> Decoder | str:
+    """Return the decoder with what only the model's nodes tell; else why it cannot be fed step by step."""
     with blame(case.model_path):
         model = load_model(case.model_path)
+    inputs = {port.name: port.type for port in case.ports}
+    placed = bool(decoder.positions or decoder.mask)
+    fixed = fixed_cache(model, decoder.cache, inputs, counts=bool(decoder.counts), placed=placed)
+    if isinstance(fixed, str):
+        return fixed
+    columns = symbols(inputs[decoder.mask])[1] if decoder.mask else ""
+    if columns is None and (inputs[decoder.mask].shape or ())[1] != fixed.length:
+        return f"its input {decoder.mask!r} has a fixed length, which is not that of its cache"
     stated = config.model.context_length if config else None
-    limits = [limit for limit in (stated, held_positions(model, decoder.positions)) if limit is not None]
+    held = held_positions(model, decoder.positions)
+    limits = [limit for limit in (stated, held, fixed.length) if limit is not None]
+    lengths = takes_lengths(model, [(pair.past, pair.present) for pair in fixed.pairs])
     return msgspec.structs.replace(
         decoder,
+        cache=fixed.pairs,
+        cache_length=fixed.length,
+        masks_cache=columns is None,
         context=min(limits, default=None),
-        shares_buffer=takes_lengths(model, [(pair.past, pair.present) for pair in decoder.cache]),
+        shares_buffer=lengths or scattered(model, fixed.pairs),
+        takes_lengths=lengths,
     )
 
 
@@ -194,7 +221,7 @@ def _vocabulary(logits: ValueType, config: GenaiConfig | None, case: Case, token
 def _unusable(decoder: Decoder, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]) -> str:
     """Return why the model cannot be fed step by step; empty if it can."""
     known = {decoder.tokens, decoder.positions, decoder.mask, *decoder.fixed, *decoder.constants}
-    known |= {pair.past for pair in decoder.cache}
+    known |= {*decoder.counts, *(pair.past for pair in decoder.cache)}
     if unknown := next((name for name in inputs if name not in known), ""):
         return f"the role of its input {unknown!r} is not known"
     sequence = symbols(inputs[decoder.tokens])[1]
@@ -204,9 +231,6 @@ def _unusable(decoder: Decoder, inputs: Mapping[str, ValueType], outputs: Mappin
         return f"its output {decoder.logits!r} has the last position only"
     for pair in decoder.cache:
         past, present = symbols(inputs[pair.past])[pair.axis], symbols(outputs[pair.present])[pair.axis]
-        if past is None:
-            length = (inputs[pair.past].shape or ())[pair.axis]
-            return f"its cache {pair.past!r} has a fixed length of {length}"
-        if present is None or (present and present == sequence):
+        if past is not None and (present is None or (present and present == sequence)):
             return f"its output {pair.present!r} does not have all positions of the cache"
     return ""

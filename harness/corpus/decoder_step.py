@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from harness.core.value import NamedValues, Tensor, Value
 from harness.corpus.decoder import Decoder
 
@@ -37,11 +39,31 @@ def _inputs(
         if name in (decoder.tokens, decoder.positions):
             yield name, _cut(value, _SEQUENCE_AXIS, start, end)
         elif name == decoder.mask:
-            yield name, _cut(value, _SEQUENCE_AXIS, 0, end)
+            yield name, _kept(value, _SEQUENCE_AXIS, end, decoder.masks_cache)
         elif name in pasts and start:
-            yield name, _cut(computed[pasts[name].present], pasts[name].axis, 0, start)
+            present, axis = computed[pasts[name].present], pasts[name].axis
+            yield name, _kept(present, axis, start, decoder.cache_length is not None)
+        elif decoder.counts.get(name) == "places":
+            yield name, _cut(value, 0, start, end)
+        elif name in decoder.counts:
+            yield name, _moved(value, start)
         else:
             yield name, value
+
+
+def _moved(value: Value, start: int) -> Value:
+    if not isinstance(value, Tensor):
+        return value
+    return Tensor(dtype=value.dtype, array=np.full_like(value.array, start))
+
+
+def _kept(value: Value, axis: int, end: int, is_fixed: bool) -> Value:  # noqa: FBT001 - a flag of the decoder
+    """Return what is before a position; of a fixed length, zeros stand for the rest."""
+    if not is_fixed or not isinstance(value, Tensor):
+        return _cut(value, axis, 0, end)
+    array = value.array.copy()
+    array[(slice(None),) * axis + (slice(end, None),)] = 0
+    return Tensor(dtype=value.dtype, array=array)
 
 
 def _cut(value: Value, axis: int, start: int, end: int) -> Value:

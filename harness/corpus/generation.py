@@ -13,6 +13,7 @@ from harness.core.ways import MOST_PADS, WAYS, Play, TextSettings, plays_of
 from harness.corpus.case import SEED, Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.decoder import Decoder, decoder_of
+from harness.corpus.fixed_cache import Count
 from harness.corpus.port import ValueType
 
 LARGEST = 1 << 31
@@ -108,9 +109,9 @@ def _why_not(decoder: Decoder, way: str, rows: int) -> str:
 def _why_not_padded(decoder: Decoder, way: str) -> str:
     if not decoder.mask:
         return "the model has no attention mask"
-    if way == "left_padded" and decoder.shares_buffer:
+    if way == "left_padded" and decoder.takes_lengths:
         return "its attention takes the length of a text, not a mask: it has padding after texts only"
-    if not decoder.positions and not decoder.shares_buffer:
+    if not decoder.positions and not decoder.takes_lengths:
         return "the model has no input of positions, and would count padding"
     return ""
 
@@ -140,9 +141,17 @@ def _inputs(case: Case, decoder: Decoder, texts: Array, play: Play) -> Iterator[
         elif name == decoder.positions:
             yield name, _tensor(np.broadcast_to(np.arange(shape[1]), shape), kind)
         elif name == decoder.mask:
-            yield name, _tensor(np.ones(shape), kind)
+            columns = decoder.cache_length if decoder.masks_cache else shape[1]
+            counted = np.arange(columns or 0) < shape[1]
+            yield name, _tensor(np.broadcast_to(counted, (shape[0], len(counted))), kind)
         elif name in pasts:
-            yield name, _tensor(np.zeros(_empty(given[name], kind, batch, pasts[name], shape[0])), kind)
+            length = decoder.cache_length or 0
+            yield (
+                name,
+                _tensor(np.zeros(_empty(given[name], kind, batch, (pasts[name], length), shape[0])), kind),
+            )
+        elif name in decoder.counts:
+            yield name, _counted(decoder.counts[name], kind, shape)
         elif name in decoder.constants:
             yield name, _constant(given[name], kind, decoder.constants[name])
         else:
@@ -166,13 +175,24 @@ def _batch_axis(kind: ValueType, batch: str | None) -> int | None:
     return 0 if symbols and symbols[0] is not None else None
 
 
-def _empty(given: Value, kind: ValueType, batch: str | None, axis: int, rows: int) -> tuple[int, ...]:
-    """Return the shape of a cache of no positions."""
+def _counted(count: Count, kind: ValueType, shape: tuple[int, int]) -> Tensor:
+    """Return an input that counts columns, for a whole text: none is before it."""
+    rows, columns = shape
+    if count == "places":
+        return _tensor(np.arange(columns), kind)
+    sizes = tuple(rows if symbol is not None else 1 for symbol in kind.symbols)
+    return _tensor(np.zeros(sizes), kind)
+
+
+def _empty(
+    given: Value, kind: ValueType, batch: str | None, positions: tuple[int, int], rows: int
+) -> tuple[int, ...]:
+    """Return the shape of an empty cache; ``positions`` are the axis and the length that it has, if empty."""
     shape = list(given.array.shape) if isinstance(given, Tensor) else []
     at = _batch_axis(kind, batch)
     if at is not None:
         shape[at] = rows
-    shape[axis] = 0
+    axis, shape[axis] = positions[0], positions[1]
     return tuple(shape)
 
 

@@ -18,7 +18,10 @@ from harness.corpus.suites import open_folder
 Serve = Callable[..., dict[str, Any]]
 
 TEXT = TextSettings(length=18, new_tokens=4)
-FORMS = ["gqa-h64", "gqa-h64-nodes", "gqa-h64-f16", "gqa-h64-int4-points", "mha-h64", "whisper-h64"]
+FORMS = [
+    *("gqa-h64", "gqa-h64-nodes", "gqa-h64-f16", "gqa-h64-int4-points", "mha-h64", "whisper-h64"),
+    *("onnx24-h64-scatter", "gqa-h64-static"),
+]
 LATENCY = {"warm_up": 1, "repeats": 3, "budget_s": 1.0}
 
 
@@ -60,12 +63,24 @@ def outputs(result: dict[str, Any], index: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_way_gives_what_one_run_over_the_text_gives(serve: Serve, tmp_path: Path, form: str) -> None:
-    case = decoder_case(form, tmp_path)
+    played_like_plain(serve, decoder_case(form, tmp_path), 2e-2 if "f16" in form else 2e-4)
+
+
+def test_a_cache_of_fixed_length_is_written_where_the_model_is_told(
+    serve: Serve, tmp_path: Path, small_decoder: Callable[..., None]
+) -> None:
+    small_decoder("static", tmp_path / "models")
+    generation = played_like_plain(serve, case_in(tmp_path / "models"), 1e-5)
+    assert generation.declined.keys() == {"left_padded", "right_padded", "shared_buffer"}
+    assert generation.decoder.counts == {"cache_position": "places"}
+
+
+def played_like_plain(serve: Serve, case: Case, tolerance: float) -> Generation:
+    """Play a model in all ways, and hold each against one run over its text."""
     generation, texts, result = play(serve, case)
     assert result["status"] == "ok", result
     assert "second" not in result
     assert {WAYS[way].rows for way in WAYS if way not in generation.declined} == {1, 2}
-    tolerance = 2e-2 if "f16" in form else 2e-4
     plain = serve(str(case.model_path), *map(dict, texts))
     named = zip(plain["names"], range(len(plain["names"])), strict=True)
     places = dict(named)
@@ -80,6 +95,7 @@ def test_every_way_gives_what_one_run_over_the_text_gives(serve: Serve, tmp_path
     assert "other_shape" not in result["scenario"]
     assert len(result["generated"]["text"]) == TEXT.new_tokens
     assert ("buffer_length" in result["scenario"]) == ("shared_buffer" not in generation.declined)
+    return generation
 
 
 def test_the_free_text_follows_the_largest_logits(serve: Serve, tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def test_each_way_is_what_its_line_says() -> None:
     assert left.layout == ((-1, -1, -1, *range(12)), (-1, *range(14)))
     assert right.layout == ((*range(6), -1, -1, -1, *range(6, 12)), tuple(range(15)))
     assert (left.ends, right.ends) == ((12, 13, 14, 15), tuple(range(9, 16)))
+    assert plays_of("rewind", 8, 2, 1) == ()  # there is no room for the detour
     rewind = plays["rewind"][0]
     assert (rewind.ends, rewind.detour_at, rewind.detour) == ((6, 9, 10, 11, 12), 6, 5)
     assert plays["interleaved"][0].by_turns

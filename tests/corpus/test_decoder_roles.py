@@ -155,6 +155,48 @@ def test_a_model_without_a_cache_is_a_decoder_too(tmp_path: Path) -> None:
     assert found.constants == {"num_logits_to_keep": 0}
 
 
+@pytest.mark.parametrize(
+    ("name", "dims", "count"),
+    [
+        ("cache_position", ("sequence",), "places"),
+        ("write_indices", ("batch",), "start"),
+        ("start_pos", (), "start"),
+    ],
+)
+def test_an_input_tells_where_a_cache_of_fixed_length_is_written(
+    tmp_path: Path, name: str, dims: tuple[Any, ...], count: str
+) -> None:
+    shape = ("batch", 4, 128, 16)
+    inputs: Ports = {
+        **TEXTS,
+        name: (IDS, dims),
+        "attention_mask": (IDS, ("batch", 128)),
+        "past.0": (FLOAT, shape),
+    }
+    found = decoder(tmp_path, inputs, {**LOGITS, "present.0": (FLOAT, shape)})
+    assert found.counts == {name: count}
+    assert (found.cache_length, found.context, found.masks_cache) == (128, 128, True)
+    assert found.cache == (CachePair(past="past.0", present="present.0", axis=2),)
+    assert not found.shares_buffer
+
+
+@pytest.mark.parametrize(("mode", "told"), [("linear", 1), ("circular", None)])
+def test_tensor_scatter_tells_the_axis_of_a_cache_of_fixed_length(
+    tmp_path: Path, mode: str, told: int | None
+) -> None:
+    shape = ("batch", 128, 4, 16)
+    inputs: Ports = {**TEXTS, "position_ids": (IDS, ("batch", "sequence")), "past.0": (FLOAT, shape)}
+    node = helper.make_node("TensorScatter", ["past.0", "new", "at"], ["present.0"], axis=1, mode=mode)
+    found = roles(tmp_path, inputs, {**LOGITS, "present.0": (FLOAT, shape)}, [node])
+    if told is None:
+        assert isinstance(found, str)  # it keeps the newest positions only
+        assert "no operator and no input of the model tells where new tokens are written" in found
+    else:
+        assert isinstance(found, Decoder), found
+        assert found.cache == (CachePair(past="past.0", present="present.0", axis=told),)
+        assert (found.cache_length, found.shares_buffer, found.takes_lengths) == (128, True, False)
+
+
 def test_the_tables_of_positions_bound_the_context(tmp_path: Path) -> None:
     tables = [numpy_helper.from_array(np.zeros((77, 8), np.float32), name) for name in ("cos", "sin")]
     nodes = [
@@ -174,7 +216,7 @@ def test_the_tables_of_positions_bound_the_context(tmp_path: Path) -> None:
     [
         ({"image": (FLOAT, ("n", 3, 8, 8))}, LOGITS, "it has no input of token ids"),
         (TEXTS, {"hidden": (FLOAT, ("batch", 512))}, "it has no output of logits"),
-        (TEXTS | {"cache_position": (IDS, ("sequence",))}, LOGITS, "the role of its input 'cache_position'"),
+        (TEXTS | {"past_seq_len": (IDS, (1,))}, LOGITS, "the role of its input 'past_seq_len'"),
         (TEXTS | {"token_type_ids": (IDS, ("b", "s"))}, LOGITS, "the role of its input 'token_type_ids'"),
         (TEXTS | {"position_ids": (IDS, (3, "b", "s"))}, LOGITS, "the role of its input 'position_ids'"),
         ({"input_ids": (IDS, ("batch", 1))}, LOGITS, "its input 'input_ids' has a fixed length of 1"),
@@ -182,7 +224,19 @@ def test_the_tables_of_positions_bound_the_context(tmp_path: Path) -> None:
         (
             TEXTS | {"past.0": (FLOAT, (1, 4, 128, 16))},
             LOGITS | {"present.0": (FLOAT, (1, 4, 128, 16))},
-            "its cache 'past.0' has a fixed length of 128",
+            "128, and no operator and no input of the model tells where new tokens are written",
+        ),
+        (
+            TEXTS | {"past.0": (FLOAT, (1, 4, 128, 16)), "past.1": (FLOAT, (1, 4, "past", 16))},
+            LOGITS | {"present.0": (FLOAT, (1, 4, 128, 16)), "present.1": (FLOAT, (1, 4, "total", 16))},
+            "'past.0' has a fixed length of 128, and another part of it has another length, or none",
+        ),
+        (
+            TEXTS
+            | {"cache_position": (IDS, ("sequence",)), "past.0": (FLOAT, (1, 4, 128, 16))}
+            | {"attention_mask": (IDS, (1, 99))},
+            LOGITS | {"present.0": (FLOAT, (1, 4, 128, 16))},
+            "its input 'attention_mask' has a fixed length, which is not that of its cache",
         ),
         (
             TEXTS | {"past.0": (FLOAT, ("batch", 4, "past", 16))},
@@ -330,16 +384,15 @@ def test_the_suite_has_the_same_roles_with_and_without_its_configuration(name: s
     case = load_case(open_suite("generate"), name, {})
     found = decoder_of(case)
     form = DECODERS[name]
-    if form.scatter:
-        assert found == "its cache 'past_key_values.0.key' has a fixed length of 256"
-        return
     assert isinstance(found, Decoder), found
     assert found.vocabulary == 256
     assert len(found.cache) == 4
     assert {pair.axis for pair in found.cache} == {2}
-    assert bool(found.mask) == (form.dialect != "whisper")
+    assert bool(found.mask) == (form.dialect != "whisper" and not form.scatter)
     assert bool(found.positions) == (form.rotary == "nodes")
-    assert found.shares_buffer == (form.attention == "GroupQueryAttention")
+    assert found.takes_lengths == (form.attention == "GroupQueryAttention")
+    assert found.shares_buffer == (found.takes_lengths or form.scatter)
+    assert found.cache_length == (form.context if form.static else None)
     assert len(found.fixed) == (4 if form.dialect == "whisper" else 0)
     path = tmp_path / "model.onnx"
     path.write_bytes(case.model_path.read_bytes())

@@ -54,6 +54,12 @@ class Array:
         seven = _SEVEN.get(self.dtype, 7)
         return self.like(np.full(shape, seven, self.values.dtype))
 
+    def extended(self, axis: int, length: int) -> Array:
+        """Return an array of that length along an axis, with zeros behind its own elements."""
+        shape = list(self.shape)
+        shape[axis] = length - shape[axis]
+        return joined([self, self.like(np.zeros(shape, self.values.dtype))], axis)
+
     def floats(self) -> Any:
         """Return the elements as float32 or float64, where they are floats of a usual type."""
         if self.dtype == "bfloat16":

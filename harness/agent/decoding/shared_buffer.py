@@ -32,7 +32,8 @@ class SharedBuffer:
         self.job_run: JobRun = steps.job_run
         self.text = steps.text
         length = self.text.layout.shape[1] + _SPARE
-        self.length = min(length, self.text.decoder["context"] or length)
+        fixed = self.text.decoder["cache_length"]
+        self.length = fixed or min(length, self.text.decoder["context"] or length)
         self.device = self.job_run.target.config.get("binding_device") or HOST
         if any(array.dtype in NARROW for array in self.text.given.values()):
             self.device = HOST  # numpy cannot bring such elements to a device

@@ -72,6 +72,8 @@ class Steps:
         start = play["detour_at"]
         results = self.run(self.text.detour(start, play["detour"], cache))
         self.check(results, start, start + play["detour"], start)
+        if self.text.decoder["cache_length"]:
+            return self.cache_of(results)  # what is behind the text is overwritten, and nothing is cut
         return {
             name: array.cut(self.text.pasts[name]["axis"], 0, start)
             for name, array in self.cache_of(results).items()
@@ -118,7 +120,7 @@ class Steps:
         """
         logits = results[self.text.decoder["logits"]].shape
         fits = len(logits) > 1 and logits[1] == end - start
-        wanted = past + end - start
+        wanted = self.text.decoder["cache_length"] or past + end - start
         for pair in self.text.decoder["cache"]:
             shape = results[pair["present"]].shape
             fits = fits and len(shape) > pair["axis"] and shape[pair["axis"]] == wanted

@@ -65,10 +65,19 @@ class Text:
                 array = given.like(self._positions(end)[rows, start:end].astype(given.values.dtype))
             elif name == role["mask"]:
                 array = self._mask(given, end, rows)
+            elif name in role["counts"]:
+                array = self._counted(name, start, end, rows)
             else:
                 array = cache[name] if name in self.pasts else self.of_rows(name, given, rows)
             feeds[name] = array.feed()
         return feeds
+
+    def _counted(self, name: str, start: int, end: int, rows: slice) -> Array:
+        """Return an input that counts the columns before those that are fed, or has the place of each."""
+        given = self.of_rows(name, self.given[name], rows)
+        places = self.decoder["counts"][name] == "places"
+        values = np.arange(start, end) if places else np.full(given.shape, start)
+        return given.like(values.astype(given.values.dtype))
 
     def of_rows(self, name: str, array: Array, rows: slice) -> Array:
         """Return the part of an input that belongs to some rows."""
@@ -88,10 +97,11 @@ class Text:
         found = {logits: self._by_place(columns[logits], 0, 1, self.layout)}
         # An operator that takes a length leaves no gaps: what comes next overwrites padding.
         by_length = np.broadcast_to(np.arange(self.layout.shape[1]), self.layout.shape)
-        layout = by_length if self.decoder["shares_buffer"] else self.layout
+        layout = by_length if self.decoder["takes_lengths"] else self.layout
+        fixed = self.decoder["cache_length"]
         for name, pair in self.pasts.items():
-            present = columns[pair["present"]]
-            found[pair["present"]] = self._by_place(present, self.axes.get(name, 0), pair["axis"], layout)
+            own = self._by_place(columns[pair["present"]], self.axes.get(name, 0), pair["axis"], layout)
+            found[pair["present"]] = own.extended(pair["axis"], fixed) if fixed else own
         return found
 
     def _by_place(self, array: Array, batch: int, axis: int, layout: Any) -> Array:
@@ -119,8 +129,10 @@ class Text:
 
     def _mask(self, given: Array, end: int, rows: slice) -> Array:
         """Return 1 for each column that counts."""
-        counts = np.ones((self.rows, end), bool)
+        columns = self.decoder["cache_length"] if self.decoder["masks_cache"] else end
+        counts = np.zeros((self.rows, columns), bool)
         known = min(end, self.layout.shape[1])
+        counts[:, known:end] = True
         counts[:, :known] = self.layout[:, :known] >= 0
         if given.dtype == "bfloat16":
             return given.like(np.where(counts[rows], 0x3F80, 0).astype(np.uint16))

@@ -36,7 +36,8 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
         final_cap: Bound of the logits; 0 for none.
         sinks: Whether each head has a number in the denominator of its softmax.
         head_norm: Whether each head of queries and keys is normalized.
-        scatter: Whether the cache has a fixed length, into which new keys are scattered.
+        scatter: Whether new keys are scattered into the cache, which has a fixed length.
+        static: Whether the cache has a fixed length, that of the context.
         bits: Of the weights, in blocks; 0 for weights of ``dtype``.
         zero_points: Whether blocks have a zero point of their own.
         experts: Number of feed-forward parts, of which two are used for each token; 0 for a plain one.
@@ -64,6 +65,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     sinks: bool = False
     head_norm: bool = False
     scatter: bool = False
+    static: bool = False
     bits: Literal[0, 4, 8] = 0
     zero_points: bool = False
     experts: int = 0

@@ -41,7 +41,7 @@ def positions(g: Graph) -> str:
 
 def past(g: Graph, form: Form, names: str = "past_key_values.{layer}.{part}") -> list[list[str]]:
     """Declare the cached keys and values of each layer."""
-    length = form.context if form.scatter else PAST
+    length = form.context if form.static else PAST
     shape = (BATCH, form.key_heads, length, form.head)
     return [
         [g.input(names.format(layer=layer, part=part), shape, _cached(form, part)) for part in _PARTS]
@@ -62,7 +62,7 @@ def present(
     g: Graph, form: Form, made: Sequence[Sequence[str]], names: str = "present.{layer}.{part}"
 ) -> None:
     """Make the keys and values of each layer outputs, the new ones included."""
-    length = form.context if form.scatter else TOTAL
+    length = form.context if form.static else TOTAL
     for layer, values in enumerate(made):
         for part, value in zip(_PARTS, values, strict=True):
             name = names.format(layer=layer, part=part)

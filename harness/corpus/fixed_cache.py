@@ -1,0 +1,122 @@
+"""Caches of a fixed length: new keys and values are written into a tensor that never grows.
+
+``TensorScatter`` of opset 24 writes them, or ``GroupQueryAttention``, whose cache may be longer than the
+text; or whatever nodes an exporter makes of an input that tells where to write, such as ``cache_position``.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from harness.corpus.cache_pairs import CachePair, symbols
+from harness.corpus.held_positions import takes_lengths
+from harness.corpus.port import ValueType
+
+if TYPE_CHECKING:
+    import onnx
+
+Count = Literal["start", "places"]
+"""What an input counts: the columns before the new ones, or the place of each new one."""
+
+_START = re.compile(r"write_?ind(?:ex|exes|ices)$|start_?pos(?:ition)?$", re.IGNORECASE)
+_PLACES = re.compile(r"cache_?positions?$", re.IGNORECASE)
+_INTEGERS = frozenset({"int32", "int64"})
+
+
+class FixedCache(msgspec.Struct, frozen=True, kw_only=True):
+    """A cache of a fixed length.
+
+    Attributes:
+        pairs: The cache, with the axes along which it is written.
+        length: Its positions; None for a cache that grows.
+    """
+
+    pairs: tuple[CachePair, ...]
+    length: int | None
+
+
+def counts_of(inputs: Mapping[str, ValueType], sequence: str | None) -> dict[str, Count]:
+    """Return the inputs that count columns, by their names and shapes.
+
+    Args:
+        inputs: Those without another role.
+        sequence: Symbol of the new columns; None if their number is fixed.
+    """
+    found: dict[str, Count] = {}
+    for name, kind in inputs.items():
+        if kind.kind != "tensor" or kind.dtype not in _INTEGERS or len(kind.shape or ()) > 1:
+            continue
+        if _START.search(name):
+            found[name] = "start"
+        elif _PLACES.search(name) and kind.shape and (sequence is None or symbols(kind)[0] in ("", sequence)):
+            found[name] = "places"
+    return found
+
+
+def fixed_cache(
+    model: "onnx.ModelProto",
+    pairs: Sequence[CachePair],
+    inputs: Mapping[str, ValueType],
+    *,
+    counts: bool,
+    placed: bool,
+) -> FixedCache | str:
+    """Return the fixed length of a cache, if it has one; else why a model cannot be fed with it.
+
+    Args:
+        model: The model, with or without its external data.
+        pairs: The cache.
+        inputs: The model's inputs.
+        counts: Whether an input counts columns.
+        placed: Whether positions or a mask tell how long the text is.
+    """
+    axes = _written_axes(model)
+    pairs = tuple(
+        msgspec.structs.replace(pair, axis=axes.get((pair.past, pair.present), pair.axis)) for pair in pairs
+    )
+    lengths = {pair.past: _length(inputs[pair.past], pair.axis) for pair in pairs}
+    if not any(lengths.values()):
+        return FixedCache(pairs=pairs, length=None)
+    first = next(name for name, length in lengths.items() if length)
+    fixed = f"its cache {first!r} has a fixed length of {lengths[first]}"
+    if len(set(lengths.values())) > 1:
+        return f"{fixed}, and another part of it has another length, or none"
+    whole = all((pair.past, pair.present) in axes for pair in pairs)
+    if not (counts or whole or takes_lengths(model, [(pair.past, pair.present) for pair in pairs])):
+        return f"{fixed}, and no operator and no input of the model tells where new tokens are written"
+    if not (counts or placed):
+        return f"{fixed}, and no input of the model tells how much of it is filled"
+    return FixedCache(pairs=pairs, length=lengths[first])
+
+
+def scattered(model: "onnx.ModelProto", pairs: Sequence[CachePair]) -> bool:
+    """Return whether ``TensorScatter``, which models an update in place, writes every tensor of a cache."""
+    axes = _written_axes(model)
+    return bool(pairs) and all((pair.past, pair.present) in axes for pair in pairs)
+
+
+def _written_axes(model: "onnx.ModelProto") -> dict[tuple[str, str], int]:
+    """Return past and present of each ``TensorScatter``, and the axis along which it writes.
+
+    A circular one overwrites the oldest positions, and is left out.
+    """
+    ranks = {
+        one.name: len(one.type.tensor_type.shape.dim)
+        for one in (*model.graph.input, *model.graph.output, *model.graph.value_info)
+    }
+    found = {}
+    for node in model.graph.node:
+        if node.op_type != "TensorScatter" or node.domain:
+            continue
+        attributes = {one.name: one for one in node.attribute}
+        axis = attributes["axis"].i if "axis" in attributes else -2
+        if "mode" in attributes and attributes["mode"].s != b"linear":
+            continue
+        found[node.input[0], node.output[0]] = axis if axis >= 0 else axis + ranks.get(node.input[0], 4)
+    return found
+
+
+def _length(kind: ValueType, axis: int) -> int | None:
+    return (kind.shape or ())[axis] if symbols(kind)[axis] is None else None
