@@ -1,12 +1,10 @@
 """A run of the stand-in: each fault is a target, which runs its models plainly and in ``generate``."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from benchmarks.generation.faults import FAULTS, Fault
+from benchmarks.harness_command import start
 from harness.core import ways
 from harness.corpus.suites import open_suite
 
@@ -34,15 +32,6 @@ ways = [{ways}]
 
 WAYS = tuple(way for way in ways.WAYS if way != "lengths")
 """All but the prompts of many lengths, which are half of the runs: no fault here needs them to be found."""
-
-COMMAND = """
-import signal, sys
-from harness.cli import main
-
-# A benchmark in the background of a shell passes on that it ignores this signal.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.exit(main())
-"""
 
 
 def matrix(faults: Iterable[Fault], *, healthy: bool) -> str:
@@ -89,7 +78,5 @@ def run(folder: Path, faults: Iterable[Fault] = tuple(FAULTS.values()), *, healt
     """Run the faults, and return the folder of the run."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "matrix.toml").write_text(matrix(faults, healthy=healthy), encoding="utf-8")
-    command = [sys.executable, "-c", COMMAND, "run", "matrix.toml", "--out", "run", "--no-report"]
-    with (folder / "output.txt").open("ab") as output:
-        subprocess.run(command, cwd=folder, env=os.environ, stdout=output, stderr=output, check=False)
+    start(folder, "run", "matrix.toml", "--out", "run", "--no-report").wait()
     return folder / "run"

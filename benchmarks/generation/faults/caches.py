@@ -1,16 +1,19 @@
 """The cache: which one is read, what is written to it, in which order."""
 
+from collections.abc import Callable
+
 import numpy as np
 import onnx
 from onnx import TensorProto
 
-from benchmarks.detection.net import Net
+from benchmarks.detection.net import Net, Site
 from benchmarks.generation.faults.fault import AFTER, fault
 from benchmarks.generation.faults.positions import FIRST, PROMPT
 from benchmarks.generation.faults.surgery import (
     PAST,
     attentions,
     in_decode,
+    length,
     of_type,
     past_length,
     reversed_axis,
@@ -19,6 +22,34 @@ from benchmarks.generation.faults.surgery import (
 
 SEVERAL = ("gqa-h64", "mha-h64", "onnx23-h64")
 """Models of three operators of attention."""
+
+KEY, VALUE = 0, 1
+"""Which of the cached tensors of an attention."""
+
+
+def _cached(net: Net, part: int, change: Callable[[Site, str], str]) -> bool:
+    """Have the first layer read something else than one of its cached tensors."""
+    node = attentions(net)[0]
+    index = PAST[node.op_type][part]
+    node.input[index] = change(net.before(node), node.input[index])
+    return True
+
+
+def _rows_kept(
+    net: Net, site: Site, value: str, rows: str, kept: Callable[[str, str], tuple[str, str]]
+) -> str:
+    """Add a tensor in which rows are zeros for which neither of two conditions holds.
+
+    Args:
+        net: The model.
+        site: Where nodes are added.
+        value: The tensor.
+        rows: How many it has.
+        kept: The conditions, from the number of each row and the length of the cache.
+    """
+    places = site.op("Range", net.constant(0, np.int64), rows, net.constant(1, np.int64))
+    holds = site.op("Cast", site.op("Or", *kept(places, past_length(net, site))), to=TensorProto.FLOAT)
+    return site.op("Mul", value, site.op("Unsqueeze", holds, net.constant([0, 1, 3], np.int64)))
 
 
 @fault(*SEVERAL, layer=1)
@@ -44,78 +75,70 @@ def new_key_lost(net: Net) -> bool:
     """With a cache, new keys of the first layer are attended to, but stored as zeros."""
     node = attentions(net)[0]
     site = net.behind(node, 1)
-    rows = site.op("Gather", site.op("Shape", site.value), net.constant(2, np.int64))
-    places = site.op("Range", net.constant(0, np.int64), rows, net.constant(1, np.int64))
-    past = past_length(net, site)
-    old = site.op("Less", places, past)
-    first = site.op("Equal", past, net.constant(0, np.int64))
-    kept = site.op("Cast", site.op("Or", old, first), to=TensorProto.FLOAT)
-    site.write(site.op("Mul", site.value, site.op("Unsqueeze", kept, net.constant([0, 1, 3], np.int64))))
+
+    def kept(places: str, past: str) -> tuple[str, str]:
+        return site.op("Less", places, past), site.op("Equal", past, net.constant(0, np.int64))
+
+    site.write(_rows_kept(net, site, site.value, length(net, site, site.value, 2), kept))
     return True
 
 
 @fault(*SEVERAL, layer=0)
 def cache_one_row_late(net: Net) -> bool:
     """With a cache, the first layer's keys are one row late, and the last comes first."""
-    node = attentions(net)[0]
-    index = PAST[node.op_type][0]
-    site = net.before(node)
-    name = node.input[index]
-    ends = [net.constant([value], np.int64) for value in (-1, 1 << 31, 2)]
-    last = site.op("Slice", name, *ends)
-    rest = site.op("Slice", name, *(net.constant([value], np.int64) for value in (0, -1, 2)))
-    node.input[index] = site.op("Concat", last, rest, axis=2)
-    return True
+
+    def late(site: Site, name: str) -> str:
+        last = site.op("Slice", name, *_ints(net, -1, 1 << 31, 2))
+        return site.op("Concat", last, site.op("Slice", name, *_ints(net, 0, -1, 2)), axis=2)
+
+    return _cached(net, KEY, late)
 
 
 @fault("gqa-h64", "mha-h64", layer=0)
 def cache_in_float16(net: Net) -> bool:
     """The first layer's cached keys are rounded to float16."""
-    node = attentions(net)[0]
-    index = PAST[node.op_type][0]
-    node.input[index] = rounded(net.before(node), node.input[index], TensorProto.FLOAT16)
-    return True
+    return _cached(net, KEY, lambda site, name: rounded(site, name, TensorProto.FLOAT16))
 
 
 @fault(*SEVERAL, layer=0)
 def texts_swapped_in_the_cache(net: Net) -> bool:
     """The texts of a batch read each other's cached values."""
-    return _reversed(net, 0, 1)
+    return _reversed(net, 0, VALUE)
 
 
 @fault("gqa-h64-nodes", "mha-h64", "gqa-h64-int4", layer=0)
 def heads_of_the_cache_swapped(net: Net) -> bool:
     """The heads of cached keys come in the reverse order."""
-    return _reversed(net, 1, 0)
+    return _reversed(net, 1, KEY)
 
 
 @fault("gqa-h64-nodes", "mha-h64", layer=0)
 def heads_of_cached_values_swapped(net: Net) -> bool:
     """The heads of cached values come in the reverse order."""
-    return _reversed(net, 1, 1)
+    return _reversed(net, 1, VALUE)
 
 
 def _reversed(net: Net, axis: int, part: int) -> bool:
-    node = attentions(net)[0]
-    index = PAST[node.op_type][part]
-    node.input[index] = reversed_axis(net, net.before(node), node.input[index], axis)
-    return True
+    return _cached(net, part, lambda site, name: reversed_axis(net, site, name, axis))
+
+
+def _ints(net: Net, *values: int) -> list[str]:
+    """Add vectors of one integer each."""
+    return [net.constant([value], np.int64) for value in values]
 
 
 @fault(*SEVERAL, layer=0)
 def oldest_key_overwritten(net: Net) -> bool:
     """From 32 cached positions on, the first key is gone."""
-    node = attentions(net)[0]
-    index = PAST[node.op_type][0]
-    site = net.before(node)
-    rows = past_length(net, site)
-    places = site.op("Range", net.constant(0, np.int64), rows, net.constant(1, np.int64))
-    later = site.op("Greater", places, net.constant(0, np.int64))
-    few = site.op("Less", rows, net.constant(PROMPT, np.int64))
-    kept = site.op("Cast", site.op("Or", later, few), to=TensorProto.FLOAT)
-    mask = site.op("Unsqueeze", kept, net.constant([0, 1, 3], np.int64))
-    node.input[index] = site.op("Mul", node.input[index], mask)
-    return True
+
+    def gone(site: Site, name: str) -> str:
+        def kept(places: str, past: str) -> tuple[str, str]:
+            few = site.op("Less", past, net.constant(PROMPT, np.int64))
+            return site.op("Greater", places, net.constant(0, np.int64)), few
+
+        return _rows_kept(net, site, name, past_length(net, site), kept)
+
+    return _cached(net, KEY, gone)
 
 
 @fault("whisper-h64", layer=1)

@@ -4,30 +4,10 @@ On the module path of a target's process it changes ``InferenceSession``; ``GENE
 fault. A model that the fault cannot befall is computed rightly.
 """
 
-import importlib.abc
-import importlib.util
 import os
-import sys
 from typing import Any
 
 FAULT = os.environ.get("GENERATION_FAULT", "")
-
-
-class Planting(importlib.abc.MetaPathFinder):
-    def find_spec(self, name: str, *_: Any) -> Any:
-        if name != "onnxruntime":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        loader: Any = spec.loader if spec is not None else None
-        execute = loader.exec_module
-
-        def plant(module: Any) -> None:
-            execute(module)
-            module.InferenceSession = planted(module)
-
-        loader.exec_module = plant
-        return spec
 
 
 def planted(module: Any) -> Any:
@@ -112,4 +92,6 @@ def spoilt_model(given: Any) -> bytes | None:
 
 
 if FAULT:
-    sys.meta_path.insert(0, Planting())
+    from benchmarks.planting import plant
+
+    plant(planted)

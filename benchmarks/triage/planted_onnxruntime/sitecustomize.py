@@ -6,33 +6,13 @@ name), ``seed`` and ``rate`` (share of the sessions that are wrong). A model wit
 rightly. ``session`` holds entries of each session's configuration.
 """
 
-import importlib.abc
-import importlib.util
 import json
 import os
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
 FILE = os.environ.get("PLANTED_FAULT_FILE", "")
-
-
-class Planting(importlib.abc.MetaPathFinder):
-    def find_spec(self, name: str, *_: Any) -> Any:
-        if name != "onnxruntime":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        loader: Any = spec.loader if spec is not None else None
-        execute = loader.exec_module
-
-        def plant(module: Any) -> None:
-            execute(module)
-            module.InferenceSession = planted(module)
-
-        loader.exec_module = plant
-        return spec
 
 
 def planted(module: Any) -> Any:
@@ -109,4 +89,6 @@ def traced(module: Any, healthy_class: Any, model: Any, feeds: Any) -> dict[str,
 
 
 if FILE:
-    sys.meta_path.insert(0, Planting())
+    from benchmarks.planting import plant
+
+    plant(planted)
