@@ -80,12 +80,14 @@ class TextSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         ways: Names of ``WAYS``.
         length: Positions of the text, less if the model holds fewer.
+        longest: Positions of the longest text of the way ``lengths``, likewise; 0 for ``length``.
         new_tokens: How many of these, at the end, are single steps of the ways that have such.
         prompt: Token ids with which the text begins; the rest is drawn from a seed.
     """
 
     ways: tuple[str, ...] = tuple(WAYS)
     length: int = 40
+    longest: int = 0
     new_tokens: int = 8
     prompt: tuple[int, ...] = ()
 

@@ -53,14 +53,13 @@ def generation_of(case: Case, settings: TextSettings) -> Generation | str:
         return f"it is no decoder that the scenario can play: {decoder}"
     if (largest := max(settings.prompt, default=0)) >= decoder.vocabulary:
         return f"token {largest} of the prompt is not in its vocabulary of {decoder.vocabulary}"
-    length = min(settings.length, decoder.context or settings.length)
     types = {port.name: port.type for port in case.ports}
     plays: list[Play] = []
     declined = {}
     for name in settings.ways:
         rows = _rows(types[decoder.tokens], name)
         why = _why_not(decoder, name, rows)
-        room = length if not WAYS[name].needs_mask else min(length, (decoder.context or LARGEST) - MOST_PADS)
+        room = _room(decoder, name, settings)
         found = () if why else plays_of(name, room, settings.new_tokens, rows)
         if not found:
             declined[name] = why or f"a text of {room} tokens is too short"
@@ -86,6 +85,13 @@ def data_sets_of(case: Case, generation: Generation, settings: TextSettings) -> 
         DataSet(name=play.name, inputs=tuple(_inputs(case, generation.decoder, texts, play)))
         for play in generation.plays
     )
+
+
+def _room(decoder: Decoder, way: str, settings: TextSettings) -> int:
+    """Return the positions of a way's text, for which a model must have room."""
+    wanted = settings.longest if way == "lengths" and settings.longest else settings.length
+    held = (decoder.context or LARGEST) - (MOST_PADS if WAYS[way].needs_mask else 0)
+    return min(wanted, held)
 
 
 def _rows(tokens: ValueType, way: str) -> int:

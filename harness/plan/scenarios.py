@@ -64,6 +64,15 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True):
     length: Annotated[
         int, Meta(ge=2, le=LONGEST, description="Positions of the text, less if the model holds fewer.")
     ] = TextSettings().length
+    longest: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=LONGEST,
+            description="Positions of the longest text of the way `lengths`, less if the model holds fewer; "
+            "0 for `length`.",
+        ),
+    ] = TextSettings().longest
     new_tokens: Annotated[
         int, Meta(ge=1, le=MOST_NEW, description="Single steps at its end, in the ways that have such.")
     ] = TextSettings().new_tokens
@@ -78,6 +87,7 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True):
         return TextSettings(
             ways=tuple(self.ways),
             length=self.length,
+            longest=self.longest,
             new_tokens=self.new_tokens,
             prompt=tuple(self.prompt),
         )

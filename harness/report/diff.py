@@ -11,6 +11,7 @@ from harness.core.errors import Problem, UsageError, one_line
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.figures import brief, plural
+from harness.report.generation_change import generation_changes
 from harness.report.latency_change import latency_change
 from harness.report.likeness import Likeness, Unlike, other_measure
 from harness.report.merge import MergedRun, merge
@@ -259,6 +260,7 @@ def _facts(old: Record, new: Record, *, like: bool) -> Iterator[str]:
         yield f"nodes on the EP {old.placement.ep_nodes:,} -> {new.placement.ep_nodes:,}"
     if old.effect and new.effect and old.effect.seen != new.effect.seen:
         yield "options have an effect again" if new.effect.seen else "options without effect"
+    yield from generation_changes(old.generation, new.generation)
     if not old.verdict.family is new.verdict.family is Family.PASSED:
         return
     bits = least_bits(old), least_bits(new)

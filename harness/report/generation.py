@@ -8,7 +8,9 @@ from typing import ClassVar
 import msgspec
 
 from harness.core.errors import one_line
+from harness.core.facts import CPU_PROVIDER
 from harness.core.generated import Generated, Generation
+from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.report.cell import REASON_CHARS, ReportCell, page_file
 from harness.report.column import Column
@@ -87,7 +89,7 @@ class GenerationCell(msgspec.Struct, frozen=True, kw_only=True):
         disagreements: Ways that differ from another one of the same provider.
         declined: ``(way, why it was not played)``.
         text: What the provider chose by itself; null without any.
-        golden_text: The same of the CPU EP.
+        golden_text: The same of the CPU EP: for this cell, or in a cell of its own that passes.
         equal: How many tokens the two have in common at their beginning; null if one is missing.
     """
 
@@ -191,7 +193,7 @@ def generation_pages(report: Report) -> Iterator[GenerationPage]:
                 GenerationModel(
                     name=one_line(name, 120),
                     cells=tuple(
-                        _cell(cell, f"g{numbers[id(cell)]}")
+                        _cell(cell, f"g{numbers[id(cell)]}", _cpu_text(cell.record, found))
                         for cell in sorted(found, key=lambda cell: order[cell.column])
                     ),
                 )
@@ -217,6 +219,10 @@ def _parts(
         count += len(found)
     if part:
         yield part
+
+
+def _passed(cell: ReportCell) -> bool:
+    return cell.record.verdict.family is Family.PASSED
 
 
 def _failed(cell: ReportCell) -> bool:
@@ -249,10 +255,30 @@ def _setting(column: Column) -> str:
     return msgspec.structs.replace(column, axes=axes).setting
 
 
-def _cell(cell: ReportCell, anchor: str) -> GenerationCell:
+def _cpu_text(record: Record, of_model: Sequence[ReportCell]) -> tuple[int, ...]:
+    """Return the text that the CPU EP chose in a cell that passes, of the same model after the same text."""
+    texts = _golden_texts(record)
+    for cell in of_model:
+        other, made = cell.record, cell.record.generation
+        if other is record or made is None or other.provider != CPU_PROVIDER or not _passed(cell):
+            continue
+        if not texts.isdisjoint(_golden_texts(other)):
+            return made.text
+    return ()
+
+
+def _golden_texts(record: Record) -> set[tuple[str, int, float]]:
+    """Return what tells one golden's text from another: ways, lengths and the golden's perplexities."""
+    ways = record.generation.ways if record.generation is not None else ()
+    return {
+        (way.way, way.positions, way.golden_perplexity) for way in ways if way.golden_perplexity is not None
+    }
+
+
+def _cell(cell: ReportCell, anchor: str, cpu_text: Sequence[int]) -> GenerationCell:
     found = cell.record.generation or Generation()
     standing = decisive(found)
-    text, golden_text, equal = _texts(found.text, found.golden_text)
+    text, golden_text, equal = _texts(found.text, found.golden_text or cpu_text)
     return GenerationCell(
         cell=cell,
         anchor=anchor,

@@ -4,16 +4,14 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-import msgspec
-
 from harness.core.generated import Generated, Generation
 from harness.core.verdict import Verdict
-from harness.report.column import column_of
 from harness.report.merge import MergedRun
+from harness.report.record_row import RecordRow, with_columns
 from harness.report.ways import fails, largest_kl
 
 
-class WayRow(msgspec.Struct, frozen=True, kw_only=True):
+class WayRow(RecordRow, frozen=True, kw_only=True):
     """One way of generating text in a cell, played or declined.
 
     Attributes:
@@ -36,13 +34,6 @@ class WayRow(msgspec.Struct, frozen=True, kw_only=True):
         golden_perplexity: Of the text under the golden.
     """
 
-    cell: str
-    label: str
-    run: str
-    suite: str
-    model: str
-    target: str
-    provider: str
     verdict: Verdict
     way: str
     declined: str
@@ -61,7 +52,7 @@ class WayRow(msgspec.Struct, frozen=True, kw_only=True):
     golden_perplexity: float | None
 
 
-class SpeedRow(msgspec.Struct, frozen=True, kw_only=True):
+class SpeedRow(RecordRow, frozen=True, kw_only=True):
     """One figure about how fast a cell generates text.
 
     Attributes:
@@ -71,20 +62,12 @@ class SpeedRow(msgspec.Struct, frozen=True, kw_only=True):
         size: Length of the prompt for the first token, size of the batch for tokens; null for the cache.
     """
 
-    cell: str
-    label: str
-    run: str
-    suite: str
-    model: str
-    target: str
-    provider: str
     verdict: Verdict
     figure: Literal["first_token_ms", "tokens_per_s", "cache_mib"]
     size: int | None
     value: float
 
 
-_COPIED = ("cell", "suite", "model", "target", "provider", "verdict")
 _FIGURES = (
     *("positions", "first_bad", "first_cache", "cache_from", "top1", "top5", "top10", "noise"),
     *("perplexity", "golden_perplexity"),
@@ -115,11 +98,9 @@ def speed_rows(run: MergedRun) -> Iterator[SpeedRow]:
 
 
 def _generating(run: MergedRun) -> Iterator[tuple[Generation, Mapping[str, Any]]]:
-    names = dict(zip(run.folders, run.names, strict=True))
-    for folder, record in run.records:
+    for record, columns in with_columns(run):
         if record.generation is not None:
-            common = {name: getattr(record, name) for name in _COPIED}
-            yield record.generation, {**common, "label": column_of(record).label, "run": names[folder]}
+            yield record.generation, {**columns, "verdict": record.verdict}
 
 
 def _way(way: Generated, common: Mapping[str, Any], declined: str = "") -> WayRow:

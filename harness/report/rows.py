@@ -1,14 +1,15 @@
 """Targets and cells as rows of plain values, for the formats that programs read."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
 
 from harness.core.record import Record
 from harness.core.verdict import Family, Phase, Verdict
-from harness.report.column import column_of
 from harness.report.merge import MergedRun
+from harness.report.record_row import RecordRow, with_columns
 from harness.report.view import Report
 from harness.report.worst import least_bits, most_headroom, worst_error, worst_noise
 
@@ -71,7 +72,7 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     median_error_ratio: float | None
 
 
-class CellRow(msgspec.Struct, frozen=True, kw_only=True):
+class CellRow(RecordRow, frozen=True, kw_only=True):
     """One cell with the figures of its worst output.
 
     Attributes:
@@ -100,13 +101,6 @@ class CellRow(msgspec.Struct, frozen=True, kw_only=True):
         p50_ms: Median latency, if it was measured.
     """
 
-    cell: str
-    label: str
-    run: str
-    suite: str
-    model: str
-    target: str
-    provider: str
     axes: dict[str, str]
     verdict: Verdict
     family: Family
@@ -144,19 +138,7 @@ class CellRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _COPIED = (
-    *(
-        "cell",
-        "suite",
-        "model",
-        "target",
-        "provider",
-        "axes",
-        "verdict",
-        "expected",
-        "flaky",
-        "phase",
-        "cause",
-    ),
+    *("axes", "verdict", "expected", "flaky", "phase", "cause"),
     *("reason", "weak_golden", "suspicious", "golden", "started"),
 )
 _COUNTS = ("cells", "skipped", "excluded", "tried", "suspicious", "flaky")
@@ -199,18 +181,16 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
 
 def cell_rows(run: MergedRun) -> Iterator[CellRow]:
     """Yield a row for each cell, those not run included, in the order of the runs."""
-    names = dict(zip(run.folders, run.names, strict=True))
-    return (_row(record, names[folder]) for folder, record in run.records)
+    return (_row(record, columns) for record, columns in with_columns(run))
 
 
-def _row(record: Record, run: str) -> CellRow:
+def _row(record: Record, columns: Mapping[str, Any]) -> CellRow:
     placed = record.placement
     _, noise = worst_noise(record) or (0.0, None)
     error = worst_error(record)
     return CellRow(
+        **columns,
         **{name: getattr(record, name) for name in _COPIED},
-        label=column_of(record).label,
-        run=run,
         family=record.verdict.family,
         ep_nodes=placed.ep_nodes if placed else None,
         cpu_nodes=placed.cpu_nodes if placed else None,

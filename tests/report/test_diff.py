@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core.errors import UsageError
+from harness.core.generated import Generated, Generation
 from harness.core.latency import Latency
 from harness.core.output_metrics import Noise
 from harness.core.record import Record
@@ -258,3 +259,15 @@ def _run(records: list[Record], name: str) -> RunData:
         RunData,
         from_attributes=True,
     )
+
+
+def test_generated_text_that_is_wrong_from_another_position_is_a_change(
+    record: MakeRecord, between: Callable[..., Diff]
+) -> None:
+    def wrong(position: int) -> Record:
+        way = Generated(way="step", positions=9, first_bad=position)
+        return record("a", verdict=Verdict.MISMATCH, generation=Generation(ways=(way,)))
+
+    (change,) = between([wrong(6)], [wrong(2)]).changes
+    assert change.kind is Kind.CHANGED
+    assert change.facts == ("first bad position 6 of way step -> 2 of way step",)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from harness.core.generated import Generated, Generation, GenerationSpeed
@@ -270,6 +271,35 @@ def test_a_row_has_the_way_that_stands_for_the_cell(record: MakeRecord, pages_of
     assert (odd.golden_text.same, odd.golden_text.rest) == ("5 6", "9 9 9")
     assert calm.text is not None
     assert (calm.text.same, calm.text.rest) == ("5 6", "")
+
+
+@pytest.mark.parametrize(
+    ("cpu", "shown"),
+    [
+        ({}, "5 9"),
+        ({"verdict": Verdict.MISMATCH}, None),
+        ({"provider": "QNNExecutionProvider"}, None),
+        ({"golden_perplexity": 3.0}, None),
+    ],
+)
+def test_a_passing_cell_shows_the_text_of_the_cpu_eps_own_cell(
+    cpu: dict[str, Any], shown: str | None, record: MakeRecord, pages_of: PagesOf
+) -> None:
+    way = msgspec.structs.replace(RIGHT, golden_perplexity=cpu.pop("golden_perplexity", 12.3457))
+    fields = {"provider": "CPUExecutionProvider", **cpu}
+    own = Generation(ways=(way,), text=(5, 9))
+    plain = Generation(ways=(RIGHT,), text=(5, 6))
+    (page,) = pages_of(
+        [
+            generating(record, "a", target="cpu", generation=own, **fields),
+            generating(record, "a", generation=plain),
+        ]
+    )
+    by_target = {cell.cell.column.target: cell for cell in page.models[0].cells}
+    assert by_target["cpu"].golden_text is None
+    golden, equal = by_target["npu"].golden_text, by_target["npu"].equal
+    assert (None if golden is None else f"{golden.same} {golden.rest}") == shown
+    assert equal == (1 if shown else None)
 
 
 def test_text_of_one_side_only_is_not_compared(record: MakeRecord, pages_of: PagesOf) -> None:

@@ -53,8 +53,8 @@ DECODERS: dict[str, Form] = {
         dialect=_CONTRIB, packed=True, rotary="inside",
     ),
     "gqa-h64-long": Form(
-        what="grouped by 4, a context of 4096; packed, positions turned by the attention",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, context=4096, base=500000.0, inner=128,
+        what="grouped by 4, a context of 4608; packed, positions turned by the attention",
+        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, context=4608, base=500000.0, inner=128,
     ),
     "gqa-h80": Form(
         what="grouped by 4; packed, positions turned by the attention",
