@@ -131,10 +131,22 @@ def test_a_short_text_declines_the_ways_that_need_a_longer_one(decoder: Callable
 def test_a_text_is_no_longer_than_the_model_holds(decoder: Callable[[str], Case]) -> None:
     case = decoder("gqa-h512")
     generation = played(case, TextSettings(ways=("at_once", "right_padded"), length=5000))
-    assert generation.decoder.context == 256
+    assert generation.decoder.context == 96
     at_once, padded = generation.plays
-    assert at_once.length == 256
-    assert len(padded.layout[0]) == 256
+    assert at_once.length == 96
+    assert len(padded.layout[0]) == 96
+
+
+@pytest.mark.parametrize(("name", "last"), [("gqa-h64-long", (4095, 4096, 4097)), ("gqa-h512", (63, 64, 65))])
+def test_prompts_of_many_lengths_go_as_far_as_the_model_or_the_settings(
+    decoder: Callable[[str], Case], name: str, last: tuple[int, ...]
+) -> None:
+    case = decoder(name)
+    plays = played(case, TextSettings(ways=("at_once", "lengths"), length=12, longest=4098)).plays
+    assert plays[0].length == 12
+    assert tuple(play.ends[0] for play in plays[-3:]) == last
+    assert tuple(play.length for play in plays[-3:]) == tuple(one + 1 for one in last)
+    assert played(case, TextSettings(ways=("lengths",), length=12)).plays[-1].ends == (9, 10)
 
 
 def test_a_case_of_the_scenario_has_an_identity_of_its_own(decoder: Callable[[str], Case]) -> None:

@@ -24,7 +24,8 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
         heads: Heads of queries.
         key_heads: Heads of keys and values; each serves ``heads / key_heads`` heads of queries.
         head: Elements of a head.
-        context: Most positions; the length of the rotary tables.
+        context: Most positions; the length of the rotary tables. Few, since in the scenario ``generate`` prompts
+            of many lengths go as far as the model does, and one model of long ones is enough.
         attention: The operator.
         packed: Whether one product makes queries, keys and values.
         rotary: Where positions are turned: by nodes of its own, by the attention operator, or nowhere.
@@ -52,7 +53,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     heads: int = 4
     key_heads: int = 4
     head: int = 64
-    context: int = 512
+    context: int = 96
     attention: Literal["Attention", "GroupQueryAttention", "MultiHeadAttention"] = "GroupQueryAttention"
     packed: bool = False
     rotary: Literal["nodes", "inside", "none"] = "nodes"

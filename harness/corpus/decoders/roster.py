@@ -45,7 +45,7 @@ DECODERS: dict[str, Form] = {
     ),
     "onnx24-h64-scatter": Form(
         what="grouped by 4, new keys scattered into a cache of fixed length",
-        dialect=_ONNX, opset=24, attention="Attention", key_heads=1, context=256, static=True, scatter=True,
+        dialect=_ONNX, opset=24, attention="Attention", key_heads=1, static=True, scatter=True,
     ),
     # Those of Model Builder: as for the CPU EP, with one product and positions turned inside.
     "gqa-h64": Form(
@@ -79,11 +79,10 @@ DECODERS: dict[str, Form] = {
     "gqa-h512": Form(
         what="grouped by 4; packed, positions turned by the attention",
         dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, head=512, width=32, inner=128,
-        context=256,
     ),
     "gqa-h64-static": Form(
         what="grouped by 4, a cache of fixed length; packed, positions turned by the attention",
-        dialect=_CONTRIB, packed=True, rotary="inside", heads=8, key_heads=2, context=128, static=True,
+        dialect=_CONTRIB, packed=True, rotary="inside", heads=8, key_heads=2, static=True,
     ),
     # As for DirectML and others: positions turned by nodes.
     "gqa-h64-nodes": Form(
@@ -166,7 +165,7 @@ DECODERS: dict[str, Form] = {
     # Beside an encoder.
     "whisper-h64": Form(
         what="its own cache, and a fixed one from an encoder",
-        dialect="whisper", attention="MultiHeadAttention", rotary="none", context=256,
+        dialect="whisper", attention="MultiHeadAttention", rotary="none",
     ),
 }  # fmt: skip
 """Every form by the name of its model."""
