@@ -3,9 +3,14 @@
 from collections.abc import Iterable, Sequence
 
 from benchmarks.generation.faults import FAULTS
-from benchmarks.generation.rows import Healthy, Row
+from benchmarks.generation.rows import Elsewhere, Healthy, Row
 
 HEADING = "## Generated text"
+
+_OTHERS = """The others are those of `matrices/generate.toml`, in one run, with all ways. A cell
+counts if the EP computes at least a part of it. *Faults of the EP* fail as the matrix expects, with the
+reason there and on [real providers](../explanation/real-providers.md#language-models): no false alarms.
+"""
 
 _WORDS = """{heading}
 
@@ -22,28 +27,36 @@ this section.
 * **greedy text** compares the first 8 tokens that are chosen after the prompt with the CPU EP's.
 
 The kinds come from reports about shipped products and from the operators' definitions; how often each occurs
-is unknown. Of some faults, position and layer are not foretold. The healthy runs are the CPU EP's;
-[real providers](../explanation/real-providers.md#language-models) has those of others.
+is unknown. Of some faults, position and layer are not foretold.
 
 | check | faults found |
 |---|---|
 {totals}
 
-Layer and position are named right in {named}. Of healthy runs of the CPU EP at two levels of graph
-optimizations, {accused} fail.
+Layer and position are named right in {named}.
 
 Failures in shipped products, planted as they are described there:
 
 {upstream}
 
+### False alarms
+
+Runs without a planted fault. Those of the CPU EP are at two levels of graph optimizations, with all ways but
+`lengths`. {elsewhere}
 ### Kinds
 
 {table}
 {missed}"""
 
 
-def section(rows: Sequence[Row], healthy: Sequence[Healthy]) -> str:
-    """Return the section, in Markdown."""
+def section(rows: Sequence[Row], healthy: Sequence[Healthy], elsewhere: Sequence[Elsewhere] = ()) -> str:
+    """Return the section, in Markdown.
+
+    Args:
+        rows: The planted faults.
+        healthy: The healthy runs beside them, of the CPU EP.
+        elsewhere: The targets of ``matrices/generate.toml``.
+    """
     names = list(dict.fromkeys(row.fault for row in rows))
     foretold = [row for row in rows if row.named is not None]
     missed = [row for row in rows if not row.found]
@@ -53,7 +66,7 @@ def section(rows: Sequence[Row], healthy: Sequence[Healthy]) -> str:
         count=len(rows),
         totals="\n".join(_total(rows, key, title) for key, title in _CHECKS),
         named=_share(sum(bool(row.named) for row in foretold), len(foretold)),
-        accused=_share(sum(one.accused for one in healthy), len(healthy)),
+        elsewhere=_elsewhere(healthy, elsewhere),
         upstream=_table(
             ("failure", "planted as", "generate", "named", "one pass", "greedy text", "what the record says"),
             (_upstream(name, rows) for name in names if FAULTS[name].upstream),
@@ -64,6 +77,21 @@ def section(rows: Sequence[Row], healthy: Sequence[Healthy]) -> str:
         ),
         missed=_missed(missed),
     )
+
+
+def _elsewhere(healthy: Sequence[Healthy], elsewhere: Sequence[Elsewhere]) -> str:
+    accused = sum(one.accused for one in healthy)
+    rows = [("CPU EP, beside the faults", str(len(healthy)), "", "0", _share(accused, len(healthy)), "")]
+    for one in elsewhere:
+        right = one.cells - one.expected
+        others = ", ".join(f"{count} `{verdict}`" for verdict, count in one.left_out.items())
+        counts = (f"{one.cells}", f"{one.ways:,}", f"{one.expected}", _share(one.accused, right))
+        rows.append((f"`{one.target}`", *counts, others))
+    columns = ("target", "cells", "ways", "faults of the EP", "false alarms", "cells that say nothing")
+    told = _OTHERS if elsewhere else ""
+    cells = len(healthy) + sum(one.cells - one.expected for one in elsewhere)
+    alarms = accused + sum(one.accused for one in elsewhere)
+    return f"{told}\n{_table(columns, rows)}\n\nOf all of these, {_share(alarms, cells)} are false alarms.\n"
 
 
 def with_section(page: str, text: str) -> str:

@@ -1,6 +1,7 @@
 """What was found of each planted fault, from the records of a run."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,26 @@ class Healthy(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+    """A target of ``matrices/generate.toml`` whose cells ran without a planted fault.
+
+    Attributes:
+        target: Its name.
+        cells: Cells that passed or failed: the EP computed at least a part, and there was a golden.
+        ways: Ways that were played in them.
+        expected: Cells that failed as the matrix expects, with a fault of the EP as the reason.
+        accused: Other cells that failed.
+        left_out: Verdict -> other cells, which say nothing about the EP's numbers.
+    """
+
+    target: str
+    cells: int
+    ways: int
+    expected: int
+    accused: int
+    left_out: dict[str, int]
+
+
 def records_of(run: Path) -> list[Record]:
     """Read the records of a run."""
     lines = (run / "records.jsonl").read_text(encoding="utf-8").splitlines()
@@ -82,6 +103,33 @@ def healthy_of(records: Iterable[Record]) -> list[Healthy]:
         and one["axes"]["scenario"] == "generate"
         and one["family"] in {"passed", FAILED}
     ]
+
+
+def elsewhere_of(records: Iterable[Record]) -> list[Elsewhere]:
+    """Return what became of each target's healthy cells, in the order of the records."""
+    by_target: dict[str, list[Record]] = {}
+    for one in records:
+        by_target.setdefault(one["target"], []).append(one)
+    return [_elsewhere(target, own) for target, own in sorted(by_target.items())]
+
+
+def _elsewhere(target: str, records: Iterable[Record]) -> Elsewhere:
+    judged, others = [], Counter[str]()
+    for one in records:
+        if one["family"] in {"passed", FAILED}:
+            judged.append(one)
+        else:
+            others[one["verdict"]] += 1
+    failed = [one for one in judged if one["family"] == FAILED]
+    expected = sum(bool(one["expected"]) for one in failed)
+    return Elsewhere(
+        target=target,
+        cells=len(judged),
+        ways=sum(len(one.get("generation", {}).get("ways", ())) for one in judged),
+        expected=expected,
+        accused=len(failed) - expected,
+        left_out=dict(sorted(others.items())),
+    )
 
 
 def named(fault: Fault, record: Record) -> bool | None:

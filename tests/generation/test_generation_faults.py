@@ -10,7 +10,7 @@ import pytest
 from benchmarks.generation.faults import AFTER, FAULTS, Fault
 from benchmarks.generation.page import HEADING, section, section_of, with_section
 from benchmarks.generation.plant import spoilt
-from benchmarks.generation.rows import Healthy, Row, healthy_of, named, records_of, rows_of
+from benchmarks.generation.rows import Healthy, Row, elsewhere_of, healthy_of, named, records_of, rows_of
 from benchmarks.generation.run import HEALTHY, matrix, run
 from harness.corpus.decoders.roster import build, decoder_names
 
@@ -114,6 +114,32 @@ def test_the_section_replaces_the_one_of_before() -> None:
     assert with_section(once, text) == once
     assert section_of(once) == text.rstrip() + "\n"
     assert once.count(HEADING) == 1
+
+
+def test_false_alarms_are_failures_that_no_fault_of_the_ep_explains() -> None:
+    def cell(
+        target: str, family: str, verdict: str, *, expected: bool = True, ways: int = 2
+    ) -> dict[str, Any]:
+        told = {"family": family, "verdict": verdict, "expected": expected, "target": target}
+        return told | {"generation": {"ways": [{}] * ways}}
+
+    records = [
+        *[cell("gpu", "passed", "pass")] * 7,
+        cell("gpu", "failed", "mismatch"),
+        cell("gpu", "failed", "mismatch", expected=False),
+        cell("gpu", "untested", "fallback"),
+        cell("cpu", "passed", "pass"),
+    ]
+    cpu, gpu = elsewhere_of(records)
+    assert (cpu.cells, cpu.ways, cpu.expected, cpu.accused, cpu.left_out) == (1, 2, 0, 0, {})
+    assert (gpu.cells, gpu.ways, gpu.expected, gpu.accused) == (9, 18, 1, 1)
+    assert gpu.left_out == {"fallback": 1}
+    row = Row(
+        fault="rotary-base", model="gqa-h64", found=True, named=True, once=True, text=False, reason="a; b"
+    )
+    text = section([row], [Healthy(cell="c", accused=False, reason="")], [cpu, gpu])
+    assert "| `gpu` | 9 | 18 | 1 | 12.5% (1 of 8) | 1 `fallback` |" in text
+    assert "Of all of these, 10.0% (1 of 10) are false alarms." in text
 
 
 @pytest.mark.real_ep

@@ -24,8 +24,8 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
         heads: Heads of queries.
         key_heads: Heads of keys and values; each serves ``heads / key_heads`` heads of queries.
         head: Elements of a head.
-        context: Most positions; the length of the rotary tables. Few, since in the scenario ``generate`` prompts
-            of many lengths go as far as the model does, and one model of long ones is enough.
+        context: Most positions; the length of the rotary tables. Few, since prompts of many lengths
+            go as far as the model does in the scenario ``generate``; one long model is enough.
         attention: The operator.
         packed: Whether one product makes queries, keys and values.
         rotary: Where positions are turned: by nodes of its own, by the attention operator, or nowhere.
