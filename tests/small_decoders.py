@@ -61,9 +61,21 @@ def new_only(folder: Path) -> None:
     _save(folder, nodes, weights)
 
 
-def static(folder: Path) -> None:
-    """A decoder of sums with a cache of ``STATIC`` positions; ``cache_position`` tells where to write."""
+def static(folder: Path, *, start: bool = False) -> None:
+    """A decoder of sums with a cache of ``STATIC`` positions; ``cache_position`` tells where to write.
+
+    Args:
+        folder: Where it goes.
+        start: Whether ``start_pos`` tells where the first token is written, in its place.
+    """
+    following = [
+        helper.make_node("Shape", ["input_ids"], ["tokens"], start=1, end=2),
+        helper.make_node("Squeeze", ["tokens"], ["count"]),
+        helper.make_node("Add", ["start_pos", "count"], ["end"]),
+        helper.make_node("Range", ["start_pos", "end", "step"], ["cache_position"]),
+    ]
     nodes = [
+        *(following if start else ()),
         helper.make_node("Gather", ["table", "input_ids"], ["embedded"]),
         helper.make_node("OneHot", ["cache_position", "length", "bits"], ["written"]),
         helper.make_node("Transpose", ["written"], ["turned"], perm=[1, 0]),
@@ -80,13 +92,15 @@ def static(folder: Path) -> None:
         helper.make_node("Gather", ["sums", "cache_position"], ["own"], axis=2),
         helper.make_node("Squeeze", ["own", "one"], ["logits"]),
     ]
-    numbers = {"one": [1], "two": 2, "sides": [1, 3], "length": STATIC}
+    numbers = {"one": [1], "two": 2, "sides": [1, 3], "length": STATIC, "step": 1}
     weights = [numpy_helper.from_array(np.array(each, np.int64), name) for name, each in numbers.items()]
     weights.append(numpy_helper.from_array(np.array([0, 1], np.float32), "bits"))
     weights.append(numpy_helper.from_array(np.array(1, np.float32), "unit"))
     value = helper.make_tensor_value_info
     told = [
-        value("cache_position", TensorProto.INT64, ["sequence"]),
+        value("start_pos", TensorProto.INT64, [])
+        if start
+        else value("cache_position", TensorProto.INT64, ["sequence"]),
         value("attention_mask", TensorProto.INT64, ["batch", STATIC]),
     ]
     _save(folder, nodes, weights, told, lengths=(STATIC, STATIC))

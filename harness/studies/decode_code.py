@@ -31,7 +31,8 @@ def _why_not(ports: dict[str, ValueType], decoder: Decoder) -> str:
 
 def _lines(ports: dict[str, ValueType], decoder: Decoder) -> Iterator[str]:
     pasts = {pair.past: pair.present for pair in decoder.cache}
-    empty = {pair.past: _empty(ports[pair.past], pair.axis) for pair in decoder.cache}
+    length = decoder.cache_length or 0
+    empty = {pair.past: _empty(ports[pair.past], pair.axis, length) for pair in decoder.cache}
     yield "import numpy as np"
     yield ""
     yield "# Input of the cache -> the output that takes its place in the next step."
@@ -66,21 +67,30 @@ def _lines(ports: dict[str, ValueType], decoder: Decoder) -> Iterator[str]:
 
 def _feeds(ports: dict[str, ValueType], decoder: Decoder) -> Iterator[str]:
     yield f"{decoder.tokens!r}: np.array([new], np.{ports[decoder.tokens].dtype})"
-    if decoder.mask:
+    first = "len(tokens) - len(new)"
+    if decoder.masks_cache:
+        counted = f"np.arange({decoder.cache_length})[None] < len(tokens)"
+        yield f"{decoder.mask!r}: ({counted}).astype({_type(ports[decoder.mask])})"
+    elif decoder.mask:
         yield f"{decoder.mask!r}: np.ones((1, len(tokens)), {_type(ports[decoder.mask])})"
     if decoder.positions:
         dtype = _type(ports[decoder.positions])
-        first = "len(tokens) - len(new)"
         yield f"{decoder.positions!r}: np.arange({first}, len(tokens), dtype={dtype})[None]"
+    for name, count in decoder.counts.items():
+        dtype, shape = _type(ports[name]), ports[name].shape or ()
+        if count == "places":
+            yield f"{name!r}: np.arange({first}, len(tokens), dtype={dtype})"
+        else:
+            yield f"{name!r}: np.full({(1,) * len(shape)!r}, {first}, {dtype})"
     for name, value in decoder.constants.items():
         shape = ports[name].shape or ()
         yield f"{name!r}: np.full({(1,) * len(shape)!r}, {value!r}, {_type(ports[name])})"
 
 
-def _empty(kind: ValueType, axis: int) -> str:
-    """Return the code of a cache without positions; a free dimension besides them is the batch."""
+def _empty(kind: ValueType, axis: int, length: int) -> str:
+    """Return the code of an empty cache of some length; a free dimension besides it is the batch."""
     sizes = tuple(
-        0 if index == axis else (size if symbol is None else 1)
+        length if index == axis else (size if symbol is None else 1)
         for index, (size, symbol) in enumerate(_dimensions(kind))
     )
     return f"np.zeros({sizes!r}, {_type(kind)})"

@@ -66,13 +66,14 @@ def test_every_way_gives_what_one_run_over_the_text_gives(serve: Serve, tmp_path
     played_like_plain(serve, decoder_case(form, tmp_path), 2e-2 if "f16" in form else 2e-4)
 
 
+@pytest.mark.parametrize("start", [False, True])
 def test_a_cache_of_fixed_length_is_written_where_the_model_is_told(
-    serve: Serve, tmp_path: Path, small_decoder: Callable[..., None]
+    serve: Serve, tmp_path: Path, small_decoder: Callable[..., None], *, start: bool
 ) -> None:
-    small_decoder("static", tmp_path / "models")
+    small_decoder("static", tmp_path / "models", start=start)
     generation = played_like_plain(serve, case_in(tmp_path / "models"), 1e-5)
     assert generation.declined.keys() == {"left_padded", "right_padded", "shared_buffer"}
-    assert generation.decoder.counts == {"cache_position": "places"}
+    assert generation.decoder.counts == ({"start_pos": "start"} if start else {"cache_position": "places"})
 
 
 def played_like_plain(serve: Serve, case: Case, tolerance: float) -> Generation:

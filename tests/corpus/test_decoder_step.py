@@ -19,14 +19,15 @@ ort: Any = pytest.importorskip("onnxruntime")
 
 
 @pytest.mark.parametrize(
-    "name", ["gqa-h64", "gqa-h64-nodes", "gqa-h64-static", "onnx24-h64-scatter", "whisper-h64", "static"]
+    "name",
+    ["gqa-h64", "gqa-h64-nodes", "gqa-h64-static", "onnx24-h64-scatter", "whisper-h64", "places", "start"],
 )
 def test_a_step_has_the_logits_and_the_cache_of_the_whole_text(
     name: str, tmp_path: Path, small_decoder: Callable[..., None]
 ) -> None:
     home = tmp_path / "models"
-    if name == "static":
-        small_decoder(name, home)
+    if name in ("places", "start"):
+        small_decoder("static", home, start=name == "start")
     else:
         home.mkdir()
         write_decoder(name, home)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -143,19 +144,29 @@ def test_a_shared_buffer_is_right_only_if_it_was_played_and_passed(
     assert (found.state, found.reason) == (state, reason)
 
 
-@pytest.mark.parametrize("name", ["gqa-h64-int4", "mha-h64", "gqa-h64-nodes", "onnx23-h64"])
-def test_the_loop_gives_what_the_whole_text_gives_without_a_cache(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("gqa-h64-int4", "mha-h64", "gqa-h64-nodes", "onnx23-h64", "gqa-h64-static", "onnx24-h64-scatter"),
+        "static",
+    ],
+)
+def test_the_loop_gives_what_the_whole_text_gives_without_a_cache(
+    tmp_path: Path, name: str, small_decoder: Callable[..., None]
+) -> None:
     ort = pytest.importorskip("onnxruntime")
-    folder = folder_of(tmp_path, name)
+    if name == "static":
+        small_decoder(name, tmp_path / name)
+    folder = tmp_path / name if name == "static" else folder_of(tmp_path, name)
     case = load_case(open_folder(folder), "model.onnx", {})
     decoder = decoder_of(case)
     assert isinstance(decoder, Decoder)
     code = session_code(CPU, cell(), folder / "model.onnx") + decode_code(case, decoder)
-    program = f"{code}\nprint(generate([5, 6, 7], 6))\n"
+    program = f"{code}\nprint(generate([1, 2, 3], 6))\n"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     session = ort.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
-    tokens = [5, 6, 7]
+    tokens = [1, 2, 3]
     for _ in range(6):
         feeds: dict[str, np.ndarray] = {}
         for port in session.get_inputs():
@@ -166,7 +177,9 @@ def test_the_loop_gives_what_the_whole_text_gives_without_a_cache(tmp_path: Path
         length = len(tokens)
         feeds[decoder.tokens] = np.array([tokens], np.int64)
         if decoder.mask:
-            feeds[decoder.mask] = np.ones((1, length), np.int64)
+            columns = np.arange((decoder.masks_cache and decoder.cache_length) or length)
+            feeds[decoder.mask] = (columns < length).astype(np.int64)[None]
+        feeds |= {name: np.arange(length) for name in decoder.counts}
         if decoder.positions:
             feeds[decoder.positions] = np.arange(length)[None]
         tokens.append(int(session.run([decoder.logits], feeds)[0][0, -1].argmax()))
