@@ -81,17 +81,30 @@ def section(rows: Sequence[Row], healthy: Sequence[Healthy], elsewhere: Sequence
 
 def _elsewhere(healthy: Sequence[Healthy], elsewhere: Sequence[Elsewhere]) -> str:
     accused = sum(one.accused for one in healthy)
-    rows = [("CPU EP, beside the faults", str(len(healthy)), "", "0", _share(accused, len(healthy)), "")]
+    played = sum(one.ways for one in healthy)
+    beside = (f"{len(healthy)}", f"{played:,}", "0", _share(accused, len(healthy)), "")
+    rows = [("CPU EP, beside the faults", *beside)]
     for one in elsewhere:
         right = one.cells - one.expected
         others = ", ".join(f"{count} `{verdict}`" for verdict, count in one.left_out.items())
         counts = (f"{one.cells}", f"{one.ways:,}", f"{one.expected}", _share(one.accused, right))
         rows.append((f"`{one.target}`", *counts, others))
     columns = ("target", "cells", "ways", "faults of the EP", "false alarms", "cells that say nothing")
-    told = _OTHERS if elsewhere else ""
     cells = len(healthy) + sum(one.cells - one.expected for one in elsewhere)
     alarms = accused + sum(one.accused for one in elsewhere)
-    return f"{told}\n{_table(columns, rows)}\n\nOf all of these, {_share(alarms, cells)} are false alarms.\n"
+    ways = played + sum(one.ways for one in elsewhere)
+    bound = "" if alarms else _none_in(cells, ways)
+    words = f"Of all of these, {_share(alarms, cells)} are false alarms.{bound}"
+    return f"{_OTHERS if elsewhere else ''}\n{_table(columns, rows)}\n\n{words}\n"
+
+
+def _none_in(cells: int, ways: int) -> str:
+    """Return what no false alarm in so many leaves possible: the rate that gives none in 1 of 20 cases."""
+    cell, way = (f"{1 - 0.05 ** (1 / max(1, count)):.1%}" for count in (cells, ways))
+    return (
+        f" None in {cells} cells leaves a rate of\nup to {cell} possible at 95 %; the {ways:,} ways, which are"
+        f" judged one by one,\nbut are no independent draws, one of {way}."
+    )
 
 
 def with_section(page: str, text: str) -> str:

@@ -40,11 +40,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Healthy(msgspec.Struct, frozen=True, kw_only=True):
-    """A run without a fault: cell, and whether it fails."""
+    """A run without a fault: cell, whether it fails, and how many ways it played."""
 
     cell: str
     accused: bool
     reason: str
+    ways: int = 0
 
 
 class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +54,7 @@ class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         target: Its name.
         cells: Cells that passed or failed: the EP computed at least a part, and there was a golden.
-        ways: Ways that were played in them.
+        ways: Ways that were played in them, without those of the next.
         expected: Cells that failed as the matrix expects, with a fault of the EP as the reason.
         accused: Other cells that failed.
         left_out: Verdict -> other cells, which say nothing about the EP's numbers.
@@ -97,7 +98,12 @@ def rows_of(records: Iterable[Record]) -> Iterator[Row]:
 def healthy_of(records: Iterable[Record]) -> list[Healthy]:
     """Return the healthy runs of the scenario ``generate`` that give a verdict about the CPU EP."""
     return [
-        Healthy(cell=one["cell"], accused=one["family"] == FAILED, reason=one.get("reason", ""))
+        Healthy(
+            cell=one["cell"],
+            accused=one["family"] == FAILED,
+            reason=one.get("reason", ""),
+            ways=_ways(one),
+        )
         for one in records
         if one["target"].startswith(HEALTHY)
         and one["axes"]["scenario"] == "generate"
@@ -120,16 +126,19 @@ def _elsewhere(target: str, records: Iterable[Record]) -> Elsewhere:
             judged.append(one)
         else:
             others[one["verdict"]] += 1
-    failed = [one for one in judged if one["family"] == FAILED]
-    expected = sum(bool(one["expected"]) for one in failed)
+    known = [one for one in judged if one["family"] == FAILED and one["expected"]]
     return Elsewhere(
         target=target,
         cells=len(judged),
-        ways=sum(len(one.get("generation", {}).get("ways", ())) for one in judged),
-        expected=expected,
-        accused=len(failed) - expected,
+        ways=sum(map(_ways, judged)) - sum(map(_ways, known)),
+        expected=len(known),
+        accused=sum(one["family"] == FAILED for one in judged) - len(known),
         left_out=dict(sorted(others.items())),
     )
+
+
+def _ways(record: Record) -> int:
+    return len(record.get("generation", {}).get("ways", ()))
 
 
 def named(fault: Fault, record: Record) -> bool | None:

@@ -132,14 +132,18 @@ def test_false_alarms_are_failures_that_no_fault_of_the_ep_explains() -> None:
     ]
     cpu, gpu = elsewhere_of(records)
     assert (cpu.cells, cpu.ways, cpu.expected, cpu.accused, cpu.left_out) == (1, 2, 0, 0, {})
-    assert (gpu.cells, gpu.ways, gpu.expected, gpu.accused) == (9, 18, 1, 1)
+    assert (gpu.cells, gpu.ways, gpu.expected, gpu.accused) == (9, 16, 1, 1)
     assert gpu.left_out == {"fallback": 1}
     row = Row(
         fault="rotary-base", model="gqa-h64", found=True, named=True, once=True, text=False, reason="a; b"
     )
     text = section([row], [Healthy(cell="c", accused=False, reason="")], [cpu, gpu])
-    assert "| `gpu` | 9 | 18 | 1 | 12.5% (1 of 8) | 1 `fallback` |" in text
+    assert "| `gpu` | 9 | 16 | 1 | 12.5% (1 of 8) | 1 `fallback` |" in text
     assert "Of all of these, 10.0% (1 of 10) are false alarms." in text
+    assert "possible at 95 %" not in text
+    healthy = [Healthy(cell="c", accused=False, reason="", ways=12)] * 30
+    text = section([row], healthy, [cpu])
+    assert "None in 31 cells leaves a rate of\nup to 9.2% possible at 95 %; the 362 ways" in text
 
 
 @pytest.mark.real_ep
