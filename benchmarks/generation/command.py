@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.generation.page import section, with_section
-from benchmarks.generation.rows import elsewhere_of, healthy_of, records_of, rows_of
+from benchmarks.generation.rows import Elsewhere, elsewhere_of, healthy_of, planned_in, records_of, rows_of
 from benchmarks.generation.run import run
 
 WANTED_FOUND = 0.97
@@ -24,7 +24,7 @@ def main() -> int:
         # Runs of different faults may be put together; of a cell in several, the first counts.
         records = [*{one["cell"]: one for folder in runs[::-1] for one in records_of(folder)}.values()]
     rows, healthy = list(rows_of(records)), healthy_of(records)
-    elsewhere = elsewhere_of(records_of(arguments.others)) if arguments.others else []
+    elsewhere = _elsewhere(arguments.others) if arguments.others else []
     results = {"rows": rows, "healthy": healthy, "elsewhere": elsewhere}
     arguments.out.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1))
     if arguments.page:
@@ -38,6 +38,10 @@ def main() -> int:
     accused = alarms / max(1, runs_without)
     print(f"{len(rows)} faults: {found:.1%} found; {runs_without} healthy runs: {accused:.1%} accused")
     return 0 if rows and healthy and found >= WANTED_FOUND and accused <= WANTED_ACCUSED else 1
+
+
+def _elsewhere(run: Path) -> list[Elsewhere]:
+    return elsewhere_of(records_of(run), planned_in(run))
 
 
 def _arguments() -> argparse.Namespace:

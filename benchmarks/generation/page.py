@@ -102,8 +102,8 @@ def _none_in(cells: int, ways: int) -> str:
     """Return what no false alarm in so many leaves possible: the rate that gives none in 1 of 20 cases."""
     cell, way = (f"{1 - 0.05 ** (1 / max(1, count)):.1%}" for count in (cells, ways))
     return (
-        f" None in {cells} cells leaves a rate of\nup to {cell} possible at 95 %; the {ways:,} ways, which are"
-        f" judged one by one,\nbut are no independent draws, one of {way}."
+        f" None in {cells} cells leaves a rate of\nup to {cell} possible at 95 %; the {ways:,} ways, which"
+        f" are judged one by one,\nbut are no independent draws, one of {way}."
     )
 
 

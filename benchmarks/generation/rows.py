@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import msgspec
 
 from benchmarks.generation.faults import AFTER, FAULTS, Fault
 from benchmarks.generation.run import HEALTHY, SITES
+from harness.core.cell import parse_cell_id
 
 FAILED = "failed"
 """The family of the verdicts that find a fault."""
@@ -111,10 +112,25 @@ def healthy_of(records: Iterable[Record]) -> list[Healthy]:
     ]
 
 
-def elsewhere_of(records: Iterable[Record]) -> list[Elsewhere]:
-    """Return what became of each target's healthy cells, in the order of the records."""
+def planned_in(run: Path) -> list[str]:
+    """Read the ids of the cells that a run was to have."""
+    return (run / "plan.txt").read_text(encoding="utf-8").splitlines()
+
+
+def elsewhere_of(records: Sequence[Record], planned: Iterable[str] = ()) -> list[Elsewhere]:
+    """Return what became of each target's healthy cells, by the names of the targets.
+
+    Args:
+        records: Those of a run.
+        planned: Ids of its cells; what has no record was not run.
+    """
+    found = {one.get("cell", ""): one for one in records}
+    absent = [cell for cell in planned if cell not in found]
+    missing = [
+        {"target": parse_cell_id(cell)[2], "family": "missing", "verdict": "not_run"} for cell in absent
+    ]
     by_target: dict[str, list[Record]] = {}
-    for one in records:
+    for one in (*records, *missing):
         by_target.setdefault(one["target"], []).append(one)
     return [_elsewhere(target, own) for target, own in sorted(by_target.items())]
 

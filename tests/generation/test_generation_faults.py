@@ -134,6 +134,12 @@ def test_false_alarms_are_failures_that_no_fault_of_the_ep_explains() -> None:
     assert (cpu.cells, cpu.ways, cpu.expected, cpu.accused, cpu.left_out) == (1, 2, 0, 0, {})
     assert (gpu.cells, gpu.ways, gpu.expected, gpu.accused) == (9, 16, 1, 1)
     assert gpu.left_out == {"fallback": 1}
+    planned = ["generate/a[gpu,scenario=generate]", "generate/b[npu,scenario=generate]"]
+    assert [one.left_out for one in elsewhere_of(records, planned)] == [
+        {},
+        {"fallback": 1, "not_run": 1},
+        {"not_run": 1},
+    ]
     row = Row(
         fault="rotary-base", model="gqa-h64", found=True, named=True, once=True, text=False, reason="a; b"
     )
