@@ -32,6 +32,7 @@ const { input, output, mode } = await open(
   'onnxruntime-web',
   declines({
     paths: 'a page reads no files',
+    'scenario:ort_format': 'onnxruntime-web gives no page the file that it writes',
     intra_op_threads: 'the threads of a page belong to its runtime, not to a session',
     'execution_mode:parallel': 'onnxruntime-web runs operators one after the other',
   }),

@@ -25,6 +25,9 @@ from harness.engine.outcome import (
 LIMIT = 8192
 """Characters of a message that are read: twice what an agent sends; 300 of the result are shown."""
 
+DEVICE_LOST = "DeviceLost"
+"""The kind of an error by which an agent reports that the device of its EP is lost."""
+
 _WORD = re.compile(r"\S+")
 _SOURCES = re.compile(r"/(?:onnxruntime_src|onnxruntime/(?:core|python))/")
 _LINE = re.compile(r":\d+")
@@ -101,7 +104,8 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
         refused=_REFUSAL.search(text) is not None,
         note=note,
     )
-    return Facts(phase=outcome.phase, ended=how, scenario=outcome.scenario)
+    cause = "device_lost" if outcome.kind == DEVICE_LOST else ""
+    return Facts(phase=outcome.phase, cause=cause, ended=how, scenario=outcome.scenario)
 
 
 def clean_error(message: str, model: Path | None = None) -> str:

@@ -28,7 +28,7 @@ from harness.runtimes.javascript import find_browser, find_node
 
 pytestmark = [pytest.mark.real_ep, pytest.mark.browser]
 
-NODE = {"node": "20", "packages": ["onnxruntime-node@1.30.0"]}
+NODE = {"node": "node", "packages": ["onnxruntime-node@1.30.0"]}
 SOFTWARE_GPU = [
     "--enable-unsafe-webgpu",
     "--use-webgpu-adapter=swiftshader",
