@@ -93,6 +93,9 @@ export class Job {
     const unknown = Object.keys(this.job).find((key) => !KNOWN.has(key));
     if (unknown) throw new Unsupported(`the JavaScript agent does not know the key ${unknown} of a job`);
     const name = this.job.scenario;
+    if (this.target.capturesGraph && name !== 'io_binding') {
+      throw new Unsupported('what a run records is tied to buffers on the GPU: it needs the scenario io_binding');
+    }
     if (!name) return;
     if (!Object.hasOwn(scenarios, name)) throw new Unsupported(`the JavaScript agent has no scenario ${name}`);
     this.scenario = scenarios[name];

@@ -126,7 +126,7 @@ async function loaded(bundle) {
 async function gpuDevices() {
   if (!navigator.gpu) throw new Unavailable('no_device', 'this browser has no WebGPU: there is no navigator.gpu');
   const adapter = await navigator.gpu.requestAdapter();
-  if (!adapter) throw new Unavailable('no_device', 'this browser has no WebGPU adapter: requestAdapter() gave null');
+  if (!adapter) throw new Unavailable('no_device', 'this browser has no WebGPU adapter: requestAdapter() gave null; without a GPU, see docs/how-to/browser.md');
   const { vendor, architecture, device, description } = adapter.info;
   const limits = {};
   for (const name of ['maxBufferSize', 'maxStorageBufferBindingSize', 'maxComputeInvocationsPerWorkgroup']) {

@@ -137,4 +137,6 @@ def test_differences_are_relative_to_the_largest_value(
 def test_every_float16_is_decoded(evaluate: Callable[..., Any]) -> None:
     found = evaluate(f"{TENSOR} give(Array.from({{ length: 65536 }}, (_, bits) => String(fromHalf(bits))));")
     expected = np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float64)
-    assert np.array_equal(np.array([float(text.replace("Infinity", "inf")) for text in found]), expected, equal_nan=True)
+    assert np.array_equal(
+        np.array([float(text.replace("Infinity", "inf")) for text in found]), expected, equal_nan=True
+    )

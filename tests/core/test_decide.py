@@ -99,6 +99,7 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ended("raised", own=OK), Verdict.ERROR),
     (ended("raised", own=OK, kind="NotImplemented", phase=Phase.CREATE), Verdict.UNSUPPORTED),
     (ended("raised", own=OK, out_of_memory=True), Verdict.OUT_OF_MEMORY),
+    (ended("raised", own=REFUSED, out_of_memory=True), Verdict.OUT_OF_MEMORY),
     (ended("died", own=OK), Verdict.CRASH),
     (ended("died", own=REFUSED), Verdict.CRASH),
     (ended("died", own=DIED), Verdict.NO_GOLDEN),
