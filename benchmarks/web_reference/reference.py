@@ -67,7 +67,7 @@ def cases() -> dict[str, Any]:
 
 
 def tolerance(outputs: Any) -> dict[str, float]:
-    """Return a tolerance for all outputs: coarse where one has 11 bits, or was written down with four decimals."""
+    """Return a tolerance for all outputs: coarse where one has 11 bits, or was written with four decimals."""
     floats = [value for value in outputs if isinstance(value, np.ndarray) and value.dtype.kind == "f"]
     if any(value.dtype == np.float16 for value in floats):
         return {"rtol": 1e-2, "atol": 1e-2}

@@ -2,7 +2,7 @@
 
 const VIEWS = {
   bool: Uint8Array,
-  float16: Uint16Array, // decoded below: Node.js 20 has no Float16Array
+  float16: Uint16Array, // decoded below: Node.js before 24 has no Float16Array
   float32: Float32Array,
   float64: Float64Array,
   int8: Int8Array,

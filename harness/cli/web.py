@@ -1,4 +1,4 @@
-"""A browser, or Node.js, as the place of `ep-harness check`: names of providers, packages, what is missing."""
+"""A browser or Node.js as the place of `ep-harness check`: names of providers, packages, what is missing."""
 
 import shutil
 from collections.abc import Callable, Iterator

@@ -46,7 +46,7 @@ def not_tried(judging: Judging) -> Found | None:
 def invalid_model(judging: Judging) -> Found | None:
     """The model cannot be read, or the CPU EP of the target's own runtime refuses it with an error, too.
 
-    This applies neither to a converted model for which the CPU EP only lacks kernels, nor where memory ran out.
+    It does not apply where memory ran out, nor to a converted model for which the CPU EP only lacks kernels.
     """
     facts = judging.facts
     if found := _ended(judging, "broken_model", Verdict.INVALID_MODEL):

@@ -1,4 +1,4 @@
-"""Jobs of the JavaScript agent on a stand-in of onnxruntime: errors that end a process, scenarios, graph capture."""
+"""Jobs of the JavaScript agent on a stand-in of onnxruntime: errors, scenarios, graph capture."""
 
 import json
 from collections.abc import Callable
@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-LOG = """[V:onnxruntime:, session_state.cc:1383 VerifyEachNodeIsAssignedToAnEp] Node placements
-[V:onnxruntime:, session_state.cc:1383 VerifyEachNodeIsAssignedToAnEp]  All nodes placed on [WebGpuExecutionProvider]. Number of nodes: 1
-"""
+MARK = "[V:onnxruntime:, session_state.cc:1383 VerifyEachNodeIsAssignedToAnEp]"
+LOG = f"{MARK} Node placements\n{MARK}  All nodes placed on [WebGpuExecutionProvider]. Number of nodes: 1\n"
 PLAY = f"""
 import {{ Job }} from 'agent:job.mjs';
 import {{ Target }} from 'agent:target.mjs';
 class Tensor {{
-  constructor(type, data, dims) {{ Object.assign(this, {{ type, data, dims, location: 'cpu', size: data.length }}); }}
+  constructor(type, data, dims) {{
+    Object.assign(this, {{ type, data, dims, location: 'cpu', size: data.length }});
+  }}
   async getData() {{ return this.data; }}
   dispose() {{}}
 }}
@@ -29,8 +30,9 @@ const ort = {{
         inputNames: ['x'], outputNames: ['y'], outputMetadata: [{{ type: 'float32' }}],
         async run({{ x }}) {{
           if (number > 1 && value.error) throw new Error(value.error);
-          const y = new Tensor('float32', x.data.map((each) => Math.max(each, 0) + (value.drift ?? 0) * number), x.dims);
-          return {{ y }};
+          const more = (value.drift ?? 0) * number;
+          const data = x.data.map((each) => Math.max(each, 0) + more);
+          return {{ y: new Tensor('float32', data, x.dims) }};
         }},
         async release() {{}},
       }};
@@ -40,9 +42,10 @@ const ort = {{
 const host = {{
   refuses: () => '', printed: () => '', beginLog() {{}}, endLog: () => {json.dumps(LOG)},
   unlessLost: (promise) => promise, lost: async () => value.lost ?? '', device: async () => null,
-  exhausted: (message) => (/bad_alloc/.test(message) ? 'no memory' : ''), residentMib: async () => 10 * sessions,
+  exhausted: (message) => (/bad_alloc/.test(message) ? 'no memory' : ''),
+  residentMib: async () => 10 * sessions,
 }};
-const config = {{ providers: ['WebGpuExecutionProvider'], options: value.options ?? {{}}, session: {{}}, plugin: null }};
+const config = {{ providers: ['WebGpuExecutionProvider'], options: value.options ?? {{}}, session: {{}} }};
 const target = new Target(ort, config, ['webgpu'], {{}});
 await target.checkOptions(host);
 if (value.lost) target.held.run = async () => {{ throw new Error('the device is gone'); }};
@@ -86,19 +89,8 @@ def test_many_sessions_are_compared_and_weighed(evaluate: Callable[..., Any]) ->
 
 def test_facts_come_with_a_failed_job_too(evaluate: Callable[..., Any]) -> None:
     job = {"scenario": "sessions", "scenario_settings": {"count": 5, "budget_s": 60}}
-    assert evaluate(PLAY, {"error": "no such kernel", "job": job})["scenario"] == {
-        **{
-            "count": 1,
-            "create_first_ms": pytest.approx(0, abs=1e5),
-            "create_median_ms": pytest.approx(0, abs=1e5),
-        },
-        **{
-            "create_max_ms": pytest.approx(0, abs=1e5),
-            "teardown_max_ms": 0,
-            "differing_sessions": 0,
-            "difference": 0,
-        },
-    }
+    found = evaluate(PLAY, {"error": "no such kernel", "job": job})
+    assert (found["status"], found["scenario"]["count"]) == ("error", 1)
 
 
 @pytest.mark.parametrize(
@@ -132,11 +124,10 @@ def test_graph_capture_is_an_option_of_the_session_and_needs_bound_values(
     assert settings["preferredOutputLocation"] == "gpu-buffer"
 
 
-@pytest.mark.parametrize(("value", "rejected"), [("0", False), ("yes", True)])
-def test_graph_capture_is_on_or_off(evaluate: Callable[..., Any], value: str, rejected: bool) -> None:
+def test_graph_capture_is_on_or_off(evaluate: Callable[..., Any]) -> None:
     script = PLAY.replace(
         "await target.checkOptions(host);",
         "try { await target.checkOptions(host); } catch (error) { give(error.key); process.exit(0); }",
     )
-    found = evaluate(script, {"options": {"enableGraphCapture": value}})
-    assert found == "enableGraphCapture" if rejected else found["status"] == "ok"
+    assert evaluate(script, {"options": {"enableGraphCapture": "yes"}}) == "enableGraphCapture"
+    assert evaluate(script, {"options": {"enableGraphCapture": "0"}})["status"] == "ok"

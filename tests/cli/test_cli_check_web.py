@@ -29,6 +29,7 @@ def npm(folder: Path) -> None:
     (folder / "npm").chmod(0o755)
 
 
+@pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(
     ("arguments", "messages"),
     [
@@ -44,7 +45,6 @@ def npm(folder: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said_first(
-    installed: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],

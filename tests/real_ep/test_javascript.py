@@ -1,6 +1,7 @@
 """Real Node.js and a real browser: what computes, what is missing, and what dies.
 
-They need Node.js, npm with a registry, and Chromium; what is missing fails in CI, and is the reason of a skip elsewhere.
+They need Node.js, npm with a registry, and Chromium. What is missing fails in CI, and elsewhere it is the
+reason of a skip.
 """
 
 import contextlib

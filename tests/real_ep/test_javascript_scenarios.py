@@ -55,7 +55,7 @@ def played(
             "models": {"folders": [str(models)]},
             "target": [{"name": "it", **target}],
             "axes": {"scenario": list(scenarios)},
-            "scenarios": {"sessions": {"count": 4}},
+            **({"scenarios": {"sessions": {"count": 4}}} if "sessions" in scenarios else {}),
         }
         ended = (event.record for event in run_matrix(models, matrix, 2) if isinstance(event, Finished))
         return {(record.axes["scenario"], record.model.removesuffix(".onnx")): record for record in ended}
