@@ -1,5 +1,6 @@
 """Scenarios in a real browser and in real Node.js: each plays, or is declined with a reason."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,14 @@ import onnx
 import onnx.parser
 import pytest
 
+from harness.cli import main
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.engine.events import Event, Finished
 
 pytestmark = [pytest.mark.real_ep, pytest.mark.browser]
 
-CPU, WEBGPU = "CPUExecutionProvider", "WebGpuExecutionProvider"
+CPU, WEBGPU, JSEP = "CPUExecutionProvider", "WebGpuExecutionProvider", "JsExecutionProvider"
 NODE = {"node": "node", "packages": ["onnxruntime-node@1.30.0"]}
 BROWSER = {
     "browser": "chromium",
@@ -29,7 +31,7 @@ BROWSER = {
 MODELS = {
     "whole": """<ir_version: 8, opset_import: ["" : 17]>
         g (float[N,4] x) => (float[N,4] y) { z = Neg(x) y = Relu(z) }""",
-    # SwiftShader's adapter or not: WebGPU has no kernel for NonZero.
+    # WebGPU has no kernel for NonZero.
     "partly": """<ir_version: 8, opset_import: ["" : 17]>
         g (float[N,4] x) => (float[N,4] y, int64[2,M] k) { y = Relu(x) k = NonZero(y) }""",
 }
@@ -63,8 +65,11 @@ def played(
     return run
 
 
-def test_tensors_stay_on_the_gpu_of_a_browser(built: Callable[..., Any], played: Callable[..., Any]) -> None:
-    found = played({"provider": WEBGPU, "runtime": built(BROWSER)}, "io_binding")
+@pytest.mark.parametrize("provider", [WEBGPU, JSEP])
+def test_tensors_stay_on_the_gpu_of_a_browser(
+    built: Callable[..., Any], played: Callable[..., Any], provider: str
+) -> None:
+    found = played({"provider": provider, "runtime": built(BROWSER)}, "io_binding")
     whole = found["io_binding", "whole"]
     assert whole.verdict is Verdict.PASS, whole.reason
     facts = whole.scenario
@@ -120,3 +125,16 @@ def test_nodejs_plays_scenarios_or_says_why_not(
     ):
         assert found[scenario, "whole"].verdict is Verdict.UNSUPPORTED
         assert reason in found[scenario, "whole"].reason
+
+
+@pytest.mark.parametrize(
+    "arguments", [("wasm", "--browser"), ("webgpu", "--browser", "--software-gpu"), ("cpu", "--node")]
+)
+def test_a_provider_is_checked_without_a_matrix(
+    built: Callable[..., Any], tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    built(NODE if "--node" in arguments else BROWSER)
+    only = ("--suite", "onnx-simple", "--model", "*/test_single_relu*", "--no-report")
+    assert main(["check", *arguments, *only, "--out", str(tmp_path / "out")]) == 0
+    [line] = (tmp_path / "out" / "records.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(line)["verdict"] == "pass"
