@@ -41,7 +41,7 @@ const channel = {
 
 // onnxruntime, its check of sizes (where addresses have 32 bits, what overflows cannot be addressed), emscripten, and
 // JavaScript's engine.
-const NO_MEMORY = /bad_alloc|safeint\b.*integer overflow|Aborted\(OOM\)|(?:Array buffer|WebAssembly\.Memory).*allocat/is;
+const NO_MEMORY = /bad_alloc|safeint\b.*integer overflow|Aborted\(OOM\)|(?:Array buffer allocation|WebAssembly\.Memory.*allocate)/is;
 
 const LOST_AFTER_MS = 3000; // an error can come before the news that the device is lost, and that is looked into
 let device = null;
