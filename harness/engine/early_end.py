@@ -71,13 +71,18 @@ def ended(outcome: Outcome, case: Case | None = None) -> Facts:
             phase, how, reason = Phase.RUN, "unfeedable", one_line(outcome.message)
         case Ran():
             raise TypeError("a cell that ran did not end early")
-    memory = isinstance(outcome, Died) and _OUT_OF_MEMORY.search(without_stacks(outcome.printed)) is not None
+    memory = isinstance(outcome, Died) and tells_no_memory(without_stacks(outcome.printed))
     return Facts(
         phase=phase,
         cause=getattr(outcome, "cause", ""),
         scenario=getattr(outcome, "scenario", {}),
         ended=Ended(how=how, message=reason, out_of_memory=memory),
     )
+
+
+def tells_no_memory(text: str) -> bool:
+    """Return whether a text reports that memory ran out."""
+    return _OUT_OF_MEMORY.search(text) is not None
 
 
 def at_data_set(case: Case, number: int | None) -> str:
@@ -100,7 +105,7 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
         how="raised",
         kind=one_line(outcome.kind, 100),
         message=message,
-        out_of_memory=_OUT_OF_MEMORY.search(text) is not None,
+        out_of_memory=tells_no_memory(text),
         refused=_REFUSAL.search(text) is not None,
         note=note,
     )
