@@ -159,7 +159,7 @@ def test_they_compute_and_the_log_tells_the_placement(
     runtime: dict[str, Any],
 ) -> None:
     # The loop takes half a minute on SwiftShader, and longer on a busy machine.
-    found = records(models, provider, built(runtime), timeouts_s={"run": 300})
+    found = records(models, provider, built(runtime), timeouts_s={"run": 900})
     small = found["small1"]
     assert small.verdict is Verdict.PASS, small.reason
     assert small.placement is not None
