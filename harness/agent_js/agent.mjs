@@ -2,7 +2,8 @@
 // messages. The two places where it runs are node.mjs and page.mjs; each gives it a channel and a host.
 
 import { OptionRejected, Unavailable, kindOf, textOf } from './errors.mjs';
-import { Job, elapsed } from './job.mjs';
+import { elapsed } from './figures.mjs';
+import { Job } from './job.mjs';
 import { Models } from './models.mjs';
 import { Target } from './target.mjs';
 

@@ -4,6 +4,7 @@
 // Usage: node browser.mjs --modules FOLDER --browser EXECUTABLE [--flag=--SWITCH]... [--threads N], with
 // onnxruntime-web and playwright-core in FOLDER/node_modules.
 
+import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
@@ -32,6 +33,7 @@ const { input, output, mode } = await open(
   'onnxruntime-web',
   declines({
     paths: 'a page reads no files',
+    'scenario:ort_format': 'onnxruntime-web gives no page the file that it writes',
     intra_op_threads: 'the threads of a page belong to its runtime, not to a session',
     'execution_mode:parallel': 'onnxruntime-web runs operators one after the other',
   }),
@@ -60,6 +62,13 @@ process.on('unhandledRejection', (error) => end(`the agent's own error: ${textOf
 for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => end());
 process.on('SIGINT', () => {}); // on Ctrl-C the harness stops its agents
 
+/** Return the path of a program; its name if nothing on the search path is called so. */
+function found(program) {
+  if (path.basename(program) !== program) return program;
+  const places = (process.env.PATH ?? '').split(path.delimiter).filter(Boolean);
+  return places.map((folder) => path.join(folder, program)).find((each) => fs.existsSync(each)) ?? program;
+}
+
 const server = new PageServer(path.join(options.modules, 'node_modules', 'onnxruntime-web'), {
   threads: Number(options.threads),
   platform: `${os.type()} ${os.release()}`,
@@ -79,7 +88,7 @@ try {
   const address = await server.listen();
   const require = createRequire(path.join(path.resolve(options.modules), 'package.json'));
   const { chromium } = require('playwright-core');
-  browser = await startBrowser(chromium, options.browser, options.flag, end);
+  browser = await startBrowser(chromium, found(options.browser), options.flag, end);
   server.about.browser = browser.version;
   server.on({
     give: send,

@@ -1,6 +1,6 @@
 // Frames, in which messages travel between a harness and the process of an agent; docs/reference/agent-protocol.md.
 
-import { crc32 } from 'node:zlib';
+import { crc32 } from './crc32.mjs';
 
 const MODES = { binary: '#b', line: '#l' };
 const LINE_CHARACTERS = 4000;

@@ -1,12 +1,13 @@
 // One job: its session, its runs, and what they showed.
 
+import { distance, equal } from './difference.mjs';
 import { Unfeedable, Unsupported, kindOf, sendable, textOf } from './errors.mjs';
+import { REPEAT_LIMIT_MS, elapsed } from './figures.mjs';
 import { operators } from './onnx.mjs';
 import { couldForge, placedGroups, placementOf } from './placement.mjs';
 import { scenarios } from './scenarios.mjs';
-import { distance, otherInputs, sameBits, toFeed, toWire } from './values.mjs';
-
-const REPEAT_LIMIT_MS = 500; // a first run that took longer is not repeated, as in harness.agent.run
+import { combined } from './target.mjs';
+import { otherInputs, toFeed, toWire } from './values.mjs';
 
 // Texts of the API's own code, not of onnxruntime: it has no such values, whatever the provider.
 const API_LIMITS = [
@@ -33,8 +34,6 @@ const KNOWN = new Set([
   'intra_op_threads', 'entries',
 ]);
 
-export const CAPABILITIES = { scenarios: ['plain', ...Object.keys(scenarios)] };
-
 /** One job in progress; `result` receives the findings, one by one. */
 export class Job {
   /**
@@ -52,7 +51,7 @@ export class Job {
     this.scenario = null;
     this.session = null;
     this.sick = ''; // what is wrong with the provider in this process, after an error
-    this.locations = [];
+    this.facts = {}; // of the scenario
     this.log = '';
     this.result = { status: 'ok', phase: 'create', timings_ms: {} };
     this.enter = async (phase) => {
@@ -65,14 +64,17 @@ export class Job {
   async play() {
     try {
       this.#choose();
-      await this.#create();
-      await this.#runDataSets();
+      if (this.scenario) await this.scenario(this);
+      else {
+        await this.open();
+        await this.runDataSets();
+      }
       if (this.job.repeat) await this.#repeat();
-      if (this.scenario) this.result.scenario = this.scenario.facts(this);
       this.#conclude();
     } catch (error) {
       await this.#fail(error);
     }
+    if (this.scenario) this.result.scenario = this.facts; // as far as it came, in a failed job too
     this.result.output = this.host.printed();
     return this.result;
   }
@@ -91,41 +93,57 @@ export class Job {
     const unknown = Object.keys(this.job).find((key) => !KNOWN.has(key));
     if (unknown) throw new Unsupported(`the JavaScript agent does not know the key ${unknown} of a job`);
     const name = this.job.scenario;
+    if (this.target.capturesGraph && name !== 'io_binding') {
+      throw new Unsupported('what a run records is tied to buffers on the GPU: it needs the scenario io_binding');
+    }
     if (!name) return;
     if (!Object.hasOwn(scenarios, name)) throw new Unsupported(`the JavaScript agent has no scenario ${name}`);
     this.scenario = scenarios[name];
   }
 
-  async #create() {
+  /**
+   * Make the session that is judged, and take down how long that took and what the log says.
+   *
+   * @param {object} further Session options beyond those of the job.
+   * @param {string | Uint8Array | null} stored What to load in place of the job's model.
+   */
+  async open(further = {}, stored = null) {
     const { ort } = this.target;
-    const settings = combined(this.target.settings(this.job), this.scenario?.settings(this) ?? {});
+    const settings = combined(this.target.settings(this.job), further);
     const { path, bytes, external } = this.model;
-    if (external?.length) settings.externalData = external;
-    const source = path && !this.scenario?.fromBytes ? path : bytes;
+    if (external?.length && !stored) settings.externalData = external;
+    const source = stored ?? path ?? bytes;
     this.host.beginLog();
     const started = performance.now();
     try {
       this.session = await this.host.unlessLost(ort.InferenceSession.create(source, settings));
-    } catch (error) {
-      if (this.scenario?.refusal?.test(textOf(error))) throw new Unsupported(textOf(error));
-      throw error;
     } finally {
       this.log = this.host.endLog();
     }
-    this.result.timings_ms.create ??= elapsed(started);
+    this.createMs = elapsed(started);
+    this.result.timings_ms.create ??= this.createMs;
     this.result.names = Array.from(this.session.outputNames, sendable);
   }
 
   /** Run once on inputs in wire form, and return the outputs in wire form. */
-  async #run(inputs) {
+  async run(inputs) {
+    return this.runFed(this.feeds(inputs));
+  }
+
+  /** Return inputs in wire form as the session takes them. */
+  feeds(inputs) {
     this.#checkNames(inputs.map(([name]) => name));
-    const feeds = Object.fromEntries(inputs.map(([name, wire]) => [name, toFeed(this.target.ort, wire)]));
+    return Object.fromEntries(inputs.map(([name, wire]) => [name, toFeed(this.target.ort, wire)]));
+  }
+
+  /** Run once on tensors of the API, and return the outputs in wire form. */
+  async runFed(feeds) {
     const names = this.session.outputNames;
     const started = performance.now();
     // The log of the session is verbose, for the placement; a run's own need not be.
     const found = await this.host.unlessLost(this.session.run(feeds, { logSeverityLevel: 2 }));
     this.runMs = elapsed(started);
-    this.locations = names.map((name) => `${sendable(name).slice(0, 60)}: ${found[name].location}`);
+    this.outputsOn = names.map((name) => `${sendable(name).slice(0, 60)}: ${found[name].location ?? 'cpu'}`);
     const outputs = [];
     for (const name of names) outputs.push(await this.host.unlessLost(toWire(found[name])));
     for (const name of names) found[name].dispose();
@@ -140,28 +158,31 @@ export class Job {
     if (surplus !== undefined) throw new RangeError(`the model has no input ${JSON.stringify(surplus).slice(0, 100)}`);
   }
 
-  async #runDataSets() {
+  /** Run all data sets, and the first one once more, as of a plain job. */
+  async runDataSets() {
     const { result } = this;
     const { data_sets: dataSets } = this.job;
     result.outputs = [];
     for (const inputs of dataSets) {
       await this.enter('run');
-      result.outputs.push(await this.#run(inputs));
+      result.outputs.push(await this.run(inputs));
       result.timings_ms.first_run ??= this.runMs;
     }
     if (result.timings_ms.first_run >= REPEAT_LIMIT_MS) return;
     const other = this.job.other && otherInputs(dataSets[0]);
     if (other) {
       try {
-        result.other = await this.#run(other);
+        result.other = await this.run(other);
       } catch {
         // The model may refuse these inputs.
       }
     }
-    if (!this.job.repeat) {
-      const second = await this.#run(dataSets[0]);
-      if (!equal(second, result.outputs[0])) result.second = second;
-    }
+    if (!this.job.repeat) this.takeSecond(await this.run(dataSets[0]));
+  }
+
+  /** Report the outputs of a further run of the first data set, if their bits differ. */
+  takeSecond(outputs) {
+    if (!equal(outputs, this.result.outputs[0])) this.result.second = outputs;
   }
 
   /** Make the runs that are still missing; the run furthest from the first one becomes `second`. */
@@ -175,11 +196,11 @@ export class Job {
         await this.enter('teardown');
         await this.close();
         await this.enter('create');
-        await this.#create();
+        await this.open();
       }
       for (let run = session ? 0 : 1; run < runs; run += 1) {
         await this.enter('run');
-        const outputs = await this.#run(this.job.data_sets[0]);
+        const outputs = await this.run(this.job.data_sets[0]);
         if (distinct.some((known) => equal(known, outputs))) continue;
         distinct.push(outputs);
         const apart = distance(first, outputs);
@@ -215,26 +236,13 @@ export class Job {
     } else if (error instanceof Unsupported) {
       Object.assign(this.result, { status: 'unsupported', message });
     } else {
-      this.sick = await this.target.sickness();
+      const exhausted = this.host.exhausted(message);
+      if (exhausted) message = `${message} (out of memory)`;
+      this.sick = exhausted || (await this.target.sickness());
       // An error can come before the news that the device is lost.
       const lost = this.sick && (await this.host.lost());
       if (lost) message = `${lost}; ${message}`;
       Object.assign(this.result, { status: 'error', kind: lost ? 'DeviceLost' : kindOf(error), message });
     }
   }
-}
-
-/** Return milliseconds since a reading of `performance.now()`. */
-export function elapsed(started) {
-  return Math.round((performance.now() - started) * 1e4) / 1e4;
-}
-
-function equal(one, other) {
-  return one.length === other.length && one.every((wire, index) => sameBits(wire, other[index]));
-}
-
-function combined(settings, further) {
-  const extra = { ...settings.extra };
-  for (const [key, table] of Object.entries(further.extra ?? {})) extra[key] = { ...extra[key], ...table };
-  return { ...settings, ...further, extra };
 }

@@ -69,6 +69,7 @@ function isInside(name) {
 }
 
 async function digest(data) {
-  const sum = new Uint8Array(await crypto.subtle.digest('SHA-256', data));
+  const { subtle } = globalThis.crypto ?? (await import('node:crypto')).webcrypto; // Node.js 18 has no global one
+  const sum = new Uint8Array(await subtle.digest('SHA-256', data));
   return Array.from(sum, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -71,6 +71,9 @@ const host = {
     return { ort, offered };
   },
   read: (file) => new Uint8Array(fs.readFileSync(file)),
+  scratchFile: (name) => path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'ep-harness-')), name),
+  discard: (file) => fs.rmSync(path.dirname(file), { recursive: true, force: true }),
+  device: async () => null, // Node.js has no WebGPU of its own, in which buffers could be made
   beginLog() {
     began = fs.fstatSync(2).size;
   },
@@ -85,6 +88,7 @@ const host = {
   },
   unlessLost: (promise) => promise, // this API does not tell of lost devices; the next session shows it
   lost: async () => '',
+  exhausted: () => '', // memory is given back, and onnxruntime itself reports that it ran out
   processorMs() {
     const used = process.cpuUsage(processor);
     processor = process.cpuUsage();

@@ -1,7 +1,7 @@
 // The agent inside a browser's page; browser.mjs, which serves this file, carries the messages.
 
 import { serve } from './agent.mjs';
-import { DeviceLost, Unavailable, textOf } from './errors.mjs';
+import { DeviceLost, Unavailable, Unsupported, textOf } from './errors.mjs';
 import { Inbox, pack, unpack } from './message.mjs';
 import { packet, packets } from './packet.mjs';
 import { withoutLog } from './printed.mjs';
@@ -38,6 +38,10 @@ const channel = {
     return sending;
   },
 };
+
+// onnxruntime, its check of sizes (where addresses have 32 bits, what overflows cannot be addressed), emscripten, and
+// JavaScript's engine.
+const NO_MEMORY = /bad_alloc|safeint\b.*integer overflow|Aborted\(OOM\)|(?:Array buffer allocation|WebAssembly\.Memory.*allocate)/is;
 
 const LOST_AFTER_MS = 3000; // an error can come before the news that the device is lost, and that is looked into
 let device = null;
@@ -85,6 +89,11 @@ const host = {
   read() {
     throw new Error('a page reads no files');
   },
+  scratchFile() {
+    throw new Unsupported('onnxruntime-web gives no page the file that it writes');
+  },
+  discard() {},
+  device: async () => device,
   beginLog() {
     began = printed.length;
   },
@@ -99,6 +108,8 @@ const host = {
     if (device) await Promise.race([whenLost.catch(() => {}), new Promise((resolve) => setTimeout(resolve, LOST_AFTER_MS))]);
     return lostReason;
   },
+  /** Return why no further job may run here, if an error says that memory ran out; else an empty text. */
+  exhausted: (message) => (NO_MEMORY.test(message) ? 'wasm addresses 4 GiB, and gives none back' : ''),
   processorMs: () => 0, // a page cannot know it
   residentMib: async () => (await post('memory')).json(),
 };
@@ -115,7 +126,7 @@ async function loaded(bundle) {
 async function gpuDevices() {
   if (!navigator.gpu) throw new Unavailable('no_device', 'this browser has no WebGPU: there is no navigator.gpu');
   const adapter = await navigator.gpu.requestAdapter();
-  if (!adapter) throw new Unavailable('no_device', 'this browser has no WebGPU adapter: requestAdapter() gave null');
+  if (!adapter) throw new Unavailable('no_device', 'this browser has no WebGPU adapter: requestAdapter() gave null; without a GPU, see docs/how-to/browser.md');
   const { vendor, architecture, device, description } = adapter.info;
   const limits = {};
   for (const name of ['maxBufferSize', 'maxStorageBufferBindingSize', 'maxComputeInvocationsPerWorkgroup']) {

@@ -1,31 +1,22 @@
-// Values of the axis `scenario` that the JavaScript agent plays; it declines the others.
-//
-// `settings` gives further session options, `facts` what the result says about the scenario; `refusal` is a text by
-// which onnxruntime refuses it cleanly.
+// Values of the axis `scenario` that the JavaScript agent plays; it declines the others. Each is a function of a job.
 
-import { CPU } from './target.mjs';
-import { Unsupported } from './errors.mjs';
+import { play as ioBinding } from './scenario_bound.mjs';
+import { play as ortFormat } from './scenario_ort.mjs';
+import { play as sessions } from './scenario_sessions.mjs';
+import { play as dynamicShapes } from './scenario_shapes.mjs';
+import { play as cpuFallbackDisabled } from './scenario_whole.mjs';
 
 export const scenarios = {
-  from_bytes: {
-    settings: () => ({}),
-    facts: ({ model }) => ({ model_bytes: model.bytes.length }),
-    fromBytes: true,
-  },
-  cpu_fallback_disabled: {
-    settings: ({ target }) => {
-      if (target.chain.includes(CPU)) throw new Unsupported(`the target names ${CPU} itself`);
-      return { extra: { session: { disable_cpu_ep_fallback: '1' } } };
-    },
-    facts: () => ({ refused: false }),
-    refusal: /fallback to (?:the )?(?:default )?CPU EP/,
-  },
-  io_binding: {
-    settings: ({ target }) => {
-      const location = { webgpu: 'gpu-buffer', webnn: 'ml-tensor' }[target.apiName];
-      if (!location) throw new Unsupported(`the JavaScript API keeps no tensors on the device of ${target.chain[0]}`);
-      return { preferredOutputLocation: location };
-    },
-    facts: ({ locations }) => ({ outputs_on: locations }),
-  },
+  cpu_fallback_disabled: cpuFallbackDisabled,
+  dynamic_shapes: dynamicShapes, // the harness sends zero_size as this one, too
+  from_bytes: fromBytes,
+  io_binding: ioBinding,
+  ort_format: ortFormat,
+  sessions,
 };
+
+async function fromBytes(job) {
+  job.facts.model_bytes = job.model.bytes.length;
+  await job.open({}, job.model.bytes);
+  await job.runDataSets();
+}

@@ -25,6 +25,8 @@ const PROVIDERS = {
   CoreMLExecutionProvider: { name: 'coreml', logged: ['CoreMLExecutionProvider'] },
 };
 
+const GRAPH_CAPTURE = 'enableGraphCapture';
+
 const LEVELS = { all: 'all', extended: 'extended', basic: 'basic', disabled: 'disabled', layout: 'layout' };
 
 /** A provider with its options, as sessions of this process use it. */
@@ -74,18 +76,22 @@ export class Target {
    */
   async checkOptions(host) {
     host.beginLog();
-    const error = await this.#refusal(this.options);
+    const { [GRAPH_CAPTURE]: capture, ...options } = this.options;
+    if (capture !== undefined && !(['0', '1'].includes(capture) && this.apiName === 'webgpu')) {
+      throw new OptionRejected(GRAPH_CAPTURE, `the JavaScript API takes "1" with WebGPU, not "${capture}"`);
+    }
+    const error = await this.#refusal(options); // captured commands would tie the held session to some buffers
     const groups = placedGroups(host.endLog()) ?? [];
     if (error === null) {
       const other = groups.find(({ provider }) => provider && provider !== CPU && !this.logged.includes(provider));
       if (!other) return;
       throw new Unavailable('not_in_build', `this build has ${other.provider} in place of ${this.chain[0]}`);
     }
-    for (const key of Object.keys(this.options)) {
-      const { [key]: _, ...others } = this.options;
+    for (const key of Object.keys(options)) {
+      const { [key]: _, ...others } = options;
       if ((await this.#refusal(others)) === null) throw new OptionRejected(key, error);
     }
-    const keys = Object.keys(this.options).join(', ');
+    const keys = Object.keys(options).join(', ');
     if (keys && (await this.#refusal({})) === null) throw new OptionRejected(keys, error);
     throw new Unavailable(causeOf(error), error);
   }
@@ -113,12 +119,24 @@ export class Target {
     }
   }
 
+  /** Whether the provider records the commands of a run, and replays them. */
+  get capturesGraph() {
+    return this.options[GRAPH_CAPTURE] === '1';
+  }
+
+  /** Return the session options that a job asks for, on the CPU provider. */
+  cpuSettings(job) {
+    return { ...this.settings(job, {}), executionProviders: [{ name: PROVIDERS[CPU].name }] };
+  }
+
   /** Return the session options that a job asks for. */
   settings(job, options = this.options) {
     const level = LEVELS[job.graph_optimization ?? 'all'];
     if (!level) throw new Unfeedable(`the JavaScript API has no optimization level "${job.graph_optimization}"`);
+    const { [GRAPH_CAPTURE]: capture, ...others } = options;
     return {
-      executionProviders: [{ name: this.apiName, ...options }],
+      executionProviders: [{ name: this.apiName, ...others }],
+      ...(capture === '1' && { enableGraphCapture: true }), // an option of the session in this API
       graphOptimizationLevel: level,
       executionMode: job.execution_mode === 'parallel' ? 'parallel' : 'sequential',
       intraOpNumThreads: job.intra_op_threads ?? 1,
@@ -127,7 +145,13 @@ export class Target {
       extra: nested({ ...this.entries, ...job.entries }),
     };
   }
+}
 
+/** Return session options with further ones, entry by entry. */
+export function combined(settings, further) {
+  const extra = { ...settings.extra };
+  for (const [key, table] of Object.entries(further.extra ?? {})) extra[key] = { ...extra[key], ...table };
+  return { ...settings, ...further, extra };
 }
 
 /** Return session configuration entries as the API takes them: `a.b` as `{a: {b: ...}}`. */

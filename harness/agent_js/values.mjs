@@ -1,5 +1,6 @@
 // Conversion of values between wire form, for messages, and the tensors of onnxruntime's JavaScript API.
 
+import { fromHalf } from './difference.mjs';
 import { Unfeedable, sendable } from './errors.mjs';
 
 // Node 20 has no Float16Array; there float16 tensors are made of their bits.
@@ -63,33 +64,6 @@ export async function toWire(value) {
   return { dtype: value.type, shape, data: bytes };
 }
 
-/** Return whether two values in wire form have the same bits. */
-export function sameBits(one, other) {
-  if (one.dtype !== other.dtype || one.shape.length !== other.shape.length) return false;
-  if (one.shape.some((extent, axis) => extent !== other.shape[axis])) return false;
-  return one.data.length === other.data.length && one.data.every((item, index) => item === other.data[index]);
-}
-
-/** Return the largest absolute difference between outputs in wire form; infinite if there is no such number. */
-export function distance(one, other) {
-  let largest = 0;
-  one.forEach((wire, index) => {
-    const against = other[index];
-    const alike = against && wire.dtype === against.dtype && wire.data.length === against.data.length;
-    if (!alike || wire.dtype === 'string') {
-      if (!alike || !sameBits(wire, against)) largest = Infinity;
-      return;
-    }
-    const Kind = ARRAYS[wire.dtype];
-    const [left, right] = [wire, against].map(({ data }) => new Kind(data.slice().buffer));
-    left.forEach((value, at) => {
-      const apart = Math.abs(Number(value) - Number(right[at]));
-      if (value !== right[at] && !(apart <= largest)) largest = Number.isNaN(apart) ? Infinity : apart;
-    });
-  });
-  return largest;
-}
-
 const MATRIX = 2; // fewest dimensions of a tensor that is data, as in harness.agent.other_inputs
 const FLOATING = new Set(['float16', 'float32', 'float64']);
 const INTEGERS = new Set(['int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64']);
@@ -128,11 +102,3 @@ function reverse(wire) {
   const equal = after.every((item, index) => value(item) === value(before[index]));
   return { wire: { ...wire, data: new Uint8Array(after.buffer) }, equal };
 }
-
-/** Return a number that compares like the float16 of these bits. */
-function fromHalf(bits) {
-  const magnitude = bits & 0x7fff;
-  if (magnitude > 0x7c00) return NaN;
-  return bits & 0x8000 ? -magnitude : magnitude;
-}
-

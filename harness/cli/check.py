@@ -12,7 +12,7 @@ from harness.cli.matrix_text import matrix_of
 from harness.cli.output import notify
 from harness.cli.run import default_folder, run
 from harness.cli.selection import Selection
-from harness.cli.targets import GENERATE, HERE, Request, Tested, as_arguments
+from harness.cli.targets import GENERATE, HERE, Request, Tested, as_arguments, in_its_place
 from harness.core.errors import Problem, UsageError
 from harness.corpus.suites import open_folder
 from harness.engine.prepare import open_suites
@@ -54,7 +54,7 @@ def check(
         UsageError: An argument is wrong, or the run folder cannot be written.
     """
     folder, named = (what, provider) if _is_folder(what, provider) else ("", what)
-    wanted = Request(provider=named, models=_tested(suites, folder), **request)
+    wanted = in_its_place(Request(provider=named, models=_tested(suites, folder), **request))
     name = Path(folder).absolute().name if folder else wanted.name
     run_folder = out or default_folder(PurePath(f"check-{name}.toml"))
     content = _matrix_text(wanted)

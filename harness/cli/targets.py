@@ -10,6 +10,7 @@ import msgspec
 from harness.cli.init import examine_here
 from harness.cli.matrix_text import list_of, matrix_of, quoted, short_name, target_lines
 from harness.cli.output import notify
+from harness.cli.web import Place, provider_named, require, runtime_lines
 from harness.core.errors import Problem, UsageError
 from harness.plan.matrix import Matrix, load_matrix, matrix_from
 from harness.plan.target import from_here
@@ -85,6 +86,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         plugin: A package, or a library's path; None for a provider of the build.
         options: ``KEY=VALUE`` each.
         device: ``KEY=VALUE`` each.
+        place: A browser or Node.js, in place of a Python.
+        software_gpu: Whether the browser computes WebGPU on the processor.
         models: What is tested.
     """
 
@@ -92,12 +95,15 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     plugin: str | None = None
     options: Sequence[str] = ()
     device: Sequence[str] = ()
+    place: Place | None = None
+    software_gpu: bool = False
     models: Tested = Tested()
 
     @property
     def name(self) -> str:
         """Name of the only target."""
-        return short_name(self.provider)
+        name = short_name(self.provider)
+        return f"{self.place}-{name}" if self.place else name
 
     def matrix_text(self) -> str:
         """Return a matrix file with the provider as its only target.
@@ -113,6 +119,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: There are some.
         """
+        if self.place:
+            what = f"--{self.place} needs a provider, such as webgpu, and none is named"
+            raise UsageError(Problem(where=self.provider or "arguments", what=what, hint=hint))
         if self.plugin or self.options or self.device:
             what = "--plugin, --option and --device need a provider, and none is named"
             raise UsageError(Problem(where=self.provider or "arguments", what=what, hint=hint))
@@ -123,8 +132,28 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         plugin = self.plugin and from_here(os.path.expanduser(self.plugin), Path.cwd())  # noqa: PTH111 - "" stays
         device, options = pairs_of("--device", self.device), pairs_of("--option", self.options)
         yield from target_lines(self.name, self.provider, plugin=plugin, device=device, options=options)
+        if self.place:
+            yield from runtime_lines(self.place, software_gpu=self.software_gpu)
         yield "required = true"
         yield ""
+
+
+def in_its_place(request: Request) -> Request:
+    """Return a request for a browser or Node.js with onnxruntime's name of the provider; others as they are.
+
+    Raises:
+        UsageError: A program is missing, or something is named that they do not have.
+    """
+    if request.software_gpu and request.place != "browser":
+        raise UsageError(Problem(where="--software-gpu", what="it is a setting of --browser"))
+    if not request.place or not request.provider:
+        return request
+    for flag, given in (("--plugin", request.plugin), ("--device", request.device)):
+        if given:
+            raise UsageError(Problem(where=flag, what=f"there is no such thing with --{request.place}"))
+    provider = provider_named(request.provider, request.place)
+    require(request.place)
+    return msgspec.structs.replace(request, provider=provider)
 
 
 def wanted_matrix(request: Request) -> Matrix:

@@ -178,10 +178,12 @@ class OwnCpu(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         status: ``ok``: it runs; ``refused``: it raises an error; ``died``: its process crashes or hangs, too;
             ``lost``: there is no answer for another reason.
         message: One line; empty if it runs.
+        out_of_memory: Whether the message reports that memory ran out.
     """
 
     status: Literal["ok", "refused", "died", "lost"]
     message: str = ""
+    out_of_memory: bool = False
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

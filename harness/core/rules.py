@@ -46,13 +46,16 @@ def not_tried(judging: Judging) -> Found | None:
 def invalid_model(judging: Judging) -> Found | None:
     """The model cannot be read, or the CPU EP of the target's own runtime refuses it with an error, too.
 
-    This does not apply to a converted model for which the CPU EP only lacks kernels.
+    It does not apply where both ran out of memory, nor to a converted model for which the CPU EP only lacks
+    kernels.
     """
     facts = judging.facts
     if found := _ended(judging, "broken_model", Verdict.INVALID_MODEL):
         return found
     ended, own = facts.ended, facts.own_cpu
     if ended is None or ended.how != "raised" or own is None or own.status != "refused":
+        return None
+    if ended.out_of_memory and own.out_of_memory:  # the machine's limit, and no fault of the model
         return None
     return None if _lacks_kernels(facts) else Found(Verdict.INVALID_MODEL, own.message)
 

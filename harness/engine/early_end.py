@@ -25,6 +25,9 @@ from harness.engine.outcome import (
 LIMIT = 8192
 """Characters of a message that are read: twice what an agent sends; 300 of the result are shown."""
 
+DEVICE_LOST = "DeviceLost"
+"""The kind of an error by which an agent reports that the device of its EP is lost."""
+
 _WORD = re.compile(r"\S+")
 _SOURCES = re.compile(r"/(?:onnxruntime_src|onnxruntime/(?:core|python))/")
 _LINE = re.compile(r":\d+")
@@ -68,13 +71,18 @@ def ended(outcome: Outcome, case: Case | None = None) -> Facts:
             phase, how, reason = Phase.RUN, "unfeedable", one_line(outcome.message)
         case Ran():
             raise TypeError("a cell that ran did not end early")
-    memory = isinstance(outcome, Died) and _OUT_OF_MEMORY.search(without_stacks(outcome.printed)) is not None
+    memory = isinstance(outcome, Died) and tells_no_memory(without_stacks(outcome.printed))
     return Facts(
         phase=phase,
         cause=getattr(outcome, "cause", ""),
         scenario=getattr(outcome, "scenario", {}),
         ended=Ended(how=how, message=reason, out_of_memory=memory),
     )
+
+
+def tells_no_memory(text: str) -> bool:
+    """Return whether a text reports that memory ran out."""
+    return _OUT_OF_MEMORY.search(text) is not None
 
 
 def at_data_set(case: Case, number: int | None) -> str:
@@ -97,11 +105,12 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
         how="raised",
         kind=one_line(outcome.kind, 100),
         message=message,
-        out_of_memory=_OUT_OF_MEMORY.search(text) is not None,
+        out_of_memory=tells_no_memory(text),
         refused=_REFUSAL.search(text) is not None,
         note=note,
     )
-    return Facts(phase=outcome.phase, ended=how, scenario=outcome.scenario)
+    cause = "device_lost" if outcome.kind == DEVICE_LOST else ""
+    return Facts(phase=outcome.phase, cause=cause, ended=how, scenario=outcome.scenario)
 
 
 def clean_error(message: str, model: Path | None = None) -> str:

@@ -22,7 +22,7 @@ from harness.core.verdict import Phase
 from harness.core.weak_golden import why_weak
 from harness.corpus.case import Case
 from harness.engine.compare_sets import by_name, compare_sets, flat, other_rows
-from harness.engine.early_end import ended
+from harness.engine.early_end import ended, tells_no_memory
 from harness.engine.evidence import Evidence, Rule
 from harness.engine.generate import playing_of, told, with_worst_positions
 from harness.engine.outcome import Outcome, Ran
@@ -74,7 +74,7 @@ def with_shapes(facts: Facts, case: Case, refused: Mapping[str, str]) -> Facts:
 def _own_cpu(own: Golden) -> OwnCpu:
     if own.status == "lost":
         return OwnCpu(status="died" if own.died else "lost", message=own.message)
-    return OwnCpu(status=own.status, message=own.message)
+    return OwnCpu(status=own.status, message=own.message, out_of_memory=tells_no_memory(own.message))
 
 
 def _compared(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Facts:

@@ -14,8 +14,8 @@ from harness.runtimes.installer import InstallError
 AGENTS = Path(agent.__file__).parents[1] / "agent_js"
 """The JavaScript agents; they run where they are installed."""
 
-OLDEST_NODE = (20, 15)
-"""The first Node.js with ``zlib.crc32``, which the agents use."""
+OLDEST_NODE = (18, 9)
+"""The first Node.js with ``os.machine``, which the agents use."""
 
 BROWSERS = {
     "chromium": ("chromium", "chromium-browser"),

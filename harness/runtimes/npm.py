@@ -13,8 +13,8 @@ from harness.core.errors import one_line
 from harness.core.text import visible
 from harness.runtimes.installer import Installer, InstallError
 
-DRIVER = "playwright-core@1.65.1"
-"""What drives browsers (Apache-2.0). It brings no browser: the system's own is used."""
+DRIVER = "playwright-core@1.61.0"
+"""What drives browsers (Apache-2.0): its last release for Node.js 18, without a browser of its own."""
 
 SETTINGS = (
     "npm_config_registry",

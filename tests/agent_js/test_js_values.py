@@ -10,7 +10,8 @@ from harness.agent.other_inputs import other_inputs
 
 # A stand-in of onnxruntime's class: the real one is tried in tests/real_ep/test_javascript.py.
 TENSOR = """
-import { distance, otherInputs, sameBits, toFeed, toWire } from 'agent:values.mjs';
+import { difference, distance, fromHalf, sameBits } from 'agent:difference.mjs';
+import { otherInputs, toFeed, toWire } from 'agent:values.mjs';
 class Tensor {
   constructor(type, data, dims) { Object.assign(this, { type, data, dims, location: 'cpu' }); }
 }
@@ -107,3 +108,35 @@ def test_the_largest_difference_is_found(evaluate: Callable[..., Any]) -> None:
     """
     arrays = (np.array([1, 2, 5], "f"), np.array([1, 2.5, 5], "f"), np.array([1, np.nan, 5], "f"))
     assert evaluate(script, [hexed(array) for array in arrays]) == [0.5, 0, "Infinity", False]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (np.array([1, -4], "f"), np.array([1, -3], "f"), 0.25),
+        (np.array([1, np.nan], "f"), np.array([1, np.nan], "f"), 0),
+        (np.array([1, np.inf], "f"), np.array([1, np.nan], "f"), "inf"),
+        (np.array([0.0], "f"), np.array([-0.0], "f"), 0),
+        (np.array([[1.0]], "f"), np.array([1.0], "f"), "inf"),
+        (np.array([1.5, -65504], np.float16), np.array([1.5, -65472], np.float16), 32 / 65504),
+        (np.array([10, 2**40]), np.array([10, 2**40 + 2**30]), 2**-10),
+        (np.array(["a"], object), np.array(["b"], object), "inf"),
+    ],
+)
+def test_differences_are_relative_to_the_largest_value(
+    evaluate: Callable[..., Any], one: Any, other: Any, expected: float | str
+) -> None:
+    script = f"""{TENSOR}
+    const [one, other] = value.map(wire);
+    const found = difference([one], [other]);
+    give(Number.isFinite(found) ? found : 'inf');
+    """
+    assert evaluate(script, [hexed(one), hexed(other)]) == expected
+
+
+def test_every_float16_is_decoded(evaluate: Callable[..., Any]) -> None:
+    found = evaluate(f"{TENSOR} give(Array.from({{ length: 65536 }}, (_, bits) => String(fromHalf(bits))));")
+    expected = np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float64)
+    assert np.array_equal(
+        np.array([float(text.replace("Infinity", "inf")) for text in found]), expected, equal_nan=True
+    )

@@ -75,6 +75,7 @@ def ran(**fields: Any) -> Facts:
     return msgspec.structs.replace(RAN, **fields)
 
 
+NO_MEMORY = OwnCpu(status="refused", message="std::bad_alloc", out_of_memory=True)
 OK, REFUSED, NO_KERNEL, DIED = (
     OwnCpu(status="ok"),
     OwnCpu(status="refused", message="no"),
@@ -99,6 +100,9 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ended("raised", own=OK), Verdict.ERROR),
     (ended("raised", own=OK, kind="NotImplemented", phase=Phase.CREATE), Verdict.UNSUPPORTED),
     (ended("raised", own=OK, out_of_memory=True), Verdict.OUT_OF_MEMORY),
+    (ended("raised", own=REFUSED, out_of_memory=True), Verdict.INVALID_MODEL),
+    (ended("raised", own=NO_MEMORY, out_of_memory=True), Verdict.OUT_OF_MEMORY),
+    (ended("raised", own=NO_MEMORY), Verdict.INVALID_MODEL),
     (ended("died", own=OK), Verdict.CRASH),
     (ended("died", own=REFUSED), Verdict.CRASH),
     (ended("died", own=DIED), Verdict.NO_GOLDEN),

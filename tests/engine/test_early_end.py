@@ -3,7 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.early_end import clean_error
+from harness.core.verdict import Phase
+from harness.engine.early_end import clean_error, ended
+from harness.engine.outcome import Raised
 
 SOURCE = "/onnxruntime_src/onnxruntime/core"
 
@@ -55,3 +57,10 @@ def test_hostile_text_takes_no_time(unit: str) -> None:
     started = time.process_time()
     assert len(clean_error(unit * 10_000)) <= 300
     assert time.process_time() - started < 5  # one pattern for all took 75 s for an eighth of it
+
+
+def test_a_lost_device_is_a_cause() -> None:
+    lost, other = (
+        ended(Raised(phase=Phase.RUN, kind=kind, message="gone")) for kind in ("DeviceLost", "Error")
+    )
+    assert (lost.cause, other.cause) == ("device_lost", "")

@@ -208,6 +208,12 @@ def test_what_the_cpu_of_the_same_runtime_refuses_is_no_fault_of_the_ep(message:
     assert judged(raised("bad"), golden=REFUSED, own=OK).verdict is Verdict.ERROR
 
 
+def test_memory_that_the_cpu_of_the_same_runtime_lacks_too_is_no_fault_of_the_model() -> None:
+    own = Golden(status="refused", message="Error: std::bad_alloc")
+    assert judged(raised("std::bad_alloc"), golden=OK, own=own).verdict is Verdict.OUT_OF_MEMORY
+    assert judged(raised("bad"), golden=OK, own=own).verdict is Verdict.INVALID_MODEL
+
+
 def test_a_disputed_golden_judges_no_values() -> None:
     disputed = msgspec.structs.replace(OK, disputed="they disagree")
     for result in (ran(), ran([9.0, 9.0, 9.0]), ran([np.nan] * 3), ran(placement=placement({}))):

@@ -3,8 +3,14 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from harness.plan.target import Runtime
+from harness.runtimes.environments import build
+from harness.runtimes.installer import InstallError
+from harness.runtimes.javascript import find_browser, find_node
 
 CPUINFO = Path("/proc/cpuinfo")
 
@@ -29,3 +35,37 @@ def require(elsewhere: dict[str, str]) -> Callable[[str, str], None]:
             pytest.skip(f"{provider} is unavailable: {problem}")
 
     return demand
+
+
+@pytest.fixture(scope="session")
+def built(require: Callable[[str, str], None]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """``built(runtime)``: a runtime of Node.js or a browser, once its packages are installed."""
+    known: dict[str, str] = {}
+
+    def demand(runtime: dict[str, Any]) -> dict[str, Any]:
+        name = runtime["packages"][0]
+        if name not in known:
+            known[name] = _missing(runtime)
+        require(name, known[name])
+        return runtime
+
+    return demand
+
+
+def _missing(runtime: dict[str, Any]) -> str:
+    try:
+        find_node(runtime.get("node", ""))
+        if "browser" in runtime:
+            find_browser(runtime["browser"])
+        build(
+            Runtime(
+                **{
+                    **runtime,
+                    "packages": tuple(runtime["packages"]),
+                    "flags": tuple(runtime.get("flags", ())),
+                }
+            )
+        )
+    except InstallError as error:
+        return str(error)
+    return ""

@@ -49,6 +49,20 @@ def add_first_steps(commands: Commands) -> None:
         help="after a folder: exact name of a provider; default: all that work here",
     )
     add_provider_settings(check)
+    place = check.add_mutually_exclusive_group()
+    for name, what in (("browser", "onnxruntime-web in a browser"), ("node", "onnxruntime-node in Node.js")):
+        place.add_argument(
+            f"--{name}",
+            action="store_const",
+            const=name,
+            dest="place",
+            help=f"test {what}; PROVIDER may then be a name such as webgpu",
+        )
+    check.add_argument(
+        "--software-gpu",
+        action="store_true",
+        help="with --browser: compute WebGPU on the processor, with SwiftShader of Chromium",
+    )
     check.add_argument(
         "--suite",
         action="append",

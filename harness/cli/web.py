@@ -1,0 +1,119 @@
+"""A browser or Node.js as the place of `ep-harness check`: names of providers, packages, what is missing."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+from harness.cli.matrix_text import list_of, quoted
+from harness.core.errors import Problem, UsageError, valid_names
+from harness.runtimes.installer import InstallError
+from harness.runtimes.javascript import BROWSERS, find_browser, find_node
+from harness.runtimes.npm import Npm
+
+Place = Literal["browser", "node"]
+
+PACKAGES: dict[Place, str] = {"browser": "onnxruntime-web@1.30.0", "node": "onnxruntime-node@1.30.0"}
+"""What is installed; the release that these pages and matrices were tried with."""
+
+PROVIDERS: dict[Place, dict[str, str]] = {
+    "browser": {
+        "wasm": "CPUExecutionProvider",
+        "webgpu": "WebGpuExecutionProvider",
+        "jsep": "JsExecutionProvider",
+        "webnn": "WebNNExecutionProvider",
+    },
+    "node": {
+        "cpu": "CPUExecutionProvider",
+        "webgpu": "WebGpuExecutionProvider",
+        "cuda": "CUDAExecutionProvider",
+        "tensorrt": "TensorrtExecutionProvider",
+        "dml": "DmlExecutionProvider",
+        "coreml": "CoreMLExecutionProvider",
+    },
+}
+"""Names in the JavaScript API -> those of onnxruntime."""
+
+SOFTWARE_GPU = (
+    "--enable-unsafe-webgpu",
+    "--use-webgpu-adapter=swiftshader",
+    "--enable-features=Vulkan",
+    "--enable-unsafe-swiftshader",
+)
+"""Switches by which Chromium computes WebGPU on the processor."""
+
+_SLOW_S = 300
+"""Limit of a run where shaders run on the processor; 60 s by default."""
+
+_DEBIAN = "on Debian: apt-get install nodejs npm chromium"
+
+
+def provider_named(name: str, place: Place) -> str:
+    """Return onnxruntime's name of a provider.
+
+    Args:
+        name: That name, or the one in the JavaScript API, such as ``webgpu``.
+        place: Where it is looked for.
+
+    Raises:
+        UsageError: There is none of this name.
+    """
+    known = PROVIDERS[place]
+    if name in known.values():
+        return name
+    if name.lower() in known:
+        return known[name.lower()]
+    what = f"{PACKAGES[place]} has no provider {name!r}"
+    raise UsageError(Problem(where="PROVIDER", what=what, hint=valid_names(name, known)))
+
+
+def browser_here() -> str:
+    """Return the name of the first browser that is installed.
+
+    Raises:
+        InstallError: There is none.
+    """
+    for name in BROWSERS:
+        try:
+            find_browser(name)
+        except InstallError:
+            continue
+        return name
+    programs = ", ".join(program for names in BROWSERS.values() for program in names)
+    raise InstallError(f"there is no browser; looked for {programs}")
+
+
+def require(place: Place) -> None:
+    """Refuse to begin where a program is missing.
+
+    Raises:
+        UsageError: One is; all of them are named at once.
+    """
+    needed: list[Callable[[], object]] = [find_node, Npm().program]
+    if place == "browser":
+        needed.append(browser_here)
+    problems = []
+    for find in needed:
+        try:
+            find()
+        except InstallError as error:
+            problems.append(str(error))
+    if problems:
+        what = "; ".join(problems)
+        raise UsageError(
+            Problem(where=f"--{place}", what=what, hint=_DEBIAN if shutil.which("apt-get") else "")
+        )
+
+
+def runtime_lines(place: Place, *, software_gpu: bool) -> Iterator[str]:
+    """Yield the lines of a target that say where it runs.
+
+    Raises:
+        InstallError: There is no browser.
+    """
+    parts = [f"browser = {quoted(browser_here())}" if place == "browser" else 'node = "node"']
+    parts.append(f"packages = {list_of([PACKAGES[place]])}")
+    if software_gpu:
+        parts.append(f"flags = {list_of(SOFTWARE_GPU)}")
+    yield f"runtime  = {{ {', '.join(parts)} }}"
+    if software_gpu:
+        yield f"timeouts_s = {{ run = {_SLOW_S} }}"

@@ -1,0 +1,133 @@
+"""Jobs of the JavaScript agent on a stand-in of onnxruntime: errors, scenarios, graph capture."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+MARK = "[V:onnxruntime:, session_state.cc:1383 VerifyEachNodeIsAssignedToAnEp]"
+LOG = f"{MARK} Node placements\n{MARK}  All nodes placed on [WebGpuExecutionProvider]. Number of nodes: 1\n"
+PLAY = f"""
+import {{ Job }} from 'agent:job.mjs';
+import {{ Target }} from 'agent:target.mjs';
+class Tensor {{
+  constructor(type, data, dims) {{
+    Object.assign(this, {{ type, data, dims, location: 'cpu', size: data.length }});
+  }}
+  async getData() {{ return this.data; }}
+  dispose() {{}}
+}}
+let sessions = 0;
+const made = [];
+const ort = {{
+  Tensor,
+  InferenceSession: {{
+    async create(source, settings) {{
+      made.push(settings);
+      const number = (sessions += 1);
+      return {{
+        inputNames: ['x'], outputNames: ['y'], outputMetadata: [{{ type: 'float32' }}],
+        async run({{ x }}) {{
+          if (number > 1 && value.error) throw new Error(value.error);
+          const more = (value.drift ?? 0) * number;
+          const data = x.data.map((each) => Math.max(each, 0) + more);
+          return {{ y: new Tensor('float32', data, x.dims) }};
+        }},
+        async release() {{}},
+      }};
+    }},
+  }},
+}};
+const host = {{
+  refuses: () => '', printed: () => '', beginLog() {{}}, endLog: () => {json.dumps(LOG)},
+  unlessLost: (promise) => promise, lost: async () => value.lost ?? '', device: async () => null,
+  exhausted: (message) => (/bad_alloc/.test(message) ? 'no memory' : ''),
+  residentMib: async () => 10 * sessions,
+}};
+const config = {{ providers: ['WebGpuExecutionProvider'], options: value.options ?? {{}}, session: {{}} }};
+const target = new Target(ort, config, ['webgpu'], {{}});
+await target.checkOptions(host);
+if (value.lost) target.held.run = async () => {{ throw new Error('the device is gone'); }};
+const x = {{ dtype: 'float32', shape: [2], data: new Uint8Array(new Float32Array([-1, 2]).buffer) }};
+const job = {{ model: '', data_sets: [[['x', x]]], ...value.job }};
+const played = new Job(target, host, job, {{ bytes: new Uint8Array(), path: 'm.onnx' }}, async () => {{}});
+const result = await played.play();
+const {{ status, kind, message, scenario, placement }} = result;
+give({{ status, kind, message, scenario, placement, sick: played.sick, made: made.slice(1) }});
+"""
+
+
+def test_a_lost_device_is_an_error_of_its_own_kind(evaluate: Callable[..., Any]) -> None:
+    found = evaluate(
+        PLAY, {"error": "mapAsync failed", "lost": "the WebGPU device is lost: destroyed: by a test"}
+    )
+    assert (found["status"], found["kind"]) == ("error", "DeviceLost")
+    assert found["message"] == "the WebGPU device is lost: destroyed: by a test; mapAsync failed"
+    assert found["sick"] == "the device is gone"
+
+
+def test_an_error_that_leaves_the_device_well_does_not_end_the_process(evaluate: Callable[..., Any]) -> None:
+    found = evaluate(PLAY, {"error": "no such kernel"})
+    assert (found["kind"], found["message"], found["sick"]) == ("Error", "no such kernel", "")
+
+
+def test_where_memory_ran_out_no_further_job_runs(evaluate: Callable[..., Any]) -> None:
+    found = evaluate(PLAY, {"error": "std::bad_alloc"})
+    assert (found["message"], found["sick"]) == ("std::bad_alloc (out of memory)", "no memory")
+
+
+def test_many_sessions_are_compared_and_weighed(evaluate: Callable[..., Any]) -> None:
+    job = {"scenario": "sessions", "scenario_settings": {"count": 5, "budget_s": 60}}
+    found = evaluate(PLAY, {"drift": 0.5, "job": job})
+    assert found["status"] == "ok", found
+    facts = found["scenario"]
+    assert (facts["count"], facts["differing_sessions"]) == (5, 4)
+    assert facts["difference"] == pytest.approx(2 / 3)  # of the fifth session, 2 for an output of 3
+    assert (facts["rss_first_mib"], facts["rss_last_mib"], facts["growth_mib"]) == (20, 50, 10)
+
+
+def test_facts_come_with_a_failed_job_too(evaluate: Callable[..., Any]) -> None:
+    job = {"scenario": "sessions", "scenario_settings": {"count": 5, "budget_s": 60}}
+    found = evaluate(PLAY, {"error": "no such kernel", "job": job})
+    assert (found["status"], found["scenario"]["count"]) == ("error", 1)
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        ({"scenario": "concurrent"}, "no scenario concurrent"),
+        ({"surprise": 1}, "does not know the key surprise"),
+        ({"latency": {}}, "measures no latency"),
+    ],
+)
+def test_what_it_does_not_do_is_unsupported(
+    evaluate: Callable[..., Any], job: dict[str, Any], words: str
+) -> None:
+    found = evaluate(PLAY, {"job": job})
+    assert found["status"] == "unsupported"
+    assert words in found["message"]
+
+
+def test_graph_capture_is_an_option_of_the_session_and_needs_bound_values(
+    evaluate: Callable[..., Any],
+) -> None:
+    options = {"enableGraphCapture": "1", "preferredLayout": "NCHW"}
+    plain = evaluate(PLAY, {"options": options})
+    assert plain["status"] == "unsupported"
+    assert "io_binding" in plain["message"]
+    bound = evaluate(PLAY, {"options": options, "job": {"scenario": "io_binding"}})
+    assert bound["status"] == "ok", bound
+    [settings] = bound["made"]
+    assert settings["enableGraphCapture"] is True
+    assert settings["executionProviders"] == [{"name": "webgpu", "preferredLayout": "NCHW"}]
+    assert settings["preferredOutputLocation"] == "gpu-buffer"
+
+
+def test_graph_capture_is_on_or_off(evaluate: Callable[..., Any]) -> None:
+    script = PLAY.replace(
+        "await target.checkOptions(host);",
+        "try { await target.checkOptions(host); } catch (error) { give(error.key); process.exit(0); }",
+    )
+    assert evaluate(script, {"options": {"enableGraphCapture": "yes"}}) == "enableGraphCapture"
+    assert evaluate(script, {"options": {"enableGraphCapture": "0"}})["status"] == "ok"
