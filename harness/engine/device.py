@@ -2,6 +2,9 @@
 
 import contextlib
 import hashlib
+import os
+import platform
+from collections.abc import Mapping
 from pathlib import Path
 
 import filelock
@@ -9,6 +12,8 @@ import msgspec
 
 from harness.catalog.catalog import find_provider
 from harness.core.cell import Cell
+from harness.core.errors import one_line
+from harness.engine.slurm import JOB, allocates
 from harness.plan.target import Target
 
 SHARED = frozenset({"cpu", "cloud"})
@@ -27,6 +32,8 @@ def device_of(target: Target, cell: Cell) -> str | None:
     """
     if target.device_lock is not None:
         return target.device_lock or None
+    if allocates(target.runtime):
+        return None  # its scheduler hands devices out
     known = find_provider(target.provider[0])
     hardware = known.hardware if known else target.provider[0]
     options = target.options_at(cell)
@@ -36,8 +43,14 @@ def device_of(target: Target, cell: Cell) -> str | None:
     }
     if hardware in SHARED or "CPU" in {value.upper() for value in chosen.values()}:
         return None
-    where = target.runtime.ssh or target.runtime.command or "here"
+    where = target.runtime.ssh or target.runtime.command or here(os.environ)
     return " ".join([hardware, *(f"{key}={value}" for key, value in sorted(chosen.items())), where])
+
+
+def here(environment: Mapping[str, str]) -> str:
+    """Return a name for this machine's devices, or for those that a Slurm job of ours has of them."""
+    job = environment.get(JOB)
+    return "here" if job is None else f"here, of Slurm job {one_line(job, 20)}"
 
 
 class Slot(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +110,8 @@ class Slots:
 
     def _lock(self, device: str, number: int) -> filelock.BaseFileLock | None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        name = hashlib.sha256(device.encode()).hexdigest()[:16]
+        # The folder may be one of several machines: a home folder that all nodes of a cluster mount.
+        name = hashlib.sha256(f"{device}\n{platform.node()}".encode()).hexdigest()[:16]
         lock = filelock.FileLock(self._folder / f"{name}.{number}.lock", timeout=0, thread_local=False)
         try:
             lock.acquire()

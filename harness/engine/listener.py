@@ -14,7 +14,7 @@ from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.early_end import ended
-from harness.engine.events import Event, TargetReady, Warned
+from harness.engine.events import Event, Noted, TargetReady, Warned
 from harness.engine.job import piece
 from harness.engine.messages import (
     After,
@@ -46,6 +46,7 @@ from harness.engine.outcome import (
 from harness.engine.process import ENDED
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import START_ATTEMPTS, Queues, TaskQueue
+from harness.engine.slurm import Queued, Waiting, told_end
 from harness.engine.task import Kind
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
@@ -110,12 +111,15 @@ class Listener:
         else:
             worker.abort(reason)
 
-    def _react(self, worker: Worker, message: tuple[Any, ...], at: float) -> bool:
+    def _react(self, worker: Worker, message: Any, at: float) -> bool:
         if message is ENDED:
             self._on_end(worker)
             return True
         if worker.stopping or worker.broken:
             return False  # it was sent before the process got the order to end
+        if isinstance(message, Queued):
+            self._on_queued(worker, message.waits, at)
+            return False
         try:
             parsed = parse(worker, message)
             if isinstance(parsed, StartMessage):
@@ -144,6 +148,13 @@ class Listener:
             )
             self.on_unusable(worker.queue, verdict, message.fingerprint)
         return True
+
+    def _on_queued(self, worker: Worker, waits: Waiting | None, at: float) -> None:
+        if worker.process.greeting is not None:
+            return  # Slurm was asked before
+        worker.on_queued(waits, at)
+        if worker.queue is not None and waits is not None:
+            self._announce(Noted(message=f"target {worker.queue.name}: {waits}"))
 
     def _on_job(self, worker: Worker, message: JobMessage, at: float) -> bool:
         match message:
@@ -236,15 +247,17 @@ class Listener:
             return
         registering = end.phase is Phase.REGISTER
         cause = Cause.REGISTRATION_FAILED if registering else Cause.IMPORT_FAILED
-        if worker.process.lost:
+        if worker.process.lost or worker.waits is not None:
             cause = Cause.NO_DEVICE
         if isinstance(end, Died):
             how = end.cause or "exited early"
+        elif worker.waits is not None:
+            how = f"{worker.waits}, for {end.limit_s:g} s, the limit timeouts_s.queue"
         elif worker.process.greeting is None:
             how = f"no greeting of an agent in {end.limit_s:g} s (the command must pass stdin and stdout on)"
         else:
             how = f"no answer in {end.limit_s:g} s"
-        last = one_line(without_stacks(end.printed).strip().rsplit("\n", 1)[-1])
+        last = told_end(end.printed) or one_line(without_stacks(end.printed).strip().rsplit("\n", 1)[-1])
         reason = f"the process ended in phase {end.phase}: {how}" + (f"; it printed: {last}" if last else "")
         self.on_unusable(queue, Unavailable(cause=cause, reason=reason, printed=end.printed), {})
 
@@ -260,7 +273,10 @@ class Listener:
             task.attempt = 2
             queue.tasks.appendleft(task)
         elif worker.process.lost:
-            reason = f"the connection was lost in phase {end.phase}, and so it was in the try before"
+            told = told_end(end.printed)
+            reason = f"the connection was lost in phase {end.phase}, and so it was in the try before" + (
+                f"; Slurm: {told}" if told else ""
+            )
             self._pipeline.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
         else:
             self._pipeline.conclude(task, end)

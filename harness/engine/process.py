@@ -5,8 +5,10 @@ import contextlib
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +17,7 @@ from harness.agent.launcher import exit_cause
 from harness.core.errors import one_line
 from harness.engine.connection import Connection
 from harness.engine.greeting import Greeting, GreetingError
-from harness.engine.launch import OUTPUT, Started, kill_group
+from harness.engine.launch import OUTPUT, Started, has_group, kill_group, terminate_group
 
 ENDED: tuple[Any, ...] = ("ended", object())
 """The message that stands for the end of the process, delivered once, after everything that it sent.
@@ -29,6 +31,16 @@ WENT_ON = "it closed the stream of its messages, and did not end"
 
 CONNECTION_FAILED = 255
 """ssh's own exit code."""
+
+TERMINATE_S = 5.0
+"""Seconds in which a command that leads to another machine may end what it started there. ``srun`` takes
+0.5 s for its job; killed at once with its helper process, it leaves a job that keeps the device."""
+
+LOOK_S = 0.02
+"""Seconds between two looks whether all processes of a command have ended."""
+
+FROM_OUTSIDE = "SIGTERM"
+"""How an agent ends that a person or a scheduler stops: no program sends this signal to itself."""
 
 FAILED = "failed"
 """Name of the message of an agent that is broken itself."""
@@ -50,6 +62,8 @@ class AgentProcess:
         """Set once the agent has greeted, or the stream has ended."""
         self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._problem = ""
+        self._terminated = False
+        """Whether a command that leads elsewhere was asked to end."""
         _running.add(self)
 
     @property
@@ -116,9 +130,24 @@ class AgentProcess:
         self._outgoing.put(messages)
 
     def kill(self) -> None:
-        """Kill the process and all that it started, at once. Harmless on an ended one."""
+        """Kill the process and all that it started, at once. Harmless on an ended one.
+
+        A command that leads elsewhere is asked first, and has ``TERMINATE_S`` for that.
+        """
         # Not poll(), which would reap an ended process and free the number of its group: a child that it
         # left can hold its pipe open.
+        if self._popen.returncode is not None:
+            return
+        if not self._started.marker:
+            kill_group(self._popen)
+        elif not self._terminated:
+            self._terminated = True
+            terminate_group(self._popen)
+            timer = threading.Timer(TERMINATE_S, self._kill_now)
+            timer.daemon = True
+            timer.start()
+
+    def _kill_now(self) -> None:
         if self._popen.returncode is None:
             kill_group(self._popen)
 
@@ -142,13 +171,13 @@ class AgentProcess:
         """
         self._connection.hang_up()
         try:
-            code = self._popen.wait(grace_s)
+            code = self._popen.wait(TERMINATE_S if self._terminated else grace_s)
         except subprocess.TimeoutExpired:
-            self._problem = self._problem or WENT_ON
-            kill_group(self._popen)
+            if not self._terminated:
+                self._problem = self._problem or WENT_ON
+            self.kill()
             code = self._popen.wait()
-        else:
-            kill_group(self._popen)
+        self._end_group()
         self._last_printed = self.printed()
         shutil.rmtree(self._started.folder, ignore_errors=True)
         _running.discard(self)
@@ -157,17 +186,30 @@ class AgentProcess:
             self.lost = False
         return self._problem or cause
 
+    def _end_group(self) -> None:
+        """End what a process has left that has ended itself, such as the ``srun`` of a script."""
+        if self._started.marker:
+            terminate_group(self._popen)
+            deadline = time.monotonic() + TERMINATE_S
+            while has_group(self._popen) and time.monotonic() < deadline:
+                time.sleep(LOOK_S)
+        kill_group(self._popen)
+
     def _cause(self, code: int) -> str:
         """Return how it ended, from its exit code or from the report of the launcher elsewhere."""
         marker = self._started.marker
         if not marker:
             return exit_cause(code)
         printed, report, rest = self._last_printed.rpartition(f"\n{marker}")
+        how = one_line(rest.partition("\n")[0])
         if report:
             self._last_printed = printed
-            return one_line(rest)
+        if self._terminated and (not report or how == FROM_OUTSIDE):
+            return exit_cause(-signal.SIGKILL) if os.name == "posix" else exit_cause(code)
+        if report and how != FROM_OUTSIDE:
+            return how
         unreachable = self._started.by_ssh and code == CONNECTION_FAILED
-        self.lost = code >= 0 and (unreachable or self.greeting is not None)  # negative: it was killed here
+        self.lost = unreachable or self.greeting is not None
         return "the connection was lost" if self.lost else exit_cause(code)
 
     def printed(self, limit: int = 16384) -> str:

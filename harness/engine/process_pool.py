@@ -13,6 +13,7 @@ from harness.engine.launch import is_local, launch
 from harness.engine.prestarted import take_prestarted
 from harness.engine.process import AgentProcess
 from harness.engine.queues import TaskQueue
+from harness.engine.slurm import QueueWatch
 from harness.engine.spares import Spares
 from harness.engine.tensor_files import TensorHome, Tensors
 from harness.engine.worker import Worker
@@ -40,6 +41,7 @@ class ProcessPool:
         builds: Builds,
     ) -> None:
         self.builds = builds
+        self._queue_watch = QueueWatch(on_message)
         self.workers: dict[int, Worker] = {}
         self.spares = Spares(self.launch)
         self._processes = processes
@@ -89,6 +91,8 @@ class ProcessPool:
         folder.mkdir()
         tensors = self._tensors.open(folder) if is_local(config.runtime) else Tensors()
         worker = self._add(AgentProcess(launch(config.runtime, dict(config.env), folder)), tensors)
+        if config.runtime.command is not None:
+            self._queue_watch.watch(worker.number, worker.process)
         deliver = lambda message: self._on_message(worker.number, message)  # noqa: E731
         threading.Thread(target=worker.process.serve, args=(deliver,), daemon=True).start()
         return worker
@@ -156,6 +160,7 @@ class ProcessPool:
     def remove(self, worker: Worker) -> None:
         """Remove a worker whose process has ended, or is about to."""
         del self.workers[worker.number]
+        self._queue_watch.forget(worker.number)
         if worker.queue is None:
             self.spares.on_end(worker)
 
@@ -183,6 +188,7 @@ class ProcessPool:
             gently: Whether idle ones may exit by themselves; the others are killed at once.
         """
         self.builds.cancel()
+        self._queue_watch.close()
         grace_s = STOP_S if gently else 0.0
         leaving = tuple(self._leaving.values())
         for worker, _ in leaving:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from harness.engine.configuration import Configuration, Interpreter
 from harness.engine.launch import is_local
 from harness.engine.queues import TaskQueue
+from harness.engine.slurm import allocates
 from harness.engine.worker import Worker
 from harness.runtimes.installer import InstallError
 
@@ -50,7 +51,8 @@ class Spares:
     def keep_for(self, queue: TaskQueue, workers: Iterable[Worker]) -> None:
         """Start a spare for a queue that lost a process or probably will, and that has tasks left.
 
-        None for a queue that runs alone: nothing may start beside it.
+        None for a queue that runs alone: nothing may start beside it. None of a runtime that a scheduler
+        starts: it would keep a device from others.
         """
         is_needed = queue.losses or any(
             worker.retiring or (worker.ready and time.monotonic() - worker.ready_at > SPARE_AFTER_S)
@@ -58,7 +60,8 @@ class Spares:
         )
         interpreter = queue.configuration.interpreter
         has_one = interpreter in self._workers or interpreter in self._failed
-        if is_needed and queue.tasks and queue.verdict is None and not has_one and not queue.alone:
+        may_start = not (queue.alone or allocates(queue.configuration.runtime))
+        if is_needed and queue.tasks and queue.verdict is None and not has_one and may_start:
             self._start(queue.configuration)
 
     def warm_up(self, configurations: Iterable[Configuration], most: int) -> None:

@@ -14,6 +14,7 @@ from harness.engine.outcome import Died, Ending, Hung
 from harness.engine.pace import Pace
 from harness.engine.process import AgentProcess
 from harness.engine.queues import TaskQueue
+from harness.engine.slurm import Waiting
 from harness.engine.task import Task
 from harness.engine.tensor_files import Tensors
 from harness.plan.file_format import Timeouts
@@ -39,6 +40,8 @@ class Worker:
         self.process = process
         self.tensors = tensors or Tensors()
         self.queue: TaskQueue | None = None
+        self.waits: Waiting | None = None
+        """The job of its process that a scheduler has not started yet."""
         self.slot: Slot = NO_SLOT
         self.imported = False
         self.ready = False
@@ -125,9 +128,21 @@ class Worker:
             self.enter(Phase.START)
         self.process.send(("config", queue.configuration.message(self.tensors.folders)))
 
+    def on_queued(self, waits: Waiting | None, at: float) -> None:
+        """The job of its process waits in a scheduler's queue; None: it does so no more.
+
+        Waiting has a limit of its own, and the limit of the start begins after it.
+        """
+        if waits is not None and self.waits is None:
+            self.deadline = at + self._limits.queue
+        elif waits is None and not self.imported:
+            self.enter(Phase.START, at)
+        self.waits = waits
+
     def on_imported(self, at: float) -> None:
         """Its process has imported onnxruntime."""
         self.imported = True
+        self.waits = None
         if self.queue is None:
             self.deadline = None
         else:
@@ -215,9 +230,8 @@ class Worker:
 
     def expire(self) -> None:
         """Kill its process at its time limit; the present task gets that as its outcome."""
-        self._hung = Hung(
-            phase=self.phase, limit_s=getattr(self._limits, self.phase), printed=self.process.printed()
-        )
+        limit_s = self._limits.queue if self.waits else getattr(self._limits, self.phase)
+        self._hung = Hung(phase=self.phase, limit_s=limit_s, printed=self.process.printed())
         self.deadline = None
         self.process.kill()
 

@@ -133,6 +133,9 @@ class RuntimeTable(msgspec.Struct, kw_only=True):
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """Limit of each phase in seconds; a phase that exceeds it is a hang and its process is killed."""
 
+    queue: Annotated[
+        Seconds, Meta(description="Waiting in the queue of a scheduler (Slurm), before the start.")
+    ] = 3600.0
     start: Annotated[Seconds, Meta(description="Start of the process, import of onnxruntime.")] = 120.0
     register: Annotated[Seconds, Meta(description="Registration of a plugin library.")] = 60.0
     create: Annotated[Seconds, Meta(description="Making of a session, compilation included.")] = 300.0
