@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness import agent
 from harness.agent import launcher
-from harness.agent.frame import LINE, MODES
-from harness.agent.hello import VARIABLE, hello
+from harness.agent.frame import BINARY, LINE, MODES
+from harness.agent.hello import PROBE, VARIABLE, hello
 from harness.agent.importer import packed, sources_in
 from harness.agent.system import PARENT
 
@@ -128,14 +128,18 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
     # ssh hands its arguments to a shell; a command takes them as they are.
     arguments = map(shlex.quote, _LAUNCHER_ARGUMENTS) if runtime.ssh else _LAUNCHER_ARGUMENTS
     command = (*_remote_command(runtime, port), *arguments)
-    token, modes = secrets.token_hex(16), (LINE,) if runtime.channel == LINE else MODES
+    # ssh passes all bytes. A command begins in lines, and goes on in bytes if the probe shows that they pass.
+    unknown = _is_unknown(runtime)
+    token, modes = secrets.token_hex(16), _modes(runtime)
     opening = hello(token, modes, f"tcp://127.0.0.1:{port}" if listener else "")
     return Started(
         popen=start_process(command, {launcher.FOLDER: str(folder)}, folder, silent=listener is not None),
         folder=folder,
         token=token,
         modes=modes,
-        preamble=repr(f"{source}\nlaunch{call!r}\n").encode() + b"\n" + _python_agent(opening),
+        preamble=repr(f"{source}\nlaunch{call!r}\n").encode()
+        + b"\n"
+        + _python_agent(opening, PROBE + b"\n" if unknown else b""),
         listener=listener,
         marker=marker,
         by_ssh=bool(runtime.ssh),
@@ -254,11 +258,23 @@ def agent_source() -> str:
     return f"{sources['harness.agent.importer']}\n\narrive({packed(sources)!r})\n"
 
 
-def _python_agent(opening: str) -> bytes:
-    """Return what makes a Python an agent: a loader, the source, and the hello."""
+def _is_unknown(runtime: "Runtime") -> bool:
+    """Return whether nothing is known about the bytes that the channel of a remote runtime passes on."""
+    return runtime.command is not None and runtime.channel is None
+
+
+def _modes(runtime: "Runtime") -> tuple[str, ...]:
+    """Return how the agent of a remote runtime may send, preferred first."""
+    if runtime.channel == LINE:
+        return (LINE,)
+    return (LINE, BINARY) if _is_unknown(runtime) else MODES
+
+
+def _python_agent(opening: str, probe: bytes = b"") -> bytes:
+    """Return what makes a Python an agent: a loader, the source, perhaps a probe, and the hello."""
     source = agent_source().encode()
     loader = repr(_LOADER.format(size=len(source))).encode()
-    return b"".join((loader, b"\n", source, opening.encode(), b"\n"))
+    return b"".join((loader, b"\n", source, probe, opening.encode(), b"\n"))
 
 
 def _remote_command(runtime: "Runtime", port: int) -> tuple[str, ...]:

@@ -76,6 +76,11 @@ class AgentProcess:
         """The agent's greeting; None until it comes."""
         return self._connection.greeting
 
+    @property
+    def mode(self) -> str:
+        """How messages are sent to the agent; empty until it has greeted."""
+        return self._connection.mode
+
     def serve(self, deliver: Callable[[Any], None]) -> None:
         """Start the agent, then carry messages to it. Blocks until the stream has ended.
 
@@ -88,7 +93,7 @@ class AgentProcess:
             self._connection.begin()
             self._opened.wait()
             if self.greeting is not None:
-                self._send_all(self.greeting.mode)
+                self._send_all(self.mode)
         receiver.join()
         self._connection.close()
 

@@ -102,9 +102,9 @@ class RuntimeTable(msgspec.Struct, kw_only=True):
     channel: Annotated[
         Literal["binary", "line", "socket"] | UnsetType,
         Meta(
-            description="Beside `ssh` or `command`, how messages travel: `binary`, the default; `line`, "
-            "where something changes bytes; `socket`: the agent connects to a port here, with ssh "
-            "through ssh."
+            description="Beside `ssh` or `command`, how messages travel: `binary`; `line`, printable lines, "
+            "for what changes bytes; `socket`: the agent connects to a port here, with ssh through ssh. "
+            "Without it: `binary`; behind a command a probe shows whether it has to be `line`."
         ),
     ] = UNSET
     node: Annotated[
