@@ -28,6 +28,9 @@ GRACE_S = 5.0
 OUTPUT_LIMIT = 16384
 """Bytes of its last output that are reported."""
 
+BEAT_S = 10.0
+"""Seconds between two signs of life: the harness cannot tell a silent machine from a model that hangs."""
+
 FOLDER = "EP_HARNESS_FOLDER"
 """The variable with a folder for its files, if the harness is on the same machine and deletes the folder."""
 
@@ -57,7 +60,7 @@ def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str) 
             )
             # The other end must see the agent's pipe close, so no other process may hold it open.
             os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
-            code = watch(child)
+            code = watch(child, sign_of_life(marker).encode())
             output.seek(max(0, output.seek(0, os.SEEK_END) - OUTPUT_LIMIT))
             printed = output.read(OUTPUT_LIMIT)
         report = f"\n{marker} {exit_cause(code)}\n"
@@ -67,10 +70,15 @@ def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str) 
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def watch(child: subprocess.Popen[bytes]) -> int:
+def sign_of_life(marker: str) -> str:
+    """Return the line that says on stderr that this process still runs."""
+    return "alive: %s\n" % marker
+
+
+def watch(child: subprocess.Popen[bytes], beat: bytes = b"") -> int:
     """Wait for a process, end it once the harness is gone, and return its exit code as ``subprocess`` does.
 
-    Processes that it has started end with it.
+    Processes that it has started end with it. Meanwhile a beat is written to stderr every ten seconds.
     """
     if not hasattr(select, "poll"):  # Windows
         return child.wait()
@@ -84,12 +92,19 @@ def watch(child: subprocess.Popen[bytes]) -> int:
     for pipe in (STDIN, STDERR):
         poll.register(pipe, 0)  # errors and hang-ups only
     kill_at = None
+    beat_at = time.monotonic()
     while child.poll() is None:
+        if beat and time.monotonic() >= beat_at:
+            beat_at = time.monotonic() + BEAT_S
+            with contextlib.suppress(OSError):
+                os.write(STDERR, beat)
         left_s = None if kill_at is None else kill_at - time.monotonic()
         if left_s is not None and left_s <= 0:
             kill(child)
             break
-        for pipe, _ in poll.poll(None if left_s is None else 1000 * left_s + 1):
+        until_beat_s = max(0.0, beat_at - time.monotonic()) if beat else None
+        waits = [each for each in (left_s, until_beat_s) if each is not None]
+        for pipe, _ in poll.poll(1000 * min(waits) + 1 if waits else None):
             if pipe == wake:
                 os.read(wake, 4096)
                 continue

@@ -24,7 +24,7 @@ from harness.corpus.port import ValueType, value_type
 from harness.corpus.protos import encode
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine, Study
-from harness.engine.events import Answered, Event, Finished, TargetReady
+from harness.engine.events import Answered, Event, Finished, Noted, NotRun, TargetReady, Warned
 from harness.engine.references import Stores
 from harness.plan.matrix import Matrix, Models
 from harness.plan.plan import Plan
@@ -271,7 +271,9 @@ class Lab:
                 self.fingerprints[event.target] = event.fingerprint
             elif isinstance(event, Finished | Answered):
                 return event
-            else:
+            elif isinstance(event, NotRun):
+                raise RuntimeError(f"a trial cannot run: {event.reason}")
+            elif isinstance(event, Warned | Noted):
                 self._tell(event.message)
         raise RuntimeError("the engine ended while a trial was open")
 
