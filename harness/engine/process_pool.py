@@ -12,7 +12,6 @@ from harness.engine.admission import Admission
 from harness.engine.configuration import HERE, Configuration
 from harness.engine.launch import is_local, launch
 from harness.engine.places.fleet import Fleet
-from harness.engine.places.of_target import SILENT_S
 from harness.engine.places.state import PlaceState
 from harness.engine.prestarted import take_prestarted
 from harness.engine.process import AgentProcess
@@ -23,6 +22,9 @@ from harness.engine.tensor_files import TensorHome, Tensors
 from harness.engine.worker import Worker
 from harness.runtimes.builds import Builds
 from harness.runtimes.installer import InstallError
+
+SILENT_S = 40.0
+"""Seconds without a sign of life after which a place counts as silent; it gives one every ten seconds."""
 
 STOP_S = 5.0
 """Seconds that processes get to exit by themselves at the end of a run."""
@@ -122,12 +124,8 @@ class ProcessPool:
             return set()
         there = self._at_places(queue)
         full = {name for name, workers in there.items() if len(workers) >= queue.slots}
-        of_others = [
-            worker
-            for name in full - queue.refused.keys()
-            for worker in there[name]
-            if worker.queue is not queue
-        ]
+        wanted = (worker for name in full - queue.refused.keys() for worker in there[name])
+        of_others = (worker for worker in wanted if worker.queue is not queue)
         idle = [worker for worker in of_others if worker.idle and not worker.has_tasks_queued]
         if idle:
             idle[0].stop()
@@ -141,10 +139,11 @@ class ProcessPool:
         there: dict[str, list[Worker]] = {}
         leaving = (worker for worker, _ in self._leaving.values())
         for worker in (*self.workers.values(), *leaving):
-            is_same_kind = worker.queue is not None and worker.queue.is_reference == queue.is_reference
-            if worker.place is not None and is_same_kind and queue.places is not None:
-                if worker.place in queue.places.states:
-                    there.setdefault(worker.place.name, []).append(worker)
+            at, serves = worker.place, worker.queue
+            if at is None or serves is None or serves.places is not queue.places:
+                continue
+            if serves.is_reference == queue.is_reference:
+                there.setdefault(at.name, []).append(worker)
         return there
 
     def launch(self, config: Configuration) -> Worker:

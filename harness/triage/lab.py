@@ -272,10 +272,10 @@ class Lab:
             elif isinstance(event, Finished | Answered):
                 return event
             elif isinstance(event, NotRun):
-                raise RuntimeError(f"a trial cannot run: {event.reason}")
+                break
             elif isinstance(event, Warned | Noted):
                 self._tell(event.message)
-        raise RuntimeError("the engine ended while a trial was open")
+        raise RuntimeError("the engine ended while a trial was open, or has no place left for it")
 
     def _cell(self, trial: Trial) -> Cell:
         """Write a model, and return its cell."""

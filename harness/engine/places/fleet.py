@@ -27,9 +27,11 @@ class Fleet:
         named = {cell.target for cell in plan.cells}
         self._of: dict[str, TargetPlaces] = {}
         for target in plan.matrix.targets:
-            if target.places is not None and target.name in named:
-                states = states_of(target, list_places(target.places, target.name))
-                self._of[target.name] = TargetPlaces(target.places, states, announce, on_leased)
+            name = target.runtime.places  # that of several targets, if a study varies one
+            if target.places is None or name is None or name in self._of or target.name not in named:
+                continue
+            states = states_of(name, list_places(target.places, name))
+            self._of[name] = TargetPlaces(target.places, states, announce, on_leased)
 
     def of(self, runtime: Runtime) -> TargetPlaces | None:
         """Return the places at which processes of a runtime are; None if it has none."""

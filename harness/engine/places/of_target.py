@@ -15,10 +15,6 @@ PROOF_S = 15.0
 """Seconds after the first place is ready in which the others may still show, before any cell, whether they
 are equal. A place that is to be identical has all the time of its limits."""
 
-SILENT_S = 40.0
-"""Seconds without a sign of life after which a place counts as silent; the launcher there gives one every
-ten seconds."""
-
 
 class TargetPlaces:
     """All places of a target.

@@ -6,7 +6,6 @@ import msgspec
 
 from harness.engine.configuration import Configuration
 from harness.plan.places import Place
-from harness.plan.target import Target
 
 RETRY_S = 30.0
 """Seconds after which a place that was set aside is tried again; each further failure doubles them."""
@@ -89,14 +88,14 @@ class PlaceState(msgspec.Struct, eq=False, kw_only=True):
         )
 
 
-def states_of(target: Target, places: tuple[Place, ...]) -> tuple[PlaceState, ...]:
+def states_of(target: str, places: tuple[Place, ...]) -> tuple[PlaceState, ...]:
     """Return the states of a target's places at the beginning of a run."""
     ways = [place.ssh or place.command or "" for place in places]
     return tuple(
         # A machine has one name; places behind the same command, or here, have only their own.
         PlaceState(
             place=place,
-            target=target.name,
+            target=target,
             lock=way if way and ways.count(way) == 1 else f"{place.name} {way}".strip(),
         )
         for place, way in zip(places, ways, strict=True)
