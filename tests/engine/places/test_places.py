@@ -123,7 +123,7 @@ def test_a_killed_launcher_costs_the_place_and_no_verdict(
     tmp_path: Path, matrix: Matrix, start_engine: Start, launchers: Callable[[int], list[int]]
 ) -> None:
     engine = start_engine(tmp_path, matrix(30, "nap_in_run", 2))
-    events = []
+    events: list[Event] = []
     for event in engine.events():
         if isinstance(event, Finished) and not records(events):
             os.kill(launchers(2)[0], signal.SIGKILL)
@@ -140,7 +140,7 @@ def test_a_killed_agent_costs_one_attempt(
     tmp_path: Path, matrix: Matrix, start_engine: Start, agents: Callable[[int], list[int]]
 ) -> None:
     engine = start_engine(tmp_path, matrix(30, "nap_in_run", 2))
-    events = []
+    events: list[Event] = []
     for event in engine.events():
         if isinstance(event, Finished) and not records(events):
             os.kill(agents(2)[0], signal.SIGKILL)
@@ -171,7 +171,8 @@ def test_a_silent_place_is_set_aside_and_its_cells_run_elsewhere(
     monkeypatch.setattr(process_pool, "SILENT_S", 2.0)
     monkeypatch.setattr(worker, "LOOK_S", 0.2)
     engine = start_engine(tmp_path, matrix(40, "nap_in_run", 2))
-    events, stopped_at, told_after = [], 0.0, 0.0
+    events: list[Event] = []
+    stopped_at = told_after = 0.0
     for event in engine.events():
         if isinstance(event, Finished) and not stopped_at:
             stop(launchers(2)[0])
@@ -215,7 +216,7 @@ def test_places_that_never_work_make_the_target_unavailable(
     events = run_matrix(tmp_path, matrix(3, "fine", places))
     found = records(events)
     assert [record.verdict for record in found] == [Verdict.UNAVAILABLE] * 3
-    assert {record.cause for record in found} == {Cause.IMPORT_FAILED} or found[0].cause
+    assert {record.cause for record in found} == {Cause.IMPORT_FAILED}
     assert "none of its places can be used" in found[0].reason
     assert "dead" in found[0].reason
     assert "gone" in found[0].reason
@@ -236,7 +237,7 @@ def test_without_any_place_left_cells_are_not_run(
     script.write_text(f'#!/bin/sh\n[ -e {switch} ] && exit 7\nexec {sys.executable} "$@"\n', encoding="utf-8")
     script.chmod(0o755)
     engine = start_engine(tmp_path, matrix(40, "nap_in_run", {"count": 2, "command": str(script)}))
-    events = []
+    events: list[Event] = []
     for event in engine.events():
         if isinstance(event, Finished) and not records(events):
             switch.touch()
@@ -262,7 +263,7 @@ def test_a_place_is_used_again_once_it_works(
 ) -> None:
     monkeypatch.setattr(state, "RETRY_S", 0.2)
     engine = start_engine(tmp_path, matrix(30, "nap_in_run", 1))
-    events = []
+    events: list[Event] = []
     for event in engine.events():
         if isinstance(event, Finished) and not records(events):
             os.kill(launchers(1)[0], signal.SIGKILL)
