@@ -142,7 +142,8 @@ class Listener:
             worker.discard()  # a spare one that cannot be used, whatever its reasons
         elif isinstance(message, Ready):
             worker.queue.failed_starts = 0
-            if worker.place is not None:
+            # The CPU provider's environment is another one.
+            if worker.place is not None and not worker.queue.is_reference:
                 self._pool.fleet.at(worker.place).on_ready(worker.place, message.fingerprint)
             worker.on_ready(at)
             self._announce_target(worker.queue, message.fingerprint)

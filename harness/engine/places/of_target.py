@@ -74,6 +74,8 @@ class TargetPlaces:
         Raises:
             UsageError: They differ, and the matrix wants identical places.
         """
+        # Options vary from queue to queue, and are no part of a place.
+        fingerprint = {key: value for key, value in fingerprint.items() if key != "options"}
         state.fingerprint, state.is_ready, state.waits = fingerprint, True, False
         if self._first is None:
             self._first, self._first_environment = state, fingerprint
