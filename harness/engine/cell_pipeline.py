@@ -17,13 +17,12 @@ from harness.core.own_error import OwnError, UncontainedError, lost_record, own_
 from harness.core.policy import Policy
 from harness.core.record import Ended, Record
 from harness.core.scenario import GENERATE, SCENARIOS
-from harness.core.verdict import Cause, Family, Phase
+from harness.core.verdict import Cause, Family
 from harness.corpus.case import Case
 from harness.corpus.generation import Generation
-from harness.corpus.scenario import Inapplicable
 from harness.engine.answer import NOT_REQUESTED, golden_of, keep_answer
 from harness.engine.cases import Found, NoCase, NoInput, why_not
-from harness.engine.early_end import ended
+from harness.engine.early_end import ended, without_case
 from harness.engine.effects import Baseline, Doubt, Effects, can_tell, outputs_digest, with_effect
 from harness.engine.events import Answered, Event, Finished, NotRun, Warned
 from harness.engine.evidence import rule_of
@@ -215,7 +214,7 @@ class CellPipeline:
         if (baseline := self._effects.serves(task.cell)) is not None:
             self._settle(baseline, outcome)
         if isinstance(outcome, NoCase):
-            self._finish(task, _without_case(outcome), None)
+            self._finish(task, without_case(outcome), None)
         elif isinstance(outcome, Judged):
             self._judge(task, outcome)
         else:
@@ -346,16 +345,6 @@ class CellPipeline:
 
 def _with_places(finished: Finished) -> Finished:
     return msgspec.structs.replace(finished, record=elsewhere.told(finished.record))
-
-
-def _without_case(found: NoCase) -> Facts:
-    """Return the facts of a cell whose model cannot be run."""
-    reason = why_not(found)
-    if isinstance(found, Inapplicable):
-        return Facts(ended=Ended(how="declared", message=reason))
-    if isinstance(found, NoInput):
-        return Facts(phase=Phase.RUN, ended=Ended(how="no_input", message=reason))
-    return Facts(phase=Phase.CREATE, ended=Ended(how="broken_model", message=reason))
 
 
 class _Compared(NamedTuple):

@@ -127,7 +127,7 @@ class Engine:
             self._pool,
             self._pipeline,
             self._listener.on_unusable,
-            self._listener.on_no_place,
+            self._listener.at_places.on_no_place,
         )
         self._gathered: list[Event] = []
         """Events that have left the outbox, and have not been handed out yet."""
