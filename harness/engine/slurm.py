@@ -47,23 +47,28 @@ _SQUEUE = (
     f"--Format=AllocSID:{_COLUMN},JobID:{_COLUMN},Reason:{_COLUMN}",
 )
 
+_STEP = re.compile(
+    r"^srun: (?:Job (.{1,40}) step creation .{1,40}, retrying \((.{1,200})\)|Step created)", re.MULTILINE
+)
+"""What srun prints, without ``--quiet``, while an allocation has no room for a step, and once it has."""
+
 _ENDED = re.compile(r"\*\*\* ((?:JOB|STEP) .{1,200}?) \*\*\*")
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """A job that waits.
+    """A job that waits for nodes, or a step of one.
 
     Attributes:
-        job: Its id.
+        what: Which, such as ``job 17``.
         reason: Why, in Slurm's word: ``Resources``, ``Priority``, ``QOSMaxJobsPerUserLimit``.
     """
 
-    job: str
+    what: str
     reason: str
 
     def __str__(self) -> str:
         """Return it in words."""
-        return f"job {self.job} waits in Slurm's queue: {self.reason}"
+        return f"{self.what} waits in Slurm's queue: {self.reason}"
 
 
 class Queued(msgspec.Struct, frozen=True):
@@ -92,6 +97,14 @@ def told_end(printed: str) -> str:
     """
     found = _ENDED.findall(printed)
     return one_line(found[-1]) if found else ""
+
+
+def waiting_step(printed: str) -> Waiting | None:
+    """Return the step that ``srun`` waits for within an allocation; None if it does not say so."""
+    found = list(_STEP.finditer(printed))
+    if not found or found[-1][1] is None:
+        return None
+    return Waiting(f"a step of job {one_line(found[-1][1])}", one_line(found[-1][2]))
 
 
 class QueueWatch:
@@ -146,7 +159,7 @@ class QueueWatch:
     def _compare(self, jobs: dict[int, Waiting]) -> None:
         with self._lock:
             for number, process in self._watched.items():
-                now = jobs.get(process.pid)
+                now = jobs.get(process.pid) or waiting_step(process.printed())
                 if now != self._waiting.get(number):
                     self._deliver(number, Queued(now))
                 self._waiting.pop(number, None)
@@ -171,7 +184,7 @@ def _read(table: str) -> dict[int, Waiting]:
         for line in table.splitlines()
     )
     return {
-        int(session): Waiting(one_line(job), one_line(reason))
+        int(session): Waiting(f"job {one_line(job)}", one_line(reason))
         for session, job, reason in rows
         if session.isdecimal()
     }

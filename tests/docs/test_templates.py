@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import msgspec
 import pytest
+from kubernetes_validate.utils import ValidationError
+from kubernetes_validate.utils import validate as validate_resource
 from markdown_it import MarkdownIt
 from ruamel.yaml import YAML
 
@@ -71,14 +72,14 @@ def run_script(script: str, folder: Path, **variables: str) -> "subprocess.Compl
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_a_manifest_is_as_kubernetes_wants_it(name: str, release: str) -> None:
     for document in documents(name):
-        kubernetes_validate.validate(document, release, strict=True)
+        validate_resource(document, release, strict=True)
 
 
 def test_the_schema_refuses_what_is_misspelt() -> None:
     job = documents("kubernetes.yml")[1]
     job["spec"]["backoffLimitPerIndices"] = job["spec"].pop("backoffLimitPerIndex")
-    with pytest.raises(kubernetes_validate.ValidationError, match="backoffLimitPerIndices"):
-        kubernetes_validate.validate(job, RELEASES[-1], strict=True)
+    with pytest.raises(ValidationError, match="backoffLimitPerIndices"):
+        validate_resource(job, RELEASES[-1], strict=True)
 
 
 def test_the_indexed_job_is_consistent() -> None:
