@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import filelock
@@ -13,14 +13,38 @@ import msgspec
 from harness.catalog.catalog import find_provider
 from harness.core.cell import Cell
 from harness.core.errors import one_line
+from harness.engine.places.state import PlaceState
 from harness.engine.slurm import JOB, allocates
-from harness.plan.target import Target
+from harness.plan.target import Runtime, Target
 
 SHARED = frozenset({"cpu", "cloud"})
 """Hardware that any number of processes may use at once."""
 
 DEVICE_OPTIONS = ("device_id", "device_type")
 """Options by which providers choose among devices of a kind."""
+
+
+def devices_at(target: Target, cell: Cell, states: Sequence[PlaceState]) -> dict[str, str | None]:
+    """Return place -> the name for what a cell's session occupies there; None if processes may share it.
+
+    A place elsewhere is used by one run at a time, whatever its device, unless a scheduler hands it out.
+    """
+    return {state.name: _device_at(target, cell, state) for state in states}
+
+
+def _device_at(target: Target, cell: Cell, state: PlaceState) -> str | None:
+    place = state.place
+    if target.device_lock is not None:
+        return f"{target.device_lock} at {state.lock}" if target.device_lock else None
+    runtime = Runtime(command=place.command) if place.is_elsewhere else target.runtime
+    if allocates(runtime):
+        return None
+    there = msgspec.structs.replace(
+        target,
+        runtime=Runtime(command=state.lock),
+        device={**target.device, **place.device},
+    )
+    return device_of(there, cell) or (f"place {state.lock}" if place.is_elsewhere else None)
 
 
 def device_of(target: Target, cell: Cell) -> str | None:

@@ -70,6 +70,10 @@ exec(compile(b"".join(parts), "harness/agent/importer.py", "exec"))
 SOCKET = "socket"
 """The channel of an agent that connects back."""
 
+BEAT_S = 10.0
+"""Seconds between two signs of life from another machine: without them, one that is silent would pass for a
+model that hangs."""
+
 _QUIET = {"OPENBLAS_NUM_THREADS": "1"}
 """numpy's threads spin when it is imported, some 0.1 s of a processor in all, and nothing here needs them."""
 
@@ -121,7 +125,7 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
         return launch_here(interpreter(runtime), env, folder)
     # The launcher there sets the variables, and reports on stderr how the agent ended.
     marker = f"ep-harness-{secrets.token_hex(8)}"
-    call = (marker, dict(env), list(_ARGUMENTS), PARENT)
+    call = (marker, dict(env), list(_ARGUMENTS), PARENT, BEAT_S)
     source = Path(launcher.__file__).read_text(encoding="utf-8")
     listener = socket.create_server(("127.0.0.1", 0)) if runtime.channel == SOCKET else None
     port = listener.getsockname()[1] if listener else 0

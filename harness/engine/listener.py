@@ -43,6 +43,7 @@ from harness.engine.outcome import (
     from_making,
     from_result,
 )
+from harness.engine.places.state import PlaceState
 from harness.engine.process import ENDED
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import START_ATTEMPTS, Queues, TaskQueue
@@ -50,6 +51,10 @@ from harness.engine.slurm import Queued, Waiting, told_end
 from harness.engine.task import Kind
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
+
+MOST_LOSSES = 5
+"""Attempts at a cell that end because its machine or its process was killed from outside. With a place of
+eight killed every two seconds, a cell of half a second is hit by chance in 3 % of its attempts."""
 
 
 class Listener:
@@ -137,6 +142,8 @@ class Listener:
             worker.discard()  # a spare one that cannot be used, whatever its reasons
         elif isinstance(message, Ready):
             worker.queue.failed_starts = 0
+            if worker.place is not None:
+                self._pool.fleet.at(worker.place).on_ready(worker.place, message.fingerprint)
             worker.on_ready(at)
             self._announce_target(worker.queue, message.fingerprint)
         else:
@@ -146,13 +153,37 @@ class Listener:
                 if isinstance(message, TargetUnavailable)
                 else Rejected(option=message.option, reason=message.reason, printed=message.output)
             )
-            self.on_unusable(worker.queue, verdict, message.fingerprint)
+            if worker.place is None:
+                self.on_unusable(worker.queue, verdict, message.fingerprint)
+            else:
+                self._refuse_place(worker.queue, worker.place, verdict, message.fingerprint)
         return True
+
+    def _refuse_place(
+        self,
+        queue: TaskQueue,
+        place: PlaceState,
+        verdict: Unavailable | Rejected,
+        fingerprint: dict[str, Any],
+    ) -> None:
+        """Start no process of a configuration at a place; the configuration is unusable if none is left."""
+        queue.refused[place.name] = verdict
+        if queue.places is not None and queue.places.is_lost(queue.refused):
+            queue.verdict = verdict
+            problem = decide(ended(verdict), Policy()).reason
+            self._announce_target(queue, fingerprint, problem=problem)
+        else:
+            problem = decide(ended(verdict), Policy()).reason
+            self._announce(
+                Warned(message=f"target {queue.name} cannot be used at place {place.name}: {problem}")
+            )
 
     def _on_queued(self, worker: Worker, waits: Waiting | None, at: float) -> None:
         if worker.process.greeting is not None:
             return  # Slurm was asked before
         worker.on_queued(waits, at)
+        if worker.place is not None:
+            worker.place.waits = waits is not None
         if worker.queue is not None and waits is not None:
             self._announce(Noted(message=f"target {worker.queue.name}: {waits}"))
 
@@ -186,6 +217,8 @@ class Listener:
         worker.in_flight.popleft()
         worker.result = None
         worker.begin_next(at)
+        if worker.place is not None:
+            worker.place.work()
         if outcome is not None:
             self._pipeline.conclude(task, outcome)
         if after.sick:
@@ -227,6 +260,8 @@ class Listener:
         """React to the end of a process: its present task gets the outcome, the rest goes back."""
         queue = worker.queue
         self._pool.remove(worker)
+        if worker.place is not None and not worker.ready and not worker.stopping:
+            worker.place.waits = False
         if queue is None or worker.stopping:
             if queue is not None:
                 queue.tasks.extendleft(reversed(worker.in_flight))
@@ -234,7 +269,9 @@ class Listener:
             return
         end = worker.wait()
         worker.slot.release()
-        if worker.is_spare and end.phase is Phase.START:
+        if worker.place is not None:
+            self._on_end_at_place(worker, worker.place, queue, end)
+        elif worker.is_spare and end.phase is Phase.START:
             self._pool.spares.on_failed_start(queue.configuration.interpreter)
         elif not worker.ready:
             self._on_failed_start(queue, end, worker)
@@ -245,21 +282,61 @@ class Listener:
         queue.failed_starts += 1
         if queue.failed_starts < START_ATTEMPTS and isinstance(end, Died):
             return
-        registering = end.phase is Phase.REGISTER
-        cause = Cause.REGISTRATION_FAILED if registering else Cause.IMPORT_FAILED
-        if worker.process.lost or worker.waits is not None:
-            cause = Cause.NO_DEVICE
-        if isinstance(end, Died):
-            how = end.cause or "exited early"
-        elif worker.waits is not None:
-            how = f"{worker.waits}, for {end.limit_s:g} s, the limit timeouts_s.queue"
-        elif worker.process.greeting is None:
-            how = f"no greeting of an agent in {end.limit_s:g} s (the command must pass stdin and stdout on)"
+        self.on_unusable(queue, _why_not_started(end, worker), {})
+
+    def _on_end_at_place(self, worker: Worker, place: PlaceState, queue: TaskQueue, end: Died | Hung) -> None:
+        """React to the end of a process at a place: what the machine did is not the provider's doing."""
+        places = self._pool.fleet.at(place)
+        if not worker.ready:
+            verdict = _why_not_started(end, worker)
+            places.fail(place, verdict.reason)
+            if places.is_lost(queue.refused) and not any(state.cells for state in places.states):
+                reason = f"none of its places can be used: {places.reasons()}"
+                unusable = msgspec.structs.replace(verdict, reason=one_line(reason))
+                queue.verdict = unusable
+                self._announce_target(queue, {}, problem=decide(ended(unusable), Policy()).reason)
+            return
+        if worker.process.lost:
+            places.fail(place, lost_reason(worker, end))
+        if worker.in_flight:
+            self._on_loss_at_place(worker, queue, end)
+
+    def _on_loss_at_place(self, worker: Worker, queue: TaskQueue, end: Died | Hung) -> None:
+        queue.losses += 1
+        task = worker.in_flight.popleft()
+        queue.tasks.extendleft(reversed(worker.in_flight))
+        from_outside = worker.process.lost or (isinstance(end, Died) and end.cause == "SIGKILL")
+        task.losses += from_outside
+        if worker.result is not None:
+            self._pipeline.conclude(task, _with_teardown(worker.result, end))
+        elif from_outside and task.losses < MOST_LOSSES:
+            task.attempt += 1
+            queue.tasks.appendleft(task)
+        elif worker.process.lost:
+            reason = f"the connection was lost in phase {end.phase}, in each of {task.losses} tries"
+            self._pipeline.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
         else:
-            how = f"no answer in {end.limit_s:g} s"
-        last = told_end(end.printed) or one_line(without_stacks(end.printed).strip().rsplit("\n", 1)[-1])
-        reason = f"the process ended in phase {end.phase}: {how}" + (f"; it printed: {last}" if last else "")
-        self.on_unusable(queue, Unavailable(cause=cause, reason=reason, printed=end.printed), {})
+            self._pipeline.conclude(task, end)
+
+    def on_no_place(self, queue: TaskQueue) -> None:
+        """React to the loss of the last place of a target: what waits gets no record."""
+        if queue.places is None:
+            return
+        reasons = queue.places.reasons()
+        refused = next(iter(queue.refused.values()), None)
+        if refused is not None:
+            queue.verdict = refused
+            self._announce_target(queue, {}, problem=decide(ended(refused), Policy()).reason)
+            return
+        self._announce(
+            Warned(
+                message=f"target {queue.name}: no place is left ({reasons}); {queue.waiting:,} tasks cannot "
+                "run. Mend the places, then continue the run with --resume"
+            )
+        )
+        while queue.tasks or queue.checks:
+            task = queue.tasks.popleft() if queue.tasks else queue.checks.popleft()
+            self._pipeline.abandon(task, f"no place is left: {reasons}")
 
     def _on_loss(self, worker: Worker, queue: TaskQueue, end: Died | Hung) -> None:
         """React to the end of a process at work."""
@@ -280,6 +357,33 @@ class Listener:
             self._pipeline.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
         else:
             self._pipeline.conclude(task, end)
+
+
+def _why_not_started(end: Died | Hung, worker: Worker) -> Unavailable:
+    """Return what the end of a process before it was ready says."""
+    registering = end.phase is Phase.REGISTER
+    cause = Cause.REGISTRATION_FAILED if registering else Cause.IMPORT_FAILED
+    if worker.process.lost or worker.waits is not None:
+        cause = Cause.NO_DEVICE
+    if isinstance(end, Died):
+        how = end.cause or "exited early"
+    elif worker.waits is not None:
+        how = f"{worker.waits}, for {end.limit_s:g} s, the limit timeouts_s.queue"
+    elif worker.process.greeting is None:
+        how = f"no greeting of an agent in {end.limit_s:g} s (the command must pass stdin and stdout on)"
+    else:
+        how = f"no answer in {end.limit_s:g} s"
+    last = told_end(end.printed) or one_line(without_stacks(end.printed).strip().rsplit("\n", 1)[-1])
+    reason = f"the process ended in phase {end.phase}: {how}" + (f"; it printed: {last}" if last else "")
+    return Unavailable(cause=cause, reason=reason, printed=end.printed)
+
+
+def lost_reason(worker: Worker, end: Died | Hung) -> str:
+    """Return in one line how a place was lost."""
+    printed = end.printed.strip().rsplit("\n", 1)[-1]
+    last = told_end(end.printed) or one_line(without_stacks(printed))
+    how = worker.process.silence or "the connection to it was lost"
+    return how + (f"; it printed: {last}" if last and not worker.process.silence else "")
 
 
 def parse(worker: Worker, message: Any) -> StartMessage | JobMessage:

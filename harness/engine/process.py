@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.agent.frame import ChangedError, NoFrameError, framed, pieces
-from harness.agent.launcher import exit_cause
+from harness.agent.launcher import exit_cause, sign_of_life
 from harness.core.errors import one_line
 from harness.engine.connection import Connection
 from harness.engine.greeting import Greeting, GreetingError
@@ -35,6 +35,9 @@ CONNECTION_FAILED = 255
 TERMINATE_S = 5.0
 """Seconds in which a command that leads to another machine may end what it started there. ``srun`` takes
 0.5 s for its job; killed at once with its helper process, it leaves a job that keeps the device."""
+
+MOST_SIGNS = 1 << 20
+"""Bytes of output of a launcher that are read for its last words: signs of life of some eighty hours."""
 
 LOOK_S = 0.02
 """Seconds between two looks whether all processes of a command have ended."""
@@ -62,6 +65,10 @@ class AgentProcess:
         """Set once the agent has greeted, or the stream has ended."""
         self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._problem = ""
+        self._tells_life = False
+        """Whether its launcher has given a sign of life, as it does where it can."""
+        self.silence = ""
+        """How a place that gives no sign of life was found; empty if none was."""
         self._terminated = False
         """Whether a command that leads elsewhere was asked to end."""
         _running.add(self)
@@ -164,6 +171,22 @@ class AgentProcess:
         self._problem = one_line(problem)
         self.kill()
 
+    def lose(self, silence: str) -> None:
+        """Kill it, because the machine where it is has fallen silent: the connection counts as lost."""
+        self.silence = silence
+        self.kill()
+
+    def signs_of_life(self) -> int:
+        """Return how much has come from the machine of the agent; 0 before its launcher has begun to tell."""
+        path = self._started.folder / OUTPUT
+        with contextlib.suppress(OSError):
+            if not self._tells_life and self._started.marker:
+                with path.open("rb") as file:
+                    self._tells_life = sign_of_life(self._started.marker).encode() in file.read(MOST_SIGNS)
+            if self._tells_life:
+                return path.stat().st_size
+        return 0
+
     def _refuse(self, problem: str) -> None:
         self._problem = self._problem or one_line(problem)
         self.kill()
@@ -187,6 +210,9 @@ class AgentProcess:
         shutil.rmtree(self._started.folder, ignore_errors=True)
         _running.discard(self)
         cause = self._cause(code)
+        if self.silence:
+            self.lost = True
+            return "the connection was lost"
         if self._problem:  # it was killed for that, even if it had ended by itself meanwhile
             self.lost = False
         return self._problem or cause
@@ -224,8 +250,13 @@ class AgentProcess:
         """
         try:
             with (self._started.folder / OUTPUT).open("rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - limit))
-                return self._connection.noise + file.read().decode("utf-8", "replace")
+                # Signs of life may stand among the words.
+                size = limit if not self._started.marker else max(limit, MOST_SIGNS)
+                file.seek(max(0, os.fstat(file.fileno()).st_size - size))
+                text = file.read().decode("utf-8", "replace")
+                if self._started.marker:
+                    text = text.replace(sign_of_life(self._started.marker), "")[-limit:]
+                return self._connection.noise + text
         except OSError:
             return self._last_printed
 

@@ -8,10 +8,13 @@ from typing import Any
 
 from harness.core.record import ProcessState
 from harness.core.verdict import Phase
+from harness.engine.configuration import Configuration
 from harness.engine.device import NO_SLOT, Slot
+from harness.engine.launch import is_local
 from harness.engine.messages import After
 from harness.engine.outcome import Died, Ending, Hung
 from harness.engine.pace import Pace
+from harness.engine.places.state import PlaceState
 from harness.engine.process import AgentProcess
 from harness.engine.queues import TaskQueue
 from harness.engine.slurm import Waiting
@@ -28,6 +31,9 @@ BYTES_IN_FLIGHT = 64 << 20
 WARM_UP_SESSIONS = 16
 """Sessions after which the growth of memory counts: the first ones fill pools and caches."""
 
+LOOK_S = 5.0
+"""Seconds between two looks for a sign of life from a place."""
+
 IDLE_S = 2.0
 """Seconds that a process without work keeps its slot on a device that others may wait for."""
 
@@ -42,6 +48,14 @@ class Worker:
         self.queue: TaskQueue | None = None
         self.waits: Waiting | None = None
         """The job of its process that a scheduler has not started yet."""
+        self.place: PlaceState | None = None
+        """The place where its process is, if its target has places."""
+        self.is_local = True
+        """Whether its process sees the harness's files."""
+        self.look_at: float | None = None
+        """When to look for a sign of life; None if its process is on this machine."""
+        self._alive_at = time.monotonic()
+        self._seen_bytes = 0
         self.slot: Slot = NO_SLOT
         self.imported = False
         self.ready = False
@@ -78,6 +92,8 @@ class Worker:
             and not self.stopping
             and not self.retiring
             and not self._is_full
+            and not (self.place is not None and self.place.reason)
+            and len(self.in_flight) < self.queue.share
             and self._sessions + len(self.in_flight) < self.queue.renew_after.sessions
             and sum(map(_nbytes, self.in_flight)) < BYTES_IN_FLIGHT
         )
@@ -96,6 +112,11 @@ class Worker:
     def has_tasks_queued(self) -> bool:
         """Whether its queue holds tasks, which an idle worker will get."""
         return self.queue is not None and bool(self.queue.tasks)
+
+    @property
+    def takes_processor(self) -> bool:
+        """Whether it computes on this machine's processors."""
+        return self.queue is not None and self.is_local and self.slot is NO_SLOT
 
     @property
     def declines(self) -> dict[str, str]:
@@ -119,14 +140,37 @@ class Worker:
         self.is_spare = True
         self.deadline = time.monotonic() + limit_s
 
-    def serve(self, queue: TaskQueue, slot: Slot) -> None:
-        """Send its process the configuration of a queue."""
+    def serve(
+        self,
+        queue: TaskQueue,
+        slot: Slot,
+        config: Configuration | None = None,
+        place: PlaceState | None = None,
+    ) -> None:
+        """Send its process the configuration of a queue, or ``config``, which it is at a place."""
+        config = config or queue.configuration
         self.queue, self.slot, self._limits = queue, slot, queue.limits
+        self.place, self.is_local = place, is_local(config.runtime)
+        if place is not None and not self.is_local:
+            self.look_at = time.monotonic() + LOOK_S
         if self.imported:
             self.enter(Phase.REGISTER)
         elif not self.is_spare:  # a spare keeps its own limit: its start is no fault of the target
             self.enter(Phase.START)
-        self.process.send(("config", queue.configuration.message(self.tensors.folders)))
+        identify = {"identify": True} if place is not None else {}
+        self.process.send(("config", {**config.message(self.tensors.folders), **identify}))
+
+    def look_for_life(self, now: float, silent_s: float) -> None:
+        """End a process whose place gives no sign of life any more, as one whose connection is lost."""
+        if self.look_at is None or now < self.look_at or self.stopping:
+            return
+        self.look_at = now + LOOK_S
+        seen = self.process.signs_of_life()
+        if seen != self._seen_bytes:
+            self._seen_bytes, self._alive_at = seen, now
+        elif seen and now - self._alive_at > silent_s:
+            self.look_at = None
+            self.process.lose(f"no sign of life from it for {now - self._alive_at:.0f} s")
 
     def on_queued(self, waits: Waiting | None, at: float) -> None:
         """The job of its process waits in a scheduler's queue; None: it does so no more.

@@ -16,6 +16,7 @@ from harness.core.model_settings import ModelSettings
 from harness.core.precision import AS_IS, CONVERSIONS
 from harness.core.structure import OPTION
 from harness.plan.expectation import ExpectTable
+from harness.plan.places_entry import PlacesTable, PlaceTable
 from harness.plan.runs_entry import LatencyTable, RepeatTable, Seconds
 from harness.plan.scenarios import Scenario, Scenarios
 from harness.plan.selector import OneOrMore, SelectorTable, Text, Texts
@@ -200,7 +201,13 @@ class TargetTable(msgspec.Struct, kw_only=True):
             },
         ),
     ] = msgspec.field(default_factory=RuntimeTable)
-    workers: Annotated[int, Meta(ge=1, description="Processes at once on this device.")] = 1
+    places: Annotated[
+        PlacesTable | Annotated[list[PlaceTable], Meta(min_length=1)] | UnsetType,
+        Meta(description="Interchangeable machines or devices that share the cells."),
+    ] = UNSET
+    workers: Annotated[
+        int, Meta(ge=1, description="Processes at once on this device, or on each of its places.")
+    ] = 1
     required: Annotated[bool, Meta(description="Whether `unavailable` fails the run.")] = False
     axes: Annotated[
         AxesTable, Meta(description="Axes of this target; they replace those of [axes] with the same name.")

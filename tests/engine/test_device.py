@@ -287,10 +287,10 @@ def test_a_target_waits_for_a_device_that_another_run_uses(
     write_model(tmp_path / "models" / "1_m.onnx")
     serve, served = Worker.serve, []
 
-    def watched(worker: Worker, queue: TaskQueue, slot: Slot) -> None:
+    def watched(worker: Worker, queue: TaskQueue, slot: Slot, *where: Any) -> None:
         if not queue.is_reference:
             served.append(queue.name)
-        serve(worker, queue, slot)
+        serve(worker, queue, slot, *where)
 
     monkeypatch.setattr(Worker, "serve", watched)
     held = Slots(cache_root() / "locks").take("rig 2", 1)
