@@ -5,6 +5,7 @@ agent has not greeted, Slurm itself is asked. It knows a job by the session of t
 and each command here has a session of its own.
 """
 
+import contextlib
 import os
 import re
 import shlex
@@ -47,10 +48,12 @@ _SQUEUE = (
     f"--Format=AllocSID:{_COLUMN},JobID:{_COLUMN},Reason:{_COLUMN}",
 )
 
-_STEP = re.compile(
-    r"^srun: (?:Job (.{1,40}) step creation .{1,40}, retrying \((.{1,200})\)|Step created)", re.MULTILINE
-)
-"""What srun prints, without ``--quiet``, while an allocation has no room for a step, and once it has."""
+_SCONTROL = ("scontrol", "show", "steps", "--oneliner")
+_STEP = re.compile(r"^StepId=(\d+)\S* .*\bState=PENDING .*\bSrunHost:Pid=\S+:(\d+)\b", re.MULTILINE)
+"""A step that waits, in what scontrol prints: its job, and the process of its ``srun``."""
+
+NO_ROOM = "the allocation has no room for it"
+"""Why a step waits; Slurm gives no reason."""
 
 _ENDED = re.compile(r"\*\*\* ((?:JOB|STEP) .{1,200}?) \*\*\*")
 
@@ -97,14 +100,6 @@ def told_end(printed: str) -> str:
     """
     found = _ENDED.findall(printed)
     return one_line(found[-1]) if found else ""
-
-
-def waiting_step(printed: str) -> Waiting | None:
-    """Return the step that ``srun`` waits for within an allocation; None if it does not say so."""
-    found = list(_STEP.finditer(printed))
-    if not found or found[-1][1] is None:
-        return None
-    return Waiting(f"a step of job {one_line(found[-1][1])}", one_line(found[-1][2]))
 
 
 class QueueWatch:
@@ -159,7 +154,7 @@ class QueueWatch:
     def _compare(self, jobs: dict[int, Waiting]) -> None:
         with self._lock:
             for number, process in self._watched.items():
-                now = jobs.get(process.pid) or waiting_step(process.printed())
+                now = jobs.get(process.pid)
                 if now != self._waiting.get(number):
                     self._deliver(number, Queued(now))
                 self._waiting.pop(number, None)
@@ -168,17 +163,26 @@ class QueueWatch:
 
 
 def waiting_jobs() -> dict[int, Waiting] | None:
-    """Return the user's waiting jobs by the session that submitted them; None if Slurm does not answer."""
+    """Return what the user waits for, by the session that submitted it; None if Slurm does not answer.
+
+    These are jobs, and within an allocation its steps.
+    """
+    table = _answer(_SQUEUE)
+    steps = _answer(_SCONTROL) if JOB in os.environ else ""
+    return None if table is None or steps is None else {**_jobs(table), **_steps(steps)}
+
+
+def _answer(command: tuple[str, ...]) -> str | None:
     try:
         done = subprocess.run(  # noqa: S603 - fixed arguments
-            _SQUEUE, capture_output=True, check=False, timeout=ANSWER_S, stdin=subprocess.DEVNULL
+            command, capture_output=True, check=False, timeout=ANSWER_S, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return _read(done.stdout.decode("utf-8", "replace")) if done.returncode == 0 else None
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
 
-def _read(table: str) -> dict[int, Waiting]:
+def _jobs(table: str) -> dict[int, Waiting]:
     rows = (
         [line[start : start + _COLUMN].strip() for start in range(0, 3 * _COLUMN, _COLUMN)]
         for line in table.splitlines()
@@ -188,3 +192,11 @@ def _read(table: str) -> dict[int, Waiting]:
         for session, job, reason in rows
         if session.isdecimal()
     }
+
+
+def _steps(text: str) -> dict[int, Waiting]:
+    found = {}
+    for step in _STEP.finditer(text):
+        with contextlib.suppress(OSError):  # it has ended, or is on another machine
+            found[os.getsid(int(step[2]))] = Waiting(f"a step of job {step[1]}", NO_ROOM)
+    return found

@@ -20,7 +20,6 @@ from harness.engine.slurm import (
     allocates,
     told_end,
     waiting_jobs,
-    waiting_step,
 )
 from harness.plan.target import Runtime
 
@@ -67,10 +66,9 @@ def test_waiting_jobs_are_known_by_their_session(squeue: Path) -> None:
 
 
 class Fake(AgentProcess):
-    """A process that has printed something, and has not greeted yet."""
+    """A process that has not greeted yet."""
 
     greeted: Any = None
-    text = ""
 
     def __init__(self) -> None:
         """Start nothing."""
@@ -82,9 +80,6 @@ class Fake(AgentProcess):
     @property
     def greeting(self) -> Any:
         return self.greeted
-
-    def printed(self, limit: int = 16384) -> str:
-        return self.text[-limit:]
 
 
 def test_a_watch_tells_what_changes_until_the_agent_greets(squeue: Path) -> None:
@@ -100,8 +95,6 @@ def test_a_watch_tells_what_changes_until_the_agent_greets(squeue: Path) -> None
         told.get(timeout=0.5)
     squeue.write_text("", encoding="utf-8")
     assert told.get(timeout=30) == (3, Queued(None))
-    process.text = "srun: Job 29 step creation temporarily disabled, retrying (Requested nodes are busy)\n"
-    assert told.get(timeout=30) == (3, Queued(Waiting("a step of job 29", "Requested nodes are busy")))
     process.greeted = object()
     squeue.write_text(row(41, "17", "Resources"), encoding="utf-8")
     with pytest.raises(queue.Empty):
@@ -109,13 +102,22 @@ def test_a_watch_tells_what_changes_until_the_agent_greets(squeue: Path) -> None
     watch.close()
 
 
-def test_a_step_waits_until_it_is_created() -> None:
-    busy = "srun: Job 29 step creation temporarily disabled, retrying (Requested nodes are busy)\n"
-    still = busy.replace("temporarily", "still")
-    assert waiting_step(busy + still) == Waiting("a step of job 29", "Requested nodes are busy")
-    assert waiting_step(busy + "srun: Step created for job 29\n") is None
-    assert waiting_step("the provider says: " + busy) is None
-    assert waiting_step("") is None
+def test_a_step_waits_within_its_allocation(
+    squeue: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    squeue.write_text(row(41, "17", "Priority"), encoding="utf-8")
+    scontrol = tmp_path / "bin" / "scontrol"
+    form = "StepId={} UserId=0 TimeLimit=UNLIMITED State={} Partition=test SrunHost:Pid=vm:{}\n"
+    steps = form.format("32.0", "RUNNING", 1) + form.format("32.TBD", "PENDING", os.getpid())
+    gone = form.format("32.TBD", "PENDING", 1 << 30)
+    scontrol.write_text(f"#!/bin/sh\nprintf '%s' {shlex.quote(steps + gone)}\n", encoding="utf-8")
+    scontrol.chmod(0o755)
+    assert waiting_jobs() == {41: Waiting("job 17", "Priority")}
+    monkeypatch.setenv("SLURM_JOB_ID", "32")
+    assert waiting_jobs() == {
+        41: Waiting("job 17", "Priority"),
+        os.getsid(0): Waiting("a step of job 32", "the allocation has no room for it"),
+    }
 
 
 @pytest.mark.parametrize(
