@@ -76,7 +76,7 @@ def sign_of_life(marker: str) -> str:
 def watch(child: subprocess.Popen[bytes], beat: bytes = b"", beat_s: float = 0.0) -> int:
     """Wait for a process, end it once the harness is gone, and return its exit code as ``subprocess`` does.
 
-    Processes that it has started end with it. Meanwhile it writes ``beat`` to stderr every ``beat_s`` seconds.
+    Processes that it has started end with it. It writes ``beat`` to stderr every ``beat_s`` seconds.
     """
     if not hasattr(select, "poll"):  # Windows
         return child.wait()

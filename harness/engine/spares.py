@@ -52,7 +52,8 @@ class Spares:
         """Start a spare for a queue that lost a process or probably will, and that has tasks left.
 
         None for a queue that runs alone: nothing may start beside it. None of a runtime that a scheduler
-        starts: it would keep a device from others.
+        starts: it would keep a device from others. None at places: which
+        one loses a process next is not known.
         """
         is_needed = queue.losses or any(
             worker.retiring or (worker.ready and time.monotonic() - worker.ready_at > SPARE_AFTER_S)
@@ -60,7 +61,7 @@ class Spares:
         )
         interpreter = queue.configuration.interpreter
         has_one = interpreter in self._workers or interpreter in self._failed
-        may_start = not (queue.alone or allocates(queue.configuration.runtime))
+        may_start = not (queue.alone or queue.places or allocates(queue.configuration.runtime))
         if is_needed and queue.tasks and queue.verdict is None and not has_one and may_start:
             self._start(queue.configuration)
 
@@ -73,7 +74,8 @@ class Spares:
         """
         for configuration in configurations:
             runtime = configuration.runtime
-            if len(self._workers) < most and is_local(runtime) and not runtime.packages:
+            is_elsewhere = not is_local(runtime) or runtime.places is not None
+            if len(self._workers) < most and not is_elsewhere and not runtime.packages:
                 self._start(configuration)
 
     def _start(self, configuration: Configuration) -> None:

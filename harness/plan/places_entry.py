@@ -12,7 +12,7 @@ PlaceName = Annotated[
     str,
     Meta(
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._+=/-]{0,62}$",
-        description="up to 63 letters, digits and ._+=/-, beginning with a letter or a digit",
+        description="a unique name of up to 63 letters, digits and ._+=/-, which every record has",
     ),
 ]
 _VariableName = Annotated[str, Meta(pattern=r"^[^=\x00]+$", description="text without '='")]
@@ -40,7 +40,7 @@ class WayTable(msgspec.Struct, kw_only=True):
 class PlaceTable(WayTable, kw_only=True):
     """One place: one of several interchangeable runtimes of a target."""
 
-    name: Annotated[PlaceName, Meta(description="Unique name; every record names its place.")]
+    name: PlaceName
 
 
 class PlacesTable(WayTable, kw_only=True):

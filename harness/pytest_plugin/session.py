@@ -21,6 +21,7 @@ from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import why_not_measured
 from harness.pytest_plugin.named import MATRICES
 from harness.pytest_plugin.outcome import excerpt
+from harness.pytest_plugin.scheduler import TOGETHER
 from harness.run.artifacts import keep_artifacts
 from harness.run.durations import Durations
 
@@ -156,7 +157,8 @@ class Matrices:
     """The matrices of a session, and their engines: one for items, one for the fixture's tests."""
 
     def __init__(self, config: pytest.Config) -> None:
-        workers = getattr(config, "workerinput", {}).get("workercount", 1)
+        given = getattr(config, "workerinput", {})
+        workers = 1 if given.get(TOGETHER) else given.get("workercount", 1)
         self._processes = max(1, processors() // workers)
         out = config.getoption("ep_out")
         self._out = None if out is None else Path(out)
