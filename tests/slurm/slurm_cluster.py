@@ -108,7 +108,7 @@ class Slurm:
         self._spawn(node, "slurmd", "-D", "-N", node)
 
     def revive_node(self, node: str) -> None:
-        """Start a node that was killed, and have Slurm forget what ran on it, for which it would look long."""
+        """Start a node that was killed, and let Slurm forget what ran on it, or it looks long for that."""
         self.call("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=killed")
         self.start_node(node)
         self.call("scontrol", "update", f"NodeName={node}", "State=RESUME")
