@@ -26,9 +26,6 @@ CHECK_TIMEOUTS = Timeouts(create=20.0, run=20.0)
 START_ATTEMPTS = 2
 """Processes in a row that may die before they are ready: one kill from outside proves nothing."""
 
-FEWEST_AT_PLACE = 2
-"""Tasks that a process at a place holds at least: the next one, while the harness takes the result of one."""
-
 RESTART_MS = 1000.0
 """What a cell that ends its process costs beyond its own time: another process starts in 0.3 s to 2 s."""
 
@@ -109,10 +106,13 @@ class TaskQueue(msgspec.Struct, eq=False):
 
     @property
     def share(self) -> int:
-        """How many tasks one of its processes may hold, so that none at another place lacks work."""
+        """How many tasks one of its processes may hold: half of its part of those that wait, at places.
+
+        So none lacks work at the end that another one holds.
+        """
         if self.places is None:
             return sys.maxsize
-        return max(FEWEST_AT_PLACE, -(-len(self.tasks) // (2 * self.width)))
+        return max(1, -(-len(self.tasks) // (2 * self.width)))
 
     def bring_forward(self, place: str) -> bool:
         """Have the first task be one that a place may run; return whether there is one."""

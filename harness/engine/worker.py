@@ -13,7 +13,7 @@ from harness.engine.device import NO_SLOT, Slot
 from harness.engine.launch import is_local
 from harness.engine.messages import After
 from harness.engine.outcome import Died, Ending, Hung
-from harness.engine.pace import Pace
+from harness.engine.pace import FEWEST_AT_PLACE, Pace
 from harness.engine.places.state import PlaceState
 from harness.engine.process import AgentProcess
 from harness.engine.queues import TaskQueue
@@ -151,6 +151,8 @@ class Worker:
         config = config or queue.configuration
         self.queue, self.slot, self._limits = queue, slot, queue.limits
         self.place, self.is_local = place, is_local(config.runtime)
+        if place is not None:
+            self.pace.fewest = FEWEST_AT_PLACE
         if place is not None and not self.is_local:
             self.look_at = time.monotonic() + LOOK_S
         if self.imported:
