@@ -164,7 +164,8 @@ class Listener:
         if worker.place is not None:
             worker.place.waits = waits is not None
         if worker.queue is not None and waits is not None:
-            self._announce(Noted(message=f"target {worker.queue.name}: {waits}"))
+            where = f" at place {worker.place.name}" if worker.place is not None else ""
+            self._announce(Noted(message=f"target {worker.queue.name}{where}: {waits}"))
 
     def _on_job(self, worker: Worker, message: JobMessage, at: float) -> bool:
         match message:

@@ -5,6 +5,7 @@ agent has not greeted, Slurm itself is asked. It knows a job by the session of t
 and each command here has a session of its own.
 """
 
+import contextlib
 import os
 import re
 import shlex
@@ -47,23 +48,30 @@ _SQUEUE = (
     f"--Format=AllocSID:{_COLUMN},JobID:{_COLUMN},Reason:{_COLUMN}",
 )
 
+_SCONTROL = ("scontrol", "show", "steps", "--oneliner")
+_STEP = re.compile(r"^StepId=(\d+)\S* .*\bState=PENDING .*\bSrunHost:Pid=\S+:(\d+)\b", re.MULTILINE)
+"""A step that waits, in what scontrol prints: its job, and the process of its ``srun``."""
+
+NO_ROOM = "the allocation has no room for it"
+"""Why a step waits; Slurm gives no reason."""
+
 _ENDED = re.compile(r"\*\*\* ((?:JOB|STEP) .{1,200}?) \*\*\*")
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """A job that waits.
+    """A job that waits for nodes, or a step of one.
 
     Attributes:
-        job: Its id.
+        what: Which, such as ``job 17``.
         reason: Why, in Slurm's word: ``Resources``, ``Priority``, ``QOSMaxJobsPerUserLimit``.
     """
 
-    job: str
+    what: str
     reason: str
 
     def __str__(self) -> str:
         """Return it in words."""
-        return f"job {self.job} waits in Slurm's queue: {self.reason}"
+        return f"{self.what} waits in Slurm's queue: {self.reason}"
 
 
 class Queued(msgspec.Struct, frozen=True):
@@ -155,23 +163,40 @@ class QueueWatch:
 
 
 def waiting_jobs() -> dict[int, Waiting] | None:
-    """Return the user's waiting jobs by the session that submitted them; None if Slurm does not answer."""
+    """Return what the user waits for, by the session that submitted it; None if Slurm does not answer.
+
+    These are jobs, and within an allocation its steps.
+    """
+    table = _answer(_SQUEUE)
+    steps = _answer(_SCONTROL) if JOB in os.environ else ""
+    return None if table is None or steps is None else {**_jobs(table), **_steps(steps)}
+
+
+def _answer(command: tuple[str, ...]) -> str | None:
     try:
         done = subprocess.run(  # noqa: S603 - fixed arguments
-            _SQUEUE, capture_output=True, check=False, timeout=ANSWER_S, stdin=subprocess.DEVNULL
+            command, capture_output=True, check=False, timeout=ANSWER_S, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return _read(done.stdout.decode("utf-8", "replace")) if done.returncode == 0 else None
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
 
-def _read(table: str) -> dict[int, Waiting]:
+def _jobs(table: str) -> dict[int, Waiting]:
     rows = (
         [line[start : start + _COLUMN].strip() for start in range(0, 3 * _COLUMN, _COLUMN)]
         for line in table.splitlines()
     )
     return {
-        int(session): Waiting(one_line(job), one_line(reason))
+        int(session): Waiting(f"job {one_line(job)}", one_line(reason))
         for session, job, reason in rows
         if session.isdecimal()
     }
+
+
+def _steps(text: str) -> dict[int, Waiting]:
+    found = {}
+    for step in _STEP.finditer(text):
+        with contextlib.suppress(OSError):  # it has ended, or is on another machine
+            found[os.getsid(int(step[2]))] = Waiting(f"a step of job {step[1]}", NO_ROOM)
+    return found

@@ -26,7 +26,8 @@ SlurmctldPort={controller_port}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
+# cred_expire: a job that is requeued waits so many seconds, two minutes by default.
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
 CredType=cred/munge
 StateSaveLocation={folder}/state
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -106,14 +107,27 @@ class Slurm:
         """Start a node's daemon."""
         self._spawn(node, "slurmd", "-D", "-N", node)
 
+    def revive_node(self, node: str) -> None:
+        """Start a node that was killed, and let Slurm forget what ran on it, or it looks long for that."""
+        self.call("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=killed")
+        self.start_node(node)
+        self.call("scontrol", "update", f"NodeName={node}", "State=RESUME")
+
     def kill_node(self, node: str) -> None:
         """Kill a node as if its power went: its daemon, and all that runs on it."""
         process = self._running.pop(node)
+        pids = list(_of_node(self.folder, node))
         process.kill()
         process.wait()
-        for pid in _of_node(self.folder, node):
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+    def signal_node(self, node: str, number: signal.Signals) -> None:
+        """Send a signal to a node's daemon, and to all that runs on it."""
+        for pid in (self._running[node].pid, *_of_node(self.folder, node)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def wait_for_nodes(self, state: str, *nodes: str, timeout_s: float = START_S) -> None:
         """Wait until nodes are in a state, such as ``idle``, ``down``."""
@@ -143,9 +157,12 @@ class Slurm:
         return done.stdout
 
     def jobs(self, *states: str) -> list[str]:
-        """Return the ids of jobs in states, such as ``PENDING``; without any, of all that wait or run."""
-        chosen = ("-t", ",".join(states)) if states else ()
-        return self.call("squeue", "-h", "-r", "-o", "%A", *chosen).split()
+        """Return the ids of jobs in states, such as ``PENDING``; without any, of all that wait or run.
+
+        One that is being cleaned up neither waits nor runs: on a node that was killed, this takes its time.
+        """
+        chosen = ",".join(states or ("PENDING", "CONFIGURING", "RUNNING", "SUSPENDED"))
+        return self.call("squeue", "-h", "-r", "-o", "%A", "-t", chosen).split()
 
     def job_state(self, job: str) -> str:
         """Return the state of a job, of an ended one too."""

@@ -235,7 +235,7 @@ def test_a_node_that_dies_costs_a_second_try(
     try:
         found = run.end(180.0)
     finally:
-        slurm.start_node(node)
+        slurm.revive_node(node)
     assert {name: record.verdict for name, record in found.items()} == {
         "1_waitonce_in_run": Verdict.PASS,
         "2_fine": Verdict.PASS,

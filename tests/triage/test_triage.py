@@ -96,7 +96,9 @@ def test_a_crash_is_located(
 
 def test_a_hang_is_located(triage_planted: TriagePlanted, chain: Chain, deep_nodes: Nodes) -> None:
     model = chain([*deep_nodes[:4], ("Erf", ["d"], ["y"], {})])
-    fault = only(triage_planted({"kind": "hang", "op_type": "Tanh", "phase": "run"}, budget_s=60, m=model))
+    planted = {"kind": "hang", "op_type": "Tanh", "phase": "run"}
+    limits = {"timeouts_s": {"create": 3, "run": 1}}
+    fault = only(triage_planted(planted, budget_s=20, target=limits, m=model))
     assert (fault.signature.verdict, fault.signature.phase) == (Verdict.HANG, Phase.RUN)
     assert fault.location is not None
     assert fault.location.op_types == ("Tanh",)
@@ -135,13 +137,12 @@ def test_an_optimizer_is_named(triage_planted: TriagePlanted, deep: onnx.ModelPr
     assert f"right without optimizer {optimizer}" in fault.sentence
 
 
-@pytest.mark.parametrize("before", ["Sin", "Cos", "Neg"])
 def test_a_model_that_must_run_before_is_named(
-    triage_planted: TriagePlanted, chain: Chain, deep: onnx.ModelProto, before: str
+    triage_planted: TriagePlanted, chain: Chain, deep: onnx.ModelProto
 ) -> None:
-    planted = {"kind": "scale", "op_type": "Tanh", "after": before, "factor": 1.01}
+    planted = {"kind": "scale", "op_type": "Tanh", "after": "Sin", "factor": 1.01}
     innocent = chain([("Abs", ["x"], ["y"], {})])
-    leaks = chain([(before, ["x"], ["y"], {})])
+    leaks = chain([("Sin", ["x"], ["y"], {})])
     fault = only(triage_planted(planted, budget_s=30, a=innocent, b=leaks, c=deep))
     assert fault.preceding == ("models/b.onnx[planted]",)
     assert fault.location is not None
