@@ -116,7 +116,7 @@ def overhead(folder: Path, cells: int) -> bool:
         result = run(make(folder / f"{places}", cells, places, fault="fine"))
         costs_ms[places] = 1000 * result.wall_s / cells
         whole = len(result.records) == cells and result.verdicts == {Verdict.PASS: cells}
-        print(f"{cells} cells at {places} places: {costs_ms[places]:.3f} ms each, whole: {whole}")
+        print(f"{cells} cells at {places} places: {costs_ms[places]:.3f} ms each, whole: {whole}", flush=True)
         if not whole:
             return False
     print(f"beside one place: {costs_ms[PLACES] - costs_ms[1]:+.3f} ms for each cell")
