@@ -1,6 +1,5 @@
 """Task queues: one for each configuration, opened when its first task comes."""
 
-import sys
 from collections import deque
 from collections.abc import Iterable, Mapping
 
@@ -106,12 +105,10 @@ class TaskQueue(msgspec.Struct, eq=False):
 
     @property
     def share(self) -> int:
-        """How many tasks one of its processes may hold: half of its part of those that wait, at places.
+        """How many tasks a process at a place may hold: half of its part of those that wait.
 
         So none lacks work at the end that another one holds.
         """
-        if self.places is None:
-            return sys.maxsize
         return max(1, -(-len(self.tasks) // (2 * self.width)))
 
     def bring_forward(self, place: str) -> bool:

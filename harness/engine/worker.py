@@ -92,11 +92,13 @@ class Worker:
             and not self.stopping
             and not self.retiring
             and not self._is_full
-            and not (self.place is not None and self.place.reason)
-            and len(self.in_flight) < self.queue.share
+            and (self.place is None or self._has_room_at(self.place, self.queue))
             and self._sessions + len(self.in_flight) < self.queue.renew_after.sessions
             and sum(map(_nbytes, self.in_flight)) < BYTES_IN_FLIGHT
         )
+
+    def _has_room_at(self, place: PlaceState, queue: TaskQueue) -> bool:
+        return not place.reason and len(self.in_flight) < queue.share
 
     @property
     def idle(self) -> bool:
