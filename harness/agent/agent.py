@@ -61,6 +61,10 @@ def main(channel: Any) -> None:
             return
         limit_memory(config.get("memory_limit_mb"))
         target = Target(ort, config, fingerprint)
+        if config.get("identify"):
+            from harness.agent.identity import identity
+
+            fingerprint.update(identity(ort, (fingerprint.get("plugin") or {}).get("library", "")))
         target.check_options()
     except UnavailableError as error:
         printed = capture.take()

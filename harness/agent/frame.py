@@ -70,6 +70,8 @@ class FrameReader:
     """
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
+        self.mode = ""
+        """That of the last message; empty before the first."""
         self._read = read
         self._ahead = b""
         """Bytes that have been read; those from ``_at`` on are still to be returned."""
@@ -109,7 +111,8 @@ class FrameReader:
         text, binary = map(int, numbers)
         if max(text, binary) > LARGEST_PART:
             raise NoFrameError("a frame of more than %d bytes" % LARGEST_PART)
-        content = self._binary(text + binary) if mode == b"b" else self._lines(text + binary)
+        self.mode = BINARY if mode == b"b" else LINE
+        content = self._binary(text + binary) if self.mode == BINARY else self._lines(text + binary)
         if zlib.crc32(content) != int(check, 16):
             raise ChangedError("a message arrived with other content than was sent")
         return unpack(content, text)

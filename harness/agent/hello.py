@@ -9,6 +9,12 @@ from harness.agent.frame import MODES
 
 PROTOCOL = 1  # the version that this package speaks
 HELLO, GREETING = "ep-harness", "ep-agent"  # the first word of each line
+PROBE = b"ep-probe " + bytes(range(256)).replace(b"\n", b"") + b"\r"
+"""A line of all bytes, sent before the hello and before the greeting.
+
+If a channel adds or removes carriage returns, either this line changes, which has one, or the next, which has
+none."""
+
 VARIABLE = "EP_HARNESS_HELLO"  # has the hello where standard input does not reach the agent
 
 

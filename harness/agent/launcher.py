@@ -34,7 +34,7 @@ FOLDER = "EP_HARNESS_FOLDER"
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
-def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str) -> None:
+def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str, beat_s: float = 0.0) -> None:
     """Start this Python once more, wait for its end, and report it on stderr.
 
     Args:
@@ -42,6 +42,7 @@ def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str) 
         env: Environment variables besides the launcher's own.
         arguments: Arguments of the Python.
         parent: The variable that holds the process id of the agent's parent.
+        beat_s: Seconds between two signs of life on stderr; 0 for none.
     """
     given = os.environ.pop(FOLDER, "")
     folder = Path(tempfile.mkdtemp(prefix="ep-harness-", dir=given if os.access(given, os.W_OK) else None))
@@ -57,7 +58,7 @@ def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str) 
             )
             # The other end must see the agent's pipe close, so no other process may hold it open.
             os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
-            code = watch(child)
+            code = watch(child, sign_of_life(marker).encode(), beat_s)
             output.seek(max(0, output.seek(0, os.SEEK_END) - OUTPUT_LIMIT))
             printed = output.read(OUTPUT_LIMIT)
         report = f"\n{marker} {exit_cause(code)}\n"
@@ -67,10 +68,15 @@ def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str) 
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def watch(child: subprocess.Popen[bytes]) -> int:
+def sign_of_life(marker: str) -> str:
+    """Return the line that says on stderr that this process still runs."""
+    return "alive: %s\n" % marker
+
+
+def watch(child: subprocess.Popen[bytes], beat: bytes = b"", beat_s: float = 0.0) -> int:
     """Wait for a process, end it once the harness is gone, and return its exit code as ``subprocess`` does.
 
-    Processes that it has started end with it.
+    Processes that it has started end with it. It writes ``beat`` to stderr every ``beat_s`` seconds.
     """
     if not hasattr(select, "poll"):  # Windows
         return child.wait()
@@ -84,12 +90,19 @@ def watch(child: subprocess.Popen[bytes]) -> int:
     for pipe in (STDIN, STDERR):
         poll.register(pipe, 0)  # errors and hang-ups only
     kill_at = None
+    beat_at = time.monotonic()
     while child.poll() is None:
+        if beat_s and time.monotonic() >= beat_at:
+            beat_at = time.monotonic() + beat_s
+            with contextlib.suppress(OSError):
+                os.write(STDERR, beat)
         left_s = None if kill_at is None else kill_at - time.monotonic()
         if left_s is not None and left_s <= 0:
             kill(child)
             break
-        for pipe, _ in poll.poll(None if left_s is None else 1000 * left_s + 1):
+        until_beat_s = max(0.0, beat_at - time.monotonic()) if beat_s else None
+        waits = [each for each in (left_s, until_beat_s) if each is not None]
+        for pipe, _ in poll.poll(1000 * min(waits) + 1 if waits else None):
             if pipe == wake:
                 os.read(wake, 4096)
                 continue

@@ -12,10 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.agent.frame import BINARY, FrameReader, framed
-from harness.agent.hello import PROTOCOL, VARIABLE, chosen_mode, greeting, read_hello
+from harness.agent.hello import HELLO, PROBE, PROTOCOL, VARIABLE, chosen_mode, greeting, read_hello
 
 GRACE_S = 5.0  # seconds in which a busy agent may end by itself once the harness is gone
 CONNECT_S = 30.0
+PROBE_BEGIN = PROBE[: PROBE.index(b" ") + 1]
+MOST_PARTS = 8  # lines that a channel makes of a probe: two of its bytes end a line somewhere
 _END = object()
 
 
@@ -25,7 +27,7 @@ class Stream:
     Args:
         reader: What comes from the harness.
         write: Takes bytes to the harness; a lock keeps messages whole.
-        mode: How they are sent.
+        mode: How they are sent until a binary frame comes, which shows that the channel takes them.
         grace_s: Seconds after the end of the stream in which this process must end, whatever it is doing.
     """
 
@@ -76,7 +78,10 @@ class Stream:
     def _listen(self) -> None:
         try:
             while True:
-                self._messages.put(self._reader.message())
+                message = self._reader.message()
+                if self._reader.mode == BINARY:
+                    self._mode = BINARY
+                self._messages.put(message)
         except (EOFError, OSError):
             pass
         except ValueError as error:
@@ -104,7 +109,8 @@ def open_stream() -> tuple[Stream, Callable[[], None]]:
     reader = FrameReader(lambda size: os.read(source, size))
     try:
         given = os.environ.pop(VARIABLE, "")
-        values = read_hello(given or reader.line().decode("utf-8", "replace").rstrip("\r"))
+        line, intact = (given.encode(), False) if given else first_lines(reader)
+        values = read_hello(line.decode("utf-8", "replace").rstrip("\r"))
     except (EOFError, ValueError) as error:
         raise SystemExit("ep-harness: %s" % error) from None
 
@@ -128,11 +134,30 @@ def open_stream() -> tuple[Stream, Callable[[], None]]:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
-    line = greeting(values, "python " + platform.python_version(), {})
-    write(line.encode("ascii") + b"\n")
+    if intact:
+        write(PROBE + b"\n")
+    answer = greeting(values, "python " + platform.python_version(), {})
+    write(answer.encode("ascii") + b"\n")
     if PROTOCOL not in values.get("protocols", ()):
         raise SystemExit("ep-harness: the harness does not speak version %d of the protocol" % PROTOCOL)
     return Stream(reader, write, chosen_mode(values)), close
+
+
+def first_lines(reader: FrameReader) -> tuple[bytes, bool]:
+    """Return the line of the hello, and whether a probe came before it unchanged.
+
+    Raises:
+        EOFError: The stream ends before.
+    """
+    line = reader.line()
+    if not line.startswith(PROBE_BEGIN):
+        return line, False
+    intact = line == PROBE
+    for _ in range(MOST_PARTS):  # a channel may make several lines of it
+        line = reader.line()
+        if line.startswith(HELLO.encode()):
+            break
+    return line, intact and not line.endswith(b"\r")
 
 
 def _connected(address: str) -> socket.socket:

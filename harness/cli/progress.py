@@ -12,7 +12,7 @@ from rich.markup import escape
 from harness.core.record import Record
 from harness.core.text import visible
 from harness.core.verdict import Family
-from harness.engine.events import TargetReady
+from harness.engine.events import PlaceChanged, TargetReady
 from harness.run.summary import remarks, table
 from harness.run.tally import Tally, TargetRow
 
@@ -76,6 +76,12 @@ class Progress:
             self.say(f"unavailable  {event.target}")  # the reason follows in the summary
         elif not self.console.is_terminal:
             self.say(f"ready        {event.target}")
+
+    def place(self, event: PlaceChanged) -> None:
+        """Show that a place started, is not equal to the others, or was set aside."""
+        if event.state != "ready" or not self.console.is_terminal:
+            told = f": {event.reason}" if event.reason else ""
+            self.explain(event.state, f"place {event.place} of {event.target}{told}")
 
     def finished(self, record: Record) -> None:
         """Show the record of a cell."""

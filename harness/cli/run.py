@@ -15,7 +15,7 @@ from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.engine.admission import processors
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
+from harness.engine.events import Event, Finished, Noted, PlaceChanged, TargetReady, Warned
 from harness.engine.prepare import prepare
 from harness.plan.matrix import Matrix
 from harness.report.read import RunData, read_run
@@ -125,6 +125,9 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
         if isinstance(event, TargetReady):
             folder.ready(event)
             shown.ready(event)
+        elif isinstance(event, PlaceChanged):
+            folder.place(event)
+            shown.place(event)
         elif isinstance(event, Warned):
             shown.say(f"warning: {event.message}")
         elif isinstance(event, Noted):

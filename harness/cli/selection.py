@@ -1,14 +1,19 @@
 """The part of a plan that a command is about: its globs and its shard."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from harness.core.errors import Problem, UsageError
+from harness.plan.auto_shard import auto_shard
 from harness.plan.plan import Plan
 from harness.plan.shard import parse_shard, shard
 from harness.report.read import read_run
+
+AUTO = "auto"
+"""The share that variables name."""
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,7 +22,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         target: Glob on the target's name.
         model: Glob on ``suite/model``, or on the model alone.
-        shard: ``I/N``: the I-th of N shares.
+        shard: ``I/N``: the I-th of N shares; ``auto``: as the variables of a scheduler or CI system say.
         durations: A run folder whose timings make the shares equally long; all shards need the same.
     """
 
@@ -41,10 +46,15 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
             return selected
         records = () if self.durations is None else read_run(self.durations).records
         durations_ms = {record.cell: record.took_ms for record in records}
-        return shard(selected, *parse_shard(self.shard), durations_ms)
+        return shard(selected, *self._share(self.shard), durations_ms)
 
     def arguments(self) -> Iterator[str]:
-        """Yield the selection as arguments of a command."""
+        """Yield the selection as arguments of a command, which mean the same on every machine."""
         for flag, value in msgspec.structs.asdict(self).items():
             if value is not None:
-                yield from (f"--{flag}", str(value))
+                share = "/".join(map(str, self._share(value))) if flag == "shard" else str(value)
+                yield from (f"--{flag}", share)
+
+    @staticmethod
+    def _share(text: str) -> tuple[int, int]:
+        return auto_shard(os.environ) if text == AUTO else parse_shard(text)

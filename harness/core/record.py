@@ -186,6 +186,13 @@ class OwnCpu(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     out_of_memory: bool = False
 
 
+class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+    """A further try of a failed cell: the place, and the verdict there."""
+
+    place: str
+    verdict: Verdict
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The record of one cell.
 
@@ -204,7 +211,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             suite's data).
         timings_ms: ``create``, ``first_run``, ``teardown`` in milliseconds, measured inside the agent.
         started: UTC time in ISO 8601.
-        attempt: 1, or 2 if a process killed from outside made a second attempt necessary.
+        attempt: 1, or more if a process killed from outside made further attempts necessary.
+        place: The place of the target that ran it; empty if the target has no places.
+        elsewhere: Where a failed cell was tried once more, in order; another place comes first.
         retries: Verdicts of further tries of a failed cell, in order; they never change its verdict.
         effect: Whether options that should change the computation did; null if none should, or if the outputs
             are exact and so cannot show it.
@@ -259,6 +268,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     timings_ms: dict[str, float] = {}
     started: str = ""
     attempt: int = 0
+    place: str = ""
+    elsewhere: tuple[Elsewhere, ...] = ()
     retries: tuple[Verdict, ...] = ()
     effect: OptionEffect | None = None
     latency: Latency | None = None
@@ -295,6 +306,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def flaky(self) -> bool:
         """Whether a further try gave another verdict."""
         return any(verdict is not self.verdict for verdict in self.retries)
+
+    @property
+    def fails_here_alone(self) -> bool:
+        """Whether it fails at its place, each time, and not at another one: the machine, not the EP."""
+        here = [each.verdict.family for each in self.elsewhere if each.place == self.place]
+        others = [each.verdict.family for each in self.elsewhere if each.place != self.place]
+        return (
+            Family.FAILED in here and bool(others) and all(family is not Family.FAILED for family in others)
+        )
 
     @property
     def took_ms(self) -> float:

@@ -19,6 +19,20 @@ class ShardInfo(msgspec.Struct, frozen=True, kw_only=True):
     cells: int
 
 
+class PlaceInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A place of a target in a run.
+
+    Attributes:
+        environment: The fingerprint from its agent; empty if none came so far.
+        differs: In what it is not equal to the first place; empty if it is equal.
+        set_aside: Why it was not used for a while, each time.
+    """
+
+    environment: dict[str, object] = {}
+    differs: str = ""
+    set_aside: tuple[str, ...] = ()
+
+
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``run.json``: plan, matrix and environments of a run.
 
@@ -29,6 +43,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         targets: Target name -> environment fingerprint from the agent.
         complete: Whether every planned cell has its record.
         shard: Set if the plan is a share of a larger one.
+        places: Target name -> its places by name.
     """
 
     schema: int
@@ -38,3 +53,4 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     targets: dict[str, dict[str, object]]
     complete: bool
     shard: ShardInfo | None = None
+    places: dict[str, dict[str, PlaceInfo]] = {}

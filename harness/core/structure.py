@@ -65,6 +65,8 @@ def deviations(value: object, kind: inspect.Type, place: Place) -> Iterator[Prob
         case inspect.UnionType(types=(*_, inspect.ListType() as a_list)), list():
             # Checked as the union's list, so that messages name its bad items.
             yield from _in_list(value, a_list, place)
+        case inspect.UnionType(types=(inspect.StructType() as a_table, *_)), dict():
+            yield from _in_table(value, a_table, place)
         case inspect.UnionType(types=(inspect.EnumType() as choice, *_)), str():
             yield from _in_choice(value, choice, place)
         case ((inspect.LiteralType() | inspect.EnumType()), _):

@@ -10,6 +10,7 @@ from harness.agent.system import usable_processors
 from harness.core.errors import one_line
 from harness.corpus.cache import cache_root
 from harness.engine.device import NO_SLOT, Slot, Slots
+from harness.engine.places.state import PlaceState
 from harness.engine.queues import TaskQueue
 from harness.engine.worker import Worker
 
@@ -28,10 +29,17 @@ class Admission:
         self._warned: set[str] = set()
         self._slots = Slots(cache_root() / "locks")
 
-    def admit(self, queue: TaskQueue, workers: Sequence[Worker], leaving: Sequence[Worker]) -> Slot | None:
+    def admit(
+        self,
+        queue: TaskQueue,
+        workers: Sequence[Worker],
+        leaving: Sequence[Worker],
+        place: PlaceState | None = None,
+    ) -> Slot | None:
         """Return the slot of another worker of a queue; None if it may not start now.
 
-        If there is no room, a worker without tasks is stopped. ``leaving`` are those whose process is ending.
+        If there is no room, a worker without tasks is stopped. ``leaving`` are those whose process is ending;
+        ``place`` is where it would be.
         """
         if queue.is_reference:
             return NO_SLOT
@@ -40,11 +48,12 @@ class Admission:
         runs_alone = queue.alone or any(worker.queue and worker.queue.alone for worker in others)
         if runs_alone and (leaving or not _make_room(others, allowed=0)):
             return None
-        if queue.device is not None:
-            return self._take_slot(queue, queue.device, others, (*workers, *leaving))
-        if not queue.is_local:
+        device = queue.device if place is None else queue.devices[place.name]
+        if device is not None:
+            return self._take_slot(queue, device, others, (*workers, *leaving))
+        if not queue.is_local or (place is not None and place.place.is_elsewhere):
             return NO_SLOT
-        computing = [worker for worker in of_targets if _computes_here(worker.queue)]
+        computing = [worker for worker in of_targets if worker.takes_processor]
         return NO_SLOT if _make_room(computing, self._processes - 1) else None
 
     def expire(self, now: float) -> bool:
@@ -89,10 +98,6 @@ def _stop_idle(workers: list[Worker]) -> None:
     idle = next((worker for worker in workers if worker.idle and not worker.has_tasks_queued), None)
     if idle is not None:
         idle.stop()
-
-
-def _computes_here(queue: TaskQueue | None) -> bool:
-    return queue is not None and queue.device is None and queue.is_local
 
 
 OWN_GROUPS = Path("/proc/self/cgroup")

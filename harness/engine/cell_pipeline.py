@@ -17,20 +17,20 @@ from harness.core.own_error import OwnError, UncontainedError, lost_record, own_
 from harness.core.policy import Policy
 from harness.core.record import Ended, Record
 from harness.core.scenario import GENERATE, SCENARIOS
-from harness.core.verdict import Family, Phase
+from harness.core.verdict import Cause, Family
 from harness.corpus.case import Case
 from harness.corpus.generation import Generation
-from harness.corpus.scenario import Inapplicable
 from harness.engine.answer import NOT_REQUESTED, golden_of, keep_answer
 from harness.engine.cases import Found, NoCase, NoInput, why_not
-from harness.engine.early_end import ended
+from harness.engine.early_end import ended, without_case
 from harness.engine.effects import Baseline, Doubt, Effects, can_tell, outputs_digest, with_effect
-from harness.engine.events import Answered, Event, Finished, Warned
+from harness.engine.events import Answered, Event, Finished, NotRun, Warned
 from harness.engine.evidence import rule_of
 from harness.engine.measure import with_shapes
 from harness.engine.next_step import Judged, NextStep
 from harness.engine.open_questions import OpenQuestions
 from harness.engine.outcome import Ending, Made, Outcome, Ran, Rejected, Unavailable
+from harness.engine.places import elsewhere
 from harness.engine.recorded import Attempt, record_of
 from harness.engine.task import BaselineTask, CellTask, Kind, Question, QuestionTask, Task
 
@@ -103,6 +103,22 @@ class CellPipeline:
             raise
         except Exception as error:  # noqa: BLE001 - it costs this cell alone
             self.lose(task, error)
+
+    def abandon(self, task: Task, reason: str) -> None:
+        """Take a task back that no place can run: a cell without a first result gets no record."""
+        match task:
+            case CellTask(first=Finished() as first):
+                self.open -= 1
+                self._announce(_with_places(first))
+            case CellTask():
+                if (baseline := self._effects.serves(task.cell)) is not None:
+                    self._settle(baseline, None)
+                self.open -= 1
+                self._announce(NotRun(cell=task.cell.id, reason=reason))
+            case BaselineTask():
+                self._compare(task.cell, None)
+            case QuestionTask():
+                self.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
 
     def lose(self, task: Task, error: Exception) -> None:
         """Take an exception of our own in place of a task's outcome.
@@ -198,7 +214,7 @@ class CellPipeline:
         if (baseline := self._effects.serves(task.cell)) is not None:
             self._settle(baseline, outcome)
         if isinstance(outcome, NoCase):
-            self._finish(task, _without_case(outcome), None)
+            self._finish(task, without_case(outcome), None)
         elif isinstance(outcome, Judged):
             self._judge(task, outcome)
         else:
@@ -235,10 +251,11 @@ class CellPipeline:
             task.cell,
             facts,
             decision,
-            Attempt(task.attempt, task.started, getattr(outcome, "process", None)),
+            Attempt(task.attempt, task.started, getattr(outcome, "process", None), task.place),
             case=case,
             given=given if isinstance(given, Case) else None,
         )
+        is_check = bool(task.only or task.avoid)
         if task.first is None:
             finished = Finished(
                 record=record,
@@ -250,16 +267,25 @@ class CellPipeline:
         else:
             # The first verdict stands: a retry shows a flake, and never turns a failure into a pass.
             first = task.first.record
-            tried = () if record.family is Family.SKIPPED else (record.verdict,)
-            retried = msgspec.structs.replace(first, retries=(*first.retries, *tried))
+            if is_check:
+                retried = elsewhere.with_try(task, first, record)
+            else:
+                tried = () if record.family is Family.SKIPPED else (record.verdict,)
+                retried = msgspec.structs.replace(first, retries=(*first.retries, *tried))
             finished = msgspec.structs.replace(task.first, record=retried, case=case)
-        if record.family is not Family.SKIPPED and self._needs_retry(finished.record):
-            # Without model and inputs: many such cells may wait for long.
-            task.first, task.attempt = msgspec.structs.replace(finished, case=None), 1
-            self._put(task)
+        if record.family is not Family.SKIPPED and not is_check and self._needs_retry(finished.record):
+            self._put_again(task, finished)
+            return
+        if record.family is not Family.SKIPPED and elsewhere.send_on(task, finished.record):
+            self._put_again(task, finished)
             return
         self.open -= 1
-        self._announce(finished)
+        self._announce(_with_places(finished))
+
+    def _put_again(self, task: CellTask, finished: Finished) -> None:
+        # Without model and inputs: many such cells may wait for long.
+        task.first, task.attempt, task.losses = msgspec.structs.replace(finished, case=None), 1, 0
+        self._put(task)
 
     def _needs_retry(self, record: Record) -> bool:
         """Return whether an unexpected failure is tried again; one difference shows a flake."""
@@ -317,14 +343,8 @@ class CellPipeline:
                 self.lose(waiting.task, error)
 
 
-def _without_case(found: NoCase) -> Facts:
-    """Return the facts of a cell whose model cannot be run."""
-    reason = why_not(found)
-    if isinstance(found, Inapplicable):
-        return Facts(ended=Ended(how="declared", message=reason))
-    if isinstance(found, NoInput):
-        return Facts(phase=Phase.RUN, ended=Ended(how="no_input", message=reason))
-    return Facts(phase=Phase.CREATE, ended=Ended(how="broken_model", message=reason))
+def _with_places(finished: Finished) -> Finished:
+    return msgspec.structs.replace(finished, record=elsewhere.told(finished.record))
 
 
 class _Compared(NamedTuple):

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from harness.agent.frame import LONGEST_LINE, FrameReader
+from harness.agent.frame import BINARY, LONGEST_LINE, FrameReader
+from harness.agent.hello import PROBE
 from harness.engine.greeting import Greeting, GreetingError, find_greeting
 from harness.engine.launch import Started
 
@@ -39,6 +40,8 @@ class Connection:
     def __init__(self, started: Started) -> None:
         self.greeting: Greeting | None = None
         """The agent's greeting; None until it comes."""
+        self._passes_all_bytes = False
+        """Whether a probe has arrived unchanged, here and there."""
         self._started = started
         self._popen = started.popen
         self._noise = b""
@@ -50,6 +53,13 @@ class Connection:
     def noise(self) -> str:
         """The end of what came in place of a greeting; empty after one."""
         return "" if self.greeting is not None else self._noise.decode("utf-8", "replace")
+
+    @property
+    def mode(self) -> str:
+        """How messages are sent to the agent; it answers a binary one in the same way."""
+        if self._passes_all_bytes:
+            return BINARY
+        return "" if self.greeting is None else self.greeting.mode
 
     def begin(self) -> None:
         """Send what makes the process an agent.
@@ -106,10 +116,14 @@ class Connection:
     # --- greeting ---
 
     def _found(self, limit: int) -> Greeting:
+        seen = False
         while True:
             line = self._reader.line(limit)
+            # A prompt may stand before the probe, but nothing comes between it and the greeting.
+            intact, seen = seen and not line.endswith(b"\r"), line.endswith(PROBE)
             greeting = find_greeting(line, self._started.token, self._started.modes)
             if greeting is not None:
+                self._passes_all_bytes = intact
                 return greeting
 
     def _accepted(self, listener: socket.socket) -> Greeting:

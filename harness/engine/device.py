@@ -2,6 +2,9 @@
 
 import contextlib
 import hashlib
+import os
+import platform
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import filelock
@@ -9,13 +12,39 @@ import msgspec
 
 from harness.catalog.catalog import find_provider
 from harness.core.cell import Cell
-from harness.plan.target import Target
+from harness.core.errors import one_line
+from harness.engine.places.state import PlaceState
+from harness.engine.slurm import JOB, allocates
+from harness.plan.target import Runtime, Target
 
 SHARED = frozenset({"cpu", "cloud"})
 """Hardware that any number of processes may use at once."""
 
 DEVICE_OPTIONS = ("device_id", "device_type")
 """Options by which providers choose among devices of a kind."""
+
+
+def devices_at(target: Target, cell: Cell, states: Sequence[PlaceState]) -> dict[str, str | None]:
+    """Return place -> the name for what a cell's session occupies there; None if processes may share it.
+
+    A place elsewhere is used by one run at a time, whatever its device, unless a scheduler hands it out.
+    """
+    return {state.name: _device_at(target, cell, state) for state in states}
+
+
+def _device_at(target: Target, cell: Cell, state: PlaceState) -> str | None:
+    place = state.place
+    if target.device_lock is not None:
+        return f"{target.device_lock} at {state.lock}" if target.device_lock else None
+    runtime = Runtime(command=place.command) if place.is_elsewhere else target.runtime
+    if allocates(runtime):
+        return None
+    there = msgspec.structs.replace(
+        target,
+        runtime=Runtime(command=state.lock),
+        device={**target.device, **place.device},
+    )
+    return device_of(there, cell) or (f"place {state.lock}" if place.is_elsewhere else None)
 
 
 def device_of(target: Target, cell: Cell) -> str | None:
@@ -27,6 +56,8 @@ def device_of(target: Target, cell: Cell) -> str | None:
     """
     if target.device_lock is not None:
         return target.device_lock or None
+    if allocates(target.runtime):
+        return None  # its scheduler hands devices out
     known = find_provider(target.provider[0])
     hardware = known.hardware if known else target.provider[0]
     options = target.options_at(cell)
@@ -36,8 +67,14 @@ def device_of(target: Target, cell: Cell) -> str | None:
     }
     if hardware in SHARED or "CPU" in {value.upper() for value in chosen.values()}:
         return None
-    where = target.runtime.ssh or target.runtime.command or "here"
+    where = target.runtime.ssh or target.runtime.command or here(os.environ)
     return " ".join([hardware, *(f"{key}={value}" for key, value in sorted(chosen.items())), where])
+
+
+def here(environment: Mapping[str, str]) -> str:
+    """Return a name for this machine's devices, or for those that a Slurm job of ours has of them."""
+    job = environment.get(JOB)
+    return "here" if job is None else f"here, of Slurm job {one_line(job, 20)}"
 
 
 class Slot(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +134,8 @@ class Slots:
 
     def _lock(self, device: str, number: int) -> filelock.BaseFileLock | None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        name = hashlib.sha256(device.encode()).hexdigest()[:16]
+        # The folder may be one of several machines: a home folder that all nodes of a cluster mount.
+        name = hashlib.sha256(f"{device}\n{platform.node()}".encode()).hexdigest()[:16]
         lock = filelock.FileLock(self._folder / f"{name}.{number}.lock", timeout=0, thread_local=False)
         try:
             lock.acquire()

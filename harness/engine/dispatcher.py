@@ -40,12 +40,14 @@ class Dispatcher:
         pool: ProcessPool,
         pipeline: CellPipeline,
         on_unusable: OnUnusable,
+        on_no_place: Callable[[TaskQueue], None],
     ) -> None:
         self._plan = plan
         self._queues = queues
         self._pool = pool
         self._pipeline = pipeline
         self._on_unusable = on_unusable
+        self._on_no_place = on_no_place
 
     def assign(self) -> bool:
         """Give every worker what it can hold; start and stop workers as the queues need them.
@@ -61,9 +63,12 @@ class Dispatcher:
         is_behind = self._pipeline.questions.is_behind
         for queue in queues:
             for worker in self._pool.serving(queue):
-                if worker.retiring and worker.idle:
+                is_unwanted = worker.retiring or (worker.place is not None and worker.place.reason)
+                if is_unwanted and worker.idle:
                     worker.stop()
                 if is_behind and not queue.is_reference:
+                    continue
+                if queue.places is not None and not queue.places.may_begin(queue.refused):
                     continue
                 settled |= self._fill(queue, worker)
                 worker.flush()
@@ -74,13 +79,14 @@ class Dispatcher:
     def _fill(self, queue: TaskQueue, worker: Worker) -> bool:
         """Give a worker what it can hold; return whether a task was settled here."""
         settled = False
-        while worker.has_room and queue.tasks:
+        place = "" if worker.place is None else worker.place.name
+        while worker.has_room and (queue.bring_forward(place) if place else queue.tasks):
             task = queue.tasks[0]
             try:
                 if self._must_wait(queue, worker):
                     break
                 queue.tasks.popleft()
-                settled |= not self._give(queue, worker, task)
+                settled |= not self._give(worker, task)
             except UsageError:
                 raise
             except Exception as error:  # noqa: BLE001 - it costs this task alone
@@ -120,13 +126,31 @@ class Dispatcher:
 
     def _settle(self, queue: TaskQueue) -> bool:
         """Conclude all tasks of an unusable configuration; return whether there were any."""
-        if queue.verdict is None or not queue.tasks:
+        if not queue.waiting:
             return False
-        while queue.tasks:
-            self._pipeline.conclude(queue.tasks.popleft(), queue.verdict)
+        if queue.verdict is None:
+            return self._settle_places(queue)
+        while queue.waiting:
+            task = queue.tasks.popleft() if queue.tasks else queue.checks.popleft()
+            self._pipeline.conclude(task, queue.verdict)
         return True
 
-    def _give(self, queue: TaskQueue, worker: Worker, task: Task) -> bool:
+    def _settle_places(self, queue: TaskQueue) -> bool:
+        """Conclude what no place can run any more; return whether there was any."""
+        if queue.places is None:
+            return False
+        if queue.places.is_lost(queue.refused):
+            self._on_no_place(queue)
+            return True
+        usable = [state.name for state in queue.places.states if not state.reason]
+        usable = [name for name in usable if name not in queue.refused]
+        idle = [task for task in queue.checks if not any(task.may_run_at(name) for name in usable)]
+        for task in idle:
+            queue.checks.remove(task)
+            self._pipeline.abandon(task, "no other place can be used")
+        return bool(idle)
+
+    def _give(self, worker: Worker, task: Task) -> bool:
         """Give a worker a task; return False if its model cannot be read or sent, which is its outcome."""
         case = self._pipeline.case(task)
         if not isinstance(case, Case):
@@ -141,7 +165,7 @@ class Dispatcher:
                 task.about if isinstance(task, QuestionTask) else dict(task.cell.axes),
                 tensors,
                 self._demands(task, case),
-                local=queue.is_local and PATHS not in declines,
+                local=worker.is_local and PATHS not in declines,
             )
         except NoRoomError as error:
             self._pipeline.conclude(task, Unfeedable(message=str(error)))
@@ -158,6 +182,7 @@ class Dispatcher:
             tensors.discard()
             self._pipeline.conclude(task, Unsupported(phase=Phase.CREATE, message=reason))
             return False
+        task.place = "" if worker.place is None else worker.place.name
         task.started = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
         task.nbytes = tensors.nbytes
         task.asked = Asked(

@@ -10,6 +10,8 @@ from harness.core.facts import Facts
 from harness.core.record import Ended, How
 from harness.core.verdict import Phase
 from harness.corpus.case import Case
+from harness.corpus.scenario import Inapplicable
+from harness.engine.cases import NoCase, NoInput, why_not
 from harness.engine.outcome import (
     Died,
     Hung,
@@ -176,3 +178,13 @@ def _after_signature(text: str, start: int) -> int:
     while suffix := _AFTER_PARAMETERS.match(text, end):
         end = suffix.end()
     return end + (len(text) > end and text[end] == " ")
+
+
+def without_case(found: NoCase) -> Facts:
+    """Return the facts of a cell whose model cannot be run."""
+    reason = why_not(found)
+    if isinstance(found, Inapplicable):
+        return Facts(ended=Ended(how="declared", message=reason))
+    if isinstance(found, NoInput):
+        return Facts(phase=Phase.RUN, ended=Ended(how="no_input", message=reason))
+    return Facts(phase=Phase.CREATE, ended=Ended(how="broken_model", message=reason))

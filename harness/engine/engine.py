@@ -25,6 +25,8 @@ from harness.engine.effects import Effects
 from harness.engine.events import Answered, Event, Finished, Noted, Warned
 from harness.engine.listener import Listener
 from harness.engine.next_step import NextStep
+from harness.engine.places.fleet import Fleet
+from harness.engine.places.state import PlaceState
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues
 from harness.engine.references import References, Stores
@@ -71,6 +73,9 @@ class Engine:
         gives_outputs: Whether ``Finished`` events have the EP's outputs, which take memory as long as one of
             them waits for anything.
         study: What a study sets in another way than a run.
+
+    Raises:
+        UsageError: The places of a target cannot be listed.
     """
 
     def __init__(
@@ -93,9 +98,12 @@ class Engine:
         self._announced_bytes = 0
         """Written by the engine's thread alone, as the next one is by the consumer's."""
         self._taken_bytes = 0
+        self._fleet = Fleet(
+            plan, self._announce, lambda state, problem: self._post(self._on_leased, state, problem)
+        )
         self._pool = self._make_pool(processes or processors())
         self._effects = Effects(plan)
-        self._queues = Queues(plan, self._effects, durations_ms or {}, measures=measures)
+        self._queues = Queues(plan, self._effects, durations_ms or {}, self._fleet, measures=measures)
         references = References(study.stores or Stores.of_here())
         cases = Cases(plan, suites, references, self._warn)
         self._pipeline = CellPipeline(
@@ -114,7 +122,12 @@ class Engine:
             on_gone=lambda worker: self._post(self._pool.on_gone, worker),
         )
         self._dispatcher = Dispatcher(
-            plan, self._queues, self._pool, self._pipeline, self._listener.on_unusable
+            plan,
+            self._queues,
+            self._pool,
+            self._pipeline,
+            self._listener.on_unusable,
+            self._listener.at_places.on_no_place,
         )
         self._gathered: list[Event] = []
         """Events that have left the outbox, and have not been handed out yet."""
@@ -136,6 +149,7 @@ class Engine:
             lambda number, message: self._post(self._on_message, number, message, time.monotonic()),
             self._warn,
             builds,
+            self._fleet,
         )
 
     # --- the consumer's side, any thread ---
@@ -275,6 +289,9 @@ class Engine:
     def _on_message(self, number: int, message: Any, at: float) -> bool:
         worker = self._pool.workers.get(number)
         return worker is not None and self._listener.on_message(worker, message, at)
+
+    def _on_leased(self, state: PlaceState, problem: str) -> None:
+        self._fleet.at(state).on_leased(state, problem)
 
     def _on_close(self) -> None:
         self._closing = True

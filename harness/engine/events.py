@@ -84,4 +84,34 @@ class Noted(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-Event = TargetReady | Finished | Answered | Warned | Noted
+class PlaceChanged(msgspec.Struct, frozen=True, kw_only=True):
+    """A place of a target has shown what it is, or was set aside.
+
+    Attributes:
+        target: The target's name.
+        place: The place's name.
+        state: ``ready``; ``differs``: it can be used, and is not equal to the first one; ``set aside``.
+        reason: What differs, or why it is set aside.
+        fingerprint: Its environment, if it can be used.
+    """
+
+    target: str
+    place: str
+    state: str
+    reason: str = ""
+    fingerprint: dict[str, Any] | None = None
+
+
+class NotRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell gets no record: no place is left that could run it.
+
+    Attributes:
+        cell: Its id.
+        reason: One line.
+    """
+
+    cell: str
+    reason: str
+
+
+Event = TargetReady | Finished | Answered | Warned | Noted | PlaceChanged | NotRun

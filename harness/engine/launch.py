@@ -4,7 +4,6 @@ Every agent starts here: on this machine, ahead of its use, behind ssh, or behin
 Python. Imports stay few, because the prestarted process waits for them.
 """
 
-import contextlib
 import functools
 import os
 import queue
@@ -22,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness import agent
 from harness.agent import launcher
-from harness.agent.frame import LINE, MODES
-from harness.agent.hello import VARIABLE, hello
+from harness.agent.frame import BINARY, LINE, MODES
+from harness.agent.hello import PROBE, VARIABLE, hello
 from harness.agent.importer import packed, sources_in
 from harness.agent.system import PARENT
 
@@ -70,6 +69,10 @@ exec(compile(b"".join(parts), "harness/agent/importer.py", "exec"))
 
 SOCKET = "socket"
 """The channel of an agent that connects back."""
+
+BEAT_S = 10.0
+"""Seconds between two signs of life from another machine: without them, one that is silent would pass for a
+model that hangs."""
 
 _QUIET = {"OPENBLAS_NUM_THREADS": "1"}
 """numpy's threads spin when it is imported, some 0.1 s of a processor in all, and nothing here needs them."""
@@ -122,21 +125,25 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
         return launch_here(interpreter(runtime), env, folder)
     # The launcher there sets the variables, and reports on stderr how the agent ended.
     marker = f"ep-harness-{secrets.token_hex(8)}"
-    call = (marker, dict(env), list(_ARGUMENTS), PARENT)
+    call = (marker, dict(env), list(_ARGUMENTS), PARENT, BEAT_S)
     source = Path(launcher.__file__).read_text(encoding="utf-8")
     listener = socket.create_server(("127.0.0.1", 0)) if runtime.channel == SOCKET else None
     port = listener.getsockname()[1] if listener else 0
     # ssh hands its arguments to a shell; a command takes them as they are.
     arguments = map(shlex.quote, _LAUNCHER_ARGUMENTS) if runtime.ssh else _LAUNCHER_ARGUMENTS
     command = (*_remote_command(runtime, port), *arguments)
-    token, modes = secrets.token_hex(16), (LINE,) if runtime.channel == LINE else MODES
+    # ssh passes all bytes. A command begins in lines, and goes on in bytes if the probe shows that they pass.
+    unknown = _is_unknown(runtime)
+    token, modes = secrets.token_hex(16), _modes(runtime)
     opening = hello(token, modes, f"tcp://127.0.0.1:{port}" if listener else "")
     return Started(
         popen=start_process(command, {launcher.FOLDER: str(folder)}, folder, silent=listener is not None),
         folder=folder,
         token=token,
         modes=modes,
-        preamble=repr(f"{source}\nlaunch{call!r}\n").encode() + b"\n" + _python_agent(opening),
+        preamble=repr(f"{source}\nlaunch{call!r}\n").encode()
+        + b"\n"
+        + _python_agent(opening, PROBE + b"\n" if unknown else b""),
         listener=listener,
         marker=marker,
         by_ssh=bool(runtime.ssh),
@@ -201,11 +208,30 @@ def start_process(
 def kill_group(popen: "subprocess.Popen[bytes]") -> None:
     """Kill a process and all that it has started; harmless on an ended one."""
     if os.name == "posix":
-        # PermissionError: raised by macOS if only an ended process is left.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(popen.pid, signal.SIGKILL)
+        _signal_group(popen, signal.SIGKILL)
     else:
         popen.kill()
+
+
+def terminate_group(popen: "subprocess.Popen[bytes]") -> None:
+    """Ask a process and all that it has started to end; harmless on an ended one."""
+    if os.name == "posix":
+        _signal_group(popen, signal.SIGTERM)
+    else:
+        popen.kill()
+
+
+def has_group(popen: "subprocess.Popen[bytes]") -> bool:
+    """Return whether anything is left of a reaped process and what it has started in its group."""
+    return os.name == "posix" and _signal_group(popen, 0)
+
+
+def _signal_group(popen: "subprocess.Popen[bytes]", number: int) -> bool:
+    try:
+        os.killpg(popen.pid, number)
+    except (ProcessLookupError, PermissionError):  # macOS raises the second if only an ended process is left
+        return False
+    return True
 
 
 def is_local(runtime: "Runtime") -> bool:
@@ -236,11 +262,23 @@ def agent_source() -> str:
     return f"{sources['harness.agent.importer']}\n\narrive({packed(sources)!r})\n"
 
 
-def _python_agent(opening: str) -> bytes:
-    """Return what makes a Python an agent: a loader, the source, and the hello."""
+def _is_unknown(runtime: "Runtime") -> bool:
+    """Return whether nothing is known about the bytes that the channel of a remote runtime passes on."""
+    return runtime.command is not None and runtime.channel is None
+
+
+def _modes(runtime: "Runtime") -> tuple[str, ...]:
+    """Return how the agent of a remote runtime may send, preferred first."""
+    if runtime.channel == LINE:
+        return (LINE,)
+    return (LINE, BINARY) if _is_unknown(runtime) else MODES
+
+
+def _python_agent(opening: str, probe: bytes = b"") -> bytes:
+    """Return what makes a Python an agent: a loader, the source, perhaps a probe, and the hello."""
     source = agent_source().encode()
     loader = repr(_LOADER.format(size=len(source))).encode()
-    return b"".join((loader, b"\n", source, opening.encode(), b"\n"))
+    return b"".join((loader, b"\n", source, probe, opening.encode(), b"\n"))
 
 
 def _remote_command(runtime: "Runtime", port: int) -> tuple[str, ...]:

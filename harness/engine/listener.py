@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from harness.agent.native_stack.block import without_stacks
 from harness.core.decide import decide
 from harness.core.errors import UsageError, one_line
 from harness.core.own_error import own_error
@@ -14,7 +13,7 @@ from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.early_end import ended
-from harness.engine.events import Event, TargetReady, Warned
+from harness.engine.events import Event, Noted, TargetReady, Warned
 from harness.engine.job import piece
 from harness.engine.messages import (
     After,
@@ -43,9 +42,11 @@ from harness.engine.outcome import (
     from_making,
     from_result,
 )
+from harness.engine.places.listener import PlaceListener, why_not_started, with_teardown
 from harness.engine.process import ENDED
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import START_ATTEMPTS, Queues, TaskQueue
+from harness.engine.slurm import Queued, Waiting, told_end
 from harness.engine.task import Kind
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
@@ -79,6 +80,8 @@ class Listener:
         self._announce = announce
         self._on_gone = on_gone
         self._announced: set[str] = set()
+        self.at_places = PlaceListener(pool.fleet, pipeline, announce, self._announce_target)
+        """Reacts to what processes at places do."""
 
     def on_message(self, worker: Worker, message: tuple[Any, ...], at: float) -> bool:
         """React to a message of a worker's process.
@@ -110,12 +113,15 @@ class Listener:
         else:
             worker.abort(reason)
 
-    def _react(self, worker: Worker, message: tuple[Any, ...], at: float) -> bool:
+    def _react(self, worker: Worker, message: Any, at: float) -> bool:
         if message is ENDED:
             self._on_end(worker)
             return True
         if worker.stopping or worker.broken:
             return False  # it was sent before the process got the order to end
+        if isinstance(message, Queued):
+            self._on_queued(worker, message.waits, at)
+            return False
         try:
             parsed = parse(worker, message)
             if isinstance(parsed, StartMessage):
@@ -133,6 +139,9 @@ class Listener:
             worker.discard()  # a spare one that cannot be used, whatever its reasons
         elif isinstance(message, Ready):
             worker.queue.failed_starts = 0
+            # The CPU provider's environment is another one.
+            if worker.place is not None and not worker.queue.is_reference:
+                self._pool.fleet.at(worker.place).on_ready(worker.place, message.fingerprint)
             worker.on_ready(at)
             self._announce_target(worker.queue, message.fingerprint)
         else:
@@ -142,8 +151,21 @@ class Listener:
                 if isinstance(message, TargetUnavailable)
                 else Rejected(option=message.option, reason=message.reason, printed=message.output)
             )
-            self.on_unusable(worker.queue, verdict, message.fingerprint)
+            if worker.place is None:
+                self.on_unusable(worker.queue, verdict, message.fingerprint)
+            else:
+                self.at_places.refuse(worker.queue, worker.place, verdict, message.fingerprint)
         return True
+
+    def _on_queued(self, worker: Worker, waits: Waiting | None, at: float) -> None:
+        if worker.process.greeting is not None:
+            return  # Slurm was asked before
+        worker.on_queued(waits, at)
+        if worker.place is not None:
+            worker.place.waits = waits is not None
+        if worker.queue is not None and waits is not None:
+            where = f" at place {worker.place.name}" if worker.place is not None else ""
+            self._announce(Noted(message=f"target {worker.queue.name}{where}: {waits}"))
 
     def _on_job(self, worker: Worker, message: JobMessage, at: float) -> bool:
         match message:
@@ -175,6 +197,8 @@ class Listener:
         worker.in_flight.popleft()
         worker.result = None
         worker.begin_next(at)
+        if worker.place is not None:
+            worker.place.work()
         if outcome is not None:
             self._pipeline.conclude(task, outcome)
         if after.sick:
@@ -216,6 +240,8 @@ class Listener:
         """React to the end of a process: its present task gets the outcome, the rest goes back."""
         queue = worker.queue
         self._pool.remove(worker)
+        if worker.place is not None and not worker.ready and not worker.stopping:
+            worker.place.waits = False
         if queue is None or worker.stopping:
             if queue is not None:
                 queue.tasks.extendleft(reversed(worker.in_flight))
@@ -223,7 +249,9 @@ class Listener:
             return
         end = worker.wait()
         worker.slot.release()
-        if worker.is_spare and end.phase is Phase.START:
+        if worker.place is not None:
+            self.at_places.on_end(worker, worker.place, queue, end)
+        elif worker.is_spare and end.phase is Phase.START:
             self._pool.spares.on_failed_start(queue.configuration.interpreter)
         elif not worker.ready:
             self._on_failed_start(queue, end, worker)
@@ -234,19 +262,7 @@ class Listener:
         queue.failed_starts += 1
         if queue.failed_starts < START_ATTEMPTS and isinstance(end, Died):
             return
-        registering = end.phase is Phase.REGISTER
-        cause = Cause.REGISTRATION_FAILED if registering else Cause.IMPORT_FAILED
-        if worker.process.lost:
-            cause = Cause.NO_DEVICE
-        if isinstance(end, Died):
-            how = end.cause or "exited early"
-        elif worker.process.greeting is None:
-            how = f"no greeting of an agent in {end.limit_s:g} s (the command must pass stdin and stdout on)"
-        else:
-            how = f"no answer in {end.limit_s:g} s"
-        last = one_line(without_stacks(end.printed).strip().rsplit("\n", 1)[-1])
-        reason = f"the process ended in phase {end.phase}: {how}" + (f"; it printed: {last}" if last else "")
-        self.on_unusable(queue, Unavailable(cause=cause, reason=reason, printed=end.printed), {})
+        self.on_unusable(queue, why_not_started(end, worker), {})
 
     def _on_loss(self, worker: Worker, queue: TaskQueue, end: Died | Hung) -> None:
         """React to the end of a process at work."""
@@ -254,13 +270,16 @@ class Listener:
         task = worker.in_flight.popleft()
         queue.tasks.extendleft(reversed(worker.in_flight))
         if worker.result is not None:
-            self._pipeline.conclude(task, _with_teardown(worker.result, end))
+            self._pipeline.conclude(task, with_teardown(worker.result, end))
         elif isinstance(end, Died) and (end.cause == "SIGKILL" or worker.process.lost) and task.attempt == 1:
             # No program does this to itself: the system or a person did. One more try shows which.
             task.attempt = 2
             queue.tasks.appendleft(task)
         elif worker.process.lost:
-            reason = f"the connection was lost in phase {end.phase}, and so it was in the try before"
+            told = told_end(end.printed)
+            reason = f"the connection was lost in phase {end.phase}, and so it was in the try before" + (
+                f"; Slurm: {told}" if told else ""
+            )
             self._pipeline.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
         else:
             self._pipeline.conclude(task, end)
@@ -289,16 +308,6 @@ def _outcome(worker: Worker, result: Result) -> Ending:
     if task.about.kind is Kind.MADE:
         return from_making(result, worker.tensors)
     return from_result(result, worker.tensors, task.about.scenario, task.asked)
-
-
-def _with_teardown(outcome: Ending, end: Died | Hung) -> Ending:
-    """Return a result that arrived before the process died, with a note of that."""
-    how = (end.cause or "it exited") if isinstance(end, Died) else f"no end within {end.limit_s:g} s"
-    if isinstance(outcome, Raised):
-        return msgspec.structs.replace(outcome, sick=f"in teardown, {how}")
-    if not isinstance(outcome, Ran):
-        return outcome
-    return msgspec.structs.replace(outcome, teardown=f"the process died in teardown, after the result: {how}")
 
 
 def _check_job(worker: Worker, message: JobMessage) -> None:

@@ -8,6 +8,9 @@ More has its price: a process that leaks does all that it holds before it is rep
 can take it over."""
 
 FEWEST_IN_FLIGHT = 8
+FEWEST_AT_PLACE = 2
+"""The same at a place: the next task is there while the result of one is on its way."""
+
 FIRST_IN_FLIGHT = 16
 """Tasks that a process holds while their duration is unknown."""
 MOST_IN_FLIGHT = 160
@@ -22,6 +25,8 @@ class Pace:
     """Averages the latest tasks of a process."""
 
     def __init__(self) -> None:
+        self.fewest = FEWEST_IN_FLIGHT
+        """Tasks that it holds even if they take long; few where other machines wait for work."""
         self.capacity = FIRST_IN_FLIGHT
         """Tasks that the process holds at most."""
         self._task_s = 0.0
@@ -31,4 +36,4 @@ class Pace:
         """Count a task by the seconds that it took, as the harness measured it."""
         self._task_s += (task_s - self._task_s) * (WEIGHT if self._task_s else 1.0)
         tasks = IN_FLIGHT_S / self._task_s if self._task_s > 0.0 else MOST_IN_FLIGHT
-        self.capacity = round(min(max(tasks, FEWEST_IN_FLIGHT), MOST_IN_FLIGHT))
+        self.capacity = round(min(max(tasks, self.fewest), MOST_IN_FLIGHT))

@@ -5,17 +5,19 @@ import contextlib
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 from harness.agent.frame import ChangedError, NoFrameError, framed, pieces
-from harness.agent.launcher import exit_cause
+from harness.agent.launcher import exit_cause, sign_of_life
 from harness.core.errors import one_line
 from harness.engine.connection import Connection
 from harness.engine.greeting import Greeting, GreetingError
-from harness.engine.launch import OUTPUT, Started, kill_group
+from harness.engine.launch import OUTPUT, Started, has_group, kill_group, terminate_group
 
 ENDED: tuple[Any, ...] = ("ended", object())
 """The message that stands for the end of the process, delivered once, after everything that it sent.
@@ -29,6 +31,19 @@ WENT_ON = "it closed the stream of its messages, and did not end"
 
 CONNECTION_FAILED = 255
 """ssh's own exit code."""
+
+TERMINATE_S = 5.0
+"""Seconds in which a command that leads to another machine may end what it started there. ``srun`` takes
+0.5 s for its job; killed at once with its helper process, it leaves a job that keeps the device."""
+
+MOST_SIGNS = 1 << 20
+"""Bytes of output of a launcher that are read for its last words: signs of life of some eighty hours."""
+
+LOOK_S = 0.02
+"""Seconds between two looks whether all processes of a command have ended."""
+
+FROM_OUTSIDE = "SIGTERM"
+"""How an agent ends that a person or a scheduler stops: no program sends this signal to itself."""
 
 FAILED = "failed"
 """Name of the message of an agent that is broken itself."""
@@ -50,6 +65,12 @@ class AgentProcess:
         """Set once the agent has greeted, or the stream has ended."""
         self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._problem = ""
+        self._tells_life = False
+        """Whether its launcher has given a sign of life, as it does where it can."""
+        self.silence = ""
+        """How a place that gives no sign of life was found; empty if none was."""
+        self._terminated = False
+        """Whether a command that leads elsewhere was asked to end."""
         _running.add(self)
 
     @property
@@ -61,6 +82,11 @@ class AgentProcess:
     def greeting(self) -> Greeting | None:
         """The agent's greeting; None until it comes."""
         return self._connection.greeting
+
+    @property
+    def mode(self) -> str:
+        """How messages are sent to the agent; empty until it has greeted."""
+        return self._connection.mode
 
     def serve(self, deliver: Callable[[Any], None]) -> None:
         """Start the agent, then carry messages to it. Blocks until the stream has ended.
@@ -74,7 +100,7 @@ class AgentProcess:
             self._connection.begin()
             self._opened.wait()
             if self.greeting is not None:
-                self._send_all(self.greeting.mode)
+                self._send_all(self.mode)
         receiver.join()
         self._connection.close()
 
@@ -116,9 +142,24 @@ class AgentProcess:
         self._outgoing.put(messages)
 
     def kill(self) -> None:
-        """Kill the process and all that it started, at once. Harmless on an ended one."""
+        """Kill the process and all that it started, at once. Harmless on an ended one.
+
+        A command that leads elsewhere is asked first, and has ``TERMINATE_S`` for that.
+        """
         # Not poll(), which would reap an ended process and free the number of its group: a child that it
         # left can hold its pipe open.
+        if self._popen.returncode is not None:
+            return
+        if not self._started.marker:
+            kill_group(self._popen)
+        elif not self._terminated:
+            self._terminated = True
+            terminate_group(self._popen)
+            timer = threading.Timer(TERMINATE_S, self._kill_now)
+            timer.daemon = True
+            timer.start()
+
+    def _kill_now(self) -> None:
         if self._popen.returncode is None:
             kill_group(self._popen)
 
@@ -129,6 +170,22 @@ class AgentProcess:
         """
         self._problem = one_line(problem)
         self.kill()
+
+    def lose(self, silence: str) -> None:
+        """Kill it, because the machine where it is has fallen silent: the connection counts as lost."""
+        self.silence = silence
+        self.kill()
+
+    def signs_of_life(self) -> int:
+        """Return how much has come from the machine of the agent; 0 before its launcher has begun to tell."""
+        path = self._started.folder / OUTPUT
+        with contextlib.suppress(OSError):
+            if not self._tells_life and self._started.marker:
+                with path.open("rb") as file:
+                    self._tells_life = sign_of_life(self._started.marker).encode() in file.read(MOST_SIGNS)
+            if self._tells_life:
+                return path.stat().st_size
+        return 0
 
     def _refuse(self, problem: str) -> None:
         self._problem = self._problem or one_line(problem)
@@ -142,20 +199,32 @@ class AgentProcess:
         """
         self._connection.hang_up()
         try:
-            code = self._popen.wait(grace_s)
+            code = self._popen.wait(TERMINATE_S if self._terminated else grace_s)
         except subprocess.TimeoutExpired:
-            self._problem = self._problem or WENT_ON
-            kill_group(self._popen)
+            if not self._terminated:
+                self._problem = self._problem or WENT_ON
+            self.kill()
             code = self._popen.wait()
-        else:
-            kill_group(self._popen)
+        self._end_group()
         self._last_printed = self.printed()
         shutil.rmtree(self._started.folder, ignore_errors=True)
         _running.discard(self)
         cause = self._cause(code)
+        if self.silence:
+            self.lost = True
+            return "the connection was lost"
         if self._problem:  # it was killed for that, even if it had ended by itself meanwhile
             self.lost = False
         return self._problem or cause
+
+    def _end_group(self) -> None:
+        """End what a process has left that has ended itself, such as the ``srun`` of a script."""
+        if self._started.marker:
+            terminate_group(self._popen)
+            deadline = time.monotonic() + TERMINATE_S
+            while has_group(self._popen) and time.monotonic() < deadline:
+                time.sleep(LOOK_S)
+        kill_group(self._popen)
 
     def _cause(self, code: int) -> str:
         """Return how it ended, from its exit code or from the report of the launcher elsewhere."""
@@ -163,11 +232,15 @@ class AgentProcess:
         if not marker:
             return exit_cause(code)
         printed, report, rest = self._last_printed.rpartition(f"\n{marker}")
+        how = one_line(rest.partition("\n")[0])
         if report:
             self._last_printed = printed
-            return one_line(rest)
+        if self._terminated and (not report or how == FROM_OUTSIDE):
+            return exit_cause(-signal.SIGKILL) if os.name == "posix" else exit_cause(code)
+        if report and how != FROM_OUTSIDE:
+            return how
         unreachable = self._started.by_ssh and code == CONNECTION_FAILED
-        self.lost = code >= 0 and (unreachable or self.greeting is not None)  # negative: it was killed here
+        self.lost = unreachable or self.greeting is not None
         return "the connection was lost" if self.lost else exit_cause(code)
 
     def printed(self, limit: int = 16384) -> str:
@@ -177,8 +250,13 @@ class AgentProcess:
         """
         try:
             with (self._started.folder / OUTPUT).open("rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - limit))
-                return self._connection.noise + file.read().decode("utf-8", "replace")
+                # Signs of life may stand among the words.
+                size = limit if not self._started.marker else max(limit, MOST_SIGNS)
+                file.seek(max(0, os.fstat(file.fileno()).st_size - size))
+                text = file.read().decode("utf-8", "replace")
+                if self._started.marker:
+                    text = text.replace(sign_of_life(self._started.marker), "")[-limit:]
+                return self._connection.noise + text
         except OSError:
             return self._last_printed
 

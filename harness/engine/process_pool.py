@@ -7,16 +7,24 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from harness.core.errors import one_line
 from harness.engine.admission import Admission
 from harness.engine.configuration import HERE, Configuration
 from harness.engine.launch import is_local, launch
+from harness.engine.places.fleet import Fleet
+from harness.engine.places.state import PlaceState
 from harness.engine.prestarted import take_prestarted
 from harness.engine.process import AgentProcess
 from harness.engine.queues import TaskQueue
+from harness.engine.slurm import QueueWatch
 from harness.engine.spares import Spares
 from harness.engine.tensor_files import TensorHome, Tensors
 from harness.engine.worker import Worker
 from harness.runtimes.builds import Builds
+from harness.runtimes.installer import InstallError
+
+SILENT_S = 40.0
+"""Seconds without a sign of life after which a place counts as silent; it gives one every ten seconds."""
 
 STOP_S = 5.0
 """Seconds that processes get to exit by themselves at the end of a run."""
@@ -30,6 +38,7 @@ class ProcessPool:
         on_message: Called with a worker's number and a message from it, from other threads.
         warn: Called with a line for people.
         builds: Builds the environments of runtimes.
+        fleet: The places of targets.
     """
 
     def __init__(
@@ -38,8 +47,11 @@ class ProcessPool:
         on_message: Callable[[int, Any], None],
         warn: Callable[[str], None],
         builds: Builds,
+        fleet: Fleet,
     ) -> None:
         self.builds = builds
+        self.fleet = fleet
+        self._queue_watch = QueueWatch(on_message)
         self.workers: dict[int, Worker] = {}
         self.spares = Spares(self.launch)
         self._processes = processes
@@ -65,18 +77,74 @@ class ProcessPool:
             OSError: Its interpreter cannot be started.
             ValueError: Its command is malformed.
         """
+        if queue.places is not None:
+            self._start_at_places(queue)
+            return
         while self._wants_worker(queue) and self.builds.is_built(queue.configuration.runtime):
-            leaving = [worker for worker, _ in self._leaving.values()]
-            slot = self._admission.admit(queue, tuple(self.workers.values()), leaving)
-            if slot is None:
+            if not self._start_one(queue, queue.configuration, None):
                 return
-            config = queue.configuration
+
+    def _start_at_places(self, queue: TaskQueue) -> None:
+        """Start processes at all places that are free; one that cannot have any is set aside."""
+        full: set[str] = set()
+        while queue.places is not None and self._wants_worker(queue):
+            place = queue.places.next_free(full | self._full_places(queue), queue.refused)
+            if place is None:
+                return
+            config = place.configured(queue.configuration)
             try:
-                worker = self.spares.take(config.interpreter) or self.launch(config)
-            except BaseException:
-                slot.release()
-                raise
-            worker.serve(queue, slot)
+                started = self.builds.is_built(config.runtime) and self._start_one(queue, config, place)
+            except (InstallError, OSError, ValueError) as error:
+                queue.places.fail(place, f"its process cannot be started: {one_line(error)}")
+                started = False
+            if not started:
+                full.add(place.name)
+
+    def _start_one(self, queue: TaskQueue, config: Configuration, place: PlaceState | None) -> bool:
+        """Start a process for a queue; return whether there was room."""
+        leaving = [worker for worker, _ in self._leaving.values()]
+        slot = self._admission.admit(queue, tuple(self.workers.values()), leaving, place)
+        if slot is None:
+            return False
+        try:
+            worker = self.spares.take(config.interpreter) or self.launch(config)
+        except BaseException:
+            slot.release()
+            raise
+        worker.serve(queue, slot, config, place)
+        return True
+
+    def _full_places(self, queue: TaskQueue) -> set[str]:
+        """Return the places with as many processes of the target as they take; stop one that has no tasks.
+
+        Questions to the CPU provider have a process of their own beside them. Tasks that only some places may
+        run need no others.
+        """
+        if queue.places is None:
+            return set()
+        there = self._at_places(queue)
+        full = {name for name, workers in there.items() if len(workers) >= queue.slots}
+        wanted = (worker for name in full - queue.refused.keys() for worker in there[name])
+        of_others = (worker for worker in wanted if worker.queue is not queue)
+        idle = [worker for worker in of_others if worker.idle and not worker.has_tasks_queued]
+        if idle:
+            idle[0].stop()
+        if not queue.tasks:
+            names = (state.name for state in queue.places.states)
+            full |= {name for name in names if not any(task.may_run_at(name) for task in queue.checks)}
+        return full
+
+    def _at_places(self, queue: TaskQueue) -> dict[str, list[Worker]]:
+        """Return place -> the workers there, for the target of a queue, or for questions to it."""
+        there: dict[str, list[Worker]] = {}
+        leaving = (worker for worker, _ in self._leaving.values())
+        for worker in (*self.workers.values(), *leaving):
+            at, serves = worker.place, worker.queue
+            if at is None or serves is None or serves.places is not queue.places:
+                continue
+            if serves.is_reference == queue.is_reference:
+                there.setdefault(at.name, []).append(worker)
+        return there
 
     def launch(self, config: Configuration) -> Worker:
         """Start a process that can serve a configuration.
@@ -89,6 +157,8 @@ class ProcessPool:
         folder.mkdir()
         tensors = self._tensors.open(folder) if is_local(config.runtime) else Tensors()
         worker = self._add(AgentProcess(launch(config.runtime, dict(config.env), folder)), tensors)
+        if config.runtime.command is not None:
+            self._queue_watch.watch(worker.number, worker.process)
         deliver = lambda message: self._on_message(worker.number, message)  # noqa: E731
         threading.Thread(target=worker.process.serve, args=(deliver,), daemon=True).start()
         return worker
@@ -129,9 +199,9 @@ class ProcessPool:
 
     def next_deadline(self) -> float | None:
         """Return the monotonic time at which something is due even if no message comes."""
-        due = [self._admission.retry_at]
+        due = [self._admission.retry_at, self.fleet.next_deadline()]
         for worker in self.workers.values():
-            due += (worker.deadline, worker.leaves_at)
+            due += (worker.deadline, worker.leaves_at, worker.look_at)
         return min((at for at in due if at is not None), default=None)
 
     def expire(self) -> bool:
@@ -142,6 +212,7 @@ class ProcessPool:
         """
         now = time.monotonic()
         for worker in self.workers.values():
+            worker.look_for_life(now, SILENT_S)
             if worker.deadline is not None and worker.deadline <= now:
                 worker.expire()
             elif worker.leaves_at is not None and worker.leaves_at <= now:
@@ -149,13 +220,15 @@ class ProcessPool:
                     worker.leaves_at = None
                 else:
                     worker.stop()
-        return self._admission.expire(now)
+        due = self.fleet.expire(now)
+        return self._admission.expire(now) or due
 
     # --- ending ---
 
     def remove(self, worker: Worker) -> None:
         """Remove a worker whose process has ended, or is about to."""
         del self.workers[worker.number]
+        self._queue_watch.forget(worker.number)
         if worker.queue is None:
             self.spares.on_end(worker)
 
@@ -183,6 +256,7 @@ class ProcessPool:
             gently: Whether idle ones may exit by themselves; the others are killed at once.
         """
         self.builds.cancel()
+        self._queue_watch.close()
         grace_s = STOP_S if gently else 0.0
         leaving = tuple(self._leaving.values())
         for worker, _ in leaving:
@@ -202,5 +276,6 @@ class ProcessPool:
             thread.join(max(0.0, deadline - time.monotonic()))
         for worker in self.workers.values():
             worker.slot.release()
+        self.fleet.close()
         self._tensors.close()
         self._scratch.cleanup()

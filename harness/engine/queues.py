@@ -7,10 +7,12 @@ import msgspec
 
 from harness.core.cell import Cell
 from harness.engine.configuration import Configuration, configuration, cpu_configuration
-from harness.engine.device import device_of
+from harness.engine.device import device_of, devices_at
 from harness.engine.effects import Effects
 from harness.engine.launch import is_local
 from harness.engine.outcome import Rejected, Unavailable
+from harness.engine.places.fleet import Fleet
+from harness.engine.places.of_target import TargetPlaces
 from harness.engine.task import BaselineTask, CellTask, Kind, Question, QuestionTask, Task
 from harness.plan.file_format import RenewAfter, Timeouts
 from harness.plan.plan import Plan
@@ -45,6 +47,10 @@ class TaskQueue(msgspec.Struct, eq=False):
         failed_starts: Processes in a row that ended before they were ready.
         losses: Processes that died at work.
         verdict: The outcome of every task once the configuration has turned out to be unusable.
+        places: Where its processes may be; None for the runtime of its configuration.
+        devices: Place -> what a session there occupies; None if it shares it.
+        refused: Place -> why the configuration cannot be used there.
+        checks: Tasks that only some places may run.
     """
 
     name: str
@@ -61,9 +67,14 @@ class TaskQueue(msgspec.Struct, eq=False):
     failed_starts: int = 0
     losses: int = 0
     verdict: Unavailable | Rejected | None = None
+    places: TargetPlaces | None = None
+    devices: dict[str, str | None] = {}
+    refused: dict[str, Unavailable | Rejected] = {}
+    checks: deque[Task] = msgspec.field(default_factory=deque)
 
     def __post_init__(self) -> None:
-        self.width = 1 if self.alone else self.slots
+        everywhere = self.slots * (1 if self.places is None or self.is_reference else len(self.places.states))
+        self.width = 1 if self.alone else everywhere
 
     @property
     def is_local(self) -> bool:
@@ -73,7 +84,8 @@ class TaskQueue(msgspec.Struct, eq=False):
     def wants_worker(self, alive: int, starting: int) -> bool:
         """Return whether another process would find work.
 
-        The first one starts alone: it shows whether the configuration can be used at all.
+        The first one starts alone: it shows whether the configuration can be used at all. Places start
+        together: each shows only whether it can be used itself.
 
         Args:
             alive: Processes that serve it and have not been told to stop.
@@ -82,22 +94,53 @@ class TaskQueue(msgspec.Struct, eq=False):
         return (
             self.verdict is None
             and alive < self.width
-            and len(self.tasks) > starting
-            and (not alive or starting < alive)
+            and self.waiting > starting
+            and (not alive or starting < alive or self.places is not None)
         )
+
+    @property
+    def waiting(self) -> int:
+        """Tasks that wait."""
+        return len(self.tasks) + len(self.checks)
+
+    @property
+    def share(self) -> int:
+        """How many tasks a process at a place may hold: half of its part of those that wait.
+
+        So none lacks work at the end that another one holds.
+        """
+        return max(1, -(-len(self.tasks) // (2 * self.width)))
+
+    def bring_forward(self, place: str) -> bool:
+        """Have the first task be one that a place may run; return whether there is one."""
+        while self.tasks and not self.tasks[0].may_run_at(place):
+            self.checks.append(self.tasks.popleft())
+        for task in self.checks:
+            if task.may_run_at(place):
+                self.checks.remove(task)
+                self.tasks.appendleft(task)
+                break
+        return bool(self.tasks)
 
 
 class Queues:
     """All queues of a run."""
 
     def __init__(
-        self, plan: Plan, effects: Effects, durations_ms: Mapping[str, float], *, measures: bool
+        self,
+        plan: Plan,
+        effects: Effects,
+        durations_ms: Mapping[str, float],
+        fleet: Fleet,
+        *,
+        measures: bool,
     ) -> None:
         self.all: list[TaskQueue] = []
         """In the order in which they get processes and tasks."""
         self._plan = plan
         self._effects = effects
         self._durations_ms = durations_ms
+        self._fleet = fleet
         self._measures = measures
         self._by_key: dict[tuple[object, ...], TaskQueue] = {}
 
@@ -126,7 +169,8 @@ class Queues:
         key = ("asked", name)
         if key not in self._by_key:
             config = cpu_configuration(target.runtime)
-            self._add(key, TaskQueue(name, config, target.timeouts_s, target.workers))
+            places = self._fleet.of(config.runtime)
+            self._add(key, TaskQueue(name, config, target.timeouts_s, target.workers, places=places))
         self._by_key[key].tasks.extend(
             QuestionTask(
                 about=Question(suite=suite, model=model, runtime=target.runtime, kind=kind), for_caller=True
@@ -163,7 +207,8 @@ class Queues:
         if key not in self._by_key:
             config = cpu_configuration(question.runtime)
             limits = CHECK_TIMEOUTS if question.kind.checks_golden else Timeouts()
-            self._add(key, TaskQueue(question.queue, config, limits, is_reference=True))
+            places = self._fleet.of(config.runtime)
+            self._add(key, TaskQueue(question.queue, config, limits, is_reference=True, places=places))
         return self._by_key[key]
 
     def _of_baseline(self, cell: Cell) -> TaskQueue:
@@ -176,12 +221,15 @@ class Queues:
 
     def _of_target(self, cell: Cell, config: Configuration, *, alone: bool = False) -> TaskQueue:
         target = self._plan.target(cell.target)
+        places = self._fleet.of(config.runtime)
         return TaskQueue(
             target.name,
             config,
             target.timeouts_s,
             target.workers,
-            device=device_of(target, cell),
+            device=device_of(target, cell) if places is None else None,
+            places=places,
+            devices={} if places is None else devices_at(target, cell, places.states),
             alone=alone or target.alone,
             renew_after=target.renew_after,
         )

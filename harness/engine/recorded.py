@@ -26,11 +26,13 @@ class Attempt(NamedTuple):
         number: 0 for the first.
         started: UTC time, ISO 8601.
         process: What it ran in.
+        place: The place of its target; empty if that has none.
     """
 
     number: int
     started: str
     process: ProcessState | None = None
+    place: str = ""
 
 
 def record_of(
@@ -75,6 +77,7 @@ def record_of(
         started=attempt.started,
         attempt=attempt.number,
         process=attempt.process,
+        place=attempt.place,
         content=None if case is None else _content(case),
         model_digest="" if given is None else given.model_digest,
         **fields,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from harness.engine.configuration import Configuration, Interpreter
 from harness.engine.launch import is_local
 from harness.engine.queues import TaskQueue
+from harness.engine.slurm import allocates
 from harness.engine.worker import Worker
 from harness.runtimes.installer import InstallError
 
@@ -50,7 +51,9 @@ class Spares:
     def keep_for(self, queue: TaskQueue, workers: Iterable[Worker]) -> None:
         """Start a spare for a queue that lost a process or probably will, and that has tasks left.
 
-        None for a queue that runs alone: nothing may start beside it.
+        None for a queue that runs alone: nothing may start beside it. None of a runtime that a scheduler
+        starts: it would keep a device from others. None at places: which
+        one loses a process next is not known.
         """
         is_needed = queue.losses or any(
             worker.retiring or (worker.ready and time.monotonic() - worker.ready_at > SPARE_AFTER_S)
@@ -58,7 +61,8 @@ class Spares:
         )
         interpreter = queue.configuration.interpreter
         has_one = interpreter in self._workers or interpreter in self._failed
-        if is_needed and queue.tasks and queue.verdict is None and not has_one and not queue.alone:
+        may_start = not (queue.alone or queue.places or allocates(queue.configuration.runtime))
+        if is_needed and queue.tasks and queue.verdict is None and not has_one and may_start:
             self._start(queue.configuration)
 
     def warm_up(self, configurations: Iterable[Configuration], most: int) -> None:
@@ -70,7 +74,8 @@ class Spares:
         """
         for configuration in configurations:
             runtime = configuration.runtime
-            if len(self._workers) < most and is_local(runtime) and not runtime.packages:
+            is_elsewhere = not is_local(runtime) or runtime.places is not None
+            if len(self._workers) < most and not is_elsewhere and not runtime.packages:
                 self._start(configuration)
 
     def _start(self, configuration: Configuration) -> None:

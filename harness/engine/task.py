@@ -131,6 +131,10 @@ class _Handed(msgspec.Struct, kw_only=True, dict=True):
         expected_ms: Time that it took in an earlier run; 0 if unknown.
         nbytes: Size of its inputs, once a worker has them.
         asked: What its result must have, once a worker has it.
+        place: The place that runs it; empty if its target has none.
+        only: The only place that may run it; empty for any.
+        avoid: A place that may not run it; empty for none.
+        losses: Attempts that ended because a machine or a process was killed from outside.
     """
 
     attempt: int = 1
@@ -138,6 +142,14 @@ class _Handed(msgspec.Struct, kw_only=True, dict=True):
     expected_ms: float = 0.0
     nbytes: int = 0
     asked: Asked | None = None
+    place: str = ""
+    only: str = ""
+    avoid: str = ""
+    losses: int = 0
+
+    def may_run_at(self, place: str) -> bool:
+        """Return whether a place may run it."""
+        return place != self.avoid and self.only in ("", place)
 
 
 class _OfCell(_Handed):

@@ -8,12 +8,16 @@ from typing import Any
 
 from harness.core.record import ProcessState
 from harness.core.verdict import Phase
+from harness.engine.configuration import Configuration
 from harness.engine.device import NO_SLOT, Slot
+from harness.engine.launch import is_local
 from harness.engine.messages import After
 from harness.engine.outcome import Died, Ending, Hung
-from harness.engine.pace import Pace
+from harness.engine.pace import FEWEST_AT_PLACE, Pace
+from harness.engine.places.state import PlaceState
 from harness.engine.process import AgentProcess
 from harness.engine.queues import TaskQueue
+from harness.engine.slurm import Waiting
 from harness.engine.task import Task
 from harness.engine.tensor_files import Tensors
 from harness.plan.file_format import Timeouts
@@ -27,6 +31,9 @@ BYTES_IN_FLIGHT = 64 << 20
 WARM_UP_SESSIONS = 16
 """Sessions after which the growth of memory counts: the first ones fill pools and caches."""
 
+LOOK_S = 5.0
+"""Seconds between two looks for a sign of life from a place."""
+
 IDLE_S = 2.0
 """Seconds that a process without work keeps its slot on a device that others may wait for."""
 
@@ -39,6 +46,16 @@ class Worker:
         self.process = process
         self.tensors = tensors or Tensors()
         self.queue: TaskQueue | None = None
+        self.waits: Waiting | None = None
+        """The job of its process that a scheduler has not started yet."""
+        self.place: PlaceState | None = None
+        """The place where its process is, if its target has places."""
+        self.is_local = True
+        """Whether its process sees the harness's files."""
+        self.look_at: float | None = None
+        """When to look for a sign of life; None if its process is on this machine."""
+        self._alive_at = time.monotonic()
+        self._seen_bytes = 0
         self.slot: Slot = NO_SLOT
         self.imported = False
         self.ready = False
@@ -75,9 +92,13 @@ class Worker:
             and not self.stopping
             and not self.retiring
             and not self._is_full
+            and (self.place is None or self._has_room_at(self.place, self.queue))
             and self._sessions + len(self.in_flight) < self.queue.renew_after.sessions
             and sum(map(_nbytes, self.in_flight)) < BYTES_IN_FLIGHT
         )
+
+    def _has_room_at(self, place: PlaceState, queue: TaskQueue) -> bool:
+        return not place.reason and len(self.in_flight) < queue.share
 
     @property
     def idle(self) -> bool:
@@ -93,6 +114,11 @@ class Worker:
     def has_tasks_queued(self) -> bool:
         """Whether its queue holds tasks, which an idle worker will get."""
         return self.queue is not None and bool(self.queue.tasks)
+
+    @property
+    def takes_processor(self) -> bool:
+        """Whether it computes on this machine's processors."""
+        return self.queue is not None and self.is_local and self.slot is NO_SLOT
 
     @property
     def declines(self) -> dict[str, str]:
@@ -116,18 +142,55 @@ class Worker:
         self.is_spare = True
         self.deadline = time.monotonic() + limit_s
 
-    def serve(self, queue: TaskQueue, slot: Slot) -> None:
-        """Send its process the configuration of a queue."""
+    def serve(
+        self,
+        queue: TaskQueue,
+        slot: Slot,
+        config: Configuration | None = None,
+        place: PlaceState | None = None,
+    ) -> None:
+        """Send its process the configuration of a queue, or ``config``, which it is at a place."""
+        config = config or queue.configuration
         self.queue, self.slot, self._limits = queue, slot, queue.limits
+        self.place, self.is_local = place, is_local(config.runtime)
+        if place is not None:
+            self.pace.fewest = FEWEST_AT_PLACE
+        if place is not None and not self.is_local:
+            self.look_at = time.monotonic() + LOOK_S
         if self.imported:
             self.enter(Phase.REGISTER)
         elif not self.is_spare:  # a spare keeps its own limit: its start is no fault of the target
             self.enter(Phase.START)
-        self.process.send(("config", queue.configuration.message(self.tensors.folders)))
+        identify = {"identify": True} if place is not None else {}
+        self.process.send(("config", {**config.message(self.tensors.folders), **identify}))
+
+    def look_for_life(self, now: float, silent_s: float) -> None:
+        """End a process whose place gives no sign of life any more, as one whose connection is lost."""
+        if self.look_at is None or now < self.look_at or self.stopping:
+            return
+        self.look_at = now + LOOK_S
+        seen = self.process.signs_of_life()
+        if seen != self._seen_bytes:
+            self._seen_bytes, self._alive_at = seen, now
+        elif seen and now - self._alive_at > silent_s:
+            self.look_at = None
+            self.process.lose(f"no sign of life from it for {now - self._alive_at:.0f} s")
+
+    def on_queued(self, waits: Waiting | None, at: float) -> None:
+        """The job of its process waits in a scheduler's queue; None: it does so no more.
+
+        Waiting has a limit of its own, and the limit of the start begins after it.
+        """
+        if waits is not None and self.waits is None:
+            self.deadline = at + self._limits.queue
+        elif waits is None and not self.imported:
+            self.enter(Phase.START, at)
+        self.waits = waits
 
     def on_imported(self, at: float) -> None:
         """Its process has imported onnxruntime."""
         self.imported = True
+        self.waits = None
         if self.queue is None:
             self.deadline = None
         else:
@@ -215,9 +278,8 @@ class Worker:
 
     def expire(self) -> None:
         """Kill its process at its time limit; the present task gets that as its outcome."""
-        self._hung = Hung(
-            phase=self.phase, limit_s=getattr(self._limits, self.phase), printed=self.process.printed()
-        )
+        limit_s = self._limits.queue if self.waits else getattr(self._limits, self.phase)
+        self._hung = Hung(phase=self.phase, limit_s=limit_s, printed=self.process.printed())
         self.deadline = None
         self.process.kill()
 

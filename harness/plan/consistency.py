@@ -13,6 +13,7 @@ from harness.core.structure import OPTION, Place
 from harness.plan.file_format import RuntimeTable
 from harness.plan.known_provider import known_provider
 from harness.plan.option_checks import option_problems, precision_problems
+from harness.plan.places import places_problems
 from harness.plan.runs_entry import repeat_problems
 from harness.plan.scenarios import Scenarios
 from harness.plan.selector import SelectorTable, one_or_more
@@ -44,6 +45,7 @@ def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterato
     for here, target in targets:
         yield from _in_chain(target, here)
         yield from _in_runtime(target.get("runtime"), here.key("runtime"))
+        yield from places_problems(target.get("places"), here.key("places"))
         yield from _in_axes(target.get("axes"), here.key("axes"), [target])
     yield from option_problems(targets, axes, axes_place)
     every_axes = [axes, *(target.get("axes") for _, target in targets)]

@@ -16,6 +16,7 @@ from harness.core.model_settings import ModelSettings
 from harness.core.precision import AS_IS, CONVERSIONS
 from harness.core.structure import OPTION
 from harness.plan.expectation import ExpectTable
+from harness.plan.places_entry import PlacesTable, PlaceTable
 from harness.plan.runs_entry import LatencyTable, RepeatTable, Seconds
 from harness.plan.scenarios import Scenario, Scenarios
 from harness.plan.selector import OneOrMore, SelectorTable, Text, Texts
@@ -102,9 +103,9 @@ class RuntimeTable(msgspec.Struct, kw_only=True):
     channel: Annotated[
         Literal["binary", "line", "socket"] | UnsetType,
         Meta(
-            description="Beside `ssh` or `command`, how messages travel: `binary`, the default; `line`, "
-            "where something changes bytes; `socket`: the agent connects to a port here, with ssh "
-            "through ssh."
+            description="Beside `ssh` or `command`, how messages travel: `binary`; `line`, printable lines, "
+            "for what changes bytes; `socket`: the agent connects to a port here, with ssh through ssh. "
+            "Without it: `binary`; behind a command a probe shows whether it has to be `line`."
         ),
     ] = UNSET
     node: Annotated[
@@ -133,6 +134,9 @@ class RuntimeTable(msgspec.Struct, kw_only=True):
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """Limit of each phase in seconds; a phase that exceeds it is a hang and its process is killed."""
 
+    queue: Annotated[
+        Seconds, Meta(description="Waiting in the queue of a scheduler (Slurm), before the start.")
+    ] = 3600.0
     start: Annotated[Seconds, Meta(description="Start of the process, import of onnxruntime.")] = 120.0
     register: Annotated[Seconds, Meta(description="Registration of a plugin library.")] = 60.0
     create: Annotated[Seconds, Meta(description="Making of a session, compilation included.")] = 300.0
@@ -197,7 +201,13 @@ class TargetTable(msgspec.Struct, kw_only=True):
             },
         ),
     ] = msgspec.field(default_factory=RuntimeTable)
-    workers: Annotated[int, Meta(ge=1, description="Processes at once on this device.")] = 1
+    places: Annotated[
+        PlacesTable | Annotated[list[PlaceTable], Meta(min_length=1)] | UnsetType,
+        Meta(description="Interchangeable machines or devices that share the cells."),
+    ] = UNSET
+    workers: Annotated[
+        int, Meta(ge=1, description="Processes at once on this device, or on each of its places.")
+    ] = 1
     required: Annotated[bool, Meta(description="Whether `unavailable` fails the run.")] = False
     axes: Annotated[
         AxesTable, Meta(description="Axes of this target; they replace those of [axes] with the same name.")

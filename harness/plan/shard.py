@@ -18,7 +18,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
     index, count = (int(found[1]), int(found[2])) if found else (0, 0)
     if not 1 <= index <= count:
-        hint = "valid: I/N with I from 1 to N, such as 2/8"
+        hint = "valid: I/N with I from 1 to N, such as 2/8; or auto"
         raise UsageError(Problem(where="--shard", what=f"got {text!r}", hint=hint))
     return index, count
 

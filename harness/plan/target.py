@@ -14,6 +14,7 @@ from harness.core.precision import IN_MODEL
 from harness.core.structure import OPTION
 from harness.plan.file_format import RenewAfter, Scalar, TargetTable, Timeouts
 from harness.plan.known_provider import known_provider, precision_mode, release_of, why_not
+from harness.plan.places import Places, places_from
 from harness.plan.selector import one_or_more
 
 LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")
@@ -32,6 +33,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
         node: A version of Node.js, or an absolute path of it.
         browser: A browser's name, or an absolute path of it.
         threads: Threads of onnxruntime-web; None for one.
+        places: Name of the target at one of whose places it is; None for a runtime of its own.
     """
 
     packages: tuple[str, ...] = ()
@@ -44,6 +46,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     browser: str | None = None
     flags: tuple[str, ...] = ()
     threads: int | None = None
+    places: str | None = None
 
     @property
     def is_javascript(self) -> bool:
@@ -59,6 +62,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         plugin: A package with ``get_library_path()``, or a library's path (absolute if it is local).
         options: Provider options of the target; ``options_at`` adds those of a cell.
         memory_limit_mb: Memory that a process may take, in MiB; None for no limit.
+        places: Interchangeable runtimes; None for ``runtime`` alone.
         device_lock: Name of the device that sessions occupy; empty for none, None to derive it.
     """
 
@@ -70,6 +74,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     unchecked_options: bool = False
     env: dict[str, str] = {}
     runtime: Runtime = Runtime()
+    places: Places | None = None
     workers: int = 1
     required: bool = False
     axes: dict[str, tuple[str, ...]] = {}
@@ -138,6 +143,9 @@ def target_from(table: Mapping[str, Any], folder: Path, axes: Mapping[str, Seque
     for key in ("node", "browser"):
         if (named := getattr(runtime, key)) is not None and not is_version(named):
             runtime = msgspec.structs.replace(runtime, **{key: from_here(named, folder)})
+    places = places_from(table["places"], folder) if "places" in table else None
+    if places is not None:
+        runtime = msgspec.structs.replace(runtime, places=written.name)
     packages = tuple(str(folder / each) if is_path(each) else each for each in runtime.packages)
     plain = {key: value for key, value in msgspec.structs.asdict(written).items() if value is not UNSET}
     changed = {
@@ -146,6 +154,7 @@ def target_from(table: Mapping[str, Any], folder: Path, axes: Mapping[str, Seque
         "options": _texts(written.options, booleans),
         "env": _texts(written.env),
         "runtime": msgspec.structs.replace(runtime, packages=packages),
+        "places": places,
         "axes": axes_from(own_axes, booleans),
     }
     if isinstance(written.plugin, str):

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from harness.core.cell import Cell
+from harness.core.errors import UsageError
+from harness.plan.matrix import read_toml
 from harness.pytest_plugin.brief import Brevity
 from harness.pytest_plugin.items import CellItem
 from harness.pytest_plugin.ledger import Ledger, enclose
-from harness.pytest_plugin.scheduler import SHARE, Shares, share
+from harness.pytest_plugin.scheduler import SHARE, TOGETHER, Shares, share
 from harness.pytest_plugin.session import Matrices, matrices_of
 
 
@@ -27,7 +29,17 @@ def register(config: pytest.Config, matrices: tuple[Path, ...]) -> None:
         return
     register(Ledger(config, state, matrices), "ep_harness_ledger")
     if only_matrices and getattr(config.option, "dist", "no") == "load":
-        register(Shares(), "ep_harness_shares")
+        register(Shares(together=any(map(has_places, matrices))), "ep_harness_shares")
+
+
+def has_places(matrix: Path) -> bool:
+    """Return whether a target of a matrix has places; reading the matrix later reports what is wrong."""
+    try:
+        targets = read_toml(matrix).get("target")
+    except (UsageError, RecursionError):
+        return False
+    tables = targets if isinstance(targets, list) else []
+    return any(isinstance(table, dict) and "places" in table for table in tables)
 
 
 class Conductor:
@@ -72,7 +84,8 @@ class Conductor:
         if self._input is None:
             mine = session.items
         elif SHARE in self._input:
-            indices = share(len(session.items), *self._input[SHARE])
+            together = bool(self._input.get(TOGETHER))
+            indices = share(len(session.items), *self._input[SHARE], together=together)
             mine = session.items[indices.start : indices.stop]
         else:
             return

@@ -32,7 +32,7 @@ class _Enclosure(msgspec.Struct, frozen=True):
 
 def enclose(report: pytest.TestReport, matrix: Path, news: News, *, travels: bool) -> None:
     """Attach news to a report; as text if the report goes to another process, because xdist carries text."""
-    if news.records or news.ready:
+    if news.records or news.ready or news.places:
         enclosure = _Enclosure(str(matrix), news)
         setattr(report, _ATTRIBUTE, msgspec.json.encode(enclosure).decode() if travels else enclosure)
 
@@ -70,6 +70,8 @@ class _MatrixRun:
         if self.folder is not None:
             for ready in news.ready:
                 self.folder.ready(ready)
+            for place in news.places:
+                self.folder.place(place)
             fresh = list(self.folder.add(*fresh))
         self.tally.add(*fresh)
         self.durations.note(fresh)

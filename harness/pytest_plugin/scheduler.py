@@ -13,6 +13,9 @@ import pytest
 SHARE = "ep_harness_share"
 """Key of a worker's input: its index among the workers, and their number."""
 
+TOGETHER = "ep_harness_together"
+"""Key of a worker's input: whether the first worker gets all items."""
+
 WINDOW = 4
 """Items that a worker has at once; it reports them even after a stop (``-x``)."""
 
@@ -29,16 +32,28 @@ class _Node(Protocol):
     def shutdown(self) -> None: ...
 
 
-def share(total: int, index: int, count: int) -> range:
-    """Return the items of one of several workers: contiguous; the sizes differ by at most one."""
+def share(total: int, index: int, count: int, *, together: bool = False) -> range:
+    """Return the items of one of several workers: contiguous; the sizes differ by at most one.
+
+    With ``together`` the first worker gets all.
+    """
+    if together:
+        return range(0 if index else total)
     return range(total * index // count, total * (index + 1) // count)
 
 
 class ShareScheduling:
-    """The scheduler; its work is linear in the number of items."""
+    """The scheduler; its work is linear in the number of items.
 
-    def __init__(self, config: pytest.Config) -> None:
+    Args:
+        config: The configuration of the session.
+        together: Whether one worker gets all items, because its engine uses machines that no other may use
+            meanwhile. Items only wait for the engine, so more workers would not be faster.
+    """
+
+    def __init__(self, config: pytest.Config, *, together: bool = False) -> None:
         self._config = config
+        self._together = together
         self._count = 0
         self._collections: dict[_Node, Sequence[str]] = {}
         self._queues: dict[_Node, deque[int]] = {}
@@ -119,7 +134,8 @@ class ShareScheduling:
         return None if lost is None or self._ids is None else self._ids[lost]
 
     def _spread(self, total: int) -> None:
-        unclaimed = {index: share(total, index, self._count) for index in range(self._count)}
+        numbers = range(self._count)
+        unclaimed = {index: share(total, index, self._count, together=self._together) for index in numbers}
         for node, queue in self._queues.items():
             index, _ = node.workerinput.get(SHARE, (None, 0))
             queue.extend(unclaimed.pop(index, ()))
@@ -148,9 +164,10 @@ class ShareScheduling:
 
 
 class Shares:
-    """The hooks of xdist's controller."""
+    """The hooks of xdist's controller; ``together`` as in ``ShareScheduling``."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, together: bool = False) -> None:
+        self._together = together
         self._started = 0
 
     @pytest.hookimpl(optionalhook=True)
@@ -159,12 +176,13 @@ class Shares:
         count = node.workerinput["workercount"]
         if self._started < count:
             node.workerinput[SHARE] = (self._started, count)
+            node.workerinput[TOGETHER] = self._together
         self._started += 1
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config) -> ShareScheduling:
         """Return the scheduler."""
-        return ShareScheduling(config)
+        return ShareScheduling(config, together=self._together)
 
 
 def _pop(queue: "deque[int]", count: int) -> Iterable[int]:

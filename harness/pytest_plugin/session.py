@@ -15,12 +15,13 @@ from harness.core.record import Record
 from harness.corpus.suites import Suite
 from harness.engine.admission import processors
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, TargetReady, Warned
+from harness.engine.events import Event, Finished, NotRun, PlaceChanged, TargetReady, Warned
 from harness.engine.prepare import prepare
 from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import why_not_measured
 from harness.pytest_plugin.named import MATRICES
 from harness.pytest_plugin.outcome import excerpt
+from harness.pytest_plugin.scheduler import TOGETHER
 from harness.run.artifacts import keep_artifacts
 from harness.run.durations import Durations
 
@@ -32,6 +33,7 @@ class News(msgspec.Struct):
 
     records: list[Record] = msgspec.field(default_factory=list)
     ready: list[TargetReady] = msgspec.field(default_factory=list)
+    places: list[PlaceChanged] = msgspec.field(default_factory=list)
 
 
 class EngineRun:
@@ -66,6 +68,7 @@ class EngineRun:
         self._known: set[str] = set()
         """Cells that are queued, or whose result is not taken yet."""
         self._finished: dict[str, Finished] = {}
+        self._not_run: dict[str, str] = {}
         self._news = News()
         self._warnings: list[str] = []
 
@@ -85,6 +88,8 @@ class EngineRun:
         if cell_id not in self._known:
             self.submit((cell,))
         while cell_id not in self._finished:
+            if cell_id in self._not_run:
+                pytest.fail(f"not_run: {self._not_run[cell_id]}", pytrace=False)
             for event in self._next_batch():
                 self._consume(event)
         self._known.discard(cell_id)
@@ -105,6 +110,13 @@ class EngineRun:
             self._news.records.append(finished.record)
         elif isinstance(event, TargetReady):
             self._news.ready.append(event)
+        elif isinstance(event, PlaceChanged):
+            self._news.places.append(event)
+            if event.state != "ready":
+                told = f"place {event.place} of {event.target} {event.state}"
+                self._warnings.append(f"{told}: {event.reason}" if event.reason else told)
+        elif isinstance(event, NotRun):
+            self._not_run[event.cell] = event.reason
         elif isinstance(event, Warned):
             self._warnings.append(event.message)
 
@@ -145,7 +157,8 @@ class Matrices:
     """The matrices of a session, and their engines: one for items, one for the fixture's tests."""
 
     def __init__(self, config: pytest.Config) -> None:
-        workers = getattr(config, "workerinput", {}).get("workercount", 1)
+        given = getattr(config, "workerinput", {})
+        workers = 1 if given.get(TOGETHER) else given.get("workercount", 1)
         self._processes = max(1, processors() // workers)
         out = config.getoption("ep_out")
         self._out = None if out is None else Path(out)

@@ -141,6 +141,11 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     yield from scenario_facts(record)
     yield from evidence(record)
     yield from _worth(record)
+    if record.place:
+        yield "Place", record.place
+    if record.elsewhere:
+        tries = [f"{one.place}: {spoken(one.verdict)}" for one in record.elsewhere[:SHOWN_RETRIES]]
+        yield "Tried again at", ", ".join(tries)
     if record.attempt > 1:
         yield "Attempt", str(record.attempt)
     if record.retries:

@@ -285,6 +285,11 @@ def _environments(runs: Sequence[RunData], names: Sequence[str], apart: set[str]
             shown = _shown(target, name, apart)
             if not any(e.target == shown and e.fingerprint == fingerprint for e in found):
                 found.append(Environment(target=shown, run=name, fingerprint=fingerprint))
+            # Equal places have one column; each other one has its own.
+            for place, there in run.info.places.get(target, {}).items():
+                if there.differs:
+                    at = f"{shown} at {place}"
+                    found.append(Environment(target=at, run=name, fingerprint=there.environment))
     return tuple(found)
 
 

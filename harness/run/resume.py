@@ -1,5 +1,6 @@
 """Checks that nothing has changed between an interrupted run and its continuation."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,8 @@ from harness.plan.plan import Plan
 SHOWN = 4
 """Changes listed at most; one usually shows what happened."""
 
+_PLACES = re.compile(r"targets\[\d+\]\.(runtime\.)?places\b")
+
 ABSENT = "(absent)"
 """Stands for a value that one side does not have."""
 
@@ -26,9 +29,11 @@ def check_same_plan(info: RunInfo, plan: Plan, where: str) -> None:
     Raises:
         UsageError: Something changed; the error lists the changes.
     """
-    # The same file may have two paths.
+    # The same file may have two paths, and a board may be mended or replaced meanwhile.
     changes = [
-        change for change in differences(info.matrix, _plain(plan.matrix)) if not change.startswith("path:")
+        change
+        for change in differences(info.matrix, _plain(plan.matrix))
+        if not (change.startswith("path:") or _PLACES.match(change))
     ]
     if changes:
         raise UsageError(_refusal(where, "the matrix has changed since this run began", changes))

@@ -12,8 +12,8 @@ import msgspec
 
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.record import SCHEMA, Record, decode_record, encode_record
-from harness.core.run_info import RunInfo
-from harness.engine.events import TargetReady
+from harness.core.run_info import PlaceInfo, RunInfo
+from harness.engine.events import PlaceChanged, TargetReady
 from harness.plan.plan import Plan
 from harness.run.artifacts import lost
 from harness.run.resume import check_same_environment, check_same_plan
@@ -21,6 +21,9 @@ from harness.run.resume import check_same_environment, check_same_plan
 RECORDS = "records.jsonl"
 PLAN = "plan.txt"
 """Ids of the planned cells; a report needs them to name cells without a record."""
+
+MOST_TOLD = 20
+"""Times that a place was set aside that are kept, the last ones."""
 
 _CONTINUE = "records written so far are kept; free some space, then continue with --resume"
 
@@ -33,17 +36,24 @@ class RunFolder:
         plan: The plan of the run.
         targets: Known environments, by target.
         added: Number of records in the folder.
+        places: Known places, by target.
 
     Raises:
         UsageError: The folder cannot be written, or another process writes it.
     """
 
     def __init__(
-        self, path: Path, plan: Plan, targets: dict[str, dict[str, Any]] | None = None, added: int = 0
+        self,
+        path: Path,
+        plan: Plan,
+        targets: dict[str, dict[str, Any]] | None = None,
+        added: int = 0,
+        places: dict[str, dict[str, PlaceInfo]] | None = None,
     ) -> None:
         self.path = path
         self._plan = plan
         self._targets = dict(targets or {})
+        self._places = {target: dict(named) for target, named in (places or {}).items()}
         self._added = added
         self._lock = filelock.FileLock(path / "run.lock", timeout=0)
         with _writing(path):
@@ -92,7 +102,7 @@ class RunFolder:
             UsageError: The matrix or the models have changed, or the folder cannot be written.
         """
         check_same_plan(info, plan, str(path))
-        folder = cls(path, plan, info.targets, recorded)
+        folder = cls(path, plan, info.targets, recorded, info.places)
         with _writing(path):
             _mend(path / RECORDS)
             if again:
@@ -110,9 +120,32 @@ class RunFolder:
         problem = {"unavailable": event.problem} if event.problem else {}
         environment = {**event.fingerprint, **problem}
         if event.target in self._targets:
+            if self._plan.target(event.target).places is not None:
+                return  # another place may have been the first: each is compared with itself
             check_same_environment(event.target, self._targets[event.target], environment, str(self.path))
             return
         self._targets[event.target] = environment
+        self._describe()
+
+    def place(self, event: PlaceChanged) -> None:
+        """Record a place, and what was found there.
+
+        Raises:
+            UsageError: The run began in another environment of this place.
+        """
+        of_target = self._places.setdefault(event.target, {})
+        known = of_target.get(event.place, PlaceInfo())
+        environment = dict(event.fingerprint or known.environment)
+        if known.environment:
+            where = f"{event.target} at place {event.place}"
+            check_same_environment(where, known.environment, environment, str(self.path))
+        of_target[event.place] = PlaceInfo(
+            environment=environment,
+            differs=event.reason if event.state == "differs" else known.differs,
+            set_aside=(*known.set_aside, event.reason)[-MOST_TOLD:]
+            if event.state == "set aside"
+            else known.set_aside,
+        )
         self._describe()
 
     def add(self, *records: Record) -> tuple[Record, ...]:
@@ -166,6 +199,7 @@ class RunFolder:
             targets=self._targets,
             complete=self._complete,
             shard=self._plan.shard,
+            places=self._places,
         )
         with _writing(self.path):
             # Renamed when complete: readers always see a whole file.

@@ -12,6 +12,9 @@ if TYPE_CHECKING:  # commands that only need WIDTH start faster
 
 WIDTH = 80
 
+MOST_PLACES = 8
+"""Places of a target that are listed; the report has all."""
+
 COLUMNS: "tuple[tuple[str, Callable[[TargetRow], int]], ...]" = (
     ("cells", lambda row: row.planned),
     ("pass", lambda row: _strong(row, Verdict.PASS)),
@@ -65,7 +68,19 @@ def remarks(rows: "Sequence[TargetRow]") -> list[tuple[str, str]]:
     if timed:
         by = f", {disturbed:,} disturbed by other programs" if disturbed else ""
         lines.append(("latency", f"{_counted(timed)} measured{by}"))
-    return lines
+    return lines + [line for row in rows for line in _of_places(row)]
+
+
+def _of_places(row: "TargetRow") -> Iterator[tuple[str, str]]:
+    """Yield what there is to say about the places of a target."""
+    if row.places:
+        shown = ", ".join(f"{place} {count:,}" for place, count in row.places.most_common(MOST_PLACES))
+        rest = len(row.places) - MOST_PLACES
+        more = f", and {rest:,} more" if rest > 0 else ""
+        yield "places", f"{row.target}: cells of {shown}{more}"
+    for place, count in sorted(row.alone.items()):
+        what = f"{_counted(count)} of {row.target} fail{'s' if count == 1 else ''} there alone"
+        yield "machine", f"{place}: {what}: the machine, not the EP"
 
 
 def summary_lines(rows: "Sequence[TargetRow]", missing: int) -> Iterator[str]:

@@ -26,6 +26,8 @@ class TargetRow(msgspec.Struct, kw_only=True):
         by_noise: Judged by the rounding noise of their models.
         without_noise: To be judged so, but with a model that has no noise.
         reason: Why the target is unavailable; empty if it is not.
+        places: Cells by place; empty if the target has no places.
+        alone: Place -> cells that fail there and at no other place.
     """
 
     target: str
@@ -40,6 +42,8 @@ class TargetRow(msgspec.Struct, kw_only=True):
     by_noise: int = 0
     without_noise: int = 0
     reason: str = ""
+    places: Counter[str] = msgspec.field(default_factory=Counter)
+    alone: Counter[str] = msgspec.field(default_factory=Counter)
 
     @property
     def families(self) -> Counter[Family]:
@@ -56,6 +60,10 @@ class TargetRow(msgspec.Struct, kw_only=True):
         self.weak[record.verdict] += record.rests_on_weak_golden
         self.suspicious += bool(record.suspicious)
         self.flaky += record.flaky
+        if record.place:
+            self.places[record.place] += 1
+            if record.fails_here_alone:
+                self.alone[record.place] += 1
         if record.latency is not None:
             self.timed += 1
             self.disturbed += record.latency.disturbed

@@ -13,6 +13,7 @@ from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.structure import OPTION
 from harness.core.verdict import Cause
 from harness.engine.launch import is_local
+from harness.engine.places.listing import list_places
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.studies.advice import next_step
@@ -97,13 +98,14 @@ def examine(matrix: Matrix | None, notify: Notify) -> tuple[Row, ...]:
         notify: Receives messages.
 
     Returns:
-        The matrix's targets in their order, then providers by name. A provider that is both in the build and
-        installed as a plugin has two rows.
+        The matrix's targets in their order, each of their places by itself, then providers by name. A
+        provider that is both in the build and installed as a plugin has two rows.
 
     Raises:
-        UsageError: The cache cannot be written.
+        UsageError: The cache cannot be written, or the places of a target cannot be listed.
     """
-    of_matrix = {MATRIX + target.name: (_way(target, matrix),) for target in matrix.targets} if matrix else {}
+    targets = [each for target in matrix.targets for each in _at_each_place(target)] if matrix else []
+    of_matrix = {MATRIX + target.name: (_way(target, matrix),) for target in targets} if matrix else {}
     built_in, plugins = dict(_built_in()), dict(_plugins())
     asked = HERE + CPU
     trial = Trial(
@@ -117,6 +119,21 @@ def examine(matrix: Matrix | None, notify: Notify) -> tuple[Row, ...]:
     names = {row.provider for row in here}
     here += [_untried(each, found[asked]) for each in load_catalog().providers if each.name not in names]
     return (*rows, *sorted(here, key=lambda row: (row.provider.lower(), row.plugin or "")))
+
+
+def _at_each_place(target: Target) -> Iterator[Target]:
+    """Yield a target once for each of its places; as it is without any."""
+    if target.places is None:
+        yield target
+        return
+    for place in list_places(target.places, target.name):
+        name = f"{target.name} at {place.name}"
+        yield msgspec.structs.replace(
+            target,
+            name=name,
+            runtime=msgspec.structs.replace(target.runtime, places=name),
+            places=msgspec.structs.replace(target.places, each=(place,), file=None, list=()),
+        )
 
 
 def _way(target: Target, matrix: Matrix) -> Way:
@@ -158,7 +175,8 @@ def _ways(target: Target, provider: Provider | None) -> Iterator[Way]:
 
 def _tried(found: Found) -> Row:
     target, provider = found.target, found.provider
-    hardware = provider.hardware if provider and is_local(target.runtime) else ""
+    is_here = target.places is None and is_local(target.runtime)
+    hardware = provider.hardware if provider and is_here else ""
     first = {axis.removeprefix(OPTION): values[0] for axis, values in target.axes.items()}
     row = Row(
         provider=target.provider[0],

@@ -24,7 +24,7 @@ from harness.corpus.port import ValueType, value_type
 from harness.corpus.protos import encode
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine, Study
-from harness.engine.events import Answered, Event, Finished, TargetReady
+from harness.engine.events import Answered, Event, Finished, Noted, NotRun, TargetReady, Warned
 from harness.engine.references import Stores
 from harness.plan.matrix import Matrix, Models
 from harness.plan.plan import Plan
@@ -271,9 +271,11 @@ class Lab:
                 self.fingerprints[event.target] = event.fingerprint
             elif isinstance(event, Finished | Answered):
                 return event
-            else:
+            elif isinstance(event, NotRun):
+                break
+            elif isinstance(event, Warned | Noted):
                 self._tell(event.message)
-        raise RuntimeError("the engine ended while a trial was open")
+        raise RuntimeError("the engine ended while a trial was open, or has no place left for it")
 
     def _cell(self, trial: Trial) -> Cell:
         """Write a model, and return its cell."""

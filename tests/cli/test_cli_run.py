@@ -317,6 +317,26 @@ def test_shards_make_the_whole(project: Project, tmp_path: Path, capsys: pytest.
     assert "--shard: got '3/2'" in capsys.readouterr().err
 
 
+def test_a_scheduler_numbers_the_shards(
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    matrix = str(project())
+    monkeypatch.setenv("CI_NODE_TOTAL", "2")
+    for index in (1, 2):
+        out = str(tmp_path / f"share{index}")
+        monkeypatch.setenv("CI_NODE_INDEX", str(index))
+        assert main(["run", matrix, "--out", out, "--shard", "auto", "--no-report"]) == 0
+        info = json.loads(Path(out, "run.json").read_text("utf-8"))
+        assert (info["shard"]["index"], info["shard"]["count"]) == (index, 2)
+    monkeypatch.setenv("CI_NODE_INDEX", "3")
+    capsys.readouterr()
+    assert main(["run", matrix, "--shard", "auto"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) <= 2
+
+
 def test_resuming_under_another_matrix_is_refused(
     project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.agent.frame import MODES
+from harness.agent.frame import BINARY, LINE, MODES
 from harness.agent.hello import hello
 from harness.core.record import Record
 from harness.core.verdict import Cause, Verdict
@@ -54,7 +54,9 @@ def run_through(
         ("lines", ""),
         ("lines", "binary"),
         ("lines", "line"),
+        ("crlf", ""),
         ("crlf", "line"),
+        ("seven", ""),
         ("seven", "line"),
         ("noise", ""),
         ("noise", "line"),
@@ -78,7 +80,7 @@ def test_verdicts_are_the_same_through_any_channel(
 def test_bytes_that_a_channel_changes_are_told(
     tmp_path: Path, run_matrix: Run, write_model: Write, fake_env: dict[str, str]
 ) -> None:
-    records = run_through("seven", "", tmp_path, run_matrix, write_model, fake_env)
+    records = run_through("seven", "binary", tmp_path, run_matrix, write_model, fake_env)
     # The CPU EP over there is out of reach in the same way, so that no EP is blamed.
     assert {record.verdict for record in records} <= {Verdict.CRASH, Verdict.NO_GOLDEN}
     assert all("channel 'line' is for what changes bytes" in record.reason for record in records)
@@ -100,6 +102,20 @@ def test_a_channel_that_passes_nothing_on_is_told_in_time(
         (record,) = (event.record for event in events if isinstance(event, Finished))
         assert (record.verdict, record.cause) == (Verdict.UNAVAILABLE, Cause.IMPORT_FAILED)
         assert "no greeting of an agent in 1 s" in record.reason
+
+
+@pytest.mark.parametrize(
+    ("how", "mode"), [("lines", BINARY), ("noise", BINARY), ("crlf", LINE), ("seven", LINE)]
+)
+def test_a_probe_finds_out_what_a_channel_passes(
+    how: str, mode: str, tmp_path: Path, fake_env: dict[str, str]
+) -> None:
+    served = Served(launch(Runtime(command=f"{FILTER} {how} {PYTHON}"), fake_env, tmp_path))
+    assert served.receive() == ("imported",)
+    assert served.process.mode == mode
+    served.process.kill()
+    assert served.receive() is ENDED
+    served.process.wait()
 
 
 class Served:

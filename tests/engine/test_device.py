@@ -67,6 +67,8 @@ def devices(provider: str, **settings: Any) -> list[str | None]:
         (CUDA, {"runtime": {"python": "/opt/bin/python"}}, "nvidia-gpu here"),
         (CUDA, {"runtime": {"ssh": "me@board"}}, "nvidia-gpu me@board"),
         (CUDA, {"runtime": {"command": "docker exec -i box python"}}, "nvidia-gpu docker exec -i box python"),
+        (CUDA, {"runtime": {"command": "env A=1 /opt/slurm/bin/srun --gres=gpu:1 python"}}, None),
+        (CUDA, {"runtime": {"command": "srun python"}, "device_lock": "rig 7"}, "rig 7"),
         (CPU, {"runtime": {"ssh": "me@board"}}, None),
         (CUDA, {"device_lock": "rig 7"}, "rig 7"),
         (CUDA, {"device_lock": ""}, None),
@@ -85,6 +87,25 @@ def test_an_axis_chooses_the_device_as_an_option_does() -> None:
     ]
     axes = {"option.device_type": ["CPU", "GPU"]}
     assert devices(OPENVINO, axes=axes) == [None, "intel device_type=GPU here"]
+
+
+def test_two_jobs_of_slurm_on_one_machine_have_devices_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "17")
+    assert devices(CUDA) == ["nvidia-gpu here, of Slurm job 17"]
+    assert devices(CUDA, runtime={"ssh": "me@board"}) == ["nvidia-gpu me@board"]
+
+
+def test_machines_that_share_a_home_folder_do_not_wait_for_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = Slots(tmp_path / "locks").take("npu", 1)
+    assert ours is not None
+    assert Slots(tmp_path / "locks").take("npu", 1) is None
+    monkeypatch.setattr("platform.node", lambda: "another machine")
+    theirs = Slots(tmp_path / "locks").take("npu", 1)
+    assert theirs is not None
+    for slot in (ours, theirs):
+        slot.release()
 
 
 def test_a_device_has_as_many_slots_as_its_workers(tmp_path: Path) -> None:
@@ -266,10 +287,10 @@ def test_a_target_waits_for_a_device_that_another_run_uses(
     write_model(tmp_path / "models" / "1_m.onnx")
     serve, served = Worker.serve, []
 
-    def watched(worker: Worker, queue: TaskQueue, slot: Slot) -> None:
+    def watched(worker: Worker, queue: TaskQueue, slot: Slot, *where: Any) -> None:
         if not queue.is_reference:
             served.append(queue.name)
-        serve(worker, queue, slot)
+        serve(worker, queue, slot, *where)
 
     monkeypatch.setattr(Worker, "serve", watched)
     held = Slots(cache_root() / "locks").take("rig 2", 1)

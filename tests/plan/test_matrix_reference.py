@@ -13,7 +13,15 @@ from harness.core.model_settings import InputSettings
 from harness.core.precision import CONVERSIONS
 from harness.core.structure import expected
 from harness.core.verdict import Verdict
-from harness.plan import expectation, file_format, runs_entry, scenarios, selector, tolerance_entry
+from harness.plan import (
+    expectation,
+    file_format,
+    places_entry,
+    runs_entry,
+    scenarios,
+    selector,
+    tolerance_entry,
+)
 from harness.plan.file_format import matrix_schema
 from harness.plan.matrix import matrix_from
 
@@ -30,6 +38,8 @@ TABLES = [
     scenarios.Generate,
     file_format.TargetTable,
     file_format.RuntimeTable,
+    places_entry.PlaceTable,
+    places_entry.PlacesTable,
     file_format.Timeouts,
     file_format.RenewAfter,
     selector.SelectorTable,
@@ -97,7 +107,7 @@ def test_the_published_schema_is_current() -> None:
 def test_the_schema_refuses_unknown_keys_everywhere() -> None:
     tables: dict[str, Any] = matrix_schema()["$defs"]
     objects = {name: table for name, table in tables.items() if "properties" in table}
-    assert len(objects) == 19
+    assert len(objects) == 21
     assert all(table["additionalProperties"] is False for table in objects.values())
     with_options = {name for name, table in objects.items() if "patternProperties" in table}
     selecting = {"ExcludeTable", "ToleranceTable", "ExpectTable", "LatencyTable", "RepeatTable"}

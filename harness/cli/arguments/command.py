@@ -97,7 +97,11 @@ def add_selection(command: argparse.ArgumentParser) -> None:
     """Declare the arguments that select cells; see ``harness.cli.selection``."""
     command.add_argument("--target", metavar="GLOB", help="only these targets")
     command.add_argument("--model", metavar="GLOB", help=MODELS)
-    command.add_argument("--shard", metavar="I/N", help="only the I-th of N shares, for N machines")
+    command.add_argument(
+        "--shard",
+        metavar="I/N",
+        help="only the I-th of N shares, for N machines; auto: as Slurm, Kubernetes or CI number them",
+    )
     command.add_argument(
         "--durations",
         type=Path,

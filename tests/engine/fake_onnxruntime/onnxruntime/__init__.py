@@ -42,7 +42,7 @@ __version__ = os.environ.get("FAKE_VERSION", "1.31.1")
 
 STATE = SimpleNamespace(
     later=lambda: None,  # done before anything else, once a provider is broken for good
-    shift=np.float32(0),  # added to whatever is computed
+    shift=np.float32(os.environ.get("FAKE_SHIFT", "0")),  # added to whatever is computed
     answers={},  # of the session before
     held=[],
     seen=set(),  # models that must not come again
@@ -81,6 +81,10 @@ def stuck() -> None:
     """Leave the process id in the marker and hang where no other thread can run."""
     Path(os.environ["FAKE_MARKER"]).write_text(str(os.getpid()), encoding="utf-8")
     hang_with_gil()
+
+
+def nap() -> None:
+    time.sleep(float(os.environ.get("FAKE_NAP", "0.1")))
 
 
 def kill() -> None:
@@ -322,6 +326,7 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "hang": hang,
     "hanggil": hang_with_gil,
     "kill": kill,
+    "nap": nap,
     "killonce": kill_once,
     "orphan": leave_child,
     "waitonce": wait_once,

@@ -1,0 +1,63 @@
+"""Whether a failure depends on the place: a failed cell runs once more elsewhere, and then where it failed.
+
+The first verdict stands, whatever the further tries give. They show whether the machine or the provider is
+the cause: equal failures at two places are the provider's; one that only one place repeats is the machine's;
+one that no place repeats is a flake.
+"""
+
+import msgspec
+
+from harness.core.errors import one_line
+from harness.core.record import Elsewhere, Record
+from harness.core.verdict import Family
+from harness.engine.task import CellTask
+
+
+def send_on(task: CellTask, record: Record) -> bool:
+    """Choose where a cell runs next; return False if it has run where it had to.
+
+    Args:
+        task: The cell; it is changed.
+        record: Its first record, with the tries so far.
+    """
+    if not record.place or record.family is not Family.FAILED or record.expected or record.flaky:
+        return False
+    if task.only:
+        return False
+    if not task.avoid:
+        task.avoid = record.place
+        return True
+    last = record.elsewhere[-1] if record.elsewhere else None
+    if last is None or last.verdict.family is Family.FAILED:
+        return False
+    task.avoid, task.only = "", record.place
+    return True
+
+
+def with_try(task: CellTask, first: Record, record: Record) -> Record:
+    """Return the first record of a cell, with a further try of it.
+
+    Args:
+        task: The cell, with the places where the try could be.
+        first: The first record.
+        record: That of the try.
+    """
+    if record.family is Family.SKIPPED:
+        return first
+    tried = (*first.elsewhere, Elsewhere(place=record.place, verdict=record.verdict))
+    fails = record.family is Family.FAILED
+    is_flake = fails and record.verdict is not first.verdict if task.avoid else not fails
+    retries = (*first.retries, *(one.verdict for one in tried)) if is_flake else first.retries
+    return msgspec.structs.replace(first, elsewhere=tried, retries=retries)
+
+
+def told(record: Record) -> Record:
+    """Return a record whose reason begins with what the places say about its failure."""
+    passing = ", ".join(one.place for one in record.elsewhere if one.verdict.family is not Family.FAILED)
+    if record.fails_here_alone:
+        words = f"fails on {record.place} alone, and not on {passing}: the machine, not the EP"
+    elif passing and not record.flaky:
+        words = f"fails on {record.place} and not on {passing}; {record.place} could not try again"
+    else:
+        return record
+    return msgspec.structs.replace(record, reason=one_line(f"{words}; {record.reason}"))

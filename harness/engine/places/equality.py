@@ -1,0 +1,47 @@
+"""Whether two places are equal: their environments, value by value, but for what names a single machine."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from harness.core.errors import one_line
+
+MOST_TOLD = 5
+"""Differences of a place that are told; the record of the run has its whole environment."""
+
+_OF_ONE_MACHINE = re.compile(r"pci|bus|luid|uuid|serial|address|path|library$|number", re.IGNORECASE)
+"""Keys whose values tell one device from another of its kind, or where something is installed."""
+
+_SAME = ("options", "providers")
+"""What the harness has set itself."""
+
+
+def differences(first: dict[str, Any], other: dict[str, Any]) -> tuple[str, ...]:
+    """Return where another environment is not as the first, as ``key: that, not this``."""
+    ours, theirs = dict(_flat("", first)), dict(_flat("", other))
+    keys = sorted(ours.keys() | theirs.keys())
+    return tuple(
+        f"{one_line(key, 60)}: {theirs.get(key, 'none')}, not {ours.get(key, 'none')}"
+        for key in keys
+        if ours.get(key) != theirs.get(key)
+    )
+
+
+def told(found: tuple[str, ...]) -> str:
+    """Return differences in one line."""
+    rest = len(found) - MOST_TOLD
+    return "; ".join(found[:MOST_TOLD]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def _flat(key: str, value: object) -> Iterator[tuple[str, str]]:
+    name = key.rpartition(".")[2]
+    if key in _SAME or _OF_ONE_MACHINE.search(name):
+        return
+    if isinstance(value, dict):
+        for below, one in value.items():
+            yield from _flat(f"{key}.{below}" if key else str(below), one)
+    elif isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        for number, one in enumerate(value, 1):
+            yield from _flat(f"{key}[{number}]", one)
+    else:
+        yield key, one_line(", ".join(map(str, value)) if isinstance(value, list) else value, 100)

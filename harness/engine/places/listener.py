@@ -1,0 +1,165 @@
+"""The listener of places: what the end of a process says about its machine, and what about its cell."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from harness.agent.native_stack.block import without_stacks
+from harness.core.decide import decide
+from harness.core.errors import one_line
+from harness.core.policy import Policy
+from harness.core.verdict import Cause, Phase
+from harness.engine.cell_pipeline import CellPipeline
+from harness.engine.early_end import ended
+from harness.engine.events import Event, Warned
+from harness.engine.outcome import Died, Ending, Hung, Raised, Ran, Rejected, Unavailable
+from harness.engine.places.fleet import Fleet
+from harness.engine.places.state import PlaceState
+from harness.engine.queues import TaskQueue
+from harness.engine.slurm import told_end
+from harness.engine.worker import Worker
+
+MOST_LOSSES = 5
+"""Attempts at a cell that end because its machine or its process was killed from outside. With a place of
+eight killed every two seconds, a cell of half a second is hit by chance in 3 % of its attempts."""
+
+
+class AnnounceTarget(Protocol):
+    """Announces a target with its environment, once."""
+
+    def __call__(self, queue: TaskQueue, fingerprint: dict[str, Any], problem: str = "") -> None:
+        """Announce the target of a queue; ``problem`` is why it cannot be used."""
+
+
+class PlaceListener:
+    """Reacts to the ends of processes at places: what the machine did is not the provider's doing.
+
+    Args:
+        fleet: All places.
+        pipeline: Takes the outcomes.
+        announce: Called with each event.
+        announce_target: Called with a target that cannot be used.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        pipeline: CellPipeline,
+        announce: Callable[[Event], None],
+        announce_target: AnnounceTarget,
+    ) -> None:
+        self._fleet = fleet
+        self._pipeline = pipeline
+        self._announce = announce
+        self._announce_target = announce_target
+
+    def refuse(
+        self,
+        queue: TaskQueue,
+        place: PlaceState,
+        verdict: Unavailable | Rejected,
+        fingerprint: dict[str, Any],
+    ) -> None:
+        """Start no process of a configuration at a place; the configuration is unusable if none is left."""
+        queue.refused[place.name] = verdict
+        if queue.places is not None and queue.places.is_lost(queue.refused):
+            queue.verdict = verdict
+            problem = decide(ended(verdict), Policy()).reason
+            self._announce_target(queue, fingerprint, problem=problem)
+        else:
+            problem = decide(ended(verdict), Policy()).reason
+            self._announce(
+                Warned(message=f"target {queue.name} cannot be used at place {place.name}: {problem}")
+            )
+
+    def on_end(self, worker: Worker, place: PlaceState, queue: TaskQueue, end: Died | Hung) -> None:
+        """React to the end of a process at a place: what the machine did is not the provider's doing."""
+        places = self._fleet.at(place)
+        if not worker.ready:
+            verdict = why_not_started(end, worker)
+            places.fail(place, verdict.reason)
+            if places.is_lost(queue.refused) and not any(state.cells for state in places.states):
+                reason = f"none of its places can be used: {places.reasons()}"
+                unusable = msgspec.structs.replace(verdict, reason=one_line(reason))
+                queue.verdict = unusable
+                self._announce_target(queue, {}, problem=decide(ended(unusable), Policy()).reason)
+            return
+        if worker.process.lost:
+            places.fail(place, lost_reason(worker, end))
+        if worker.in_flight:
+            self._on_loss(worker, queue, end)
+
+    def _on_loss(self, worker: Worker, queue: TaskQueue, end: Died | Hung) -> None:
+        queue.losses += 1
+        task = worker.in_flight.popleft()
+        queue.tasks.extendleft(reversed(worker.in_flight))
+        from_outside = worker.process.lost or (isinstance(end, Died) and end.cause == "SIGKILL")
+        task.losses += from_outside
+        if worker.result is not None:
+            self._pipeline.conclude(task, with_teardown(worker.result, end))
+        elif from_outside and task.losses < MOST_LOSSES:
+            task.attempt += 1
+            queue.tasks.appendleft(task)
+        elif worker.process.lost:
+            reason = f"the connection was lost in phase {end.phase}, in each of {task.losses} tries"
+            self._pipeline.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
+        else:
+            self._pipeline.conclude(task, end)
+
+    def on_no_place(self, queue: TaskQueue) -> None:
+        """React to the loss of the last place of a target: what waits gets no record."""
+        if queue.places is None:
+            return
+        reasons = queue.places.reasons()
+        refused = next(iter(queue.refused.values()), None)
+        if refused is not None:
+            queue.verdict = refused
+            self._announce_target(queue, {}, problem=decide(ended(refused), Policy()).reason)
+            return
+        self._announce(
+            Warned(
+                message=f"target {queue.name}: no place is left ({reasons}); {queue.waiting:,} tasks cannot "
+                "run. Mend the places, then continue the run with --resume"
+            )
+        )
+        while queue.tasks or queue.checks:
+            task = queue.tasks.popleft() if queue.tasks else queue.checks.popleft()
+            self._pipeline.abandon(task, f"no place is left: {reasons}")
+
+
+def why_not_started(end: Died | Hung, worker: Worker) -> Unavailable:
+    """Return what the end of a process before it was ready says."""
+    registering = end.phase is Phase.REGISTER
+    cause = Cause.REGISTRATION_FAILED if registering else Cause.IMPORT_FAILED
+    if worker.process.lost or worker.waits is not None:
+        cause = Cause.NO_DEVICE
+    if isinstance(end, Died):
+        how = end.cause or "exited early"
+    elif worker.waits is not None:
+        how = f"{worker.waits}, for {end.limit_s:g} s, the limit timeouts_s.queue"
+    elif worker.process.greeting is None:
+        how = f"no greeting of an agent in {end.limit_s:g} s (the command must pass stdin and stdout on)"
+    else:
+        how = f"no answer in {end.limit_s:g} s"
+    last = told_end(end.printed) or one_line(without_stacks(end.printed).strip().rsplit("\n", 1)[-1])
+    reason = f"the process ended in phase {end.phase}: {how}" + (f"; it printed: {last}" if last else "")
+    return Unavailable(cause=cause, reason=reason, printed=end.printed)
+
+
+def lost_reason(worker: Worker, end: Died | Hung) -> str:
+    """Return in one line how a place was lost."""
+    printed = end.printed.strip().rsplit("\n", 1)[-1]
+    last = told_end(end.printed) or one_line(without_stacks(printed))
+    how = worker.process.silence or "the connection to it was lost"
+    return how + (f"; it printed: {last}" if last and not worker.process.silence else "")
+
+
+def with_teardown(outcome: Ending, end: Died | Hung) -> Ending:
+    """Return a result that arrived before the process died, with a note of that."""
+    how = (end.cause or "it exited") if isinstance(end, Died) else f"no end within {end.limit_s:g} s"
+    if isinstance(outcome, Raised):
+        return msgspec.structs.replace(outcome, sick=f"in teardown, {how}")
+    if not isinstance(outcome, Ran):
+        return outcome
+    return msgspec.structs.replace(outcome, teardown=f"the process died in teardown, after the result: {how}")

@@ -1,0 +1,87 @@
+"""Which places a target has: those of the matrix, of a file, or of a command that lists them."""
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import IO
+
+from harness.core.errors import Problem, UsageError, one_line
+from harness.engine.launch import kill_group
+from harness.plan.places import Place, Places, places_of_json
+
+MOST_BYTES = 16 << 20
+"""Bytes of a list of places: that of 10,000 has some 2 MB."""
+
+
+def list_places(places: Places, target: str) -> tuple[Place, ...]:
+    """Return the places of a target; run its command, if it has one.
+
+    Raises:
+        UsageError: The file or what the command prints is no list of places, or cannot be had.
+    """
+    if places.each:
+        return places.each
+    if places.file is not None:
+        where = f"{places.file} (places of {target})"
+        try:
+            with Path(places.file).open("rb") as file:
+                data = file.read(MOST_BYTES)
+        except OSError as error:
+            what = f"it cannot be read: {one_line(error.strerror or error)}"
+            raise UsageError(Problem(where=where, what=what)) from error
+        return places_of_json(data, where)
+    where = f"{one_line(places.list[0], 60)} (places of {target})"
+    ended = run_command(places.list, places.limit_s, Path(places.folder))
+    if ended.problem:
+        raise UsageError(
+            Problem(where=where, what=ended.problem, hint="run it by hand; it has to print JSON")
+        )
+    return places_of_json(ended.printed, where)
+
+
+class Ended:
+    """How a command ended: what it printed, and what went wrong; ``problem`` is empty if nothing did."""
+
+    def __init__(self, printed: bytes = b"", problem: str = "") -> None:
+        self.printed = printed
+        self.problem = problem
+
+
+def run_command(command: tuple[str, ...], limit_s: float, folder: Path) -> Ended:
+    """Run a command of the matrix, without a shell; what it has started ends with it at the limit.
+
+    Args:
+        command: The program and its arguments.
+        limit_s: Seconds that it may take.
+        folder: Where it runs.
+    """
+    # Files, not pipes: a pipe stays open as long as anything that the command has left in the background.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - an argument list, never a shell
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                cwd=folder,
+                start_new_session=os.name == "posix",
+            )
+        except (OSError, ValueError) as error:
+            return Ended(problem=f"it cannot be started: {one_line(error)}")
+        try:
+            code = process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            kill_group(process)
+            process.wait()
+            return Ended(problem=f"it did not end within {limit_s:g} s")
+        printed = _content(out)
+        if code == 0:
+            return Ended(printed)
+        last = _content(err).decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
+        return Ended(printed, f"exit code {code}" + (f"; it printed: {one_line(last)}" if last else ""))
+
+
+def _content(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read(MOST_BYTES)

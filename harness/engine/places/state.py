@@ -1,0 +1,102 @@
+"""One place in a run: whether it can be used, since when it cannot, and what was found there."""
+
+from typing import Any
+
+import msgspec
+
+from harness.engine.configuration import Configuration
+from harness.plan.places import Place
+
+RETRY_S = 30.0
+"""Seconds after which a place that was set aside is tried again; each further failure doubles them."""
+
+LONGEST_RETRY_S = 600.0
+
+GIVE_UP = 3
+"""Failures in a row after which a run does not wait for a place."""
+
+NEVER_USED = 2
+"""The same if no place of its target could ever be used: one death at a start is forgiven."""
+
+
+class PlaceState(msgspec.Struct, eq=False, kw_only=True):
+    """A place of a target in this run.
+
+    Attributes:
+        place: What the matrix says about it.
+        target: Name of its target.
+        lock: What tells it from other places: two processes never use one at the same time.
+        reason: Why it is set aside; empty if it is not.
+        retry_at: Monotonic time at which it is tried again; None if it is not set aside.
+        failures: In a row.
+        fingerprint: The environment of its last process; None before it had one.
+        is_ready: Whether its last process could be used.
+        cells: Records made there.
+        waits: Whether a scheduler has not started its process yet.
+    """
+
+    place: Place
+    target: str
+    lock: str = ""
+    reason: str = ""
+    retry_at: float | None = None
+    failures: int = 0
+    fingerprint: dict[str, Any] | None = None
+    is_ready: bool = False
+    cells: int = 0
+    waits: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self.place.name
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether it is known if it can be used, or that it cannot be known soon."""
+        return self.fingerprint is not None or bool(self.failures) or self.waits
+
+    def fail(self, reason: str, now: float) -> float:
+        """Set it aside; return for how many seconds."""
+        self.failures += 1
+        self.reason, self.is_ready, self.waits = reason, False, False
+        wait_s: float = min(RETRY_S * 2 ** (self.failures - 1), LONGEST_RETRY_S)
+        self.retry_at = now + wait_s
+        return wait_s
+
+    def try_again(self) -> None:
+        """Let it get a process."""
+        self.reason, self.retry_at = "", None
+
+    def work(self) -> None:
+        """Count a result: what went wrong before is over."""
+        self.cells += 1
+        self.failures = 0
+
+    def configured(self, config: Configuration) -> Configuration:
+        """Return the configuration of a process here."""
+        place, runtime = self.place, config.runtime
+        if place.is_elsewhere:
+            runtime = type(runtime)(
+                ssh=place.ssh, command=place.command, python=place.python, channel=place.channel
+            )
+        return msgspec.structs.replace(
+            config,
+            runtime=msgspec.structs.replace(runtime, places=None),
+            env=tuple(sorted({**dict(config.env), **place.env}.items())),
+            device=tuple(sorted({**dict(config.device), **place.device}.items())),
+        )
+
+
+def states_of(target: str, places: tuple[Place, ...]) -> tuple[PlaceState, ...]:
+    """Return the states of a target's places at the beginning of a run."""
+    ways = [place.ssh or place.command or "" for place in places]
+    return tuple(
+        # A machine has one name; places behind the same command, or here, have only their own.
+        PlaceState(
+            place=place,
+            target=target,
+            lock=way if way and ways.count(way) == 1 else f"{place.name} {way}".strip(),
+        )
+        for place, way in zip(places, ways, strict=True)
+    )

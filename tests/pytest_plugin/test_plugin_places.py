@@ -1,0 +1,58 @@
+"""Places under pytest: one engine knows all of them, however many workers there are."""
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.core.record import decode_record
+from harness.pytest_plugin.scheduler import share
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="places here are POSIX commands")
+
+
+@pytest.fixture
+def rack(tmp_path: Path, fake_env: dict[str, str], write_model: Callable[..., None]) -> Path:
+    """A matrix with two places, which leave a line in a file for each process that they start."""
+    for number in range(12):
+        write_model(tmp_path / "models" / f"{number:02}_nap_in_run.onnx")
+    started = tmp_path / "started"
+    script = tmp_path / "python"
+    script.write_text(
+        f'#!/bin/sh\necho "$EP_PLACE $$" >> {started}\nexec {sys.executable} "$@"\n', encoding="utf-8"
+    )
+    script.chmod(0o755)
+    env = ", ".join(f'{name} = "{value}"' for name, value in fake_env.items())
+    text = f"""
+schema = 1
+[models]
+folders = ["models"]
+[[target]]
+name = "far"
+provider = "CUDAExecutionProvider"
+env = {{ {env} }}
+places = {{ count = 2, command = "env EP_PLACE={{n}} {script}" }}
+"""
+    (tmp_path / "rack.toml").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("workers", [0, 4])
+def test_two_places_get_two_processes(rack: Path, workers: int, run: Callable[..., Any]) -> None:
+    done = run(
+        rack, "rack.toml", "--ep-out", "out", *(["-p", "xdist", "-n", str(workers)] if workers else [])
+    )
+    assert done.code == 0, done.out
+    lines = (rack / "out" / "records.jsonl").read_bytes().splitlines()
+    records = [decode_record(line) for line in lines]
+    assert len({record.cell for record in records}) == len(records) == 12
+    assert {record.place for record in records} == {"place-1", "place-2"}
+    started = Counter(line.split()[0] for line in (rack / "started").read_text("utf-8").splitlines())
+    assert started == {"1": 1, "2": 1}
+
+
+def test_the_first_worker_gets_what_needs_one_engine() -> None:
+    assert [list(share(3, index, 2, together=True)) for index in range(2)] == [[0, 1, 2], []]

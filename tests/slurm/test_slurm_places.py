@@ -1,0 +1,202 @@
+"""Places of a target behind srun: jobs, steps of one allocation, and what becomes of cells if one is lost."""
+
+import collections
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.core.record import Record
+from harness.core.verdict import Verdict
+from harness.corpus.cache import ENVIRONMENT
+from harness.engine.engine import Engine
+from harness.engine.events import Event, Finished, Noted, PlaceChanged
+
+if TYPE_CHECKING:
+    from tests.slurm.slurm_cluster import Slurm
+
+Write = Callable[..., None]
+Start = Callable[..., Engine]
+
+CUDA = "CUDAExecutionProvider"
+PYTHON = shlex.quote(sys.executable)
+SRUN = f"srun --quiet --gres=npu:1 {PYTHON}"
+STEP = f"srun --exact --nodes=1 --ntasks=1 --gres=npu:1 {PYTHON}"
+
+
+@pytest.fixture
+def matrix(tmp_path: Path, fake_env: dict[str, str], write_model: Write) -> Callable[..., dict[str, Any]]:
+    """Tables of a matrix whose models take a quarter of a second each."""
+
+    def make(models: int, count: int, command: str = SRUN) -> dict[str, Any]:
+        for number in range(models):
+            write_model(tmp_path / "models" / f"{number:02}_nap_in_run.onnx")
+        target = {
+            "name": "npu",
+            "provider": CUDA,
+            "places": {"count": count, "name": "npu-{n}", "command": command},
+            "env": {**fake_env, "FAKE_NAP": "0.25", ENVIRONMENT: str(tmp_path / "far")},
+        }
+        return {"models": {"folders": ["models"]}, "target": [target]}
+
+    return make
+
+
+class Running:
+    """A run in the background."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.events: list[Event] = []
+        self._thread = threading.Thread(target=lambda: self.events.extend(engine.events()))
+        self._thread.start()
+
+    @property
+    def records(self) -> list[Record]:
+        return [event.record for event in tuple(self.events) if isinstance(event, Finished)]
+
+    def wait_for_records(self, count: int) -> None:
+        until(lambda: len(self.records) >= count, f"{count} records")
+
+    def end(self, timeout_s: float = 150.0) -> list[Record]:
+        self._thread.join(timeout_s)
+        assert not self._thread.is_alive(), "the run has no end"
+        return self.records
+
+    def set_aside(self) -> Iterator[tuple[str, str]]:
+        for event in self.events:
+            if isinstance(event, PlaceChanged) and event.state == "set aside":
+                yield event.place, event.reason
+
+
+def until(condition: Callable[[], object], what: str, timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def check(records: list[Record], models: int) -> collections.Counter[str]:
+    """Every cell has one record, and the provider is blamed for nothing; records by place."""
+    assert len({record.cell for record in records}) == len(records) == models
+    assert {record.verdict for record in records} == {Verdict.PASS}
+    return collections.Counter(record.place for record in records)
+
+
+def test_each_place_is_a_job(
+    slurm: "Slurm", tmp_path: Path, start_engine: Start, matrix: Callable[..., dict[str, Any]]
+) -> None:
+    run = Running(start_engine(tmp_path, matrix(32, 4)))
+    run.wait_for_records(8)
+    nodes = sorted(slurm.node_of(job) for job in slurm.jobs("RUNNING"))
+    assert nodes == ["n1", "n1", "n2", "n2"]
+    by_place = check(run.end(), 32)
+    assert set(by_place) == {"npu-1", "npu-2", "npu-3", "npu-4"}
+    assert min(by_place.values()) >= 4
+
+
+def test_places_that_wait_for_a_device_hold_nobody_up(
+    slurm: "Slurm", tmp_path: Path, start_engine: Start, matrix: Callable[..., dict[str, Any]]
+) -> None:
+    run = Running(start_engine(tmp_path, matrix(40, 6)))
+    by_place = check(run.end(), 40)
+    assert len(by_place) == 4
+    notes = [event.message for event in run.events if isinstance(event, Noted)]
+    assert len(notes) >= 2
+    # The first one waits for resources, and the others for their turn.
+    assert any(note.endswith("waits in Slurm's queue: Resources") for note in notes)
+    assert all("waits in Slurm's queue: " in note for note in notes)
+    assert list(run.set_aside()) == []
+    assert slurm.wait_for_no_job() == []
+
+
+def test_steps_of_one_allocation(
+    slurm: "Slurm",  # noqa: ARG001
+    tmp_path: Path,
+    matrix: Callable[..., dict[str, Any]],
+) -> None:
+    """The command of the how-to, with the devices of this cluster: one place more than there are."""
+    table = matrix(24, 5, STEP)["target"][0]
+    lines = [f"{key} = {json.dumps(value)}" for key, value in table["env"].items()]
+    places = ", ".join(f"{key} = {json.dumps(value)}" for key, value in table["places"].items())
+    (tmp_path / "my.toml").write_text(
+        "schema = 1\n[models]\nfolders = ['models']\n[[target]]\nname = 'npu'\n"
+        f"provider = '{CUDA}'\nplaces = {{ {places} }}\n[target.env]\n" + "\n".join(lines) + "\n",
+        "utf-8",
+    )
+    program = Path(sys.executable).with_name("ep-harness")
+    done = subprocess.run(
+        [
+            "salloc",
+            "--nodes=2",
+            "--ntasks-per-node=2",
+            "--gres=npu:2",
+            program,
+            "run",
+            "my.toml",
+            "--out",
+            "out",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=150,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = (tmp_path / "out" / "records.jsonl").read_text("utf-8").splitlines()
+    found = [json.loads(line) for line in lines]
+    assert {record["verdict"] for record in found} == {"pass"}
+    assert len(found) == 24
+    assert len({record["place"] for record in found}) == 4
+    assert "waits in Slurm's queue: the allocation has no room for it" in done.stdout
+
+
+def test_a_cancelled_job_costs_its_place_a_while_and_no_cell(
+    slurm: "Slurm", tmp_path: Path, start_engine: Start, matrix: Callable[..., dict[str, Any]]
+) -> None:
+    run = Running(start_engine(tmp_path, matrix(40, 4)))
+    run.wait_for_records(8)
+    slurm.call("scancel", slurm.jobs("RUNNING")[0])
+    check(run.end(), 40)
+    ((_, reason),) = run.set_aside()
+    assert "CANCELLED AT" in reason
+
+
+@pytest.mark.parametrize("way", ["dies", "freezes"])
+def test_a_node_that_fails_costs_its_places_a_while_and_no_cell(
+    way: str, slurm: "Slurm", tmp_path: Path, start_engine: Start, matrix: Callable[..., dict[str, Any]]
+) -> None:
+    run = Running(start_engine(tmp_path, matrix(40, 4)))
+    run.wait_for_records(8)
+    began = time.monotonic()
+    if way == "dies":
+        slurm.kill_node("n2")
+    else:
+        slurm.signal_node("n2", signal.SIGSTOP)
+    try:
+        check(run.end(), 40)
+    finally:
+        if way == "freezes":
+            slurm.kill_node("n2")
+        slurm.revive_node("n2")
+    assert len({place for place, _ in run.set_aside()}) == 2
+    assert time.monotonic() - began < 90.0
+
+
+def test_a_killed_srun_costs_its_place_a_while_and_no_cell(
+    slurm: "Slurm", tmp_path: Path, start_engine: Start, matrix: Callable[..., dict[str, Any]]
+) -> None:
+    run = Running(start_engine(tmp_path, matrix(40, 4)))
+    run.wait_for_records(8)
+    os.kill(slurm.submitter(slurm.jobs("RUNNING")[0]), signal.SIGKILL)
+    check(run.end(), 40)
+    assert len(list(run.set_aside())) == 1
