@@ -1,8 +1,8 @@
 """SQLite and DuckDB as the store of many runs: the same rows in both, by the same steps.
 
-The rows are those of a store of results: for each cell of each run the verdict and figures, 12 columns. Steps:
-load run by run (in transactions of ten runs), add one more run, read one cell, count verdicts for each target
-with one SQL statement. Each engine runs in a process of its own, which prints seconds, size and peak memory.
+The rows are those of a store: for each cell of each run the verdict and figures, 12 columns. The steps: load
+run by run (in transactions of ten runs), add one run more, read one cell, count verdicts for each target with
+one SQL statement. Each engine runs in a process of its own, which prints seconds, size and peak memory.
 
 `python benchmarks/store_engines.py [RUNS [CELLS]]`; 1,000 runs of 10,000 cells need 3 GB of disk.
 """
@@ -30,6 +30,8 @@ COLUMNS = (
 )
 NAMES = tuple(column.split()[0] for column in COLUMNS.split(", "))
 MARKS = ", ".join("?" * len(NAMES))
+INSERT = f"INSERT INTO record VALUES ({MARKS})"  # noqa: S608 - question marks
+FROM_BATCH = f"INSERT INTO record SELECT {', '.join(NAMES)} FROM batch"  # noqa: S608 - names of this module
 HISTORY = "SELECT run, verdict, headroom FROM record WHERE cell = ? ORDER BY run"
 COUNTS = "SELECT target, verdict, count(*) FROM record JOIN cell ON cell.id = record.cell GROUP BY ALL"
 TARGETS = 10
@@ -72,7 +74,7 @@ class Sqlite:
         self.database.execute("BEGIN")
         for rows in batches:
             lists = [rows[name].tolist() for name in NAMES]
-            self.database.executemany(f"INSERT INTO record VALUES ({MARKS})", zip(*lists, strict=True))
+            self.database.executemany(INSERT, zip(*lists, strict=True))
         self.database.execute("COMMIT")
 
     def ask(self, sql: str, *values: object) -> list[Any]:
@@ -95,7 +97,7 @@ class Duckdb:
         self.database.execute("BEGIN")
         for rows in batches:
             self.database.register("batch", rows)
-            self.database.execute(f"INSERT INTO record SELECT {', '.join(NAMES)} FROM batch")
+            self.database.execute(FROM_BATCH)
             self.database.unregister("batch")
         self.database.execute("COMMIT")
 

@@ -1,7 +1,7 @@
 """A folder of many runs of one matrix, night after night: the same bytes for the same numbers.
 
-Each run has ten targets with a tenth of the cells each. Records are those of real runs with fewer fields: some
-400 bytes. A fiftieth of the cells fail now and then, a hundredth from some night on.
+Each run has ten targets with a tenth of the cells each. Records are those of real runs with fewer fields, of
+some 750 bytes. A fiftieth of the cells fail now and then, a hundredth from some night on.
 """
 
 import hashlib

@@ -28,7 +28,7 @@ class _Share(msgspec.Struct, frozen=True):
 
 
 def is_over_time(runs: Sequence[Path]) -> bool:
-    """Return whether one folder has more runs of the same share of a matrix than can be shown side by side."""
+    """Return whether a folder has more runs of a share of a matrix than can be shown side by side."""
     if len(runs) != 1 or (runs[0] / "run.json").exists() or not runs[0].is_dir():
         return False
     counts: Counter[tuple[object, int]] = Counter()

@@ -1,5 +1,6 @@
 """The columns of a record in the store: name, type, meaning, and how a record gives the value."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -70,7 +71,10 @@ RECORD_COLUMNS = (
 def to_array(kind: Kind, values: Sequence[object]) -> "np.ndarray[Any, Any]":
     """Return values as the array that the database reads: texts as objects, figures with NaN for null."""
     if kind in {"DOUBLE", "BIGINT"}:
-        return np.array(values, dtype=np.float64)
+        try:
+            return np.array(values, dtype=np.float64)
+        except OverflowError:  # an integer of a record may be of any size
+            return np.array([_figure(value) for value in values], dtype=np.float64)
     if kind == "BOOLEAN":
         return np.array(values, dtype=np.bool_)
     array = np.empty(len(values), dtype=object)
@@ -84,3 +88,10 @@ def from_array(name: str, kind: Kind, table: str = "") -> str:
     if kind in {"BIGINT", "TIMESTAMP"}:
         return f"TRY_CAST({table}{name} AS {kind}) AS {name}"
     return f"{table}{name}"
+
+
+def _figure(value: Any) -> float:
+    try:
+        return math.nan if value is None else float(value)
+    except OverflowError:
+        return math.nan

@@ -78,11 +78,7 @@ def _only_select(store: Store, sql: str) -> "Statement":
 
     statements = store.database.extract_statements(sql)
     if len(statements) != 1 or statements[0].type is not duckdb.StatementType.SELECT:
-        found = (
-            f"{len(statements)} statements"
-            if len(statements) != 1
-            else f"a {statements[0].type.name} statement"
-        )
+        found = f"{len(statements)} statements" if len(statements) != 1 else statements[0].type.name
         raise UsageError(Problem(where="query", what=f"one SELECT is wanted, not {found}", hint=_hint()))
     return statements[0]
 
@@ -130,9 +126,7 @@ def _hint(told: str = "") -> str:
     lines = [one_line(line, _SHOWN) for line in told.splitlines()[1:]]
     suggested = [line for line in lines if line.lower().startswith(("did you mean", "candidate bindings"))]
     views = ", ".join(view.name for view in VIEWS)
-    return " ".join(
-        [*(f"{line.rstrip('.')}." for line in suggested[:1]), f"views: {views}; columns: DESCRIBE records"]
-    )
+    return " ".join([*suggested[:1], f"views: {views}; columns: DESCRIBE records"])
 
 
 def _apart(names: list[str]) -> tuple[str, ...]:
