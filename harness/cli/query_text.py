@@ -20,7 +20,10 @@ _NARROWEST = 8
 """A table of columns narrower than this cannot be read: then each row is a block of lines."""
 
 _GAP = "  "
-_FIGURES = ("INT", "DOUBLE", "FLOAT", "DECIMAL")
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_FIGURES = frozenset((*_INTEGERS, *(f"U{name}" for name in _INTEGERS), "FLOAT", "DOUBLE", "DECIMAL"))
+"""Types that are set flush right: https://duckdb.org/docs/stable/sql/data_types/numeric"""
+
 _CSV_ROWS = 1000
 _BITS = 64
 
@@ -34,7 +37,7 @@ def table_lines(answer: Answer) -> Iterator[str]:
     if widths is None:
         yield from _blocks(names, rows)
     else:
-        right = [kind.endswith(_FIGURES) or kind.startswith("DECIMAL") for kind in answer.kinds]
+        right = [kind.partition("(")[0] in _FIGURES for kind in answer.kinds]
         yield _line(names, widths, right)
         yield _line(["-" * width for width in widths], widths, right)
         yield from (_line(row, widths, right) for row in rows)

@@ -74,6 +74,17 @@ def record() -> MakeRecord:
     return make_record
 
 
+@pytest.fixture(scope="module")
+def module_night() -> WriteRun:
+    """Write a folder with one run of one cell."""
+
+    def write(runs: Path) -> Path:
+        write_folder(runs / "night", [make_record("abs")])
+        return runs
+
+    return write
+
+
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     folder = tmp_path / "runs"
