@@ -38,7 +38,7 @@ GROUND = {"data_files", "__version__"}
 
 
 BELOW_ENGINE = "core catalog plan corpus golden agent runtimes"
-EVERYTHING = f"{BELOW_ENGINE} engine studies run report triage agent_check"
+EVERYTHING = f"{BELOW_ENGINE} engine studies run report store triage agent_check"
 FRONT_END = VALUES | {"onnx", "filelock", "jinja2", "platformdirs", "pytest", "rich"}
 TABLE = {
     "core": floor("", VALUES),
@@ -53,12 +53,16 @@ TABLE = {
     "studies": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "run": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "report": floor("core catalog", VALUES | {"jinja2"}, "networkx"),
+    # What a run is, and the trends of runs, are the report's; DuckDB comes with an extra.
+    "store": floor(
+        "core catalog corpus report", VALUES | {"jinja2", "onnx", "filelock", "platformdirs"}, "duckdb"
+    ),
     "triage": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "agent_check": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "pytest_plugin": floor(EVERYTHING, FRONT_END),
     "cli": floor(f"{EVERYTHING} pytest_plugin", FRONT_END),
 }
-WATCHED = FRONT_END | {"networkx", "onnxruntime", "google", "markupsafe", "pluggy"}
+WATCHED = FRONT_END | {"duckdb", "networkx", "onnxruntime", "google", "markupsafe", "pluggy"}
 FORBIDDEN_MODULES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 
 IMPORT_ALL = """

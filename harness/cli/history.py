@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.cli.output import print_json, print_lines
+from harness.cli.output import notify, print_json, print_lines
+from harness.cli.query import note_unreadable
 from harness.core.errors import EXIT_OK
 from harness.report.figures import Share, brief, plural
 from harness.report.history import History
-from harness.report.history_page import write_history_page
 from harness.report.inert import plain
-from harness.report.trend import CellPoint, Failing, Trends, cell_points, trends
+from harness.report.trend import CellPoint, Failing, Results, Trends, cell_points, trends
+from harness.store.store import open_store
 
 SHOWN = 20
 """Runs, cells or warnings listed at most."""
@@ -30,23 +31,42 @@ def add(runs: Sequence[Path], database: Path) -> int:
     return EXIT_OK
 
 
-def show(database: Path, *, target: str | None, cell: str | None, out: Path | None, as_json: bool) -> int:
+def show(
+    runs: Path | None,
+    *,
+    database: Path,
+    store: Path | None,
+    target: str | None,
+    cell: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> int:
     """Print trends of targets, failing cells and rising errors; or all results of one cell.
 
     Raises:
         UsageError: There is no history, it has no such target or cell, or the page cannot be written.
     """
-    with History(database) as history:
-        if cell is not None:
-            points = cell_points(history, cell)
-            shown: object = points
-            lines = list(_cell_lines(cell, points))
-        else:
-            found = trends(history, target)
-            shown = found
-            lines = list(_lines(found))
-            if out is not None:
-                lines = [str(write_history_page(found, out))]
+    if runs is None:
+        with History(database) as history:
+            return _show(history, target=target, cell=cell, out=out, as_json=as_json)
+    with open_store(runs, store, notify) as opened:
+        note_unreadable(opened)
+        return _show(opened, target=target, cell=cell, out=out, as_json=as_json)
+
+
+def _show(history: Results, *, target: str | None, cell: str | None, out: Path | None, as_json: bool) -> int:
+    if cell is not None:
+        points = cell_points(history, cell)
+        shown: object = points
+        lines = list(_cell_lines(cell, points))
+    else:
+        found = trends(history, target)
+        shown = found
+        lines = list(_lines(found))
+        if out is not None:
+            from harness.report.history_page import write_history_page  # its templates take 0.1 s to import
+
+            lines = [str(write_history_page(found, out))]
     if as_json:
         print_json(shown)
     else:

@@ -1,22 +1,25 @@
 """`ep-harness report`, `diff` and `gate`: finished runs, published and compared."""
 
+import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from harness.cli.gate_policy import GatePolicy, flake_reasons, load_gate_policy
 from harness.cli.output import print_json, print_lines
-from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED
+from harness.cli.over_time import is_over_time, report_over_time
+from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
 from harness.report.diff import Diff, compare, read_side
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown
 from harness.report.gate import judge
 from harness.report.gate_text import gate_github, gate_lines
+from harness.report.history import History
 from harness.report.merge import MergedRun
 
 _DIFF_FORMATS = {"text": diff_lines, "markdown": diff_markdown, "github": diff_github}
 
 
-def report(
+def report(  # noqa: PLR0913 - the arguments of the command, by name
     runs: Sequence[Path],
     *,
     out: Path,
@@ -24,8 +27,10 @@ def report(
     templates: Path | None,
     baseline: Path | None,
     history: Path | None,
+    over_time: bool,
+    store: Path | None,
 ) -> int:
-    """Render one run, or several as one, and print the paths of the written files.
+    """Render one run, or several as one, or the runs of months, and print the paths of the written files.
 
     Raises:
         UsageError: A run or the history cannot be read, a format is unknown, or ``out`` cannot be written.
@@ -33,7 +38,18 @@ def report(
     from harness.report.publish import publish  # its templates take 0.1 s to import
 
     names = [name.strip() for name in formats.split(",")]
-    written = publish(runs, out, names, templates=templates, baseline=baseline, history=history)
+    side_by_side = baseline is not None or history is not None
+    if over_time or (not side_by_side and is_over_time(runs)):
+        if len(runs) != 1 or side_by_side:
+            what, hint = (
+                "it takes one folder of runs, which is its own history",
+                "drop --baseline and --history",
+            )
+            raise UsageError(Problem(where="--over-time", what=what, hint=hint))
+        written = report_over_time(runs[0], out, names, store=store, templates=templates)
+    else:
+        with contextlib.nullcontext() if history is None else History(history) as opened:
+            written = publish(runs, out, names, templates=templates, baseline=baseline, history=opened)
     print_lines(str(path) for path in written)
     return EXIT_OK
 

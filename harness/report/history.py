@@ -4,28 +4,22 @@ import contextlib
 import datetime as dt
 import hashlib
 import sqlite3
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
 from harness.core.errors import Problem, UsageError
 from harness.core.record import Record
-from harness.core.verdict import Family
-from harness.report.column import column_of, columns_in_order
+from harness.report.column import column_of
 from harness.report.diff import read_side
-from harness.report.figures import spread
+from harness.report.history_rows import run_row, trend_rows
 from harness.report.merge import MergedRun
-from harness.report.precision import delivered
 from harness.report.read import run_folders
-from harness.report.summary import summarise
 from harness.report.worst import least_bits, most_headroom
 
 HISTORY_SCHEMA = 1
-_HIGH = 0.95
-"""Share of a target's right answers that use less of their tolerance than its ``headroom_high``."""
 
 _APPLICATION = 0x45504831
 """``EPH1``: marks the file as a history, for this program and for `file`."""
@@ -85,6 +79,15 @@ class History:
                 self.database.close()
                 raise
 
+    def rows(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query of this program.
+
+        Raises:
+            UsageError: The file cannot be read.
+        """
+        with self._reporting():
+            yield from self.database.execute(sql, values)
+
     def close(self) -> None:
         """Close the file."""
         self.database.close()
@@ -112,15 +115,13 @@ class History:
 
     def _insert(self, run: MergedRun, digest: str, name: str) -> None:
         records = [record for _, record in run.records]
-        started = sorted(_to_seconds(record.started) for record in records if record.started)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        matrix = run.matrix_file or run.names[0]
-        not_run = run.planned - sum(record.verdict.family is not Family.MISSING for record in records)
-        known = (digest, name, matrix, started[0] if started else now, started[-1] if started else now, now)
+        row = run_row(run, otherwise=now)
+        matrix = row.matrix
         number = self.database.execute(
             "INSERT INTO run (digest, name, matrix, first, last, added, planned, not_run, complete) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*known, run.planned, not_run, run.complete),
+            (digest, name, matrix, row.first, row.last, now, row.planned, row.not_run, row.complete),
         ).lastrowid
         self.database.executemany(
             "INSERT OR IGNORE INTO environment VALUES (?, ?, ?)",
@@ -131,7 +132,7 @@ class History:
         )
         self.database.executemany(
             f"INSERT INTO trend VALUES ({', '.join('?' * 18)})",  # noqa: S608 - nothing but question marks
-            [(number, *row) for row in _trends(records, complete=run.complete)],
+            [(number, *row) for row in trend_rows(records, complete=run.complete)],
         )
         self.database.executemany(
             "INSERT INTO cell (matrix, cell, label, target) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -183,11 +184,6 @@ class History:
             raise UsageError(Problem(where=str(self.path), what=f"no history: {error}", hint=hint)) from error
 
 
-def _to_seconds(started: str) -> str:
-    """Return UTC in ISO 8601 without fractions; any other text unchanged."""
-    return f"{started[:19]}Z" if started.endswith(("Z", "+00:00")) else started
-
-
 def _statements() -> Iterator[str]:
     tables = [statement.strip() for statement in _TABLES.split(";") if statement.strip()]
     yield from tables
@@ -205,36 +201,6 @@ def _digest(folders: tuple[Path, ...]) -> str:
     """Return a digest of the recorded results, independent of the folders' place."""
     parts = sorted(hashlib.sha256((folder / "records.jsonl").read_bytes()).digest() for folder in folders)
     return hashlib.sha256(b"".join(parts)).hexdigest()
-
-
-def _trends(records: list[Record], *, complete: bool) -> Iterator[tuple[object, ...]]:
-    by_column: dict[object, list[Record]] = defaultdict(list)
-    for record in records:
-        by_column[column_of(record)].append(record)
-    for column in columns_in_order((column_of(record) for record in records), ()):
-        its = by_column[column]
-        row = summarise(column, its, complete=complete)
-        bits = delivered(column, its).bits
-        right = [record for record in its if record.verdict.family is Family.PASSED]
-        used = sorted(most for record in right if (most := most_headroom(record)) is not None)
-        p50 = spread([record.latency.p50_ms for record in right if record.latency])
-        yield (
-            *(column.label, column.target, column.provider),
-            *(
-                row.cells,
-                row.skipped,
-                row.excluded,
-                row.missing,
-                row.tried,
-                row.by_ep.count,
-                row.partly.count,
-            ),
-            *(row.untested.count, row.unsupported.count, row.failed.count),
-            bits.median if bits else None,
-            used[int(_HIGH * (len(used) - 1))] if used else None,
-            used[-1] if used else None,
-            p50.median if p50 else None,
-        )
 
 
 def _result(record: Record) -> tuple[object, ...]:

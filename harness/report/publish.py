@@ -23,7 +23,7 @@ from harness.report.operators import documented_operators
 from harness.report.read import RunData, read_run, run_folders
 from harness.report.rows import CellRow, TargetRow, cell_rows, target_rows
 from harness.report.site import write_site
-from harness.report.trend import failing_cells
+from harness.report.trend import Results, failing_cells
 from harness.report.view import Report, build_report
 
 
@@ -63,7 +63,7 @@ def publish(
     *,
     templates: Path | None = None,
     baseline: Path | None = None,
-    history: Path | None = None,
+    history: Results | None = None,
 ) -> tuple[Path, ...]:
     """Render one run, or several as one.
 
@@ -73,7 +73,7 @@ def publish(
         formats: Of ``FORMATS``.
         templates: Folder with HTML templates that replace the shipped ones of the same name.
         baseline: A run, or a folder of runs, with which the HTML report compares.
-        history: A history that tells since when faults are there.
+        history: A history, or a store of many runs, that tells since when faults are there.
 
     Returns:
         The first file of each format.

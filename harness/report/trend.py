@@ -1,18 +1,19 @@
 """Trends of a history: how each target developed, since when cells fail, and which errors rise."""
 
 import fnmatch
+import functools
+import itertools
 import statistics
+import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 import msgspec
 
 from harness.core.errors import Problem, UsageError, valid_names
 from harness.core.verdict import Family, Verdict
 from harness.report.figures import Share, brief
-from harness.report.history import History
 from harness.report.likeness import differences
 from harness.report.worst import HEADROOM_WARNING
 
@@ -21,6 +22,17 @@ _RISE = 0.02
 
 _BEFORE = 10
 """How many earlier results of a cell give the median that a new one is compared with."""
+
+
+_SEARCHED = 1000
+"""How many cells are searched for a name like an unknown one."""
+
+
+class Results(Protocol):
+    """A database with the tables of a history: ``run``, ``environment``, ``trend``, ``cell``, ``result``."""
+
+    def rows(self, sql: str, *values: object) -> Iterable[tuple[Any, ...]]:
+        """Return the rows of a query; ``?`` in it stand for the values."""
 
 
 class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,7 +166,7 @@ class Trends(msgspec.Struct, frozen=True, kw_only=True):
     rising: tuple[Rising, ...]
 
 
-def trends(history: History, target_glob: str | None = None) -> Trends:
+def trends(history: Results, target_glob: str | None = None) -> Trends:
     """Read the trends of all targets, or of those whose name matches.
 
     Raises:
@@ -182,44 +194,48 @@ def trends(history: History, target_glob: str | None = None) -> Trends:
     )
 
 
-def failing_cells(path: Path, matrix: str) -> dict[str, Failing]:
-    """Return the cells that fail in a history's newest run of a matrix, by their ids.
-
-    Raises:
-        UsageError: There is no history.
-    """
-    with History(path) as history:
-        book = _Book(history)
-        runs = [run for run in book.runs.values() if run.matrix == matrix]
-        return {
-            cell: _failing(book, cell, label, target, points)
-            for run in runs[-1:]
-            for cell, label, target, points in book.cells_of(run)
-            if points[-1].run == run and points[-1].verdict.family is Family.FAILED
-        }
+def failing_cells(history: Results, matrix: str) -> dict[str, Failing]:
+    """Return the cells that fail in a history's newest run of a matrix, by their ids."""
+    book = _Book(history)
+    runs = [run for run in book.runs.values() if run.matrix == matrix]
+    return {
+        cell: _failing(book, cell, label, target, points)
+        for run in runs[-1:]
+        for cell, label, target, points in book.cells_of(run)
+        if points[-1].run == run and points[-1].verdict.family is Family.FAILED
+    }
 
 
-def cell_points(history: History, cell: str) -> dict[str, tuple[CellPoint, ...]]:
+def cell_points(history: Results, cell: str) -> dict[str, tuple[CellPoint, ...]]:
     """Return matrix -> results of one cell, oldest first.
 
     Raises:
         UsageError: The history does not have the cell.
     """
     book = _Book(history)
-    found = book.results("cell.cell = ?", cell)
+    found = list(book.results("cell.cell = ?", cell))
     if not found:
-        near = [row[0] for row in history.database.execute("SELECT DISTINCT cell FROM cell")]
+        near = _near(history, cell)
         hint = valid_names(cell, near, limit=3)
         raise UsageError(Problem(where="--cell", what=f"the history has no cell {cell!r}", hint=hint))
     return {points[-1].run.matrix: points for *_, points in found}
 
 
+def _near(history: Results, cell: str) -> list[str]:
+    """Return cells of the same model on other targets, or else some of all."""
+    model = cell.partition("[")[0]
+    like = "SELECT DISTINCT cell FROM cell WHERE substr(cell, 1, ?) = ? ORDER BY cell LIMIT ?"
+    found = [row[0] for row in history.rows(like, len(model), model, _SEARCHED)]
+    any_of_them = "SELECT DISTINCT cell FROM cell ORDER BY cell LIMIT ?"
+    return found or [row[0] for row in history.rows(any_of_them, _SEARCHED)]
+
+
 class _Book:
     """The rows of a history as values."""
 
-    def __init__(self, history: History) -> None:
-        self._database = history.database
-        rows = self._database.execute(
+    def __init__(self, history: Results) -> None:
+        self._history = history
+        rows = history.rows(
             "SELECT id, name, matrix, first, planned, not_run, complete FROM run ORDER BY first, id"
         )
         names = RunPoint.__struct_fields__
@@ -228,7 +244,7 @@ class _Book:
         self._order = {number: index for index, number in enumerate(self.runs)}
 
     def targets(self) -> list[str]:
-        return [row[0] for row in self._database.execute("SELECT DISTINCT target FROM trend ORDER BY target")]
+        return [row[0] for row in self._history.rows("SELECT DISTINCT target FROM trend ORDER BY target")]
 
     def series(self) -> Iterator[Series]:
         columns = (
@@ -237,7 +253,7 @@ class _Book:
         )
         names = columns.split(", ")
         found: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
-        for row in self._database.execute(f"SELECT {columns} FROM trend"):  # noqa: S608 - names of columns
+        for row in self._history.rows(f"SELECT {columns} FROM trend"):  # noqa: S608 - names of columns
             fields = dict(zip(names, row, strict=True))
             run = self.runs[fields["run"]]
             found[run.matrix, fields.pop("label"), fields.pop("target")].append({**fields, "run": run})
@@ -259,14 +275,18 @@ class _Book:
 
     def changed(self, target: str, before: RunPoint, now: RunPoint) -> tuple[str, ...]:
         """Return the differences between the environments of a target in two runs."""
-        return differences(*(self._environment(target, run) for run in (before, now)))
+        texts = [self._environments.get((run.id, target), "{}") for run in (before, now)]
+        if texts[0] == texts[1]:
+            return ()
+        return differences(*(msgspec.json.decode(text, type=dict[str, object]) for text in texts))
 
-    def _environment(self, target: str, run: RunPoint) -> dict[str, object]:
-        row = self._database.execute(
-            "SELECT fingerprint FROM environment WHERE run = ? AND target = ? ORDER BY fingerprint",
-            (run.id, target),
-        ).fetchone()
-        return msgspec.json.decode(row[0], type=dict[str, object]) if row else {}
+    @functools.cached_property
+    def _environments(self) -> dict[tuple[int, str], str]:
+        """``(run, target)`` -> fingerprint as JSON; equal texts are one, because most runs repeat them."""
+        rows = self._history.rows(
+            "SELECT run, target, min(fingerprint) FROM environment GROUP BY run, target"
+        )
+        return {(run, target): sys.intern(fingerprint) for run, target, fingerprint in rows}
 
     def cells_of(self, run: RunPoint) -> Iterator[tuple[str, str, str, tuple[CellPoint, ...]]]:
         """Yield the cells that fail in a run, or are close to their limit, with all their results."""
@@ -280,15 +300,14 @@ class _Book:
             HEADROOM_WARNING,
         )
 
-    def results(self, where: str, *values: object) -> list[tuple[str, str, str, tuple[CellPoint, ...]]]:
-        """Return ``(cell, label, target, results)`` of the selected cells; oldest result first."""
+    def results(self, where: str, *values: object) -> Iterator[tuple[str, str, str, tuple[CellPoint, ...]]]:
+        """Yield ``(cell, label, target, results)`` of the selected cells; oldest result first."""
         columns = "cell.cell, label, target, matrix, run, verdict, expected, headroom, bits, p50_ms"
         join = "cell JOIN result ON result.cell = cell.id"
         # The conditions are this module's own; user data comes only as values.
-        rows = self._database.execute(f"SELECT {columns} FROM {join} WHERE {where}", values)  # noqa: S608
-        found: dict[tuple[str, str, str, str], list[CellPoint]] = defaultdict(list)
-        for *names, run, verdict, expected, headroom, bits, p50_ms in rows:
-            found[tuple(names)].append(
+        sql = f"SELECT {columns} FROM {join} WHERE {where} ORDER BY 1, 2, 3, 4"  # noqa: S608
+        for names, rows in itertools.groupby(self._history.rows(sql, *values), key=lambda row: row[:4]):
+            points = [
                 CellPoint(
                     run=self.runs[run],
                     verdict=Verdict(verdict),
@@ -297,11 +316,9 @@ class _Book:
                     bits=bits,
                     p50_ms=p50_ms,
                 )
-            )
-        return [
-            (cell, label, target, tuple(sorted(points, key=lambda point: self._order[point.run.id])))
-            for (cell, label, target, _), points in sorted(found.items())
-        ]
+                for *_, run, verdict, expected, headroom, bits, p50_ms in rows
+            ]
+            yield *names[:3], tuple(sorted(points, key=lambda point: self._order[point.run.id]))
 
 
 def _wanted(book: _Book, glob: str | None) -> Callable[[str], bool]:

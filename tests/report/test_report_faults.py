@@ -351,7 +351,8 @@ def test_the_history_says_since_when(
         fault("F0000000003", "onnx-node/today[npu]"),
         fault("F0000000004", "onnx-node/on_and_off[npu]"),
     )
-    publish([run], tmp_path / "out", ("html",), history=database)
+    with History(database) as history:
+        publish([run], tmp_path / "out", ("html",), history=history)
     html = (tmp_path / "out" / "faults.html").read_text("utf-8")
     shown = re.findall(
         r'<span class="count">(F\d+) .*?<dt>In the history</dt><dd>(.*?)</dd>', html, re.DOTALL

@@ -7,7 +7,7 @@ from harness.cli.arguments.agents import add_agents
 from harness.cli.arguments.caches import add_golden, add_runtime
 from harness.cli.arguments.command import add_group
 from harness.cli.arguments.first_steps import add_first_steps
-from harness.cli.arguments.results import add_history, add_results
+from harness.cli.arguments.results import add_history, add_query, add_results
 from harness.cli.arguments.runs import add_runs
 from harness.cli.arguments.studies import add_studies
 from harness.cli.arguments.triage import add_triage
@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     add_results(commands)
     add_triage(commands)
     add_history(add_group(commands, "history", "keep runs in a database; show trends and failing cells"))
+    add_query(commands)
     add_studies(commands)
     add_agents(commands)
     add_golden(add_group(commands, "golden", "record, verify or prune goldens: the CPU provider's results"))

@@ -1,8 +1,11 @@
-"""Arguments of commands about finished runs: `report`, `diff`, `gate`, `judge` and `history`."""
+"""Arguments of commands about finished runs: `report`, `diff`, `gate`, `judge`, `query` and `history`."""
 
+import argparse
 from pathlib import Path
 
 from harness.cli.arguments.command import ONE_OBJECT, RUN, Commands, add_command, add_json
+
+RUNS = "folder of successive runs, each a run folder or a folder of its shards"
 
 
 def add_results(commands: Commands) -> None:
@@ -70,6 +73,44 @@ def _add_report(commands: Commands) -> None:
     report.add_argument(
         "--history", type=Path, metavar="FILE", help="show since when faults are there (HTML)"
     )
+    report.add_argument(
+        "--over-time",
+        action="store_true",
+        help="RUN is a folder of successive runs: the newest in full, and the trends of all; default: if "
+        "there are more than 16 runs of one matrix in it",
+    )
+    _add_store(report)
+
+
+def add_query(commands: Commands) -> None:
+    """Declare `query`."""
+    query = add_command(
+        commands, "query", "answer an SQL query about the results of many runs", "query.query"
+    )
+    query.add_argument("runs", type=Path, metavar="RUNS", help=RUNS)
+    query.add_argument(
+        "sql",
+        metavar="SQL",
+        help="one SELECT, in the SQL of DuckDB; views: records, runs, targets, environments",
+    )
+    query.add_argument(
+        "--format",
+        dest="style",
+        choices=("table", "csv", "json", "parquet"),
+        default="table",
+        help="default: table",
+    )
+    query.add_argument("--out", type=Path, metavar="FILE", help="write a file instead of printing")
+    _add_store(query)
+
+
+def _add_store(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--store",
+        type=Path,
+        metavar="DIR",
+        help="folder that keeps what was read of the runs; default: in the cache",
+    )
 
 
 def add_history(commands: Commands) -> None:
@@ -80,12 +121,16 @@ def add_history(commands: Commands) -> None:
     show = add_command(
         commands, "show", "show trends, errors near their limit, and failing cells", "history.show"
     )
+    show.add_argument(
+        "runs", type=Path, nargs="?", metavar="RUNS", help=f"{RUNS}; default: the database of --db"
+    )
     which = show.add_mutually_exclusive_group()
     which.add_argument("--target", metavar="GLOB", help="only these targets")
     which.add_argument("--cell", metavar="ID", help="every result of one cell")
     how = show.add_mutually_exclusive_group()
     how.add_argument("--out", type=Path, metavar="DIR", help="write a page with charts into this folder")
     add_json(how, ONE_OBJECT)
+    _add_store(show)
     for command in (add, show):
         command.add_argument(
             "--db",

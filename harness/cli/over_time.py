@@ -1,0 +1,85 @@
+"""A report of runs over months: the newest run in full, and how it came to that."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from harness.cli.output import notify
+from harness.cli.query import note_unreadable
+from harness.core.errors import Problem, UsageError
+from harness.core.run_info import ShardInfo
+from harness.report.figures import plural
+from harness.report.history_page import write_history_page
+from harness.report.trend import trends
+from harness.store.store import Store, open_store
+
+SIDE_BY_SIDE = 16
+"""Runs of one share of a matrix that a report shows side by side at most; each may add a column for each
+target, and more columns cannot be compared by eye."""
+
+
+class _Share(msgspec.Struct, frozen=True):
+    """What ``run.json`` tells about the share of a matrix that a run is."""
+
+    matrix: dict[str, object] = {}
+    shard: ShardInfo | None = None
+
+
+def is_over_time(runs: Sequence[Path]) -> bool:
+    """Return whether a folder has more runs of a share of a matrix than can be shown side by side."""
+    if len(runs) != 1 or (runs[0] / "run.json").exists() or not runs[0].is_dir():
+        return False
+    counts: Counter[tuple[object, int]] = Counter()
+    for path in runs[0].glob("*/run.json"):
+        try:
+            share = msgspec.json.decode(path.read_bytes(), type=_Share)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue  # whoever reads the run reports it
+        counts[str(share.matrix.get("path")), share.shard.index if share.shard else 0] += 1
+    return max(counts.values(), default=0) > SIDE_BY_SIDE
+
+
+def report_over_time(
+    folder: Path, out: Path, formats: Sequence[str], *, store: Path | None, templates: Path | None
+) -> tuple[Path, ...]:
+    """Write the report of the newest run of each matrix, and a page with the trends of all runs.
+
+    If there is one matrix, the report shows the changes since the run before the newest.
+
+    Returns:
+        The first file of each format, and the page.
+
+    Raises:
+        UsageError: No run can be read, or ``out`` cannot be written.
+    """
+    from harness.report.publish import publish  # its templates take 0.1 s to import
+
+    with open_store(folder, store, notify) as opened:
+        note_unreadable(opened)
+        newest = _newest(opened)
+        if not newest:
+            hint = "see why: ep-harness query RUNS 'SELECT run, problem FROM runs'"
+            raise UsageError(Problem(where=str(folder), what="no run can be read", hint=hint))
+        shown = [paths[0] for paths in newest.values()]
+        notify(
+            f"{plural(len(opened.paths), 'run')} over time: {', '.join(path.name for path in shown)} in full"
+        )
+        before = next(iter(newest.values()))[1:] if len(newest) == 1 else []
+        written = publish(
+            shown, out, formats, templates=templates, baseline=before[0] if before else None, history=opened
+        )
+        page = write_history_page(trends(opened), out / "history", templates=templates)
+    return (*written, page)
+
+
+def _newest(store: Store) -> dict[str, list[Path]]:
+    """Return matrix -> its newest run and the one before."""
+    found: dict[str, list[Path]] = {}
+    rows = store.rows("SELECT matrix, name FROM run WHERE problem IS NULL ORDER BY first DESC, id DESC")
+    for matrix, name in rows:
+        paths = found.setdefault(matrix, [])
+        if len(paths) < 2:  # noqa: PLR2004 - the newest and the one before
+            paths.append(store.paths[name])
+    return found

@@ -1,0 +1,133 @@
+"""Answers of queries as text: a table of 80 columns, CSV, JSON."""
+
+import csv
+import io
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from harness.report.inert import inert_csv, inert_json, plain
+from harness.run.summary import WIDTH
+from harness.store.query import Answer
+
+SHOWN_ROWS = 1000
+"""Rows of a table at most; they are read before the first one is printed, to find the widths."""
+
+_CELL_CHARS = 200
+_NARROWEST = 8
+"""A table of columns narrower than this cannot be read: then each row is a block of lines."""
+
+_GAP = "  "
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_FIGURES = frozenset((*_INTEGERS, *(f"U{name}" for name in _INTEGERS), "FLOAT", "DOUBLE", "DECIMAL"))
+"""Types that are set flush right: https://duckdb.org/docs/stable/sql/data_types/numeric"""
+
+_CSV_ROWS = 1000
+_BITS = 64
+
+
+def table_lines(answer: Answer) -> Iterator[str]:
+    """Yield a table, or a block of lines for each row if it has too many columns."""
+    rows = [[_word(value) for value in row] for row in itertools.islice(answer.rows, SHOWN_ROWS)]
+    more = next(answer.rows, None) is not None
+    names = [plain(name, _CELL_CHARS) for name in answer.names]
+    widths = _fitting([max(map(len, column)) for column in zip(names, *rows, strict=True)])
+    if widths is None:
+        yield from _blocks(names, rows)
+    else:
+        right = [kind.partition("(")[0] in _FIGURES for kind in answer.kinds]
+        yield _line(names, widths, right)
+        yield _line(["-" * width for width in widths], widths, right)
+        yield from (_line(row, widths, right) for row in rows)
+    yield f"{len(rows):,} row{'' if len(rows) == 1 else 's'}" + (
+        " shown, there are more; --format csv prints all" if more else ""
+    )
+
+
+def csv_lines(answer: Answer) -> Iterator[str]:
+    """Yield CSV in parts; texts that a spreadsheet would read as a formula get an apostrophe."""
+    yield _csv([[inert_csv(name) for name in answer.names]])
+    while rows := list(itertools.islice(answer.rows, _CSV_ROWS)):
+        yield _csv([[_csv_value(value) for value in row] for row in rows])
+
+
+def json_lines(answer: Answer) -> Iterator[str]:
+    """Yield one JSON array, with an object in ASCII for each row, one a line."""
+    opened = "["
+    for row in answer.rows:
+        encoded = inert_json(
+            {name: _json_value(value) for name, value in zip(answer.names, row, strict=True)}
+        )
+        yield f"{opened}\n{encoded.decode().rstrip()}"
+        opened = ","
+    yield "[]\n" if opened == "[" else "\n]\n"
+
+
+def _word(value: object) -> str:
+    """Return a value in one visible line."""
+    if value is None:
+        return "–"  # noqa: RUF001 - as in every table of this program
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, (dict, list)):
+        return plain(msgspec.json.encode(_json_value(value)).decode(), _CELL_CHARS)
+    return plain(value, _CELL_CHARS)
+
+
+def _csv_value(value: object) -> object:
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, (dict, list)):
+        return inert_csv(msgspec.json.encode(_json_value(value)).decode())
+    return inert_csv(str(value))
+
+
+def _json_value(value: Any) -> object:
+    """Return a value that JSON has; integers that do not fit into 64 bits become text."""
+    if isinstance(value, dict):
+        return {str(key): _json_value(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_value(each) for each in value]
+    if isinstance(value, int) and value.bit_length() >= _BITS:
+        return str(value)
+    return value
+
+
+def _fitting(widths: Sequence[int]) -> list[int] | None:
+    """Return widths that fit into 80 columns together, the widest ones cut; None if that is too narrow."""
+    room = WIDTH - len(_GAP) * (len(widths) - 1)
+    fitting = list(widths)
+    while sum(fitting) > room:
+        widest = max(fitting)
+        if widest <= _NARROWEST:
+            return None
+        fitting[fitting.index(widest)] = widest - 1
+    return fitting
+
+
+def _line(words: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    shown = (
+        f"{_cut(word, width):>{width}}" if flush else f"{_cut(word, width):<{width}}"
+        for word, width, flush in zip(words, widths, right, strict=True)
+    )
+    return _GAP.join(shown).rstrip()
+
+
+def _blocks(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    width = min(max(map(len, names)), WIDTH // 3)
+    for row in rows:
+        for name, word in zip(names, row, strict=True):
+            yield _cut(f"{_cut(name, width):<{width}}{_GAP}{word}", WIDTH)
+        yield ""
+
+
+def _cut(word: str, width: int) -> str:
+    return word if len(word) <= width else word[: width - 1] + "…"
+
+
+def _csv(rows: Sequence[Sequence[object]]) -> str:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(rows)
+    return file.getvalue()

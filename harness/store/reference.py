@@ -1,0 +1,24 @@
+"""The views as a page's tables: ``python -m harness.store.reference``."""
+
+from collections.abc import Iterator
+
+from harness.report.inert import table
+from harness.store.schema import VIEWS
+
+
+def reference() -> Iterator[str]:
+    """Yield the lines of the sections about the views, as they are in `docs/reference/query.md`."""
+    for view in VIEWS:
+        yield f"### `{view.name}`"
+        yield ""
+        yield f"A row is {view.row}."
+        yield ""
+        yield from table(
+            ("column", "type", "meaning"),
+            ((f"`{column.name}`", f"`{column.kind}`", column.meaning) for column, _ in view.columns),
+        )
+        yield ""
+
+
+if __name__ == "__main__":
+    print("\n".join(reference()))  # noqa: T201 - the page is printed

@@ -1,0 +1,228 @@
+"""A store that was interrupted, killed, filled up, damaged, or that two processes use at once."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from harness.core.errors import UsageError
+from harness.core.record import Record
+from harness.core.verdict import Verdict
+from harness.store.database import FILE
+from harness.store.store import open_store
+
+MakeRecord = Callable[..., Record]
+WriteRun = Callable[..., Path]
+Rows = Callable[[str], list[tuple[object, ...]]]
+COUNT = "SELECT run, count(*) FROM records GROUP BY ALL ORDER BY ALL"
+# Each run in a transaction of its own, so that there is something between two of them.
+QUERY = (
+    "import sys, harness.store.store as s; s.BATCH_RECORDS = 1\n"
+    "from harness.cli.main import main\nsys.exit(main(sys.argv[1:]))"
+)
+HOLD = (
+    "import sys, pathlib; from harness.store.store import open_store\n"
+    "with open_store(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), print):\n"
+    "    print('open', flush=True); sys.stdin.read()"
+)
+LIMIT_S = 60
+
+Started = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def started() -> Iterator[Started]:
+    """Start a process that uses the store."""
+    processes = []
+
+    def start(*arguments: str, code: str = QUERY) -> "subprocess.Popen[str]":
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def asking(started: Started, runs: Path, place: Path) -> Callable[[], "subprocess.Popen[str]"]:
+    return lambda: started("query", str(runs), COUNT, "--format", "csv", "--store", str(place))
+
+
+def wait_for(met: Callable[[], object]) -> None:
+    until = time.monotonic() + LIMIT_S
+    while not met():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def with_a_slow_run(folder: Path, night: WriteRun, records: Sequence[Record]) -> Path:
+    """Runs of which the third one's records come from a pipe that nobody writes: whoever reads it waits."""
+    for number in (1, 2, 3, 4):
+        night(number, *records)
+    slow = folder / "night-03" / "records.jsonl"
+    slow.unlink()
+    os.mkfifo(slow)
+    return slow
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pipe of POSIX makes the reader wait")
+@pytest.mark.parametrize("number", ["SIGINT", "SIGKILL"])
+def test_interrupted_or_killed_while_it_reads(
+    number: str, runs: Path, rows: Rows, night: WriteRun, record: MakeRecord, place: Path, asking: Started
+) -> None:
+    slow = with_a_slow_run(runs, night, [record("abs"), record("neg")])
+    process = asking()
+    wait_for((place / FILE).exists)
+    # It has opened the pipe when writing to it no longer fails.
+    wait_for(lambda: opened_by_a_reader(slow))
+    process.send_signal(getattr(signal, number))
+    out, err = process.communicate(timeout=LIMIT_S)
+    assert out == ""
+    assert "Traceback" not in err
+    assert process.returncode == (130 if number == "SIGINT" else -signal.SIGKILL)
+    slow.unlink()
+    night(3, record("abs"))
+    assert rows(COUNT) == [("night-01", 2), ("night-02", 2), ("night-03", 1), ("night-04", 2)]
+    # What was read before the signal was kept: these runs were not read again.
+    assert rows("SELECT min(id), max(id) FROM run WHERE name < 'night-03'") == [(1, 2)]
+
+
+def opened_by_a_reader(pipe: Path) -> bool:
+    try:
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
+
+
+def test_two_processes_at_once(night: WriteRun, record: MakeRecord, asking: Started) -> None:
+    for number in range(1, 9):
+        night(number, record("abs"), record("neg"))
+    processes = [asking() for _ in range(3)]
+    for process in processes:
+        out, err = process.communicate(timeout=LIMIT_S)
+        assert process.returncode == 0, err
+        assert out.splitlines() == ["run,count_star()", *(f"night-{number:02},2" for number in range(1, 9))]
+
+
+def test_a_reader_holds_up_a_writer_until_it_is_done(
+    runs: Path, place: Path, night: WriteRun, record: MakeRecord, started: Started, asking: Started
+) -> None:
+    night(1, record("abs"))
+    reader = started(str(runs), str(place), code=HOLD)
+    assert reader.stdout is not None
+    assert reader.stdout.readline() == "open\n"
+    night(2, record("abs"))
+    writer = asking()
+    assert writer.stderr is not None
+    assert "waiting for another process" in writer.stderr.readline()
+    reader.communicate("", timeout=LIMIT_S)
+    out, _ = writer.communicate(timeout=LIMIT_S)
+    assert out.splitlines()[1:] == ["night-01,1", "night-02,1"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
+def test_a_full_disk(
+    runs: Path, rows: Rows, night: WriteRun, record: MakeRecord, place: Path, started: Started
+) -> None:
+    for number in range(1, 4):
+        night(number, *(record(f"m{index}", reason=os.urandom(200).hex()) for index in range(500)))
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))\n{QUERY}"
+    process = started("query", str(runs), COUNT, "--store", str(place), code=limited)
+    out, err = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode, out) == (2, "")
+    assert "the store cannot be used" in err
+    assert "--store" in err
+    assert len(err.splitlines()) == 2
+    assert rows(COUNT) == [(f"night-{number:02}", 500) for number in range(1, 4)]
+
+
+@pytest.mark.parametrize("content", [b"", b"no database" * 1000, b"SQLite format 3\x00" * 300])
+def test_a_damaged_store_is_built_anew(
+    content: bytes, rows: Rows, night: WriteRun, record: MakeRecord, place: Path, told: list[str]
+) -> None:
+    night(1, record("abs"))
+    place.mkdir()
+    (place / FILE).write_bytes(content)
+    assert rows(COUNT) == [("night-01", 1)]
+    (line,) = told
+    assert "the store is built anew" in line
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE meta SET schema = 99",
+        "DROP TABLE meta",
+        "DELETE FROM meta",
+        "ALTER TABLE meta ADD COLUMN x INT",
+    ],
+)
+def test_a_store_of_another_schema_is_built_anew(
+    statement: str, rows: Rows, night: WriteRun, record: MakeRecord, place: Path, told: list[str]
+) -> None:
+    night(1, record("abs"))
+    assert rows(COUNT) == [("night-01", 1)]
+    with duckdb.connect(place / FILE) as database:
+        database.execute(statement)
+        database.execute("DELETE FROM result")
+    night(2, record("abs", Verdict.CRASH))
+    kept = [] if "ALTER" in statement else [("night-01", 1)]
+    assert rows(COUNT) == [*kept, ("night-02", 1)]
+    assert len(told) == len(kept)
+
+
+def test_a_store_can_be_removed(rows: Rows, night: WriteRun, record: MakeRecord, place: Path) -> None:
+    night(1, record("abs"))
+    before = rows(COUNT)
+    for file in place.iterdir():
+        file.unlink()
+    assert rows(COUNT) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_place_that_cannot_be_written(
+    runs: Path, tmp_path: Path, night: WriteRun, record: MakeRecord
+) -> None:
+    night(1, record("abs"))
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    with pytest.raises(UsageError, match="--store"), open_store(runs, locked / "store", print):
+        pass
+
+
+def test_a_place_that_is_a_file(runs: Path, tmp_path: Path, night: WriteRun, record: MakeRecord) -> None:
+    night(1, record("abs"))
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with (
+        pytest.raises(UsageError, match="the store cannot be used"),
+        open_store(runs, tmp_path / "file", print),
+    ):
+        pass
+
+
+def test_without_duckdb(
+    monkeypatch: pytest.MonkeyPatch, runs: Path, place: Path, night: WriteRun, record: MakeRecord
+) -> None:
+    night(1, record("abs"))
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with (
+        pytest.raises(UsageError, match=r"pip install 'ort-ep-harness\[store\]'"),
+        open_store(runs, place, print),
+    ):
+        pass
