@@ -16,6 +16,7 @@ import numpy as np
 from harness.core.errors import Problem, UsageError, one_line, valid_names
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.errors import ModelError
+from harness.corpus.fuzz import PREFIX, fuzz_maker, fuzz_names, parse_fuzz
 from harness.corpus.walk import find_models
 
 SUITES: dict[str, str] = {
@@ -88,6 +89,8 @@ def open_suite(name: str) -> Suite:
     Raises:
         UsageError: There is no such suite, onnx lacks its test data, or the cache cannot be written.
     """
+    if name.startswith(PREFIX):
+        return _fuzz(name)
     if name not in SUITES:
         raise UsageError(
             Problem(where="suite", what=f"there is no suite {name!r}", hint=valid_names(name, SUITES))
@@ -191,6 +194,29 @@ def _made_singly(name: str) -> Suite:
     cache = _suites_cache()
     # Empty at first; made now, so that a cache that cannot be written is reported before anything runs.
     root = fill_once(cache / f"{name}-{_versions()}-{_code_digest(*packages)}", lambda _folder: None)
+    return Suite(name=name, root=root, kind="built_in", names=names, cache=cache, make=make)
+
+
+def _fuzz(name: str) -> Suite:
+    """Return a suite of generated models; each is made when it is first asked for."""
+    seed, count = parse_fuzz(name)
+    return fuzz_suite(name, fuzz_names(seed, range(count)), fuzz_maker(seed))
+
+
+def fuzz_suite(name: str, names: tuple[str, ...], make: Callable[[str, Path], None]) -> Suite:
+    """Return a suite of some generated models; the cache keeps models of one seed for all suites.
+
+    Args:
+        name: Its name; a model stands for the same in each suite of one seed.
+        names: The models.
+        make: Fills the empty folder of one model.
+
+    Raises:
+        UsageError: The cache cannot be written.
+    """
+    cache = _suites_cache()
+    seed = name.removeprefix(PREFIX).partition(":")[0]
+    root = fill_once(cache / f"fuzz-{seed}-{_versions()}-{_code_digest('forms')}", lambda _folder: None)
     return Suite(name=name, root=root, kind="built_in", names=names, cache=cache, make=make)
 
 

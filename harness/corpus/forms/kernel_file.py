@@ -1,0 +1,118 @@
+"""Write `kernels.json` from onnx's schemas and the CPU EP's kernels.
+
+    python -m harness.corpus.forms.kernel_file > harness/corpus/forms/kernels.json
+
+Raise ``GENERATOR`` in `fuzz.py` after a change: it changes what the numbers of forms stand for.
+"""
+
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from harness.core.value import DTYPES, STRING
+from harness.corpus.forms.operators import Operator, Types
+
+_CONTRIB = "com.microsoft"
+_LAST_OPSET = {"": 26, "ai.onnx.ml": 5, _CONTRIB: 1}
+"""The newest opsets that are no longer under development in onnxruntime 1.31."""
+
+_FIRST_OPSET = 7
+"""The oldest opset of ONNX that onnxruntime supports."""
+
+_SPELLED = {"float": "float32", "double": "float64"}
+_EXPANDED_TYPES = frozenset({"float32", "int64", "bool"})
+"""Types of operators that the CPU EP computes by their function: those that all its kernels have."""
+
+
+def operators_here() -> Iterator[Operator]:
+    """Yield the operators that the installed onnxruntime's CPU EP computes, sorted; imports onnxruntime."""
+    import onnxruntime.capi.onnxruntime_pybind11_state as runtime
+    from onnx import defs
+
+    schemas: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    contrib = [schema for schema in runtime.get_all_operator_schema() if schema.domain == _CONTRIB]
+    for schema in (*defs.get_all_schemas_with_history(), *contrib):
+        if schema.domain in _LAST_OPSET and not schema.deprecated:
+            schemas[schema.domain, schema.name].append(schema)
+    kernels = defaultdict(list)
+    for kernel in runtime.get_all_opkernel_def():
+        if kernel.provider == "CPUExecutionProvider":
+            kernels[kernel.domain, kernel.op_name].append(kernel)
+    for (domain, name), versions in sorted(schemas.items()):
+        versions.sort(key=lambda schema: schema.since_version)
+        ends = [one.since_version - 1 for one in versions[1:]] + [_LAST_OPSET[domain]]
+        for schema, end in zip(versions, ends, strict=True):
+            yield from _of_schema(schema, end, kernels[domain, name])
+
+
+def _of_schema(schema: Any, end: int, kernels: Iterable[Any]) -> Iterator[Operator]:
+    """Yield one operator for each range of opsets in which the CPU EP has the same kernels."""
+    begin = max(schema.since_version, 1 if schema.domain else _FIRST_OPSET)
+    end = min(end, _LAST_OPSET[schema.domain])
+    by_range: dict[tuple[int, int], list[Types]] = defaultdict(list)
+    variables = {one.type_param_str: _dtypes(one.allowed_type_strs) for one in schema.type_constraints}
+    for kernel in kernels:
+        first, last = max(begin, kernel.version_range[0]), min(end, kernel.version_range[1])
+        types = {
+            name: tuple(sorted(set(allowed) & set(_dtypes(kernel.type_constraints.get(name)) or allowed)))
+            for name, allowed in variables.items()
+        }
+        if first <= last and all(types[name] or not variables[name] for name in types):
+            by_range[first, last].append(types)
+    if not kernels and not schema.domain and getattr(schema, "has_function", False) and begin <= end:
+        by_range[begin, end] = [
+            {name: tuple(sorted(set(allowed) & _EXPANDED_TYPES)) for name, allowed in variables.items()}
+        ]
+    for (first, last), found in sorted(by_range.items()):
+        yield Operator(
+            domain=schema.domain,
+            name=schema.name,
+            since=schema.since_version,
+            first=first,
+            last=last,
+            inputs=tuple(map(_formal, schema.inputs)),
+            outputs=tuple(map(_formal, schema.outputs)),
+            attributes=tuple(sorted(schema.attributes)),
+            kernels=tuple(_merged(found)),
+        )
+
+
+def _dtypes(texts: Iterable[str] | None) -> tuple[str, ...]:
+    """Return the element types of tensor types; nothing of sequences, optionals and maps."""
+    inner = (re.fullmatch(r"tensor\((\w+)\)", text) for text in texts or ())
+    names = (_SPELLED.get(one[1], one[1]) for one in inner if one)
+    return tuple(sorted({name for name in names if name in DTYPES or name == STRING}))
+
+
+def _formal(formal: Any) -> str:
+    text = getattr(formal, "type_str", None) or formal.typeStr
+    plain = re.fullmatch(r"tensor\((\w+)\)", text)
+    option = str(formal.option).rpartition(".")[2]
+    mark = {"Optional": "?", "Variadic": "*"}.get(option, "")
+    return (_SPELLED.get(plain[1], plain[1]) if plain else text) + mark
+
+
+def _merged(found: list[Types]) -> Iterator[Types]:
+    """Yield kernels; those that differ in one type variable alone become one."""
+    left = [dict(one) for one in {repr(sorted(one.items())): one for one in found}.values()]
+    while left:
+        first = left.pop(0)
+        at = 0
+        while at < len(left):
+            differing = [name for name in first if first[name] != left[at][name]]
+            if len(differing) == 1:
+                (name,) = differing
+                first[name] = tuple(sorted({*first[name], *left.pop(at)[name]}))
+                at = 0
+            else:
+                at += 1
+        yield first
+
+
+if __name__ == "__main__":
+    for operator in operators_here():
+        sys.stdout.buffer.write(msgspec.json.encode(operator) + b"\n")
