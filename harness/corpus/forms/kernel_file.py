@@ -14,14 +14,30 @@ from typing import Any
 import msgspec
 
 from harness.core.value import DTYPES, STRING
+from harness.corpus.element_types import is_floating
 from harness.corpus.forms.operators import Operator, Types
 
 _CONTRIB = "com.microsoft"
 _LAST_OPSET = {"": 26, "ai.onnx.ml": 5, _CONTRIB: 1}
 """The newest opsets that are no longer under development in onnxruntime 1.31."""
 
+_NO_END = (1 << 31) - 1
+"""The last version of a kernel that has none."""
+
 _FIRST_OPSET = 7
 """The oldest opset of ONNX that onnxruntime supports."""
+
+_REFUSED: dict[str, dict[str, str]] = {
+    "ConstantOfShape": {"T2": "float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz"},
+    "GRU": {"T": "float64"},
+    "LSTM": {"T": "float64"},
+    "RNN": {"T": "float64"},
+    "Resize": {"T2": "float16 float64"},
+}
+"""Operator -> type variable -> types that kernels are registered for, and raise an error with."""
+
+_EQUAL = {"QuantizeLinear": ("T1", "T2")}
+"""Operator -> type variables for which kernels are registered separately, and raise unless they agree."""
 
 _SPELLED = {"float": "float32", "double": "float64"}
 _EXPANDED_TYPES = frozenset({"float32", "int64", "bool"})
@@ -61,8 +77,12 @@ def _of_schema(schema: Any, end: int, kernels: Iterable[Any]) -> Iterator[Operat
             name: tuple(sorted(set(allowed) & set(_dtypes(kernel.type_constraints.get(name)) or allowed)))
             for name, allowed in variables.items()
         }
+        # onnxruntime's rule: a kernel without a last version serves only the schema that it begins with.
+        is_open = kernel.version_range[1] >= _NO_END
+        if is_open and kernel.version_range[0] != schema.since_version:
+            continue
         if first <= last and all(types[name] or not variables[name] for name in types):
-            by_range[first, last].append(types)
+            by_range[first, last] += _served(schema.name, types)
     if not kernels and not schema.domain and getattr(schema, "has_function", False) and begin <= end:
         by_range[begin, end] = [
             {name: tuple(sorted(set(allowed) & _EXPANDED_TYPES)) for name, allowed in variables.items()}
@@ -79,6 +99,19 @@ def _of_schema(schema: Any, end: int, kernels: Iterable[Any]) -> Iterator[Operat
             attributes=tuple(sorted(schema.attributes)),
             kernels=tuple(_merged(found)),
         )
+
+
+def _served(name: str, types: Types) -> Iterator[Types]:
+    """Yield the types of a kernel without those that it refuses when it runs."""
+    left = {
+        variable: tuple(one for one in known if one not in _REFUSED.get(name, {}).get(variable, "").split())
+        for variable, known in types.items()
+    }
+    first, second = _EQUAL.get(name, ("", ""))
+    if is_floating("".join(left.get(second, ())[:1])):
+        yield from (left | {first: (one,), second: (one,)} for one in left[first])
+    elif all(left[variable] or not types[variable] for variable in types):
+        yield left
 
 
 def _dtypes(texts: Iterable[str] | None) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
         ValueError: onnx finds a fault in it.
     """
     try:
-        inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+        inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
         for declared, found in zip(model.graph.output, inferred.graph.output, strict=True):
             declared.CopyFrom(found)
         if all(_has_shape(one.type) for one in model.graph.output):
