@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.core.errors import Problem, UsageError, one_line
 from harness.corpus.errors import ModelError
 from harness.corpus.forms.draw import Draw
-from harness.corpus.forms.make import choose, form_model
+from harness.corpus.forms.make import Choice, choose, form_model
 
 GENERATOR = 1
 """Rises when a number stands for another model than before."""
@@ -42,27 +42,36 @@ def parse_fuzz(name: str) -> tuple[int, int]:
     return seed, count
 
 
-def fuzz_names(seed: int, numbers: range, operators: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the names of models, such as ``000042-Conv-22-float32``.
-
-    Args:
-        seed: The seed.
-        numbers: The numbers of the models.
-        operators: Operators to choose from; all if there are none.
-    """
-    return tuple(f"{number:06d}-{choose(_draw(seed, number), operators).name}" for number in numbers)
+def fuzz_suite_name(seed: int) -> str:
+    """Return the name of all suites of one seed: it has no count, so that a model keeps its id."""
+    return f"fuzz-{seed}"
 
 
-def fuzz_maker(seed: int, operators: tuple[str, ...] = ()) -> Callable[[str, Path], None]:
+def choice_of(seed: int, number: int) -> Choice:
+    """Return the operator, opset and types of a model."""
+    return choose(_draw(seed, number))
+
+
+def fuzz_name(seed: int, number: int) -> str:
+    """Return the name of a model, such as ``000042-Conv-22-float32``."""
+    return f"{number:06d}-{choice_of(seed, number).name}"
+
+
+def number_of(name: str) -> int:
+    """Return the number in the name of a model."""
+    return int(name.partition("-")[0])
+
+
+def fuzz_maker(seed: int) -> Callable[[str, Path], None]:
     """Return a function that fills the empty folder of one model, by its name."""
-    return functools.partial(_write, seed, operators)
+    return functools.partial(_write, seed)
 
 
 def _draw(seed: int, number: int) -> Draw:
     return Draw(GENERATOR, _FORMS, seed, number)
 
 
-def _write(seed: int, operators: tuple[str, ...], name: str, folder: Path) -> None:
+def _write(seed: int, name: str, folder: Path) -> None:
     """Write ``model.onnx`` and ``test_data_set_0/input_N.pb``; goldens are computed.
 
     Raises:
@@ -70,9 +79,9 @@ def _write(seed: int, operators: tuple[str, ...], name: str, folder: Path) -> No
     """
     from harness.corpus.protos import tensor_proto
 
-    draw = _draw(seed, int(name.partition("-")[0]))
+    draw = _draw(seed, number_of(name))
     try:
-        built = form_model(choose(draw, operators), draw)
+        built = form_model(choose(draw), draw)
     except ValueError as error:
         raise ModelError(folder / "model.onnx", one_line(error)) from error
     (folder / "model.onnx").write_bytes(built.model.SerializeToString(deterministic=True))

@@ -16,7 +16,7 @@ import numpy as np
 from harness.core.errors import Problem, UsageError, one_line, valid_names
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.errors import ModelError
-from harness.corpus.fuzz import PREFIX, fuzz_maker, fuzz_names, parse_fuzz
+from harness.corpus.fuzz import PREFIX, fuzz_maker, fuzz_name, fuzz_suite_name, parse_fuzz
 from harness.corpus.walk import find_models
 
 SUITES: dict[str, str] = {
@@ -198,26 +198,12 @@ def _made_singly(name: str) -> Suite:
 
 
 def _fuzz(name: str) -> Suite:
-    """Return a suite of generated models; each is made when it is first asked for."""
+    """Return a suite of generated models; the cache keeps a model for all suites of its seed."""
     seed, count = parse_fuzz(name)
-    return fuzz_suite(name, fuzz_names(seed, range(count)), fuzz_maker(seed))
-
-
-def fuzz_suite(name: str, names: tuple[str, ...], make: Callable[[str, Path], None]) -> Suite:
-    """Return a suite of some generated models; the cache keeps models of one seed for all suites.
-
-    Args:
-        name: Its name; a model stands for the same in each suite of one seed.
-        names: The models.
-        make: Fills the empty folder of one model.
-
-    Raises:
-        UsageError: The cache cannot be written.
-    """
-    cache = _suites_cache()
-    seed = name.removeprefix(PREFIX).partition(":")[0]
-    root = fill_once(cache / f"fuzz-{seed}-{_versions()}-{_code_digest('forms')}", lambda _folder: None)
-    return Suite(name=name, root=root, kind="built_in", names=names, cache=cache, make=make)
+    names = tuple(fuzz_name(seed, number) for number in range(count))
+    suite, cache = fuzz_suite_name(seed), _suites_cache()
+    root = fill_once(cache / f"{suite}-{_versions()}-{_code_digest('forms')}", lambda _folder: None)
+    return Suite(name=suite, root=root, kind="built_in", names=names, cache=cache, make=fuzz_maker(seed))
 
 
 _Roster = tuple[tuple[str, ...], Callable[[str, Path], None]]

@@ -110,7 +110,7 @@ def _kinds(setting: Setting) -> tuple[Kind, Kind]:
     return GENERAL, GENERAL
 
 
-_ALIASING = frozenset("Add And Equal Greater Less Mul Or Sub Xor".split())
+_ALIASING = frozenset({"Add", "And", "Equal", "Greater", "Less", "Mul", "Or", "Sub", "Xor"})
 """Operators that take the same values in both inputs."""
 
 _MODULI = Kind(low=4.0, high=4.0, fine=False)

@@ -22,8 +22,8 @@ _ROWS: tuple[tuple[Family, str], ...] = (
     (
         elementwise.unary,
         """Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu
-        HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu Round Selu Shrink
-        Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Tan Tanh ThresholdedRelu com.microsoft.Gelu
+        HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu Round Selu
+        Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Tan Tanh ThresholdedRelu com.microsoft.Gelu
         com.microsoft.QuickGelu""",
     ),
     (elementwise.cast, "Cast CastLike"),
@@ -77,7 +77,10 @@ _ROWS: tuple[tuple[Family, str], ...] = (
     (normalization.instance, "InstanceNormalization"),
     (normalization.group, "GroupNormalization"),
     (normalization.layer, "LayerNormalization RMSNormalization"),
-    (normalization.skip, "com.microsoft.SkipLayerNormalization com.microsoft.SkipSimplifiedLayerNormalization"),
+    (
+        normalization.skip,
+        "com.microsoft.SkipLayerNormalization com.microsoft.SkipSimplifiedLayerNormalization",
+    ),
     (indexing.gather, "Gather"),
     (indexing.gather_elements, "GatherElements"),
     (indexing.gather_nd, "GatherND com.microsoft.GatherND"),

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.corpus.element_types import is_floating
 from harness.corpus.forms.setting import Form, Operand, Setting
 from harness.corpus.forms.values import GENERAL, Kind
 
@@ -20,7 +21,10 @@ def resize(setting: Setting) -> Form:
     nearest takes only modes whose coordinates are exact, and rounds ties as its attribute says.
     """
     draw = setting.draw
-    mode = draw.pick(("nearest", "linear", "cubic") if setting.since > _UPSAMPLING else ("nearest", "linear"))
+    modes = ["nearest", "linear"]
+    if setting.since > _UPSAMPLING and is_floating(setting.dtype(0)):
+        modes.append("cubic")
+    mode = draw.pick(modes)
     shape = _image(setting)
     scales = [1.0, 1.0, draw.pick((0.5, 1.0, 2.0, 4.0)), draw.pick((0.5, 1.0, 2.0, 4.0))]
     shape = (*shape[:2], *(2 * size for size in shape[2:]))
@@ -32,8 +36,10 @@ def resize(setting: Setting) -> Form:
         if setting.has("scales"):
             return Form(inputs=(data,), attributes=attributes | {"scales": scales})
         return Form(inputs=(data, setting.given(1, scales, constant=True)), attributes=attributes)
-    modes = ["half_pixel", "asymmetric", "pytorch_half_pixel"] + (["align_corners"] if mode != "nearest" else [])
-    attributes["coordinate_transformation_mode"] = draw.pick(modes)
+    ways = ["half_pixel", "asymmetric", "pytorch_half_pixel"]
+    if mode != "nearest":
+        ways.append("align_corners")
+    attributes["coordinate_transformation_mode"] = draw.pick(ways)
     if mode == "nearest":
         kinds = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
         attributes |= setting.maybe(80, {"nearest_mode": draw.pick(kinds)})

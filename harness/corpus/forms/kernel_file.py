@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from harness.core.value import DTYPES, STRING
-from harness.corpus.element_types import is_floating
 from harness.corpus.forms.operators import Operator, Types
 
 _CONTRIB = "com.microsoft"
@@ -108,7 +107,7 @@ def _served(name: str, types: Types) -> Iterator[Types]:
         for variable, known in types.items()
     }
     first, second = _EQUAL.get(name, ("", ""))
-    if is_floating("".join(left.get(second, ())[:1])):
+    if set(left.get(second, ("",))) <= set(left.get(first, ())):
         yield from (left | {first: (one,), second: (one,)} for one in left[first])
     elif all(left[variable] or not types[variable] for variable in types):
         yield left

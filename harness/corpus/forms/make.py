@@ -4,6 +4,8 @@ Choosing needs neither onnx nor onnxruntime, so that a plan can list forms by na
 """
 
 import functools
+import math
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -53,15 +55,20 @@ def known_operators() -> dict[str, tuple[Operator, ...]]:
     return found
 
 
-def choose(draw: Draw, names: tuple[str, ...] = ()) -> Choice:
-    """Choose an operator, a version and types; every operator is as likely as any other.
+def count_choices(names: Collection[str]) -> int:
+    """Return how many choices there are of some operators."""
+    return sum(
+        len({operator.first, operator.last}) * math.prod(map(len, filter(None, kernel.values())))
+        for name in names
+        for operator in known_operators()[name]
+        for kernel in operator.kernels
+    )
 
-    Args:
-        draw: The choices.
-        names: Operators to choose from; all if there are none.
-    """
+
+def choose(draw: Draw) -> Choice:
+    """Choose an operator, a version and types; every operator is as likely as any other."""
     known = known_operators()
-    operator = draw.pick(known[draw.pick(names or tuple(known))])
+    operator = draw.pick(known[draw.pick(tuple(known))])
     kernel = draw.pick(operator.kernels)
     types = {name: draw.pick(kernel[name]) for name in sorted(kernel) if kernel[name]}
     opset = draw.pick(sorted({operator.first, operator.last}))

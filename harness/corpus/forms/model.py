@@ -100,7 +100,7 @@ def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _has_shape(declared: onnx.TypeProto) -> bool:
-    return declared.WhichOneof("value") != "tensor_type" or declared.tensor_type.HasField("shape")
+    return declared.WhichOneof("value") != "tensor_type" or bool(declared.tensor_type.HasField("shape"))
 
 
 def _model(graph: onnx.GraphProto, domain: str, opset: int) -> onnx.ModelProto:

@@ -71,7 +71,9 @@ def skip(setting: Setting) -> Form:
     shape = (draw.pick((1, 2, 3)), setting.size(9), draw.pick((4, 8, 12, 16, 33, 64)))
     each = shape[-1:]
     inputs: list[Operand | None] = [setting.operand(0, shape), setting.operand(1, shape)]
-    inputs += [setting.operand(at, each, _SCALES) for at in range(2, draw.between(3, len(setting.operator.inputs)))]
+    inputs += [
+        setting.operand(at, each, _SCALES) for at in range(2, draw.between(3, len(setting.operator.inputs)))
+    ]
     if len(inputs) < 3:  # noqa: PLR2004
         inputs.append(setting.operand(2, each, _SCALES))
     return Form(inputs=tuple(inputs), attributes=_epsilon(setting))

@@ -45,7 +45,7 @@ def gemm(setting: Setting) -> Form:
     first = setting.operand(0, (inner, rows) if turned_a else (rows, inner))
     second = setting.operand(1, (columns, inner) if turned_b else (inner, columns))
     inputs: list[Operand | None] = [first, second]
-    if setting.since < _OPTIONAL_BIAS and not setting.operator.domain or draw.chance(75):
+    if (setting.since < _OPTIONAL_BIAS and not setting.operator.domain) or draw.chance(75):
         shape = draw.pick(((rows, columns), (columns,), (1, columns), (rows, 1), (1,), ()))
         inputs.append(setting.operand(2, shape))
     if setting.has("activation"):
@@ -98,8 +98,8 @@ def determinant(setting: Setting) -> Form:
 
 
 _EQUATIONS = (
-    "ij,jk->ik", "bij,bjk->bik", "ij->ji", "ii->i", "i,i->", "i,j->ij", "bhid,bhjd->bhij", "...ij,...jk->...ik",
-    "ij,ij->", "ijk->kji", "bij->b", "ij,jk,kl->il",
+    "ij,jk->ik", "bij,bjk->bik", "ij->ji", "ii->i", "i,i->", "i,j->ij", "bhid,bhjd->bhij",
+    "...ij,...jk->...ik", "ij,ij->", "ijk->kji", "bij->b", "ij,jk,kl->il",
 )  # fmt: skip
 
 

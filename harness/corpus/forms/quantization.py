@@ -3,6 +3,7 @@
 Scales are powers of two and values lie 1/8 of a step or more from a tie, so that rounding is certain.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,9 @@ def linear(setting: Setting) -> Form:
         shape[axis] = block * count
         scale = (*shape[:axis], count, *shape[axis + 1 :])
         attributes = {"axis": axis, "block_size": block}
+        if math.prod(scale) == 1:  # which onnxruntime takes for the scale of the whole tensor
+            scale = (*scale[:axis], 2, *scale[axis + 1 :])
+            shape[axis] = 2 * block
     elif setting.has("axis") and draw.chance(50):
         axis = draw.below(rank)
         scale = (shape[axis],)
@@ -99,7 +103,10 @@ def quantized_matmul(setting: Setting) -> Form:
     rows, inner, columns = (setting.size(17) for _ in range(3))
     batch = setting.shape(0, 1)
     kind = Kind(low=-60.0, high=60.0)
-    inputs: list[Operand | None] = [setting.operand(0, (*batch, rows, inner), kind), *_scale_and_point(setting, 1)]
+    inputs: list[Operand | None] = [
+        setting.operand(0, (*batch, rows, inner), kind),
+        *_scale_and_point(setting, 1),
+    ]
     inputs += [setting.operand(3, (*batch, inner, columns), kind), *_scale_and_point(setting, 4)]
     scale = setting.given(6, setting.draw.pick((0.25, 0.5, 1.0)))
     return Form(inputs=(*inputs, scale, _points(setting, 7, ())))
@@ -141,4 +148,3 @@ def quantized_unary(setting: Setting) -> Form:
     data = setting.operand(0, setting.shape(1, 4), Kind(low=-60.0, high=60.0))
     inputs = (data, *_scale_and_point(setting, 1), *_scale_and_point(setting, 3))
     return Form(inputs=inputs, attributes=attributes)
-

@@ -156,7 +156,7 @@ def split(setting: Setting) -> Form:
         inputs = [setting.given(1, sizes)]
     else:
         attributes["split"] = sizes
-    if len(inputs) or "split" in attributes:
+    if inputs or "split" in attributes:
         shape[axis] = sum(sizes)
     return Form(inputs=(setting.operand(0, shape), *inputs), attributes=attributes, outputs=parts)
 

@@ -137,7 +137,9 @@ def pool(setting: Setting) -> Form:
     if setting.has("p"):
         attributes |= setting.maybe(60, {"p": draw.between(1, 3)})
     largest = setting.name == "MaxPool"
-    batch, channels = (1, 1) if setting.dtype(0) in {"int8", "uint8"} else (draw.pick((1, 2)), setting.size(5))
+    batch, channels = (
+        (1, 1) if setting.dtype(0) in {"int8", "uint8"} else (draw.pick((1, 2)), setting.size(5))
+    )
     image = slid.image
     if setting.dtype(0) in {"int8", "uint8"}:
         image = tuple(min(size, max(reach, 5)) for size, reach in zip(image, slid.kernel, strict=True))
