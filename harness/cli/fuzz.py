@@ -39,8 +39,8 @@ _BY_NOISE = "[[tolerance]]\nnoise = {}\n"
 class Wanted(TypedDict):
     """Arguments of the command: what is made, and settings of one provider.
 
-    ``seconds`` is how long models are made, ``stop`` after how many it ends, ``operators`` names or globs with
-    commas between them, or None for all; the others are fields of ``Request``.
+    ``seconds`` is how long models are made, ``stop`` after how many it ends, ``operators`` names or globs
+    with commas between them, or None for all; the others are fields of ``Request``.
     """
 
     seconds: float
@@ -122,10 +122,9 @@ def summary(work: Campaign, seconds: float) -> Iterator[str]:
     rate = 60 * work.made / max(seconds, 1e-9)
     yield f"models   {work.models:,}, {rate:,.0f} a minute; {work.cells:,} cells judged"
     yield f"valid    {valid:,} of {tried:,} cells ({100 * valid / max(1, tried):.2f} %)"
-    yield (
-        f"covered  {len(names)} of {len(known)} operators, {len(work.coverage.choices):,} of {choices:,} forms "
-        f"(operator, opset, types); {work.coverage.sights:,} with rank and placement"
-    )
+    tried_choices = f"{len(work.coverage.choices):,} of {choices:,} forms (operator, opset, types)"
+    yield f"covered  {len(names)} of {len(known)} operators, {tried_choices}"
+    yield f"         {work.coverage.sights:,} with target, rank and placement"
     yield f"skipped  {work.passed_over:,} cells that would have shown nothing new"
     for target, counts in work.verdicts.items():
         told = ", ".join(f"{verdict} {count:,}" for verdict, count in counts.most_common())

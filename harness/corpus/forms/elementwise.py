@@ -4,8 +4,8 @@ from typing import Any
 
 from harness.core.value import STRING
 from harness.corpus.element_types import NUMBERS, is_floating
-from harness.corpus.forms.setting import Form, Setting, broadcast
-from harness.corpus.forms.values import APART, GENERAL, POSITIVE, Kind
+from harness.corpus.forms.setting import Form, Operand, Setting, broadcast
+from harness.corpus.forms.values import APART, GENERAL, POSITIVE, Kind, values
 
 _DOMAINS: dict[str, Kind] = {
     "Acos": Kind(low=-0.875, high=0.875),
@@ -44,7 +44,8 @@ _ATTRIBUTES: dict[str, dict[str, tuple[Any, ...]]] = {
 
 def unary(setting: Setting) -> Form:
     """Return a form of a function of each element."""
-    shape = setting.shape(empty=True)
+    # onnxruntime's fast form wants an axis that its bias could have.
+    shape = setting.shape(1 if setting.name == "FastGelu" else 0, empty=True)
     kind = _DOMAINS.get(setting.name, GENERAL)
     chosen = {name: setting.draw.pick(items) for name, items in _ATTRIBUTES.get(setting.name, {}).items()}
     attributes = setting.maybe(70, {name: item for name, item in chosen.items() if setting.has(name)})
@@ -62,9 +63,6 @@ def cast(setting: Setting) -> Form:
     shape = setting.shape(empty=True)
     data = setting.operand(0, shape, kind)
     if source == STRING:
-        from harness.corpus.forms.setting import Operand
-        from harness.corpus.forms.values import values
-
         numbers = values(setting.draw, "int64", shape, Kind(low=max(low, -2.0), high=1.0))
         data = Operand(array=numbers.astype(str).astype(object), dtype=STRING)
     if setting.name == "CastLike":
@@ -161,3 +159,11 @@ def clip(setting: Setting) -> Form:
         for at, value, given in ((1, low, has_low), (2, high, has_high))
     )
     return Form(inputs=(data, *bounds))
+
+
+def dropout(setting: Setting) -> Form:
+    """Return a form of Dropout outside of training."""
+    data = setting.operand(0, setting.shape())
+    if not setting.takes(1):
+        return Form(inputs=(data,), attributes=setting.maybe(50, {"ratio": 0.25}))
+    return Form(inputs=(data, setting.given(1, 0.25)) if setting.draw.chance(50) else (data,))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from harness.corpus.forms import (
+    containers,
     elementwise,
     images,
     indexing,
@@ -24,7 +25,7 @@ _ROWS: tuple[tuple[Family, str], ...] = (
         """Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu
         HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu Round Selu
         Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Tan Tanh ThresholdedRelu com.microsoft.Gelu
-        com.microsoft.QuickGelu""",
+        com.microsoft.QuickGelu com.microsoft.FastGelu""",
     ),
     (elementwise.cast, "Cast CastLike"),
     (
@@ -35,6 +36,18 @@ _ROWS: tuple[tuple[Family, str], ...] = (
     (elementwise.variadic, "Max Mean Min Sum"),
     (elementwise.where, "Where"),
     (elementwise.clip, "Clip"),
+    (elementwise.dropout, "Dropout"),
+    (
+        containers.sequence,
+        "ConcatFromSequence SequenceAt SequenceConstruct SequenceErase SequenceInsert SequenceLength",
+    ),
+    (containers.split_to_sequence, "SplitToSequence"),
+    (containers.branches, "If"),
+    (containers.loop, "Loop"),
+    (products.four_bits, "com.microsoft.MatMulNBits"),
+    (products.distances, "com.microsoft.CDist"),
+    (indexing.cache_update, "TensorScatter"),
+    (reshaping.expand_dims, "com.microsoft.ExpandDims"),
     (
         reduction.reduction,
         """ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
@@ -84,14 +97,17 @@ _ROWS: tuple[tuple[Family, str], ...] = (
     (indexing.gather, "Gather"),
     (indexing.gather_elements, "GatherElements"),
     (indexing.gather_nd, "GatherND com.microsoft.GatherND"),
-    (indexing.scatter_elements, "ScatterElements"),
+    (indexing.scatter_elements, "Scatter ScatterElements"),
     (indexing.scatter_nd, "ScatterND"),
     (indexing.one_hot, "OneHot"),
     (indexing.compress, "Compress"),
     (indexing.unique, "Unique com.microsoft.Unique"),
     (indexing.reverse_sequence, "ReverseSequence"),
     (indexing.suppression, "NonMaxSuppression"),
-    (quantization.linear, "DequantizeLinear QuantizeLinear"),
+    (
+        quantization.linear,
+        "DequantizeLinear QuantizeLinear com.microsoft.DequantizeLinear com.microsoft.QuantizeLinear",
+    ),
     (quantization.dynamic, "DynamicQuantizeLinear"),
     (quantization.quantized_matmul, "QLinearMatMul"),
     (quantization.quantized_convolution, "QLinearConv"),

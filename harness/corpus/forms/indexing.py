@@ -169,3 +169,22 @@ def rows(setting: Setting) -> Form:
     shape = setting.shape(1, 3)
     indices = setting.draw.whole((setting.size(5),), 0, shape[-1] - 1)
     return Form(inputs=(setting.operand(0, shape, GENERAL), setting.given(1, indices)))
+
+
+def cache_update(setting: Setting) -> Form:
+    """Return a form of TensorScatter: a piece of a cache is written for each batch."""
+    draw = setting.draw
+    batch, heads, longest, size = (
+        draw.pick((1, 2, 3)),
+        draw.pick((1, 2)),
+        draw.between(3, 9),
+        draw.pick((1, 4)),
+    )
+    steps = draw.between(1, longest)
+    starts = setting.given(2, draw.whole((batch,), 0, longest - steps))
+    inputs = (
+        setting.operand(0, (batch, heads, longest, size)),
+        setting.operand(1, (batch, heads, steps, size)),
+        starts,
+    )
+    return Form(inputs=inputs, attributes=setting.maybe(40, {"axis": -2}))

@@ -114,10 +114,11 @@ def _served(name: str, types: Types) -> Iterator[Types]:
 
 
 def _dtypes(texts: Iterable[str] | None) -> tuple[str, ...]:
-    """Return the element types of tensor types; nothing of sequences, optionals and maps."""
+    """Return the element types of tensor types that onnxruntime has; nothing of sequences and maps."""
     inner = (re.fullmatch(r"tensor\((\w+)\)", text) for text in texts or ())
     names = (_SPELLED.get(one[1], one[1]) for one in inner if one)
-    return tuple(sorted({name for name in names if name in DTYPES or name == STRING}))
+    known = {name for name in names if name in DTYPES or name == STRING}
+    return tuple(sorted(name for name in known if not name.startswith("complex")))
 
 
 def _formal(formal: Any) -> str:

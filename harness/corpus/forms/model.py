@@ -51,8 +51,10 @@ def build(operator: Operator, opset: int, form: Form, output_types: tuple[str, .
     placed = tuple(_placed(form, draw))
     names = [name for name, _, _ in placed]
     outputs = ["" if at in form.skip else f"y{at}" for at in range(form.outputs)]
-    node = helper.make_node(operator.name, names, outputs, domain=operator.domain, **form.attributes)
-    nodes, shown, weights = [node], [name for name in outputs if name], []
+    nodes = [helper.make_node(one.op, one.inputs, one.outputs, **one.attributes) for one in form.nodes] or [
+        helper.make_node(operator.name, names, outputs, domain=operator.domain, **form.attributes)
+    ]
+    shown, weights = [name for name in outputs if name], []
     if draw.chance(_FOLLOW_PERCENT) and output_types[:1] == ("float32",) and "y0" in shown:
         follower, weight = _follower(draw.pick(_FOLLOWERS), draw)
         nodes.append(follower)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from harness.corpus.forms.setting import Form, Operand, Setting, broadcast
 from harness.corpus.forms.values import GENERAL, Kind
 
@@ -88,8 +90,6 @@ def integer_matmul(setting: Setting) -> Form:
 
 def determinant(setting: Setting) -> Form:
     """Return a form of Det or Inverse of matrices whose diagonal dominates, so that they are regular."""
-    import numpy as np
-
     size = setting.size(5)
     shape = (*setting.shape(0, 2), size, size)
     data = setting.operand(0, shape, Kind(low=-0.5, high=0.5))
@@ -113,3 +113,34 @@ def einsum(setting: Setting) -> Form:
         shape += [sizes[letter] for letter in term.replace("...", "")]
         inputs.append(setting.operand(0, shape, GENERAL))
     return Form(inputs=tuple(inputs), attributes={"equation": equation})
+
+
+def four_bits(setting: Setting) -> Form:
+    """Return a form of onnxruntime's MatMulNBits: weights of four bits in blocks with scales of their own."""
+    draw = setting.draw
+    rows, columns, block = setting.size(9), setting.size(17), draw.pick((16, 32))
+    inner = block * draw.between(1, 3)
+    blocks = inner // block
+    scales = draw.whole((columns * blocks,), 1, 8) / 32
+    weights = Operand(
+        array=draw.whole((columns, blocks, block // 2), 0, 255).astype(np.uint8), dtype="uint8", constant=True
+    )
+    inputs: list[Operand | None] = [
+        setting.operand(0, (rows, inner), Kind(low=-1.0, high=1.0)),
+        weights,
+        setting.given(2, scales, constant=True),
+    ]
+    if draw.chance(40):
+        points = draw.whole((columns * ((blocks + 1) // 2),), 0, 255).astype(np.uint8)
+        inputs.append(Operand(array=points, dtype="uint8", constant=True))
+    attributes = {"K": inner, "N": columns, "bits": 4, "block_size": block}
+    return Form(inputs=tuple(inputs), attributes=attributes)
+
+
+def distances(setting: Setting) -> Form:
+    """Return a form of onnxruntime's CDist."""
+    width = setting.size(9)
+    metric = setting.draw.pick(("euclidean", "sqeuclidean"))
+    shapes = [(setting.size(9), width), (setting.size(9), width)]
+    inputs = tuple(setting.operand(at, shape) for at, shape in enumerate(shapes))
+    return Form(inputs=inputs, attributes={"metric": metric})

@@ -217,13 +217,18 @@ def pad(setting: Setting) -> Form:
         return Form(inputs=(data,), attributes=attributes)
     inputs: list[Operand | None] = [data, setting.given(1, pads)]
     if mode == "constant" and draw.chance(60):
-        inputs.append(setting.operand(2, ()))
+        inputs.append(setting.operand(2, (), constant=_read_by_onnx(setting.dtype(2))))
     if setting.takes(3) and draw.chance(30):
         axes = sorted(draw.some(range(len(shape)), draw.between(1, len(shape))))
         inputs[1] = setting.given(1, [pads[at] for at in (*axes, *(len(shape) + axis for axis in axes))])
         inputs += [None] * (3 - len(inputs))
-        inputs.append(setting.given(3, axes))
+        inputs.append(setting.given(3, axes, constant=_read_by_onnx(setting.dtype(3))))
     return Form(inputs=tuple(inputs), attributes=attributes)
+
+
+def _read_by_onnx(dtype: str) -> bool | None:
+    """Return whether an input of Pad may be constant: onnx 1.23's inference reads constants as int64."""
+    return False if dtype in {"int32", "uint32"} else None
 
 
 _WRAPPING = 19
@@ -283,3 +288,10 @@ def counting(setting: Setting) -> Form:
     limit = start + step * count
     inputs = (setting.given(0, start), setting.given(1, limit), setting.given(2, step))
     return Form(inputs=inputs)
+
+
+def expand_dims(setting: Setting) -> Form:
+    """Return a form of onnxruntime's ExpandDims."""
+    shape = setting.shape(0, 4)
+    axis = setting.given(1, setting.draw.between(-len(shape) - 1, len(shape)), constant=True)
+    return Form(inputs=(setting.operand(0, shape), axis))

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from harness.core.value import Array
+from harness.core.value import DTYPES, Array
 from harness.corpus.forms.draw import Draw
 from harness.corpus.forms.operators import Operator
 from harness.corpus.forms.values import GENERAL, Kind, values
@@ -34,8 +34,24 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True):
     fixed: bool = False
 
 
+class Node(msgspec.Struct, frozen=True, kw_only=True):
+    """A node of a form of several; inputs of the form are ``x0``, ``x1``, outputs ``y0``, ``y1``.
+
+    Attributes:
+        op: Its operator, of ONNX's own domain.
+        inputs: Names of what it reads.
+        outputs: Names of what it makes.
+        attributes: Its attributes.
+    """
+
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Any] = {}
+
+
 class Form(msgspec.Struct, frozen=True, kw_only=True):
-    """A node with its inputs.
+    """A node with its inputs, or a few nodes.
 
     Attributes:
         inputs: One for each input; None for one that is left out.
@@ -43,6 +59,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
         outputs: Number of its outputs.
         skip: Indices of outputs that are left out.
         types: Index of an output -> its element type, where neither schema nor input names it.
+        nodes: The nodes, where the operator needs others beside it; else it is the only one.
         aliases: Whether one tensor may be fed as several inputs of one shape and type.
     """
 
@@ -51,6 +68,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     outputs: int = 1
     skip: tuple[int, ...] = ()
     types: dict[int, str] = {}
+    nodes: tuple[Node, ...] = ()
     aliases: bool = False
 
 
@@ -126,10 +144,15 @@ class Setting:
 
     def given(self, index: int, content: Any, *, constant: bool | None = None) -> Operand:
         """Return an input with these values."""
-        from harness.core.value import DTYPES
+        return self.given_as(self.dtype(index), content, constant=constant)
 
-        dtype = self.dtype(index)
+    def given_as(self, dtype: str, content: Any, *, constant: bool | None = None) -> Operand:
+        """Return an operand with these values in an element type."""
         return Operand(array=np.asarray(content, DTYPES.get(dtype, object)), dtype=dtype, constant=constant)
+
+    def drawn(self, dtype: str, shape: Sequence[int], kind: Kind = GENERAL) -> Operand:
+        """Return an operand with drawn values in an element type."""
+        return Operand(array=values(self.draw, dtype, shape, kind), dtype=dtype)
 
     def axis(self, rank: int) -> int:
         """Return an axis, counted from either end."""
