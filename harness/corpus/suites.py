@@ -28,6 +28,7 @@ SUITES: dict[str, str] = {
     "zoo": "CNNs, transformers, quantized ...; seeded weights",
     "generate": "decoders of language models with a cache, as shipped",
     "corners": "NaN, infinity, wide integers, ties, empty tensors",
+    "fuzz:SEED:COUNT": "generated models of one operator each, by seed",
 }
 """The built-in suites by name, with one line each, short enough for 80 columns."""
 
@@ -155,7 +156,7 @@ def open_model(name: str) -> Suite:
     """
     path = Path(name)
     suite, slash, model = name.partition("/")
-    if path.exists() or not slash or suite not in SUITES:
+    if path.exists() or not slash or not (suite in SUITES or suite.startswith(PREFIX)):
         return _model_file(path)
     opened = open_suite(suite)
     if model not in opened.models():
@@ -250,8 +251,9 @@ def _code_digest(*packages: str) -> str:
     """Return a digest of the sources of packages beside this module, for which what they built is valid."""
     digest = hashlib.blake2b(digest_size=8)
     for package in packages:
-        for source in sorted((Path(__file__).parent / package).glob("*.py")):
-            digest.update(source.read_bytes())
+        for source in sorted((Path(__file__).parent / package).iterdir()):
+            if source.suffix in {".json", ".py"}:
+                digest.update(source.read_bytes())
     return digest.hexdigest()
 
 

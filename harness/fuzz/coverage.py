@@ -10,6 +10,9 @@ from harness.core.verdict import Verdict
 ENOUGH = 4
 """Cells of a target with one choice of operator, opset and types after which a new one must be lucky."""
 
+_FALLBACKS_COUNT = 2
+"""A cell that fell back says as much as two others: a second one nearly always does so, too."""
+
 
 class Sight(msgspec.Struct, frozen=True):
     """What one cell has shown.
@@ -50,12 +53,12 @@ class Coverage:
         choice = choice_in(record.model)
         sight = Sight(record.target, choice, rank, record.verdict)
         self._seen[sight] += 1
-        self._tried[record.target, choice] += 1
+        self._tried[record.target, choice] += _FALLBACKS_COUNT if record.verdict is Verdict.FALLBACK else 1
         self.choices.add(choice)
         return self._seen[sight] == 1
 
     def tried(self, target: str, choice: str) -> int:
-        """Return how many cells of a target had a choice."""
+        """Return how many cells of a target had a choice; one that fell back counts as two."""
         return self._tried[target, choice]
 
     @property

@@ -82,7 +82,8 @@ def _of_schema(schema: Any, end: int, kernels: Iterable[Any]) -> Iterator[Operat
             continue
         if first <= last and all(types[name] or not variables[name] for name in types):
             by_range[first, last] += _served(schema.name, types)
-    if not kernels and not schema.domain and getattr(schema, "has_function", False) and begin <= end:
+    is_function = not schema.domain and (schema.has_function or schema.has_context_dependent_function)
+    if not kernels and is_function and begin <= end:
         by_range[begin, end] = [
             {name: tuple(sorted(set(allowed) & _EXPANDED_TYPES)) for name, allowed in variables.items()}
         ]
