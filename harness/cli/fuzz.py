@@ -13,6 +13,7 @@ from harness.cli.output import print_lines, wrapped
 from harness.cli.run import default_folder
 from harness.cli.targets import Request, as_arguments
 from harness.core.errors import (
+    EXIT_INCOMPLETE,
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_UNEXPECTED,
@@ -74,7 +75,8 @@ def fuzz(
         wanted: See there.
 
     Returns:
-        0 if nothing failed, 1 if something did, 130 after Ctrl-C.
+        0 if nothing failed, 1 if something did, 3 if nothing did and a target cannot be used, 130 after
+        Ctrl-C.
 
     Raises:
         UsageError: An argument is wrong, or the run folder cannot be written.
@@ -110,7 +112,9 @@ def fuzz(
     print_lines((f"records  {folder.path / 'records.jsonl'}", f"resume   {again}"))
     if interrupted:
         return EXIT_INTERRUPTED
-    return EXIT_UNEXPECTED if failed else EXIT_OK
+    if failed:
+        return EXIT_UNEXPECTED
+    return EXIT_INCOMPLETE if work.unusable else EXIT_OK
 
 
 def summary(work: Campaign, seconds: float) -> Iterator[str]:
@@ -129,6 +133,8 @@ def summary(work: Campaign, seconds: float) -> Iterator[str]:
     for target, counts in work.verdicts.items():
         told = ", ".join(f"{verdict} {count:,}" for verdict, count in counts.most_common())
         yield f"target   {target}: {told or 'nothing'}"
+    for target, why in work.unusable.items():
+        yield f"target   {target} cannot be used: {why}"
     groups = work.findings.groups.most_common(SHOWN)
     if groups:
         more = len(work.findings.groups) - len(groups)

@@ -88,6 +88,8 @@ class Campaign:
             for target in matrix.targets
             for counts in [state.verdicts.get(target.name, {})]
         }
+        self.unusable: dict[str, str] = {}
+        """Targets that nothing can run on -> why."""
         self.models = self._before = state.models
         self.matrix = matrix
         self._folder = folder
@@ -136,7 +138,7 @@ class Campaign:
         return plan_of(self.matrix, self._settings.seed, self._candidates.next, self._kept)
 
     def run(self) -> bool:
-        """Fuzz until time is up, and return whether Ctrl-C ended it early."""
+        """Fuzz until time is up or no target is left, and return whether Ctrl-C ended it early."""
         suite = _suite(self._settings.seed, self._work / "models")
         limited = tuple(limited_target(target) for target in self.matrix.targets)
         plan = Plan(matrix=msgspec.structs.replace(self.matrix, targets=limited), cells=())
@@ -204,6 +206,11 @@ class Campaign:
 
     def _finished(self, event: Finished) -> None:
         record = event.record
+        self._close(record.model)
+        if record.verdict is Verdict.UNAVAILABLE:
+            self.unusable.setdefault(record.target, record.reason)
+            self._candidates.drop(record.target)
+            return
         self.verdicts[record.target][record.verdict] += 1
         rank = len(event.case.ports[0].type.shape or ()) if event.case and event.case.ports else 0
         is_new, is_finding = self.coverage.add(record, rank), self.findings.add(record)
@@ -211,10 +218,13 @@ class Campaign:
             self._unsaved.append(
                 keep_artifacts(self._folder.path, event, lambda text: self._tell(f"warning: {text}"))
             )
-        self._open[record.model] -= 1
-        if not self._open[record.model]:
-            del self._open[record.model]
-            _remove(self._work / "models", record.model)
+
+    def _close(self, model: str) -> None:
+        """Remove a model that is judged on all targets."""
+        self._open[model] -= 1
+        if not self._open[model]:
+            del self._open[model]
+            _remove(self._work / "models", model)
 
     def save(self) -> None:
         """Write what was found since the last time, and how far it is."""

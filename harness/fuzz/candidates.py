@@ -32,12 +32,16 @@ class Candidates:
         self.passed_over = 0
         """Cells that were not made because they would have shown nothing new."""
 
+    def drop(self, target: str) -> None:
+        """Make no more cells of a target."""
+        self._targets = tuple(name for name in self._targets if name != target)
+
     def take(self, count: int, coverage: Coverage, findings: Findings) -> Iterator[Cell]:
         """Yield the cells of the next models, of at most ``count``; fewer only at the end of the seed."""
         axes = tuple(sorted(AXIS_DEFAULTS.items()))
         suite = fuzz_suite_name(self._seed)
         made = 0
-        while made < count and self.next < MOST:
+        while made < count and self.next < MOST and self._targets:
             number = self.next
             self.next += 1
             choice = choice_of(self._seed, number)

@@ -68,7 +68,8 @@ def test_forms_vary(built: dict[str, Built]) -> None:
     ]
     assert any(symbols)
     assert not all(symbols)
-    reads = [[name for name in node.input if name] for one in built.values() for node in one.model.graph.node]
+    nodes = [node for one in built.values() for node in one.model.graph.node]
+    reads = [[name for name in node.input if name] for node in nodes]
     assert any(len(set(names)) < len(names) for names in reads), "no tensor is fed twice"
 
 

@@ -58,3 +58,10 @@ def test_errors_say_what_to_do(
     assert code == 2
     assert told in capsys.readouterr().err
     assert not (tmp_path / "x" / "records.jsonl").exists()
+
+
+def test_a_target_that_cannot_be_used_ends_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["fuzz", "MIGraphXExecutionProvider", "--for", "60s", "--no-report", "--out", str(tmp_path / "x")]
+    assert main(words) == 3
+    assert "cannot be used: " in capsys.readouterr().out
+    assert read_state(tmp_path / "x").cells == 0

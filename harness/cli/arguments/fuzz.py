@@ -14,7 +14,13 @@ def add_fuzz(commands: Commands) -> None:
         "fuzz",
         "generate models until a provider gives a wrong answer",
         "fuzz.fuzz",
-        {0: "nothing failed", 1: "something failed", 2: "an argument is wrong", 130: "ended by Ctrl-C"},
+        {
+            0: "nothing failed",
+            1: "something failed",
+            2: "an argument is wrong",
+            3: "nothing failed, and a target cannot be used",
+            130: "ended by Ctrl-C; what was found is kept",
+        },
     )
     fuzz.add_argument(
         "targets",
