@@ -74,7 +74,7 @@ def test_forms_vary(built: dict[str, Built]) -> None:
 
 
 def test_a_seed_gives_the_same_bytes_everywhere() -> None:
-    """These bytes were made with Python 3.11 and 3.12, numpy 2.0 and 2.4; a change needs another ``GENERATOR``."""
+    """Python 3.11 made these with numpy 2.0 and 2.4. A change needs another ``GENERATOR``."""
     digest = hashlib.sha256()
     for number in range(60):
         draw = Draw(1, number)
@@ -84,7 +84,7 @@ def test_a_seed_gives_the_same_bytes_everywhere() -> None:
         digest.update(repr((draw.order(5), draw.between(-3, 3), draw.whole((2, 2), 0, 9).tolist())).encode())
     assert digest.hexdigest()[:16] == "454b663b99db0d06"
     names = "".join(fuzz_name(1, number) for number in range(300))
-    assert hashlib.sha256(names.encode()).hexdigest()[:16] == "8eec420391beb139"
+    assert hashlib.sha256(names.encode()).hexdigest()[:16] == "a5b27e24ea6c2d82"
 
 
 def test_values_apart_are_far_from_every_jump() -> None:

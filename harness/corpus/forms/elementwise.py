@@ -102,7 +102,8 @@ def _kinds(setting: Setting) -> tuple[Kind, Kind]:
     if name == "Mod":
         return (Kind(low=-8.0, high=8.0), Kind(low=1.0, high=5.0)) if whole else (APART, _MODULI)
     if name == "BitShift":
-        return Kind(low=0.0, high=15.0), Kind(low=0.0, high=7.0)
+        # No bit leaves the narrowest type: ONNX does not say what becomes of it.
+        return Kind(low=0.0, high=3.0), Kind(low=0.0, high=5.0)
     if name.startswith("Bitwise"):
         return Kind(low=-100.0, high=100.0), Kind(low=-100.0, high=100.0)
     return GENERAL, GENERAL

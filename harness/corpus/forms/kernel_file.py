@@ -35,6 +35,12 @@ _REFUSED: dict[str, dict[str, str]] = {
 }
 """Operator -> type variable -> types that kernels are registered for, and raise an error with."""
 
+_WHOLE = "int8 int16 int32 int64 uint8 uint16 uint32 uint64"
+_JUMPING: dict[str, dict[str, str]] = {
+    name: {"T": _WHOLE} for name in ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean")
+}
+"""Operator -> type variable -> types in which a rounded result is truncated, so that the last bit decides."""
+
 _EQUAL = {"QuantizeLinear": ("T1", "T2")}
 """Operator -> type variables for which kernels are registered separately, and raise unless they agree."""
 
@@ -102,9 +108,14 @@ def _of_schema(schema: Any, end: int, kernels: Iterable[Any]) -> Iterator[Operat
 
 
 def _served(name: str, types: Types) -> Iterator[Types]:
-    """Yield the types of a kernel without those that it refuses when it runs."""
+    """Yield the types of a kernel without those that it refuses when it runs, or truncates."""
+    refused, jumping = _REFUSED.get(name, {}), _JUMPING.get(name, {})
     left = {
-        variable: tuple(one for one in known if one not in _REFUSED.get(name, {}).get(variable, "").split())
+        variable: tuple(
+            one
+            for one in known
+            if one not in f"{refused.get(variable, '')} {jumping.get(variable, '')}".split()
+        )
         for variable, known in types.items()
     }
     first, second = _EQUAL.get(name, ("", ""))

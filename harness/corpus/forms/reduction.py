@@ -8,6 +8,7 @@ from harness.corpus.forms.values import DISTINCT, GENERAL, POSITIVE, UNIT, Kind
 
 _POSITIVE_ONLY = frozenset({"ReduceLogSum"})
 _PRODUCTS = frozenset({"ReduceProd", "CumProd"})
+_FEW_FACTORS = 8
 _FEW, _SMALL_TYPE = 200, frozenset({"int8", "uint8"})
 
 
@@ -40,7 +41,7 @@ def _kind(setting: Setting, shape: tuple[int, ...]) -> Kind:
         # Products of many factors stay in the range of float16 and of int32.
         if is_floating(setting.dtype(0)):
             return Kind(low=0.875, high=1.125)
-        return Kind(low=-1.0, high=1.0) if max(shape, default=0) > 2 else GENERAL  # noqa: PLR2004
+        return UNIT if _product(list(shape)) > _FEW_FACTORS else GENERAL
     if setting.dtype(0) in _SMALL_TYPE:
         return UNIT
     return GENERAL
