@@ -94,7 +94,9 @@ def open_suite(name: str) -> Suite:
         return _fuzz(name)
     if name not in SUITES:
         raise UsageError(
-            Problem(where="suite", what=f"there is no suite {name!r}", hint=valid_names(name, SUITES))
+            Problem(
+                where="suite", what=f"there is no suite {name!r}", hint=valid_names(name, SUITES, len(SUITES))
+            )
         )
     if name in _LISTED:
         return _made_singly(name)

@@ -101,6 +101,8 @@ class Campaign:
         )
         self._candidates.passed_over = state.passed_over
         self._kept = [_cell_of(record) for record in records]
+        self._known = {record.cell for record in records}
+        """Ids of kept cells: a session that goes on may judge some of them again."""
         self._unsaved: list[Record] = []
         self._open: Counter[str] = Counter()
         self._saved_at = self._told_at = time.monotonic()
@@ -214,7 +216,10 @@ class Campaign:
         self.verdicts[record.target][record.verdict] += 1
         rank = len(event.case.ports[0].type.shape or ()) if event.case and event.case.ports else 0
         is_new, is_finding = self.coverage.add(record, rank), self.findings.add(record)
+        if record.cell in self._known:
+            return
         if is_finding or (is_new and record.family is not Family.FAILED):
+            self._known.add(record.cell)
             self._unsaved.append(
                 keep_artifacts(self._folder.path, event, lambda text: self._tell(f"warning: {text}"))
             )

@@ -31,7 +31,9 @@ def test_a_campaign_on_the_cpu_and_its_continuation(
     assert main(["fuzz", CPU, "--models", "40", "--no-report", "--resume", str(folder)]) == 0
     state = read_state(folder)
     assert (state.seed, state.models, state.cells) == (5, 40, 40)
-    assert len((folder / "records.jsonl").read_text().splitlines()) >= len(records)
+    cells = [json.loads(line)["cell"] for line in (folder / "records.jsonl").read_text().splitlines()]
+    assert len(cells) >= len(records)
+    assert len(set(cells)) == len(cells)
     assert json.loads((folder / "run.json").read_text())["complete"]
 
 
