@@ -38,7 +38,7 @@ GROUND = {"data_files", "__version__"}
 
 
 BELOW_ENGINE = "core catalog plan corpus golden agent runtimes"
-EVERYTHING = f"{BELOW_ENGINE} engine studies run report store triage agent_check"
+EVERYTHING = f"{BELOW_ENGINE} engine studies run report store triage fuzz agent_check"
 FRONT_END = VALUES | {"onnx", "filelock", "jinja2", "platformdirs", "pytest", "rich"}
 TABLE = {
     "core": floor("", VALUES),
@@ -58,6 +58,7 @@ TABLE = {
         "core catalog corpus report", VALUES | {"jinja2", "onnx", "filelock", "platformdirs"}, "duckdb"
     ),
     "triage": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
+    "fuzz": floor(f"{BELOW_ENGINE} engine run triage", VALUES | {"onnx", "filelock", "platformdirs"}),
     "agent_check": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "pytest_plugin": floor(EVERYTHING, FRONT_END),
     "cli": floor(f"{EVERYTHING} pytest_plugin", FRONT_END),

@@ -16,6 +16,7 @@ import numpy as np
 from harness.core.errors import Problem, UsageError, one_line, valid_names
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.errors import ModelError
+from harness.corpus.fuzz import PREFIX, fuzz_maker, fuzz_name, fuzz_suite_name, parse_fuzz
 from harness.corpus.walk import find_models
 
 SUITES: dict[str, str] = {
@@ -27,6 +28,7 @@ SUITES: dict[str, str] = {
     "zoo": "CNNs, transformers, quantized ...; seeded weights",
     "generate": "decoders of language models with a cache, as shipped",
     "corners": "NaN, infinity, wide integers, ties, empty tensors",
+    "fuzz:SEED:COUNT": "generated models of one operator each, by seed",
 }
 """The built-in suites by name, with one line each, short enough for 80 columns."""
 
@@ -88,9 +90,13 @@ def open_suite(name: str) -> Suite:
     Raises:
         UsageError: There is no such suite, onnx lacks its test data, or the cache cannot be written.
     """
+    if name.startswith(PREFIX):
+        return _fuzz(name)
     if name not in SUITES:
         raise UsageError(
-            Problem(where="suite", what=f"there is no suite {name!r}", hint=valid_names(name, SUITES))
+            Problem(
+                where="suite", what=f"there is no suite {name!r}", hint=valid_names(name, SUITES, len(SUITES))
+            )
         )
     if name in _LISTED:
         return _made_singly(name)
@@ -152,7 +158,7 @@ def open_model(name: str) -> Suite:
     """
     path = Path(name)
     suite, slash, model = name.partition("/")
-    if path.exists() or not slash or suite not in SUITES:
+    if path.exists() or not slash or not (suite in SUITES or suite.startswith(PREFIX)):
         return _model_file(path)
     opened = open_suite(suite)
     if model not in opened.models():
@@ -192,6 +198,15 @@ def _made_singly(name: str) -> Suite:
     # Empty at first; made now, so that a cache that cannot be written is reported before anything runs.
     root = fill_once(cache / f"{name}-{_versions()}-{_code_digest(*packages)}", lambda _folder: None)
     return Suite(name=name, root=root, kind="built_in", names=names, cache=cache, make=make)
+
+
+def _fuzz(name: str) -> Suite:
+    """Return a suite of generated models; the cache keeps a model for all suites of its seed."""
+    seed, count = parse_fuzz(name)
+    names = tuple(fuzz_name(seed, number) for number in range(count))
+    suite, cache = fuzz_suite_name(seed), _suites_cache()
+    root = fill_once(cache / f"{suite}-{_versions()}-{_code_digest('forms')}", lambda _folder: None)
+    return Suite(name=suite, root=root, kind="built_in", names=names, cache=cache, make=fuzz_maker(seed))
 
 
 _Roster = tuple[tuple[str, ...], Callable[[str, Path], None]]
@@ -238,8 +253,9 @@ def _code_digest(*packages: str) -> str:
     """Return a digest of the sources of packages beside this module, for which what they built is valid."""
     digest = hashlib.blake2b(digest_size=8)
     for package in packages:
-        for source in sorted((Path(__file__).parent / package).glob("*.py")):
-            digest.update(source.read_bytes())
+        for source in sorted((Path(__file__).parent / package).iterdir()):
+            if source.suffix in {".json", ".py"}:
+                digest.update(source.read_bytes())
     return digest.hexdigest()
 
 

@@ -171,6 +171,13 @@ class RunFolder:
             without = lost(self.path, record, error)
             return without, encode_record(without) + b"\n"
 
+    def replan(self, plan: Plan) -> None:
+        """Go on with another plan, which has all recorded cells: a run that learns what to do next."""
+        self._plan = plan
+        with _writing(self.path):
+            (self.path / PLAN).write_text(plan.listing(), encoding="ascii", newline="\n")
+        self._describe()
+
     def finish(self) -> bool:
         """Close the files, and return whether every planned cell has its record."""
         with _writing(self.path):

@@ -22,7 +22,7 @@ def modules() -> Iterator[tuple[str, str]]:
 
 
 def test_the_tables_are_found() -> None:
-    assert {folder for folder, _ in modules()} == {"engine", "agent", "triage"}
+    assert {folder for folder, _ in modules()} == {"engine", "agent", "triage", "fuzz"}
 
 
 @pytest.mark.parametrize(("folder", "name"), list(modules()))

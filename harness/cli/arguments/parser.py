@@ -7,6 +7,7 @@ from harness.cli.arguments.agents import add_agents
 from harness.cli.arguments.caches import add_golden, add_runtime
 from harness.cli.arguments.command import add_group
 from harness.cli.arguments.first_steps import add_first_steps
+from harness.cli.arguments.fuzz import add_fuzz
 from harness.cli.arguments.results import add_history, add_query, add_results
 from harness.cli.arguments.runs import add_runs
 from harness.cli.arguments.studies import add_studies
@@ -32,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     add_runs(commands)
     add_results(commands)
     add_triage(commands)
+    add_fuzz(commands)
     add_history(add_group(commands, "history", "keep runs in a database; show trends and failing cells"))
     add_query(commands)
     add_studies(commands)

@@ -1,0 +1,85 @@
+"""Operator forms by number: the choice of an operator, and its model.
+
+Choosing needs neither onnx nor onnxruntime, so that a plan can list forms by name.
+"""
+
+import functools
+import math
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from harness.corpus.forms.draw import Draw
+from harness.corpus.forms.families import FAMILIES
+from harness.corpus.forms.operators import Operator, operators
+from harness.corpus.forms.setting import Setting
+
+if TYPE_CHECKING:
+    from harness.corpus.forms.model import Built
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """An operator with one kernel's types.
+
+    Attributes:
+        operator: The operator.
+        opset: A version of its domain.
+        types: Type variable -> element type.
+    """
+
+    operator: Operator
+    opset: int
+    types: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """Operator, opset and the types of its kernel, such as ``Conv-22-float32``."""
+        names = dict.fromkeys(self.types[key] for key in sorted(self.types))
+        return "-".join([full_name(self.operator), str(self.opset), *names])
+
+
+def full_name(operator: Operator) -> str:
+    """Return the name of an operator, with its domain unless that is ONNX's own."""
+    return f"{operator.domain}.{operator.name}" if operator.domain else operator.name
+
+
+@functools.cache
+def known_operators() -> dict[str, tuple[Operator, ...]]:
+    """Return the operators that a family makes forms of, by name, each with its versions."""
+    found: dict[str, tuple[Operator, ...]] = {}
+    for operator in operators():
+        name = full_name(operator)
+        if name in FAMILIES:
+            found[name] = (*found.get(name, ()), operator)
+    return found
+
+
+def count_choices(names: Collection[str]) -> int:
+    """Return how many choices there are of some operators."""
+    return sum(
+        len({operator.first, operator.last}) * math.prod(map(len, filter(None, kernel.values())))
+        for name in names
+        for operator in known_operators()[name]
+        for kernel in operator.kernels
+    )
+
+
+def choose(draw: Draw) -> Choice:
+    """Choose an operator, a version and types; every operator is as likely as any other."""
+    known = known_operators()
+    operator = draw.pick(known[draw.pick(tuple(known))])
+    kernel = draw.pick(operator.kernels)
+    types = {name: draw.pick(kernel[name]) for name in sorted(kernel) if kernel[name]}
+    opset = draw.pick(sorted({operator.first, operator.last}))
+    return Choice(operator=operator, opset=opset, types=types)
+
+
+def form_model(choice: Choice, draw: Draw) -> "Built":
+    """Return the model of a choice; imports onnx."""
+    from harness.corpus.forms.model import build
+
+    setting = Setting(choice.operator, choice.types, draw)
+    form = FAMILIES[full_name(choice.operator)](setting)
+    types = tuple(form.types.get(at) or setting.output_type(at) for at in range(form.outputs))
+    return build(choice.operator, choice.opset, form, types, draw)

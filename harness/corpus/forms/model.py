@@ -1,0 +1,160 @@
+"""A form as a model with its inputs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+import onnx
+import onnx.checker
+import onnx.shape_inference
+from onnx import helper
+
+from harness.core.value import Tensor
+from harness.corpus.element_types import NUMBERS
+from harness.corpus.forms.draw import Draw
+from harness.corpus.forms.operators import Operator
+from harness.corpus.forms.setting import Form, Operand
+from harness.corpus.forms.values import values
+from harness.corpus.protos import tensor_proto
+
+_IR_VERSION, _ML_OPSET, _PLAIN_OPSET = 8, 3, 21
+_IR_OF_OPSET = {19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13}
+"""Opset of ONNX -> the IR version that came with it, from onnx's table of versions; older ones take 8."""
+
+_FOLLOWERS = ("Relu", "Sigmoid", "Tanh", "Neg", "Add", "Mul")
+_FOLLOW_PERCENT, _SHARE_PERCENT, _CONSTANT_PERCENT, _SYMBOL_PERCENT, _ALIAS_PERCENT = 20, 10, 30, 30, 30
+
+
+class Built(msgspec.Struct, frozen=True, kw_only=True):
+    """A model and what it is fed with.
+
+    Attributes:
+        model: The model.
+        inputs: Its inputs that are no initializers, in order.
+    """
+
+    model: onnx.ModelProto
+    inputs: tuple[tuple[str, Tensor], ...]
+
+
+def build(operator: Operator, opset: int, form: Form, output_types: tuple[str, ...], draw: Draw) -> Built:
+    """Return the model of a form: which inputs are constant, which sizes open, and what comes behind.
+
+    Args:
+        operator: The operator.
+        opset: The version of its domain.
+        form: The form.
+        output_types: Element types of the outputs; empty where only shape inference knows.
+        draw: The choices.
+    """
+    placed = tuple(_placed(form, draw))
+    names = [name for name, _, _ in placed]
+    outputs = ["" if at in form.skip else f"y{at}" for at in range(form.outputs)]
+    nodes = [helper.make_node(one.op, one.inputs, one.outputs, **one.attributes) for one in form.nodes] or [
+        helper.make_node(operator.name, names, outputs, domain=operator.domain, **form.attributes)
+    ]
+    shown, weights = [name for name in outputs if name], []
+    if draw.chance(_FOLLOW_PERCENT) and output_types[:1] == ("float32",) and "y0" in shown:
+        follower, weight = _follower(draw.pick(_FOLLOWERS), draw)
+        nodes.append(follower)
+        weights += weight
+        # An output that is also read inside keeps an EP from fusing it away.
+        shown = [*(shown if draw.chance(_SHARE_PERCENT * 3) else shown[1:]), "z"]
+    graph = helper.make_graph(nodes, "form", [], [])
+    fed = []
+    for name, operand, constant in {one[0]: one for one in placed if one[0]}.values():
+        value = Tensor(dtype=operand.dtype, array=operand.array)
+        if constant:
+            proto = tensor_proto(value)
+            proto.name = name
+            graph.initializer.append(proto)
+        else:
+            graph.input.append(_declared(name, operand, draw))
+            fed.append((name, value))
+    graph.initializer.extend(weights)
+    types = dict(zip(outputs, output_types, strict=False)) | {"z": (output_types or ("",))[0]}
+    for name in shown:
+        kind = types.get(name, "")
+        graph.output.append(
+            helper.make_tensor_value_info(name, NUMBERS[kind], None)
+            if kind
+            else onnx.ValueInfoProto(name=name)
+        )
+    return Built(model=_checked(_model(graph, operator.domain, opset)), inputs=tuple(fed))
+
+
+def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model with the shapes of its outputs, where onnx infers them; those are ONNX's own operators.
+
+    Raises:
+        ValueError: onnx finds a fault in it.
+    """
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+        for declared, found in zip(model.graph.output, inferred.graph.output, strict=True):
+            declared.CopyFrom(found)
+        if all(_has_shape(one.type) for one in model.graph.output):
+            onnx.checker.check_model(model)
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:
+        raise ValueError(f"onnx refuses the form: {error}") from error
+    return model
+
+
+def _has_shape(declared: onnx.TypeProto) -> bool:
+    return declared.WhichOneof("value") != "tensor_type" or bool(declared.tensor_type.HasField("shape"))
+
+
+def _model(graph: onnx.GraphProto, domain: str, opset: int) -> onnx.ModelProto:
+    own = opset if not domain else _PLAIN_OPSET
+    imports = [helper.make_opsetid("", own)]
+    if domain:
+        imports.append(helper.make_opsetid(domain, opset))
+    ir_version = _IR_OF_OPSET.get(own, _IR_VERSION)
+    return helper.make_model(graph, ir_version=ir_version, opset_imports=imports, producer_name="ep-harness")
+
+
+def _placed(form: Form, draw: Draw) -> Iterator[tuple[str, Operand, bool]]:
+    """Yield the name of each input of the node, its value, and whether it is constant.
+
+    At least one input that may be fed is: without any, the whole model would fold to a constant. Equal
+    shapes and types may be one tensor that is fed twice.
+    """
+    given = [operand for operand in form.inputs if operand is not None]
+    free = [at for at, operand in enumerate(given) if operand.constant is None]
+    constant = {at for at in free if draw.chance(_CONSTANT_PERCENT)}
+    fed = {at for at, operand in enumerate(given) if operand.constant is False}
+    if free and not fed and constant == set(free):
+        constant.discard(free[0])
+    number = 0
+    seen: dict[Any, tuple[str, Operand]] = {}
+    for operand in form.inputs:
+        if operand is None:
+            yield "", Operand(array=np.zeros(()), dtype=""), False
+            continue
+        is_constant = number in constant or bool(operand.constant)
+        name = f"x{number}"
+        number += 1
+        key = (operand.dtype, operand.array.shape, is_constant)
+        if operand.constant is None and key in seen and form.aliases and draw.chance(_ALIAS_PERCENT):
+            yield (*seen[key], is_constant)
+            continue
+        seen.setdefault(key, (name, operand))
+        yield name, operand, is_constant
+
+
+def _follower(op: str, draw: Draw) -> tuple[onnx.NodeProto, list[onnx.TensorProto]]:
+    """Return a node behind the first output, a float32, with a constant if it takes two inputs."""
+    if op not in {"Add", "Mul"}:
+        return helper.make_node(op, ["y0"], ["z"]), []
+    proto = tensor_proto(Tensor(dtype="float32", array=values(draw, "float32", ())))
+    proto.name = "w"
+    return helper.make_node(op, draw.pick((["y0", "w"], ["w", "y0"])), ["z"]), [proto]
+
+
+def _declared(name: str, operand: Operand, draw: Draw) -> onnx.ValueInfoProto:
+    """Return the declaration of an input, whose sizes may be symbols."""
+    shape: list[int | str] = list(operand.array.shape)
+    if not operand.fixed and draw.chance(_SYMBOL_PERCENT):
+        shape = [f"{name}_{at}" if draw.chance(60) else size for at, size in enumerate(shape)]
+    return helper.make_tensor_value_info(name, NUMBERS[operand.dtype], shape)

@@ -1,0 +1,138 @@
+"""Operators along axes: reductions, positions of extremes, softmax, cumulative sums, norms."""
+
+from typing import Any
+
+from harness.corpus.element_types import is_floating
+from harness.corpus.forms.setting import Form, Operand, Setting
+from harness.corpus.forms.values import DISTINCT, GENERAL, POSITIVE, UNIT, Kind
+
+_POSITIVE_ONLY = frozenset({"ReduceLogSum"})
+_PRODUCTS = frozenset({"ReduceProd", "CumProd"})
+_FEW_FACTORS = 8
+_FEW, _SMALL_TYPE = 200, frozenset({"int8", "uint8"})
+
+
+def reduction(setting: Setting) -> Form:
+    """Return a form of a reduction, whose axes are an attribute or, in later versions, an input."""
+    shape = setting.shape(0)
+    draw = setting.draw
+    rank = len(shape)
+    attributes = setting.maybe(60, {"keepdims": draw.below(2)})
+    kind = _kind(setting, shape)
+    inputs: list[Operand | None] = [setting.operand(0, shape, kind)]
+    count = draw.between(1, rank) if rank else 0
+    axes = sorted(draw.some(range(rank), count))
+    if draw.chance(40):
+        axes = [axis - rank for axis in axes]
+    if setting.has("noop_with_empty_axes") and draw.chance(30):
+        attributes["noop_with_empty_axes"] = draw.below(2)
+    if axes and draw.chance(80):
+        if setting.takes(1):
+            inputs.append(setting.given(1, axes))
+        else:
+            attributes["axes"] = axes
+    return Form(inputs=tuple(inputs), attributes=attributes)
+
+
+def _kind(setting: Setting, shape: tuple[int, ...]) -> Kind:
+    if setting.name in _POSITIVE_ONLY:
+        return POSITIVE if is_floating(setting.dtype(0)) else Kind(low=1.0)
+    if setting.name in _PRODUCTS:
+        # Products of many factors stay in the range of float16 and of int32.
+        if is_floating(setting.dtype(0)):
+            return Kind(low=0.875, high=1.125)
+        return UNIT if _product(list(shape)) > _FEW_FACTORS else GENERAL
+    if setting.dtype(0) in _SMALL_TYPE:
+        return UNIT
+    return GENERAL
+
+
+def arg(setting: Setting) -> Form:
+    """Return a form of ArgMax or ArgMin over values that all differ."""
+    shape = _distinct_shape(setting)
+    attributes = setting.maybe(80, {"axis": setting.axis(len(shape))})
+    if "axis" in attributes and attributes["axis"] < 0 and setting.since < _NEGATIVE_AXES:
+        attributes["axis"] += len(shape)
+    attributes |= setting.maybe(50, {"keepdims": setting.draw.below(2)})
+    if setting.has("select_last_index"):
+        attributes |= setting.maybe(30, {"select_last_index": setting.draw.below(2)})
+    return Form(inputs=(setting.operand(0, shape, DISTINCT),), attributes=attributes)
+
+
+_NEGATIVE_AXES = 11
+"""Version of most operators from which on axes count from the end as well."""
+
+
+def _distinct_shape(setting: Setting) -> tuple[int, ...]:
+    """Return a shape whose elements can all differ in the type of the first input."""
+    shape = list(setting.shape(1))
+    limit = _FEW if setting.dtype(0) in _SMALL_TYPE | {"bfloat16"} else 2000
+    while _product(shape) > limit:
+        at = shape.index(max(shape))
+        shape[at] //= 2
+    return tuple(shape)
+
+
+def _product(shape: list[int]) -> int:
+    total = 1
+    for size in shape:
+        total *= size
+    return total
+
+
+def top_k(setting: Setting) -> Form:
+    """Return a form of TopK over values that all differ."""
+    draw = setting.draw
+    shape = _distinct_shape(setting)
+    axis = setting.axis(len(shape))
+    attributes: dict[str, Any] = {"axis": axis}
+    if axis < 0 and setting.since < _NEGATIVE_AXES and axis != -1:
+        attributes["axis"] = axis + len(shape)
+    if setting.has("largest"):
+        attributes |= setting.maybe(60, {"largest": draw.below(2), "sorted": draw.below(2)})
+    count = draw.pick((1, shape[axis], draw.between(1, shape[axis])))
+    data = setting.operand(0, shape, DISTINCT)
+    if not setting.takes(1):
+        return Form(inputs=(data,), attributes=attributes | {"k": count}, outputs=2)
+    return Form(inputs=(data, setting.given(1, [count])), attributes=attributes, outputs=2)
+
+
+def along_axis(setting: Setting) -> Form:
+    """Return a form of Softmax, LogSoftmax, Hardmax or LpNormalization."""
+    kind = GENERAL
+    shape = setting.shape(1)
+    if setting.name == "Hardmax":
+        shape, kind = _distinct_shape(setting), DISTINCT
+    axis = setting.axis(len(shape))
+    if axis < 0 and setting.since < _NEGATIVE_AXES and setting.name != "LpNormalization":
+        axis += len(shape)
+    attributes = setting.maybe(75, {"axis": axis})
+    if not attributes and setting.since < _LAST_BY_DEFAULT and len(shape) < 2:  # noqa: PLR2004
+        attributes = {"axis": 0}
+    if setting.has("p"):
+        attributes |= setting.maybe(50, {"p": setting.draw.between(1, 2)})
+        kind = Kind(low=0.25)
+    return Form(inputs=(setting.operand(0, shape, kind),), attributes=attributes)
+
+
+_LAST_BY_DEFAULT = 13
+"""Version from which on the default axis of Softmax and its like is the last one; before, it is axis 1."""
+
+
+def cumulative(setting: Setting) -> Form:
+    """Return a form of CumSum or CumProd."""
+    shape = setting.shape(1)
+    axis = setting.given(1, setting.axis(len(shape)))
+    flags = {"exclusive": setting.draw.below(2), "reverse": setting.draw.below(2)}
+    return Form(
+        inputs=(setting.operand(0, shape, _kind(setting, shape)), axis), attributes=setting.maybe(70, flags)
+    )
+
+
+def mean_variance(setting: Setting) -> Form:
+    """Return a form of MeanVarianceNormalization over some axes."""
+    draw = setting.draw
+    # Of few elements the variance may be zero, by which the result is divided.
+    shape = (draw.pick((1, 2, 3)), draw.pick((4, 5)), draw.between(3, 9), draw.between(3, 9))
+    axes = draw.pick(([0, 2, 3], [2, 3], [0, 1, 2, 3], [1]))
+    return Form(inputs=(setting.operand(0, shape),), attributes={"axes": axes})

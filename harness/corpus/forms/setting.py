@@ -1,0 +1,174 @@
+"""What a family of operators makes a form from, and the form."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from harness.core.value import DTYPES, Array
+from harness.corpus.forms.draw import Draw
+from harness.corpus.forms.operators import Operator
+from harness.corpus.forms.values import GENERAL, Kind, values
+
+_SIZES = (1, 1, 2, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 9, 12, 13, 15, 16, 17, 24, 31, 32, 33)
+_LARGE = (63, 64, 65, 127, 128, 129, 200, 255, 256, 257, 300)
+_RANKS = (0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6)
+_USUAL_ELEMENTS, _MOST_ELEMENTS = 600, 4096
+_LARGE_PERCENT, _EMPTY_PERCENT = 12, 2
+
+
+class Operand(msgspec.Struct, frozen=True, kw_only=True):
+    """An input of a form.
+
+    Attributes:
+        array: Its value.
+        dtype: Its element type.
+        constant: Whether it is an initializer; None if either will do.
+        fixed: Whether its declared shape must have sizes.
+    """
+
+    array: Array
+    dtype: str
+    constant: bool | None = None
+    fixed: bool = False
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True):
+    """A node of a form of several; inputs of the form are ``x0``, ``x1``, outputs ``y0``, ``y1``.
+
+    Attributes:
+        op: Its operator, of ONNX's own domain.
+        inputs: Names of what it reads.
+        outputs: Names of what it makes.
+        attributes: Its attributes.
+    """
+
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Any] = {}
+
+
+class Form(msgspec.Struct, frozen=True, kw_only=True):
+    """A node with its inputs, or a few nodes.
+
+    Attributes:
+        inputs: One for each input; None for one that is left out.
+        attributes: Its attributes.
+        outputs: Number of its outputs.
+        skip: Indices of outputs that are left out.
+        types: Index of an output -> its element type, where neither schema nor input names it.
+        nodes: The nodes, where the operator needs others beside it; else it is the only one.
+        aliases: Whether one tensor may be fed as several inputs of one shape and type.
+    """
+
+    inputs: tuple[Operand | None, ...]
+    attributes: dict[str, Any] = {}
+    outputs: int = 1
+    skip: tuple[int, ...] = ()
+    types: dict[int, str] = {}
+    nodes: tuple[Node, ...] = ()
+    aliases: bool = False
+
+
+class Setting:
+    """An operator, the types of one of its kernels, and a stream of choices.
+
+    Args:
+        operator: The operator.
+        types: Type variable -> element type.
+        draw: The choices.
+    """
+
+    def __init__(self, operator: Operator, types: dict[str, str], draw: Draw) -> None:
+        self.operator = operator
+        self.types = types
+        self.draw = draw
+        self.name = operator.name
+        self.since = operator.since
+
+    def has(self, attribute: str) -> bool:
+        """Return whether the operator has an attribute."""
+        return attribute in self.operator.attributes
+
+    def dtype(self, index: int) -> str:
+        """Return the element type of an input."""
+        return self._type(self.operator.inputs[min(index, len(self.operator.inputs) - 1)])
+
+    def output_type(self, index: int) -> str:
+        """Return the element type of an output; empty if the schema does not name it."""
+        formals = self.operator.outputs
+        return self._type(formals[min(index, len(formals) - 1)])
+
+    def _type(self, formal: str) -> str:
+        text = formal.rstrip("?*")
+        return self.types.get(text, "" if "(" in text or text in {"T", "V", "S", "O"} else text)
+
+    def takes(self, index: int) -> bool:
+        """Return whether there is a formal input of this number."""
+        return index < len(self.operator.inputs)
+
+    def shape(self, least: int = 0, most: int = 6, *, empty: bool = False) -> tuple[int, ...]:
+        """Return a shape of some rank; with ``empty`` a size may be 0."""
+        draw = self.draw
+        rank = draw.pick([rank for rank in _RANKS if least <= rank <= most] or [least])
+        sizes = [draw.pick(_SIZES) for _ in range(rank)]
+        if sizes and draw.chance(_LARGE_PERCENT):
+            sizes[draw.below(rank)] = draw.pick(_LARGE)
+        limit = _MOST_ELEMENTS if draw.chance(_LARGE_PERCENT) else _USUAL_ELEMENTS
+        while np.prod(sizes, dtype=np.int64) > limit:
+            at = sizes.index(max(sizes)) if draw.chance(50) else draw.below(rank)
+            sizes[at] = max(1, sizes[at] // 2)
+        if empty and sizes and draw.chance(_EMPTY_PERCENT):
+            sizes[draw.below(rank)] = 0
+        return tuple(sizes)
+
+    def size(self, most: int = 9) -> int:
+        """Return one size from 1 to ``most``."""
+        return self.draw.pick([size for size in _SIZES if size <= most])
+
+    def operand(
+        self,
+        index: int,
+        shape: Sequence[int],
+        kind: Kind = GENERAL,
+        *,
+        constant: bool | None = None,
+        fixed: bool = False,
+    ) -> Operand:
+        """Return an input with drawn values."""
+        dtype = self.dtype(index)
+        array = values(self.draw, dtype, shape, kind)
+        return Operand(array=array, dtype=dtype, constant=constant, fixed=fixed)
+
+    def given(self, index: int, content: Any, *, constant: bool | None = None) -> Operand:
+        """Return an input with these values."""
+        return self.given_as(self.dtype(index), content, constant=constant)
+
+    def given_as(self, dtype: str, content: Any, *, constant: bool | None = None) -> Operand:
+        """Return an operand with these values in an element type."""
+        return Operand(array=np.asarray(content, DTYPES.get(dtype, object)), dtype=dtype, constant=constant)
+
+    def drawn(self, dtype: str, shape: Sequence[int], kind: Kind = GENERAL) -> Operand:
+        """Return an operand with drawn values in an element type."""
+        return Operand(array=values(self.draw, dtype, shape, kind), dtype=dtype)
+
+    def axis(self, rank: int) -> int:
+        """Return an axis, counted from either end."""
+        axis = self.draw.below(max(1, rank))
+        return axis - rank if rank and self.draw.chance(40) else axis
+
+    def maybe(self, percent: int, attributes: dict[str, Any]) -> dict[str, Any]:
+        """Return attributes, or nothing, so that the defaults are tried as well."""
+        return attributes if self.draw.chance(percent) else {}
+
+
+def broadcast(setting: Setting, shape: Sequence[int]) -> tuple[int, ...]:
+    """Return a shape that broadcasts to another one, of at most its rank."""
+    draw = setting.draw
+    sizes = list(shape)
+    if draw.chance(40):
+        return tuple(sizes)
+    sizes = [1 if draw.chance(35) else size for size in sizes]
+    return tuple(sizes[draw.below(len(sizes) + 1) :]) if draw.chance(40) else tuple(sizes)

@@ -1,0 +1,93 @@
+"""Suites of generated models: ``fuzz:SEED:COUNT``, the same for ever by seed and version of the generator.
+
+Listing one opens no model and imports no onnx. A model is made when it is first asked for.
+"""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.core.errors import Problem, UsageError, one_line
+from harness.corpus.errors import ModelError
+from harness.corpus.forms.draw import Draw
+from harness.corpus.forms.make import Choice, choose, form_model
+
+GENERATOR = 1
+"""Rises when a number stands for another model than before."""
+
+PREFIX = "fuzz:"
+
+MOST = 1_000_000
+"""Models of a suite at most: as many as a plan has cells."""
+
+_FORMS = 0
+"""Number of the source of operator forms."""
+
+
+def parse_fuzz(name: str) -> tuple[int, int]:
+    """Return seed and count of a suite's name.
+
+    Raises:
+        UsageError: It is of another form.
+    """
+    parts = name.removeprefix(PREFIX).split(":")
+    if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):  # noqa: PLR2004
+        what = f"{name!r} is not fuzz:SEED:COUNT with two whole numbers"
+        raise UsageError(Problem(where="suite", what=what, hint="for example fuzz:1:1000"))
+    seed, count = map(int, parts)
+    if not 1 <= count <= MOST or seed >= 1 << 63:
+        what = f"{name!r} asks for {count:,} models with the seed {seed}"
+        hint = f"1 to {MOST:,} models, a seed below 2^63"
+        raise UsageError(Problem(where="suite", what=what, hint=hint))
+    return seed, count
+
+
+def fuzz_suite_name(seed: int) -> str:
+    """Return the name of all suites of one seed: it has no count, so that a model keeps its id."""
+    return f"fuzz-{seed}"
+
+
+def choice_of(seed: int, number: int) -> Choice:
+    """Return the operator, opset and types of a model."""
+    return choose(_draw(seed, number))
+
+
+def fuzz_name(seed: int, number: int) -> str:
+    """Return the name of a model, such as ``000042-Conv-22-float32``."""
+    return f"{number:06d}-{choice_of(seed, number).name}"
+
+
+def number_of(name: str) -> int:
+    """Return the number in the name of a model."""
+    return int(name.partition("-")[0])
+
+
+def fuzz_maker(seed: int) -> Callable[[str, Path], None]:
+    """Return a function that fills the empty folder of one model, by its name."""
+    return functools.partial(_write, seed)
+
+
+def _draw(seed: int, number: int) -> Draw:
+    return Draw(GENERATOR, _FORMS, seed, number)
+
+
+def _write(seed: int, name: str, folder: Path) -> None:
+    """Write ``model.onnx`` and ``test_data_set_0/input_N.pb``; goldens are computed.
+
+    Raises:
+        ModelError: onnx refuses the form.
+    """
+    from harness.corpus.protos import tensor_proto
+
+    draw = _draw(seed, number_of(name))
+    try:
+        built = form_model(choose(draw), draw)
+    except ValueError as error:
+        raise ModelError(folder / "model.onnx", one_line(error)) from error
+    (folder / "model.onnx").write_bytes(built.model.SerializeToString(deterministic=True))
+    data_set = folder / "test_data_set_0"
+    data_set.mkdir()
+    for index, (port, value) in enumerate(built.inputs):
+        proto = tensor_proto(value)
+        proto.name = port
+        (data_set / f"input_{index}.pb").write_bytes(proto.SerializeToString(deterministic=True))

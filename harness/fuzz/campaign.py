@@ -1,0 +1,302 @@
+"""The loop of fuzzing: batches of models through one engine until time is up.
+
+The run folder gets the cells that show something new, and some of each group of failures. All others are
+counted. So its size follows what was found, not how long it took.
+"""
+
+import contextlib
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from harness.core.cell import Cell
+from harness.core.record import Record
+from harness.core.verdict import Family, Verdict
+from harness.corpus.fuzz import PREFIX, fuzz_maker, fuzz_suite_name
+from harness.corpus.suites import Suite
+from harness.engine.engine import Engine, Study
+from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
+from harness.engine.references import Stores
+from harness.fuzz.candidates import Candidates
+from harness.fuzz.coverage import Coverage
+from harness.fuzz.findings import Findings
+from harness.fuzz.state import State, write_state
+from harness.plan.matrix import Matrix
+from harness.plan.plan import Plan
+from harness.plan.target import Target
+from harness.run.artifacts import keep_artifacts
+from harness.run.run_folder import RunFolder
+
+BATCH = 150
+"""Models that wait in the engine at most; two processors judge so many in some ten seconds."""
+
+SAVE_S = 20.0
+"""Seconds between two states on disk."""
+
+TOLD_S = 15.0
+"""Seconds between two lines of progress."""
+
+LIMIT_S = 30.0
+"""Limit of a phase, unless the target's is lower: a model of a few nodes that takes longer hangs."""
+
+Tell = Callable[[str], None]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How to fuzz.
+
+    Attributes:
+        seed: The seed.
+        seconds: How long models are made.
+        operators: Operators to keep to; all if there are none.
+        stop: Models after which it ends; None for no limit.
+    """
+
+    seed: int
+    seconds: float
+    operators: tuple[str, ...] = ()
+    stop: int | None = None
+
+
+class Campaign:
+    """Fuzzes the targets of a matrix.
+
+    Args:
+        matrix: The targets; its models do not matter.
+        folder: The run folder.
+        settings: How to fuzz.
+        tell: Receives lines about what happens.
+        before: Records of an earlier session, and its state.
+    """
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        folder: RunFolder,
+        settings: Settings,
+        tell: Tell,
+        before: tuple[tuple[Record, ...], State] | None = None,
+    ) -> None:
+        records, state = before or ((), State(seed=settings.seed, operators=settings.operators))
+        self.coverage, self.findings = Coverage(), Findings()
+        self.verdicts = {
+            target.name: Counter({Verdict(key): count for key, count in counts.items()})
+            for target in matrix.targets
+            for counts in [state.verdicts.get(target.name, {})]
+        }
+        self.unusable: dict[str, str] = {}
+        """Targets that nothing can run on -> why."""
+        self.models = self._before = state.models
+        self.matrix = matrix
+        self._folder = folder
+        self._settings = settings
+        self._tell = tell
+        self._work = folder.path / "work"
+        self._candidates = Candidates(
+            settings.seed, state.next, tuple(target.name for target in matrix.targets), settings.operators
+        )
+        self._candidates.passed_over = state.passed_over
+        self._kept = [_cell_of(record) for record in records]
+        self._known = {record.cell for record in records}
+        """Ids of kept cells: a session that goes on may judge some of them again."""
+        self._unsaved: list[Record] = []
+        self._open: Counter[str] = Counter()
+        self._saved_at = self._told_at = time.monotonic()
+        for record in records:
+            self.coverage.add(record, 0)
+            self.findings.add(record)
+
+    @property
+    def cells(self) -> int:
+        """Cells that were judged."""
+        return sum(counts.total() for counts in self.verdicts.values())
+
+    @property
+    def made(self) -> int:
+        """Models of this session."""
+        return self.models - self._before
+
+    @property
+    def valid(self) -> tuple[int, int]:
+        """Cells whose model is valid, and all that were tried."""
+        skipped = (Family.SKIPPED, Family.MISSING)
+        tried = [(verdict, count) for one in self.verdicts.values() for verdict, count in one.items()]
+        tried = [(verdict, count) for verdict, count in tried if verdict.family not in skipped]
+        invalid = sum(count for verdict, count in tried if verdict.family is Family.EXCLUDED)
+        total = sum(count for _, count in tried)
+        return total - invalid, total
+
+    @property
+    def passed_over(self) -> int:
+        """Cells that were not made because they would have shown nothing new."""
+        return self._candidates.passed_over
+
+    def plan(self) -> Plan:
+        """Return the plan of what is kept: part of a suite that any run can have."""
+        return plan_of(self.matrix, self._settings.seed, self._candidates.next, self._kept)
+
+    def run(self) -> bool:
+        """Fuzz until time is up or no target is left, and return whether Ctrl-C ended it early."""
+        suite = _suite(self._settings.seed, self._work / "models")
+        limited = tuple(limited_target(target) for target in self.matrix.targets)
+        plan = Plan(matrix=msgspec.structs.replace(self.matrix, targets=limited), cells=())
+        stores = Stores.of_here(self._work / "goldens")
+        engine = Engine(plan, {suite.name: suite}, study=Study(stores=stores))
+        began = time.monotonic()
+        interrupted = False
+        try:
+            self._submit(engine)
+            for batch in engine.batches():
+                self._take(batch)
+                if self._is_over(began):
+                    engine.drain()
+                elif len(self._open) < BATCH // 2:
+                    self._submit(engine)
+        except KeyboardInterrupt:
+            interrupted = True
+            engine.close()
+            for batch in engine.batches():
+                self._take(batch)
+        finally:
+            engine.close()
+            self.save()
+            shutil.rmtree(self._work, ignore_errors=True)
+        return interrupted
+
+    def _is_over(self, began: float) -> bool:
+        stop = self._settings.stop
+        return time.monotonic() - began >= self._settings.seconds or (
+            stop is not None and self.models >= stop
+        )
+
+    def _submit(self, engine: Engine) -> None:
+        stop = self._settings.stop
+        room = BATCH - len(self._open)
+        if stop is not None:
+            room = min(room, stop - self.models)
+        cells = tuple(self._candidates.take(max(0, room), self.coverage, self.findings))
+        self._open.update(cell.model for cell in cells)
+        self.models += len({cell.model for cell in cells})
+        engine.submit(cells)
+        if not cells and not self._open:
+            engine.drain()
+
+    def _take(self, batch: Iterable[Event]) -> None:
+        for event in batch:
+            if isinstance(event, Finished):
+                self._finished(event)
+            elif isinstance(event, TargetReady):
+                self._folder.ready(event)
+                self._tell(f"{'unavailable' if event.problem else 'ready':<12} {event.target}")
+            elif isinstance(event, Warned):
+                self._tell(f"warning: {event.message}")
+            elif isinstance(event, Noted):
+                self._tell(event.message)
+        now = time.monotonic()
+        if now - self._told_at >= TOLD_S:
+            self._told_at = now
+            groups = len(self.findings.groups)
+            self._tell(
+                f"progress     {self.models:,} models, {self.cells:,} cells, {groups} groups of failures"
+            )
+        if now - self._saved_at >= SAVE_S:
+            self.save()
+
+    def _finished(self, event: Finished) -> None:
+        record = event.record
+        self._close(record.model)
+        if record.verdict is Verdict.UNAVAILABLE:
+            self.unusable.setdefault(record.target, record.reason)
+            self._candidates.drop(record.target)
+            return
+        self.verdicts[record.target][record.verdict] += 1
+        rank = len(event.case.ports[0].type.shape or ()) if event.case and event.case.ports else 0
+        is_new, is_finding = self.coverage.add(record, rank), self.findings.add(record)
+        if record.cell in self._known:
+            return
+        if is_finding or (is_new and record.family is not Family.FAILED):
+            self._known.add(record.cell)
+            self._unsaved.append(
+                keep_artifacts(self._folder.path, event, lambda text: self._tell(f"warning: {text}"))
+            )
+
+    def _close(self, model: str) -> None:
+        """Remove a model that is judged on all targets."""
+        self._open[model] -= 1
+        if not self._open[model]:
+            del self._open[model]
+            _remove(self._work / "models", model)
+
+    def save(self) -> None:
+        """Write what was found since the last time, and how far it is."""
+        self._kept += [_cell_of(record) for record in self._unsaved]
+        self._folder.replan(self.plan())
+        self._folder.add(*self._unsaved)
+        self._unsaved = []
+        # Models that are not judged yet are looked at again by a session that goes on.
+        waiting = [int(name.partition("-")[0]) for name in self._open]
+        write_state(
+            self._folder.path,
+            State(
+                seed=self._settings.seed,
+                suite=max(1, self._candidates.next),
+                next=min((*waiting, self._candidates.next)),
+                operators=self._settings.operators,
+                models=self.models - len(waiting),
+                cells=self.cells,
+                verdicts={
+                    target: {verdict.value: count for verdict, count in counts.items()}
+                    for target, counts in self.verdicts.items()
+                },
+                passed_over=self.passed_over,
+            ),
+        )
+        _prune(self._work / "goldens")
+        self._saved_at = time.monotonic()
+
+
+def plan_of(matrix: Matrix, seed: int, count: int, cells: Iterable[Cell]) -> Plan:
+    """Return the plan of some cells of the suite with the first ``count`` models of a seed."""
+    models = msgspec.structs.replace(matrix.models, suites=(f"{PREFIX}{seed}:{max(1, count)}",), folders=())
+    return Plan(matrix=msgspec.structs.replace(matrix, models=models), cells=tuple(dict.fromkeys(cells)))
+
+
+def limited_target(target: Target) -> Target:
+    """Return a target with limits for small models."""
+    limits = target.timeouts_s
+    limits = msgspec.structs.replace(limits, create=min(limits.create, LIMIT_S), run=min(limits.run, LIMIT_S))
+    return msgspec.structs.replace(target, timeouts_s=limits, axes={})
+
+
+def _suite(seed: int, root: Path) -> Suite:
+    """Return the suite whose models are made in a folder of the run, and kept nowhere else."""
+    root.mkdir(parents=True, exist_ok=True)
+    return Suite(
+        name=fuzz_suite_name(seed), root=root, kind="built_in", names=(), cache=None, make=fuzz_maker(seed)
+    )
+
+
+def _cell_of(record: Record) -> Cell:
+    return Cell(
+        suite=record.suite, model=record.model, target=record.target, axes=tuple(sorted(record.axes.items()))
+    )
+
+
+def _remove(root: Path, model: str) -> None:
+    """Remove a model that is judged, with its lock."""
+    shutil.rmtree(root / model, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        (root / f"{model}.lock").unlink()
+
+
+def _prune(goldens: Path) -> None:
+    """Remove goldens that no open model needs any more."""
+    limit = time.time() - 10 * SAVE_S
+    for entry in goldens.glob("??/*"):
+        with contextlib.suppress(OSError):
+            if entry.stat().st_mtime < limit:
+                shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink()

@@ -1,0 +1,60 @@
+"""Which models come next: those of the suite in their order, without what would show nothing new."""
+
+from collections.abc import Collection, Iterator
+
+from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.corpus.forms.make import full_name
+from harness.corpus.fuzz import MOST, choice_of, fuzz_suite_name
+from harness.fuzz.coverage import ENOUGH, Coverage
+from harness.fuzz.findings import Findings
+
+_LUCKY = 4
+"""Of models with a choice that was tried often enough, one in so many is made."""
+
+
+class Candidates:
+    """The cells of a seed, in order.
+
+    Args:
+        seed: The seed.
+        start: The first number.
+        targets: Names of the targets.
+        operators: Operators to keep to; all if there are none.
+    """
+
+    def __init__(
+        self, seed: int, start: int, targets: tuple[str, ...], operators: Collection[str] = ()
+    ) -> None:
+        self._seed = seed
+        self._targets = targets
+        self._operators = frozenset(operators)
+        self.next = start
+        self.passed_over = 0
+        """Cells that were not made because they would have shown nothing new."""
+
+    def drop(self, target: str) -> None:
+        """Make no more cells of a target."""
+        self._targets = tuple(name for name in self._targets if name != target)
+
+    def take(self, count: int, coverage: Coverage, findings: Findings) -> Iterator[Cell]:
+        """Yield the cells of the next models, of at most ``count``; fewer only at the end of the seed."""
+        axes = tuple(sorted(AXIS_DEFAULTS.items()))
+        suite = fuzz_suite_name(self._seed)
+        made = 0
+        while made < count and self.next < MOST and self._targets:
+            number = self.next
+            self.next += 1
+            choice = choice_of(self._seed, number)
+            if self._operators and full_name(choice.operator) not in self._operators:
+                continue
+            name = choice.name
+            wanted = [one for one in self._targets if not self._is_old(one, name, number, coverage, findings)]
+            self.passed_over += len(self._targets) - len(wanted)
+            made += bool(wanted)
+            for target in wanted:
+                yield Cell(suite=suite, model=f"{number:06d}-{name}", target=target, axes=axes)
+
+    def _is_old(self, target: str, choice: str, number: int, coverage: Coverage, findings: Findings) -> bool:
+        if findings.explains(target, choice):
+            return True
+        return coverage.tried(target, choice) >= ENOUGH and number % _LUCKY != 0

@@ -1,0 +1,65 @@
+"""Failing cells in groups, and what a group already explains."""
+
+from collections import Counter
+
+import msgspec
+
+from harness.core.record import Record
+from harness.core.verdict import Family, Verdict
+from harness.fuzz.coverage import choice_in, operator_in
+from harness.triage.groups import COMPARED
+from harness.triage.signature import plain_message
+
+KEPT_CELLS = 12
+"""Cells of one group that are kept: triage takes the smallest, and a reader sees the pattern."""
+
+EXPLAINS = 3
+"""Failures of one choice of operator, opset and types on a target after which no more are made."""
+
+
+class Signature(msgspec.Struct, frozen=True, kw_only=True):
+    """What failures have in common.
+
+    Attributes:
+        target: The target.
+        operator: The operator of the form.
+        verdict: The verdict.
+        message: Of an error, without names, numbers and paths; empty for wrong values.
+    """
+
+    target: str
+    operator: str
+    verdict: Verdict
+    message: str = ""
+
+
+def signature(record: Record) -> Signature:
+    """Return the signature of a failing cell."""
+    message = "" if record.verdict in COMPARED or record.ended is None else record.ended.message
+    return Signature(
+        target=record.target,
+        operator=operator_in(record.model),
+        verdict=record.verdict,
+        message=plain_message(message, ()),
+    )
+
+
+class Findings:
+    """Counts failing cells by signature."""
+
+    def __init__(self) -> None:
+        self.groups: Counter[Signature] = Counter()
+        self._failed: Counter[tuple[str, str]] = Counter()
+
+    def add(self, record: Record) -> bool:
+        """Count a cell, and return whether it is one that is kept."""
+        if record.family is not Family.FAILED:
+            return False
+        found = signature(record)
+        self.groups[found] += 1
+        self._failed[record.target, choice_in(record.model)] += 1
+        return self.groups[found] <= KEPT_CELLS
+
+    def explains(self, target: str, choice: str) -> bool:
+        """Return whether more models of a choice would show what is known already."""
+        return self._failed[target, choice] >= EXPLAINS

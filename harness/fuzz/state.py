@@ -1,0 +1,92 @@
+"""`fuzz.json` of a run folder: what a later session needs to go on, and the totals of what was not kept."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from harness.core.cell import AXIS_DEFAULTS, Cell, parse_cell_id
+from harness.core.errors import Problem, UsageError, one_line
+from harness.corpus.fuzz import GENERATOR
+from harness.run.run_folder import PLAN
+
+FILE = "fuzz.json"
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """How far fuzzing is.
+
+    Attributes:
+        generator: Version of the generator.
+        seed: The seed.
+        next: The first number that has not been looked at.
+        suite: Models of the suite that the plan on disk is a part of.
+        operators: Operators that it keeps to; all if there are none.
+        models: Models that were made.
+        cells: Cells that were judged, kept or not.
+        verdicts: Target -> verdict -> number of cells.
+        passed_over: Cells that were not made because they would have shown nothing new.
+    """
+
+    generator: int = GENERATOR
+    seed: int
+    next: int = 0
+    suite: int = 1
+    operators: tuple[str, ...] = ()
+    models: int = 0
+    cells: int = 0
+    verdicts: dict[str, dict[str, int]] = {}
+    passed_over: int = 0
+
+
+def write_state(folder: Path, state: State) -> None:
+    """Write the state; readers see the old or the new one.
+
+    Raises:
+        UsageError: It cannot be written.
+    """
+    fresh = folder / f"{FILE}.new"
+    try:
+        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(state)) + b"\n")
+        os.replace(fresh, folder / FILE)  # noqa: PTH105 - replaces on Windows too
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise UsageError(Problem(where=str(folder / FILE), what=what, hint="choose another --out")) from error
+
+
+def planned_cells(folder: Path) -> tuple[Cell, ...]:
+    """Return the cells of the plan in a run folder.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
+    path = folder / PLAN
+    try:
+        ids = path.read_text(encoding="ascii").splitlines()
+        parts = [parse_cell_id(one) for one in ids]
+    except (OSError, ValueError) as error:
+        raise UsageError(Problem(where=str(path), what=f"cannot be read: {one_line(error)}")) from error
+    return tuple(
+        Cell(suite=suite, model=model, target=target, axes=tuple(sorted((AXIS_DEFAULTS | axes).items())))
+        for suite, model, target, axes in parts
+    )
+
+
+def read_state(folder: Path) -> State:
+    """Return the state of a run folder.
+
+    Raises:
+        UsageError: There is none, or another version of the generator made it.
+    """
+    path = folder / FILE
+    try:
+        state = msgspec.json.decode(path.read_bytes(), type=State)
+    except OSError as error:
+        what = f"cannot be read: {error.strerror}"
+        raise UsageError(Problem(where=str(path), what=what, hint="begin anew, without --resume")) from error
+    except msgspec.MsgspecError as error:
+        raise UsageError(Problem(where=str(path), what=f"is damaged: {error}")) from error
+    if state.generator != GENERATOR:
+        what = f"generator {state.generator} made these models; this one is {GENERATOR}"
+        raise UsageError(Problem(where=str(path), what=what, hint="begin anew, without --resume"))
+    return state

@@ -1,0 +1,151 @@
+"""Operator forms: the same for ever, valid, and away from jumps."""
+
+import hashlib
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import onnx
+import pytest
+
+from harness.core.errors import UsageError
+from harness.core.value import Tensor
+from harness.corpus.case import load_case
+from harness.corpus.element_types import is_floating
+from harness.corpus.forms.draw import Draw
+from harness.corpus.forms.families import FAMILIES
+from harness.corpus.forms.make import choose, count_choices, form_model, known_operators
+from harness.corpus.forms.model import Built
+from harness.corpus.forms.values import APART, DISTINCT, Kind, values
+from harness.corpus.fuzz import choice_of, fuzz_name, number_of
+from harness.corpus.suites import open_model, open_suite
+from harness.corpus.undefined import undefined_outputs
+
+MODELS = 400
+
+
+@pytest.fixture(scope="module")
+def built() -> dict[str, Built]:
+    made = {}
+    for number in range(MODELS):
+        draw = Draw(7, number)
+        choice = choose(draw)
+        made[f"{number}-{choice.name}"] = form_model(choice, draw)
+    return made
+
+
+def test_every_family_is_of_an_operator_that_exists() -> None:
+    assert set(FAMILIES) == set(known_operators())
+
+
+def test_onnx_accepts_every_form(built: dict[str, Built]) -> None:
+    for name, one in built.items():
+        if "com.microsoft" not in name:
+            onnx.shape_inference.infer_shapes(one.model, check_type=True, strict_mode=True)
+        names = {info.name for info in one.model.graph.input}
+        assert names == {port for port, _ in one.inputs}
+        assert names, f"{name} would fold to a constant"
+
+
+def test_no_input_is_nan_or_infinite(built: dict[str, Built]) -> None:
+    for name, one in built.items():
+        for port, value in one.inputs:
+            if is_floating(value.dtype):
+                assert np.isfinite(value.array.astype(np.float64)).all(), (name, port)
+
+
+def test_forms_vary(built: dict[str, Built]) -> None:
+    ranks = Counter(value.array.ndim for one in built.values() for _, value in one.inputs)
+    assert set(range(7)) <= set(ranks)
+    assert any(0 in value.array.shape for one in built.values() for _, value in one.inputs)
+    assert any(one.model.graph.initializer for one in built.values())
+    symbols = [
+        dim.dim_param
+        for one in built.values()
+        for info in one.model.graph.input
+        for dim in info.type.tensor_type.shape.dim
+    ]
+    assert any(symbols)
+    assert not all(symbols)
+    nodes = [node for one in built.values() for node in one.model.graph.node]
+    reads = [[name for name in node.input if name] for node in nodes]
+    assert any(len(set(names)) < len(names) for names in reads), "no tensor is fed twice"
+
+
+def test_a_seed_gives_the_same_bytes_everywhere() -> None:
+    """Python 3.11 made these with numpy 2.0 and 2.4. A change needs another ``GENERATOR``."""
+    digest = hashlib.sha256()
+    for number in range(60):
+        draw = Draw(1, number)
+        for shape in ((), (3,), (2, 5)):
+            for kind in (APART, DISTINCT, Kind(away=0.5)):
+                digest.update(values(draw, "float32", shape, kind).tobytes())
+        digest.update(repr((draw.order(5), draw.between(-3, 3), draw.whole((2, 2), 0, 9).tolist())).encode())
+    assert digest.hexdigest()[:16] == "454b663b99db0d06"
+    names = "".join(fuzz_name(1, number) for number in range(300))
+    assert hashlib.sha256(names.encode()).hexdigest()[:16] == "a5b27e24ea6c2d82"
+
+
+def test_values_apart_are_far_from_every_jump() -> None:
+    array = values(Draw(3), "float32", (500,), APART)
+    assert np.abs(2 * array - np.round(2 * array)).min() >= 0.25
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8", "int64"])
+def test_distinct_values_differ_in_their_type(dtype: str) -> None:
+    array = values(Draw(4), dtype, (200,), DISTINCT)
+    assert len(np.unique(array.astype(np.float64))) == 200
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_values_are_exact_in_every_float(dtype: str) -> None:
+    array = values(Draw(5), dtype, (300,), Kind(fine=False)).astype(np.float64)
+    assert np.array_equal(array * 64, np.round(array * 64))
+    assert np.abs(array).max() <= 4
+
+
+def test_no_form_asks_for_what_onnx_leaves_undefined() -> None:
+    wanted = {"BitShift", "Cast", "Div", "Mod", "Pow", "ScatterElements", "ScatterND"}
+    numbers = [number for number in range(3000) if choice_of(2, number).operator.name in wanted]
+    assert len(numbers) > 60
+    for number in numbers[:60]:
+        name = f"fuzz:2:3000/{fuzz_name(2, number)}"
+        suite = open_model(name)
+        case = load_case(suite, suite.models()[0], {})
+        graph = onnx.load(case.model_path).graph
+        known = {one.name: onnx.numpy_helper.to_array(one) for one in graph.initializer if one.data_type == 7}
+        given = dict(case.data_sets[0].inputs)
+        given |= {key: Tensor(dtype="int64", array=array) for key, array in known.items()}
+        assert not undefined_outputs(case.facts.partials, given), name
+
+
+def test_a_suite_is_part_of_a_longer_one_of_its_seed() -> None:
+    short, long = open_suite("fuzz:1:5"), open_suite("fuzz:1:9")
+    assert long.models()[:5] == short.models()
+    assert short.name == "fuzz-1"
+    assert short.model_path(short.models()[2]) == long.model_path(short.models()[2])
+    assert number_of(short.models()[3]) == 3
+    assert open_suite("fuzz:2:5").models() != short.models()
+
+
+@pytest.mark.parametrize(
+    "name", ["fuzz:", "fuzz:1", "fuzz:a:3", "fuzz:1:0", "fuzz:1:2:3", f"fuzz:{1 << 63}:3"]
+)
+def test_a_wrong_name_is_a_usage_error(name: str) -> None:
+    with pytest.raises(UsageError, match=r"fuzz:1:1000|1 to 1,000,000"):
+        open_suite(name)
+
+
+def test_listing_imports_no_onnx() -> None:
+    code = (
+        "import sys; from harness.corpus.suites import open_suite;"
+        "print(len(open_suite('fuzz:1:50').models()), 'onnx' in sys.modules, 'onnxruntime' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["50", "False", "False"]
+
+
+def test_choices_are_counted() -> None:
+    assert count_choices(["Conv"]) >= 3
+    assert count_choices(known_operators()) > 5000

@@ -1,0 +1,69 @@
+"""The command: a run folder that any other command reads, resuming, and errors of two lines."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main
+from harness.fuzz.state import read_state
+
+CPU = "CPUExecutionProvider"
+
+
+def test_a_campaign_on_the_cpu_and_its_continuation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "night"
+    words = ["fuzz", CPU, "--models", "25", "--seed", "5", "--no-report"]
+    assert main([*words, "--out", str(folder)]) == 0
+    text = capsys.readouterr().out
+    assert "25 of 25 cells (100.00 %)" in text
+    info = json.loads((folder / "run.json").read_text())
+    assert info["complete"]
+    assert info["matrix"]["models"]["suites"] == ["fuzz:5:25"]
+    records = (folder / "records.jsonl").read_text().splitlines()
+    assert len(records) == info["cells"] <= 25
+    assert not (folder / "work").exists()
+    state = read_state(folder)
+    assert (state.next, state.models, state.cells) == (25, 25, 25)
+
+    assert main(["fuzz", CPU, "--models", "40", "--no-report", "--resume", str(folder)]) == 0
+    state = read_state(folder)
+    assert (state.seed, state.models, state.cells) == (5, 40, 40)
+    cells = [json.loads(line)["cell"] for line in (folder / "records.jsonl").read_text().splitlines()]
+    assert len(cells) >= len(records)
+    assert len(set(cells)) == len(cells)
+    assert json.loads((folder / "run.json").read_text())["complete"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["CPUExecutionProvider", "--ops", "Konv"], "did you mean 'Conv'"),
+        (["NoSuchProvider"], "NoSuchProvider"),
+        (["CPUExecutionProvider", "CPUExecutionProvider"], "two targets have this name"),
+        (["missing.toml"], "missing.toml"),
+        (["CPUExecutionProvider", "--seed", "-1"], "whole number"),
+        (["CPUExecutionProvider", "--for", "ten"], "not a duration"),
+        (["CPUExecutionProvider", "--resume", "nowhere"], "nowhere"),
+    ],
+)
+def test_errors_say_what_to_do(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = ["fuzz", *words, *([] if "--resume" in words else ["--out", str(tmp_path / "x")])]
+    try:
+        code = main(arguments)
+    except SystemExit as stopped:
+        code = int(stopped.code or 0)
+    assert code == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "x" / "records.jsonl").exists()
+
+
+def test_a_target_that_cannot_be_used_ends_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["fuzz", "MIGraphXExecutionProvider", "--for", "60s", "--no-report", "--out", str(tmp_path / "x")]
+    assert main(words) == 3
+    assert "cannot be used: " in capsys.readouterr().out
+    assert read_state(tmp_path / "x").cells == 0
