@@ -1,6 +1,7 @@
 """Functions: an operator by its body, and a node as a function of the model."""
 
 import onnx
+import onnx.checker
 import onnx.defs
 import onnx.helper
 import onnx.inliner
@@ -34,9 +35,11 @@ def opened(draft: Draft) -> str:
     typed = onnx.shape_inference.infer_shapes(draft.model)
     try:
         apart = onnx.inliner.inline_selected_functions(typed, [("", name)], inline_schema_functions=True)
-    except (RuntimeError, ValueError):  # the inliner's own words for what it cannot do
+        del apart.graph.value_info[:]
+        # The inliner of onnx 1.23 forgets the defaults of attributes, such as those of HannWindow.
+        onnx.checker.check_model(apart)
+    except (RuntimeError, ValueError, onnx.checker.ValidationError):  # what onnx raises
         return ""
-    del apart.graph.value_info[:]
     if opsets_of(apart) != opsets or any(node.op_type == name for node in apart.graph.node):
         return ""
     draft.model.CopyFrom(apart)

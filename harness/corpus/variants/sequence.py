@@ -69,9 +69,12 @@ def vary(
         names: The transformations to choose from.
 
     Returns:
-        None if there is no place for any, the opset is older than 13, or onnx cannot infer the types.
+        None if there is no place for any, the opset is older than 13, onnx cannot infer the types, or the
+        model has operators of ``ai.onnx.ml``.
     """
-    if opsets_of(original).get("", 0) < OLDEST_OPSET:
+    opsets = opsets_of(original)
+    # onnx 1.23's type inference, which is native code, crashes for TreeEnsemble of ai.onnx.ml 5.
+    if opsets.get("", 0) < OLDEST_OPSET or _CLASSICAL in opsets:
         return None
     model = onnx.ModelProto.FromString(original.SerializeToString())
     known = [TRANSFORMATIONS[name] for name in names]
@@ -104,14 +107,19 @@ def _applied(draft: Draft, known: list[Transformation]) -> Step | None:
 
 def has_decisions(model: onnx.ModelProto, dtypes: dict[str, str]) -> bool:
     """Return whether some result of a model jumps: the least noise may change it altogether."""
-    for node in all_nodes(model.graph.node):
-        if domain_of(node) or node.op_type in DISCONTINUOUS:
+    own = {"", *(domain_of(function) for function in model.functions)}
+    nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
+    for node in all_nodes(nodes):
+        # Nothing is known of operators that are neither ONNX's nor the model's.
+        if domain_of(node) not in own or node.op_type in DISCONTINUOUS:
             return True
         to = number_of(node, "to", 1)
         if node.op_type == "Cast" and to not in _FLOATS and is_floating(dtypes.get(node.input[0], "float")):
             return True
-    return bool(model.functions)
+    return False
 
+
+_CLASSICAL = "ai.onnx.ml"
 
 _FLOATS = frozenset({1.0, 10.0, 11.0, 16.0})
 """float32, float16, float64 and bfloat16 by their numbers."""
