@@ -1,7 +1,5 @@
 """A random graph of a grammar, with the data of its inputs."""
 
-from random import Random
-
 import msgspec
 import onnx
 import onnx.helper
@@ -9,6 +7,7 @@ import onnx.numpy_helper
 
 from harness.core.value import Array
 from harness.corpus.element_types import NUMBERS
+from harness.corpus.forms.draw import Draw
 from harness.corpus.grown.elementwise import ELEMENTWISE
 from harness.corpus.grown.growth import Growth, RefusedError, Value
 from harness.corpus.grown.moves import MOVES
@@ -42,18 +41,18 @@ class Grown(msgspec.Struct, frozen=True, kw_only=True):
     inputs: dict[str, Array]
 
 
-def grow(random: Random) -> Grown:
+def grow(random: Draw) -> Grown:
     """Return a random graph of one to a dozen nodes; everything about it is drawn."""
-    g = Growth(random, random.choice(OPSETS))
-    wanted = random.choice([1, 1, 2, 3, 4, 6, 8, 12])
+    g = Growth(random, random.pick(OPSETS))
+    wanted = random.pick([1, 1, 2, 3, 4, 6, 8, 12])
     empty = g.chance(0.04)
-    for _ in range(random.choice([1, 1, 2])):
+    for _ in range(random.pick([1, 1, 2])):
         _add_input(g, empty=empty)
-    kinds = random.sample(range(len(_KINDS)), 3)
+    kinds = random.some(range(len(_KINDS)), 3)
     for _ in range(_TRIES * wanted):
         if len(g.nodes) >= wanted:
             break
-        production = random.choice(_KINDS[random.choice(kinds)])
+        production = random.pick(_KINDS[random.pick(kinds)])
         try:
             production(g)
         except RefusedError:
@@ -64,13 +63,13 @@ def grow(random: Random) -> Grown:
 
 
 def _add_input(g: Growth, *, empty: bool) -> None:
-    rank = g.random.choice(_RANKS)
-    shape = [g.random.choice(_SIZES) for _ in range(rank)]
+    rank = g.random.pick(_RANKS)
+    shape = [g.random.pick(_SIZES) for _ in range(rank)]
     while _product(shape) > _MOST_INPUT:
         shape[shape.index(max(shape))] = 1
     if empty and rank:
-        shape[g.random.randrange(rank)] = 0
-    g.input(g.random.choice(_DTYPES), shape)
+        shape[g.random.below(rank)] = 0
+    g.input(g.random.pick(_DTYPES), shape)
 
 
 def _product(shape: list[int]) -> int:
@@ -88,7 +87,7 @@ def _model(g: Growth) -> onnx.ModelProto:
     outputs = ends[-_MOST_OUTPUTS:]
     if inner and g.chance(0.2):
         # An output that is also read by a node keeps fusions from removing it.
-        outputs.append(g.random.choice(inner))
+        outputs.append(g.random.pick(inner))
     symbol = g.chance(0.25)
     ports = [_input(name, array, symbolic=symbol) for name, array in g.inputs.items()]
     graph = onnx.helper.make_graph(

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from random import Random
 from typing import Any
 
 import msgspec
@@ -15,6 +14,7 @@ import onnx.shape_inference
 
 from harness.core.value import Array
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS, is_floating
+from harness.corpus.forms.draw import Draw
 
 LARGEST = 4096
 """Elements of a value."""
@@ -66,7 +66,7 @@ class Growth:
         opset: Version of ONNX's operators.
     """
 
-    def __init__(self, random: Random, opset: int) -> None:
+    def __init__(self, random: Draw, opset: int) -> None:
         self.random = random
         self.opset = opset
         self.nodes: list[onnx.NodeProto] = []
@@ -85,14 +85,16 @@ class Growth:
 
     def draw(self, dtype: str, shape: Sequence[int]) -> Array:
         """Return elements of a type: floats are multiples of 1/64 below 2, wide integers are from -8 to 8."""
-        drawn = np.frombuffer(self.random.randbytes(math.prod(shape)), np.uint8).reshape(tuple(shape))
+        bits = self.random.bits(math.prod(shape))
+        drawn = (bits >> np.uint64(56)).astype(np.uint8).reshape(tuple(shape))
         if is_floating(dtype):
-            return ((drawn.astype(np.float64) - 128) / _UNIT).astype(dtype)
+            # Of rank 0, arithmetic makes scalars of arrays.
+            return np.asarray((drawn.astype(np.float64) - 128) / _UNIT).astype(dtype)
         if dtype in {"int8", "uint8"}:
             return drawn.view(dtype)
         if dtype == "bool":
-            return drawn % 2 == 1
-        return (drawn % 17).astype(dtype) - np.array(8, dtype)
+            return np.asarray(drawn % 2 == 1)
+        return np.asarray((drawn % 17).astype(dtype) - np.array(8, dtype))
 
     def weight(self, values: Array) -> Value:
         """Add an initializer."""
@@ -120,11 +122,11 @@ class Growth:
         if not found:
             raise RefusedError("no value suits")
         # The later of two: graphs become deep, not only wide.
-        return found[max(self.random.randrange(len(found)), self.random.randrange(len(found)))]
+        return found[max(self.random.below(len(found)), self.random.below(len(found)))]
 
     def chance(self, share: float) -> bool:
         """Return whether an event of this probability happens."""
-        return self.random.random() < share
+        return self.random.chance(round(100 * share))
 
     def axis(self, value: Value) -> int:
         """Return an axis of a value, now and then counted from the end.
@@ -134,7 +136,7 @@ class Growth:
         """
         if not value.rank:
             raise RefusedError("no axis")
-        axis = self.random.randrange(value.rank)
+        axis = self.random.below(value.rank)
         return axis - value.rank if self.chance(0.3) else axis
 
     def op(
@@ -144,7 +146,13 @@ class Growth:
         return self.ops(1, op_type, *inputs, most=most, exact=exact, **attributes)[0]
 
     def ops(
-        self, count: int, op_type: str, *inputs: Value | None, most: float, exact: bool = False, **attributes: Any
+        self,
+        count: int,
+        op_type: str,
+        *inputs: Value | None,
+        most: float,
+        exact: bool = False,
+        **attributes: Any,
     ) -> list[Value]:
         """Add a node.
 
@@ -163,6 +171,8 @@ class Growth:
             raise RefusedError("too far")
         given = {name: value for name, value in attributes.items() if value is not None}
         names = ["" if one is None else one.name for one in inputs]
+        while not names[-1]:
+            names.pop()
         outputs = [self._fresh(op_type.lower()) for _ in range(count)]
         node = onnx.helper.make_node(op_type, names, outputs, name=self._fresh(f"n_{op_type}"), **given)
         fed = [one for one in inputs if one is not None]
@@ -179,9 +189,7 @@ class Growth:
         return made
 
     def _infer(self, node: onnx.NodeProto, fed: Iterable[Value]) -> list[tuple[str, tuple[int, ...]]]:
-        kinds = {
-            one.name: onnx.helper.make_tensor_type_proto(NUMBERS[one.dtype], one.shape) for one in fed
-        }
+        kinds = {one.name: onnx.helper.make_tensor_type_proto(NUMBERS[one.dtype], one.shape) for one in fed}
         data = {
             name: onnx.numpy_helper.from_array(self.weights[name], name)
             for name in node.input
@@ -190,8 +198,15 @@ class Growth:
         imports = [onnx.helper.make_opsetid("", self.opset)]
         try:
             schema = onnx.defs.get_schema(node.op_type, self.opset, "")
+            if schema.deprecated:
+                raise RefusedError(f"{node.op_type} is deprecated")
             found = onnx.shape_inference.infer_node_outputs(schema, node, kinds, data, opset_imports=imports)
-        except (onnx.defs.SchemaError, onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
+        except (
+            onnx.defs.SchemaError,
+            onnx.shape_inference.InferenceError,
+            RuntimeError,
+            ValueError,
+        ) as error:
             raise RefusedError(str(error)) from error
         return [_known(found.get(name)) for name in node.output]
 

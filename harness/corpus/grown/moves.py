@@ -24,7 +24,7 @@ def _full(value: Value) -> bool:
 def transposed(g: Growth) -> None:
     """Transpose by any permutation, or by its default, which reverses."""
     x = g.pick(lambda one: _any(one) and one.rank > 0)
-    order = g.random.sample(range(x.rank), x.rank) if g.chance(0.8) else None
+    order = g.random.some(range(x.rank), x.rank) if g.chance(0.8) else None
     g.op("Transpose", x, perm=order, most=x.most, exact=True)
 
 
@@ -33,13 +33,13 @@ def reshaped(g: Growth) -> None:
     x = g.pick(_full)
     sizes = list(x.shape)
     while len(sizes) > 1 and g.chance(0.6):
-        at = g.random.randrange(len(sizes) - 1)
+        at = g.random.below(len(sizes) - 1)
         sizes[at : at + 2] = [sizes[at] * sizes[at + 1]]
     if len(sizes) < 5 and g.chance(0.5):  # noqa: PLR2004 - rank 6 at most
-        at = g.random.randrange(len(sizes) + 1)
+        at = g.random.below(len(sizes) + 1)
         sizes.insert(at, 1)
     if sizes and g.chance(0.4):
-        sizes[g.random.randrange(len(sizes))] = -1
+        sizes[g.random.below(len(sizes))] = -1
     elif sizes and x.rank and sizes[0] == x.shape[0] and g.chance(0.5):
         sizes[0] = 0
     g.op("Reshape", x, g.ints(*sizes), most=x.most, exact=True)
@@ -48,7 +48,7 @@ def reshaped(g: Growth) -> None:
 def flattened(g: Growth) -> None:
     """Flatten at any axis, the end included."""
     x = g.pick(_full)
-    g.op("Flatten", x, axis=g.random.randrange(x.rank + 1), most=x.most, exact=True)
+    g.op("Flatten", x, axis=g.random.below(x.rank + 1), most=x.most, exact=True)
 
 
 def resized(g: Growth) -> None:
@@ -56,11 +56,11 @@ def resized(g: Growth) -> None:
     x = g.pick(_any)
     ones = [axis for axis, size in enumerate(x.shape) if size == 1]
     if ones and g.chance(0.5):
-        axes = None if g.chance(0.3) else g.ints(g.random.choice(ones))
-        g.op("Squeeze", x, axes, most=x.most, exact=True)
+        axes = [] if g.chance(0.3) else [g.ints(g.random.pick(ones))]
+        g.op("Squeeze", x, *axes, most=x.most, exact=True)
     elif x.rank < 5:  # noqa: PLR2004 - rank 6 at most
-        axes = g.random.sample(range(-x.rank - 1, x.rank + 1), 1)
-        g.op("Unsqueeze", x, g.ints(*axes), most=x.most, exact=True)
+        place = g.ints(g.random.between(-x.rank - 1, x.rank))
+        g.op("Unsqueeze", x, place, most=x.most, exact=True)
 
 
 def sliced(g: Growth) -> None:
@@ -68,9 +68,9 @@ def sliced(g: Growth) -> None:
     x = g.pick(lambda one: one.dtype in FLOATS | WHOLE and one.rank > 0 and one.size > 0)
     axis = g.axis(x)
     size = x.shape[axis]
-    step = g.random.choice([1, 1, 2, 3, -1, -2])
-    start = g.random.randrange(-size, size) if step > 0 else g.random.choice([-1, size - 1, size + 5])
-    end = g.random.choice([size, size + 100, -1, np.iinfo(np.int64).max]) if step > 0 else -size - 1
+    step = g.random.pick([1, 1, 2, 3, -1, -2])
+    start = g.random.between(-size, size - 1) if step > 0 else g.random.pick([-1, size - 1, size + 5])
+    end = g.random.pick([size, size + 100, -1, np.iinfo(np.int64).max]) if step > 0 else -size - 1
     vectors = (g.ints(start), g.ints(int(end)), g.ints(axis), g.ints(step))
     g.op("Slice", x, *vectors, most=x.most, exact=True)
 
@@ -79,9 +79,9 @@ def padded(g: Growth) -> None:
     """Pad in every mode."""
     x = g.pick(lambda one: one.dtype in _PADDED and one.size > 0 and one.rank > 0)
     modes = ["constant", "edge", "reflect"] + ["wrap"] * (g.opset >= _WRAP_SINCE)
-    mode = g.random.choice(modes)
+    mode = g.random.pick(modes)
     limits = [2 if mode in {"constant", "edge"} else min(2, size - 1) for size in x.shape]
-    pads = [g.random.randrange(limit + 1) if g.chance(0.5) else 0 for limit in [*limits, *limits]]
+    pads = [g.random.below(limit + 1) if g.chance(0.5) else 0 for limit in [*limits, *limits]]
     filled = constant(g, x, 1) if mode == "constant" and g.chance(0.5) else None
     g.op("Pad", x, g.ints(*pads), filled, mode=mode, most=max(x.most, 1), exact=True)
 
@@ -94,7 +94,7 @@ def joined(g: Growth) -> None:
         x
         if g.chance(0.3)
         else g.drawn(x.dtype, [2 if at == axis % x.rank else size for at, size in enumerate(x.shape)])
-        for _ in range(g.random.randrange(3))
+        for _ in range(g.random.below(3))
     ]
     most = max(one.most for one in (x, *others))
     g.op("Concat", x, *others, axis=axis, most=most, exact=True)
@@ -107,7 +107,7 @@ def cut(g: Growth) -> None:
     size = x.shape[axis]
     if size < 2:  # noqa: PLR2004 - nothing to split
         raise RefusedError("too small")
-    first = g.random.randrange(1, size)
+    first = g.random.between(1, size - 1)
     if g.chance(0.3) and size % 2 == 0:
         number = 2 if g.opset >= _NUMBER_OF_PARTS_SINCE else None
         g.ops(2, "Split", x, axis=axis, num_outputs=number, most=x.most, exact=True)
@@ -120,16 +120,16 @@ def gathered(g: Growth) -> None:
     x = g.pick(lambda one: _full(one) and one.rank > 0)
     axis = g.axis(x)
     size = x.shape[axis]
-    kind = g.random.choice(["Gather", "GatherElements", "GatherND"])
+    kind = g.random.pick(["Gather", "GatherElements", "GatherND"])
     if kind == "GatherND":
-        rows = g.random.randrange(1, 4)
-        depth = g.random.randrange(1, x.rank + 1)
-        tuples = [[g.random.randrange(-one, one) for one in x.shape[:depth]] for _ in range(rows)]
+        rows = g.random.between(1, 3)
+        depth = g.random.between(1, x.rank)
+        tuples = [[g.random.between(-one, one - 1) for one in x.shape[:depth]] for _ in range(rows)]
         g.op(kind, x, g.weight(np.array(tuples, np.int64)), most=x.most, exact=True)
         return
-    shape = g.random.choice([(), (1,), (3,), (2, 2)]) if kind == "Gather" else x.shape
-    dtype = g.random.choice([np.int64, np.int32])
-    drawn = [g.random.randrange(-size, size) for _ in range(math.prod(shape))]
+    shape = g.random.pick([(), (1,), (3,), (2, 2)]) if kind == "Gather" else x.shape
+    dtype = g.random.pick([np.int64, np.int32])
+    drawn = [g.random.between(-size, size - 1) for _ in range(math.prod(shape))]
     indices = g.weight(np.array(drawn, dtype).reshape(shape))
     g.op(kind, x, indices, axis=axis, most=x.most, exact=True)
 
@@ -140,26 +140,28 @@ def scattered(g: Growth) -> None:
     if g.chance(0.5):
         axis = g.axis(x)
         size = x.shape[axis]
-        order = np.array(g.random.sample(range(size), size), np.int64)
+        order = np.array(g.random.some(range(size), size), np.int64)
         along = [size if at == axis % x.rank else 1 for at in range(x.rank)]
         indices = g.weight(np.broadcast_to(order.reshape(along), x.shape).copy())
         updates = g.drawn(x.dtype, x.shape)
         g.op("ScatterElements", x, indices, updates, axis=axis, most=max(x.most, 2), exact=True)
         return
-    rows = g.random.sample(range(x.shape[0]), g.random.randrange(1, x.shape[0] + 1))
+    rows = g.random.some(range(x.shape[0]), g.random.between(1, x.shape[0]))
     indices = g.weight(np.array(rows, np.int64).reshape(-1, 1))
-    g.op("ScatterND", x, indices, g.drawn(x.dtype, (len(rows), *x.shape[1:])), most=max(x.most, 2), exact=True)
+    g.op(
+        "ScatterND", x, indices, g.drawn(x.dtype, (len(rows), *x.shape[1:])), most=max(x.most, 2), exact=True
+    )
 
 
 def repeated(g: Growth) -> None:
     """Tile or Expand."""
     x = g.pick(lambda one: one.dtype in FLOATS | WHOLE and one.size > 0)
     if g.chance(0.5) and x.rank:
-        times = [g.random.choice([1, 1, 2, 3]) for _ in x.shape]
+        times = [g.random.pick([1, 1, 2, 3]) for _ in x.shape]
         g.op("Tile", x, g.ints(*times), most=x.most, exact=True)
         return
-    sizes = [g.random.choice([1, 2, 3]) if size == 1 else size for size in x.shape]
-    lead = [g.random.choice([1, 2])] if x.rank < 5 and g.chance(0.5) else []  # noqa: PLR2004 - rank 6 at most
+    sizes = [g.random.pick([1, 2, 3]) if size == 1 else size for size in x.shape]
+    lead = [g.random.pick([1, 2])] if x.rank < 5 and g.chance(0.5) else []  # noqa: PLR2004 - rank 6 at most
     g.op("Expand", x, g.ints(*lead, *sizes), most=x.most, exact=True)
 
 
@@ -167,7 +169,7 @@ def blocks(g: Growth) -> None:
     """DepthToSpace in both modes, or SpaceToDepth."""
     x = g.pick(lambda one: one.dtype == "float32" and one.rank == 4 and one.size > 0)  # noqa: PLR2004 - images
     if x.shape[1] % 4 == 0:
-        mode = g.random.choice(["DCR", "CRD"])
+        mode = g.random.pick(["DCR", "CRD"])
         g.op("DepthToSpace", x, blocksize=2, mode=mode, most=x.most, exact=True)
     elif x.shape[2] % 2 == 0 and x.shape[3] % 2 == 0:
         g.op("SpaceToDepth", x, blocksize=2, most=x.most, exact=True)
@@ -176,24 +178,26 @@ def blocks(g: Growth) -> None:
 def triangle(g: Growth) -> None:
     """Trilu with a diagonal beside the main one."""
     x = g.pick(lambda one: one.dtype in {"float32", "float64", "int64"} and one.rank > 1)
-    offset = g.weight(np.array(g.random.randrange(-2, 3), np.int64)) if g.chance(0.6) else None
-    g.op("Trilu", x, offset, upper=g.random.randrange(2), most=x.most, exact=True)
+    offset = g.weight(np.array(g.random.between(-2, 2), np.int64)) if g.chance(0.6) else None
+    g.op("Trilu", x, offset, upper=g.random.below(2), most=x.most, exact=True)
 
 
 def ranked(g: Growth) -> None:
     """TopK, ArgMax or ArgMin of exact values: ties are resolved by the text."""
-    x = g.pick(lambda one: one.exact and one.dtype in {"float32", "int64", "int32"} and one.rank > 0 and one.size > 0)
+    x = g.pick(
+        lambda one: one.exact and one.dtype in {"float32", "int64", "int32"} and one.rank > 0 and one.size > 0
+    )
     axis = g.axis(x)
     if g.chance(0.4):
-        k = g.ints(g.random.randrange(1, x.shape[axis] + 1))
+        k = g.ints(g.random.between(1, x.shape[axis]))
         most = max(x.most, x.shape[axis])
-        g.ops(2, "TopK", x, k, axis=axis, largest=g.random.randrange(2), most=most, exact=True)
+        g.ops(2, "TopK", x, k, axis=axis, largest=g.random.below(2), most=most, exact=True)
         return
-    given = {"axis": axis, "keepdims": g.random.randrange(2), "select_last_index": g.random.randrange(2)}
-    g.op(g.random.choice(["ArgMax", "ArgMin"]), x, most=x.shape[axis], exact=True, **given)
+    given = {"axis": axis, "keepdims": g.random.below(2), "select_last_index": g.random.below(2)}
+    g.op(g.random.pick(["ArgMax", "ArgMin"]), x, most=x.shape[axis], exact=True, **given)
 
 
 MOVES = (
-    transposed, transposed, reshaped, reshaped, flattened, resized, sliced, padded, joined, joined, cut, gathered,
-    scattered, repeated, blocks, triangle, ranked,
+    transposed, transposed, reshaped, reshaped, flattened, resized, sliced, padded, joined, joined, cut,
+    gathered, scattered, repeated, blocks, triangle, ranked,
 )  # fmt: skip

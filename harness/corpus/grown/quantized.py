@@ -22,9 +22,9 @@ def quantized(g: Growth) -> None:
 def quantized_by_channel(g: Growth) -> None:
     """The same with a scale for each place on an axis."""
     x = g.pick(lambda one: one.exact and one.dtype == "float32" and one.size > 0 and one.rank > 0)
-    axis = g.random.randrange(x.rank)
+    axis = g.random.below(x.rank)
     size = x.shape[axis]
-    scales = np.array([2.0 ** g.random.randrange(-7, -2) for _ in range(size)], np.float32)
+    scales = np.array([2.0 ** g.random.between(-7, -2 - 1) for _ in range(size)], np.float32)
     scale, zero = g.weight(scales), g.drawn("int8", (size,))
     q = g.op("QuantizeLinear", x, scale, zero, axis=axis, most=255, exact=True)
     g.op("DequantizeLinear", q, scale, zero, axis=axis, most=64, exact=True)
@@ -33,8 +33,8 @@ def quantized_by_channel(g: Growth) -> None:
 def whole_product(g: Growth) -> None:
     """MatMulInteger, with and without zero points."""
     x = g.pick(lambda one: one.dtype in _BYTES and one.rank > 1)
-    w = g.drawn(g.random.choice(_BYTES), (x.shape[-1], 3))
-    zero = g.weight(np.array(g.random.randrange(100), x.dtype)) if g.chance(0.5) else None
+    w = g.drawn(g.random.pick(_BYTES), (x.shape[-1], 3))
+    zero = g.weight(np.array(g.random.below(100), x.dtype)) if g.chance(0.5) else None
     # The bound of FAR is about floats; sums of products of bytes are far from the limits of int32.
     g.op("MatMulInteger", x, w, zero, most=1, exact=True)
 
@@ -43,8 +43,12 @@ def quantized_product(g: Growth) -> None:
     """QLinearMatMul, whose result saturates."""
     x = g.pick(lambda one: one.dtype == "uint8" and one.rank > 1)
     w = g.drawn("int8", (x.shape[-1], 3))
-    zeros = (g.weight(np.array(128, np.uint8)), g.weight(np.array(0, np.int8)), g.weight(np.array(100, np.uint8)))
-    scales = [g.weight(np.array(2.0**power, np.float32)) for power in (-6, -6, g.random.choice([-6, -3, 0]))]
+    zeros = (
+        g.weight(np.array(128, np.uint8)),
+        g.weight(np.array(0, np.int8)),
+        g.weight(np.array(100, np.uint8)),
+    )
+    scales = [g.weight(np.array(2.0**power, np.float32)) for power in (-6, -6, g.random.pick([-6, -3, 0]))]
     pairs = [one for pair in zip(scales, zeros, strict=True) for one in pair]
     g.op("QLinearMatMul", x, *pairs[:2], w, *pairs[2:], most=255, exact=True)
 
@@ -52,7 +56,7 @@ def quantized_product(g: Growth) -> None:
 def quantized_convolution(g: Growth) -> None:
     """QLinearConv or ConvInteger, with odd numbers of channels and a bias."""
     x = g.pick(lambda one: one.dtype == "uint8" and one.rank == 4 and one.size > 0)  # noqa: PLR2004 - images
-    filters = g.random.randrange(1, 5)
+    filters = g.random.between(1, 4)
     w = g.drawn("int8", (filters, x.shape[1], *(min(2, size) for size in x.shape[2:])))
     zero = g.weight(np.array(128, np.uint8))
     if g.chance(0.4):
@@ -60,18 +64,30 @@ def quantized_convolution(g: Growth) -> None:
         return
     unit = g.weight(np.array(2.0**-6, np.float32))
     none = g.weight(np.array(0, np.int8))
-    result = (g.weight(np.array(2.0 ** g.random.choice([-6, -3]), np.float32)), g.weight(np.array(90, np.uint8)))
+    result = (
+        g.weight(np.array(2.0 ** g.random.pick([-6, -3]), np.float32)),
+        g.weight(np.array(90, np.uint8)),
+    )
     bias = g.drawn("int32", (filters,)) if g.chance(0.6) else None
-    g.op("QLinearConv", x, unit, zero, w, unit, none, *result, *([bias] if bias else []), most=255, exact=True)
+    g.op(
+        "QLinearConv", x, unit, zero, w, unit, none, *result, *([bias] if bias else []), most=255, exact=True
+    )
 
 
 def _scale(g: Growth) -> Value:
-    return g.weight(np.array(2.0 ** g.random.randrange(-8, -2), np.float32))
+    return g.weight(np.array(2.0 ** g.random.between(-8, -2 - 1), np.float32))
 
 
 def _zero(g: Growth) -> Value:
-    kind = g.random.choice(_BYTES)
-    return g.weight(np.array(g.random.randrange(100), kind))
+    kind = g.random.pick(_BYTES)
+    return g.weight(np.array(g.random.below(100), kind))
 
 
-QUANTIZED = (quantized, quantized, quantized_by_channel, whole_product, quantized_product, quantized_convolution)
+QUANTIZED = (
+    quantized,
+    quantized,
+    quantized_by_channel,
+    whole_product,
+    quantized_product,
+    quantized_convolution,
+)

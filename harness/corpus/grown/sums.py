@@ -1,5 +1,7 @@
 """Productions that sum: products, convolutions, pools, reductions, normalizations."""
 
+from typing import Any
+
 import numpy as np
 
 from harness.corpus.grown.elementwise import FLOATS, NEAR
@@ -14,7 +16,8 @@ def product(g: Growth) -> None:
     """MatMul with a weight, of any rank, a vector included."""
     x = g.pick(lambda one: one.dtype in FLOATS and one.rank > 0)
     inner = x.shape[-1]
-    shape = g.random.choice([(inner, g.random.randrange(1, 9)), (inner,), (2, inner, 3)])
+    batches = [(2, inner, 3)] if x.rank == 2 or x.shape[-3:-2] == (2,) else []  # noqa: PLR2004 - they broadcast
+    shape = g.random.pick([(inner, g.random.between(1, 8)), (inner,), *batches])
     w = g.drawn(x.dtype, shape, 0.25)
     g.op("MatMul", x, w, most=max(1, x.most * inner * w.most))
 
@@ -30,13 +33,13 @@ def own_product(g: Growth) -> None:
 def general_product(g: Growth) -> None:
     """Gemm with every combination of its attributes, and each shape of bias."""
     x = g.pick(lambda one: one.dtype in FLOATS and one.rank == 2)  # noqa: PLR2004 - matrices only
-    turned, other = g.random.randrange(2), g.random.randrange(2)
+    turned, other = g.random.below(2), g.random.below(2)
     rows, inner = x.shape[::-1] if turned else x.shape
-    columns = g.random.randrange(1, 9)
+    columns = g.random.between(1, 8)
     w = g.drawn(x.dtype, (columns, inner) if other else (inner, columns), 0.25)
-    shape = g.random.choice([(columns,), (rows, columns), (1, columns), (rows, 1), ()])
+    shape = g.random.pick([(columns,), (rows, columns), (1, columns), (rows, 1), ()])
     bias = g.drawn(x.dtype, shape) if g.chance(0.7) else None
-    alpha, beta = g.random.choice([None, 0.5]), g.random.choice([None, 0.25])
+    alpha, beta = g.random.pick([None, 0.5]), g.random.pick([None, 0.25])
     most = max(1, x.most * inner * w.most + 2)
     g.op("Gemm", x, w, bias, transA=turned, transB=other, alpha=alpha, beta=beta, most=most)
 
@@ -45,12 +48,12 @@ def convolution(g: Growth) -> None:
     """Conv of one to three dimensions, with groups, bias and an activation behind it."""
     x = _image(g)
     channels, space = x.shape[1], x.shape[2:]
-    group = g.random.choice([one for one in range(1, channels + 1) if channels % one == 0])
-    filters = group * g.random.randrange(1, 4)
-    kernel = [g.random.randrange(1, min(3, size) + 1) for size in space]
+    group = g.random.pick([one for one in range(1, channels + 1) if channels % one == 0])
+    filters = group * g.random.between(1, 3)
+    kernel = [g.random.between(1, min(3, size)) for size in space]
     w = g.drawn(x.dtype, (filters, channels // group, *kernel), 0.25)
     bias = g.drawn(x.dtype, (filters,)) if g.chance(0.6) else None
-    window = _window(g, kernel)
+    window = _window(g, kernel, space)
     terms = (channels // group) * int(np.prod(kernel))
     most = max(1, x.most * w.most * terms + 2)
     y = g.op("Conv", x, w, bias, group=group, kernel_shape=kernel, most=most, **window)
@@ -61,11 +64,11 @@ def deconvolution(g: Growth) -> None:
     """ConvTranspose with strides, padding and extra rows."""
     x = _image(g)
     channels, space = x.shape[1], x.shape[2:]
-    kernel = [g.random.randrange(1, 4) for _ in space]
-    strides = [g.random.randrange(1, 3) for _ in space]
-    w = g.drawn(x.dtype, (channels, g.random.randrange(1, 4), *kernel), 0.25)
+    kernel = [g.random.between(1, 3) for _ in space]
+    strides = [g.random.between(1, 2) for _ in space]
+    w = g.drawn(x.dtype, (channels, g.random.between(1, 3), *kernel), 0.25)
     bias = g.drawn(x.dtype, (w.shape[1],)) if g.chance(0.5) else None
-    extra = [g.random.randrange(step) for step in strides] if g.chance(0.4) else None
+    extra = [g.random.below(step) for step in strides] if g.chance(0.4) else None
     most = max(1, x.most * w.most * channels * int(np.prod(kernel)) + 2)
     g.op("ConvTranspose", x, w, bias, kernel_shape=kernel, strides=strides, output_padding=extra, most=most)
 
@@ -73,30 +76,30 @@ def deconvolution(g: Growth) -> None:
 def pool(g: Growth) -> None:
     """MaxPool and AveragePool with windows beside the default, or a global pool."""
     x = _image(g)
-    kind = g.random.choice(["MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"])
+    kind = g.random.pick(["MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"])
     exact = "Max" in kind
     if kind.startswith("Global"):
         g.op(kind, x, most=x.most, exact=exact)
         return
-    kernel = [g.random.randrange(1, min(3, size) + 1) for size in x.shape[2:]]
-    window = _window(g, kernel, dilated=kind == "MaxPool")
+    kernel = [g.random.between(1, min(3, size)) for size in x.shape[2:]]
+    window = _window(g, kernel, x.shape[2:] if kind == "MaxPool" else ())
     if kind == "AveragePool" and not window.get("auto_pad"):
-        window["count_include_pad"] = g.random.randrange(2)
-    rounded_up = g.random.randrange(2) if "auto_pad" not in window else None
+        window["count_include_pad"] = g.random.below(2)
+    rounded_up = g.random.below(2) if "auto_pad" not in window else None
     g.op(kind, x, kernel_shape=kernel, ceil_mode=rounded_up, most=x.most, exact=exact, **window)
 
 
 def reduced(g: Growth) -> None:
     """A reduction over some axes, or all."""
     x = g.pick(lambda one: one.dtype in FLOATS and one.rank > 0 and one.size > 0 and one.most <= NEAR)
-    kind = g.random.choice(_SUM_OVER)
-    axes = g.random.sample(range(x.rank), g.random.randrange(1, x.rank + 1)) if g.chance(0.8) else None
+    kind = g.random.pick(_SUM_OVER)
+    axes = g.random.some(range(x.rank), g.random.between(1, x.rank)) if g.chance(0.8) else None
     if axes is not None and g.chance(0.3):
         axes = [axis - x.rank for axis in axes]
     as_input = g.opset >= _AXES_INPUT_SINCE or kind == "ReduceSum"
     most = min(FAR, max(1, x.most) ** 2 * x.size)
     exact = kind in {"ReduceMax", "ReduceMin"}
-    keep = g.random.choice([None, 0, 1])
+    keep = g.random.pick([None, 0, 1])
     if as_input:
         vector = None if axes is None else g.ints(*axes)
         g.op(kind, x, vector, keepdims=keep, most=most, exact=exact)
@@ -108,7 +111,7 @@ def summed_up(g: Growth) -> None:
     """CumSum, forwards or backwards, with or without the element itself."""
     x = g.pick(lambda one: one.dtype in {"float32", "float64", "int64", "int32"} and one.rank > 0)
     axis = g.axis(x)
-    given = {"exclusive": g.random.randrange(2), "reverse": g.random.randrange(2)}
+    given = {"exclusive": g.random.below(2), "reverse": g.random.below(2)}
     most = max(1, x.most * x.shape[axis])
     g.op("CumSum", x, g.weight(np.array(axis, np.int64)), most=most, exact="int" in x.dtype, **given)
 
@@ -116,13 +119,13 @@ def summed_up(g: Growth) -> None:
 def softmax(g: Growth) -> None:
     """Softmax or LogSoftmax along any axis."""
     x = g.pick(lambda one: one.dtype in FLOATS and one.rank > 0 and one.size > 0 and one.most <= NEAR)
-    kind = g.random.choice(["Softmax", "Softmax", "LogSoftmax"])
+    kind = g.random.pick(["Softmax", "Softmax", "LogSoftmax"])
     g.op(kind, x, axis=g.axis(x), most=1 if kind == "Softmax" else 2 * x.most + 10)
 
 
 def normalized(g: Growth) -> None:
     """A normalization, with an epsilon that keeps equal elements away from a division by zero."""
-    kind = g.random.choice(["BatchNormalization", "InstanceNormalization", "LayerNormalization", "LRN",
+    kind = g.random.pick(["BatchNormalization", "InstanceNormalization", "LayerNormalization", "LRN",
                             "GroupNormalization", "RMSNormalization"])  # fmt: skip
     if kind in {"LayerNormalization", "RMSNormalization"}:
         x = g.pick(lambda one: one.dtype == "float32" and one.rank > 0 and one.size > 0 and one.most <= NEAR)
@@ -135,7 +138,9 @@ def normalized(g: Growth) -> None:
     if x.dtype != "float32":
         raise RefusedError("of float32 only")
     if kind == "LRN":
-        g.op(kind, x, size=g.random.choice([1, 3, 5]), alpha=0.5, bias=1.0, beta=0.75, most=x.most)
+        if x.rank != 4:  # noqa: PLR2004 - the CPU EP's kernel is of images
+            raise RefusedError("of images only")
+        g.op(kind, x, size=g.random.pick([1, 3, 5]), alpha=0.5, bias=1.0, beta=0.75, most=x.most)
         return
     scale, bias = g.drawn(x.dtype, (channels,)), g.drawn(x.dtype, (channels,))
     if kind == "BatchNormalization":
@@ -146,7 +151,7 @@ def normalized(g: Growth) -> None:
     elif kind == "InstanceNormalization":
         g.op(kind, x, scale, bias, epsilon=0.25, most=NEAR)
     else:
-        groups = g.random.choice([one for one in range(1, channels + 1) if channels % one == 0])
+        groups = g.random.pick([one for one in range(1, channels + 1) if channels % one == 0])
         g.op(kind, x, scale, bias, num_groups=groups, epsilon=0.25, most=NEAR)
 
 
@@ -166,7 +171,7 @@ def attention(g: Growth) -> None:
 
 def _behind(g: Growth, x: Value) -> None:
     """What runtimes fuse into the node before."""
-    kind = g.random.choice(["", "Relu", "Clip", "Sigmoid", "LeakyRelu", "Add"])
+    kind = g.random.pick(["", "Relu", "Clip", "Sigmoid", "LeakyRelu", "Add"])
     if kind == "Add":
         shape = [1, x.shape[1], *[1] * (x.rank - 2)]
         g.op("Add", x, g.drawn(x.dtype, shape), most=x.most + 2)
@@ -183,22 +188,25 @@ def _image(g: Growth) -> Value:
     )
 
 
-def _window(g: Growth, kernel: list[int], *, dilated: bool = True) -> dict[str, object]:
-    space = len(kernel)
-    window: dict[str, object] = {}
+def _window(g: Growth, kernel: list[int], dilated: tuple[int, ...]) -> dict[str, Any]:
+    """Return attributes of a window; it is dilated within the sizes of a space, where these are given."""
+    window: dict[str, Any] = {}
     if g.chance(0.5):
-        window["strides"] = [g.random.randrange(1, 3) for _ in range(space)]
+        window["strides"] = [g.random.between(1, 2) for _ in kernel]
     if dilated and g.chance(0.3):
-        window["dilations"] = [g.random.randrange(1, 3) for _ in range(space)]
-    drawn = g.random.random()
-    if drawn < 0.5:  # noqa: PLR2004 - explicit padding, on each side its own
-        window["pads"] = [g.random.randrange(size) for size in (*kernel, *kernel)]
-    elif drawn < 0.7 and "dilations" not in window:  # noqa: PLR2004 - padding by rule
-        window["auto_pad"] = g.random.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
+        window["dilations"] = [
+            g.random.between(1, 2) if 2 * (one - 1) < size else 1
+            for one, size in zip(kernel, dilated, strict=True)
+        ]
+    drawn = g.random.below(100)
+    if drawn < 50:  # noqa: PLR2004 - explicit padding, on each side its own
+        window["pads"] = [g.random.below(size) for size in (*kernel, *kernel)]
+    elif drawn < 70 and "dilations" not in window:  # noqa: PLR2004 - padding by rule
+        window["auto_pad"] = g.random.pick(["SAME_UPPER", "SAME_LOWER", "VALID"])
     return window
 
 
 SUMS = (
-    product, own_product, general_product, convolution, convolution, deconvolution, pool, pool, reduced, reduced,
-    summed_up, softmax, normalized, attention,
+    product, own_product, general_product, convolution, convolution, deconvolution, pool, pool, reduced,
+    reduced, summed_up, softmax, normalized, attention,
 )  # fmt: skip

@@ -4,8 +4,8 @@ import numpy as np
 import onnx
 
 from harness.corpus.nodes import operators
-from harness.corpus.variants.draft import Draft, Part, Type, is_op
-from harness.corpus.variants.transformation import NUMERIC, Change, Transformation, change_a_node
+from harness.corpus.variants.draft import Draft, Part, Type, is_op, result_of
+from harness.corpus.variants.transformation import NUMERIC, Transformation, change_a_node
 
 _COMMUTE = operators("Add Mul And Or Xor Equal")
 """Operators whose operands commute to the last bit; Max and Min do not, for zeros of both signs."""
@@ -23,10 +23,10 @@ def commuted(draft: Draft) -> str:
     indices = draft.nodes(_COMMUTE | _FLIPPED.keys())
     if not indices:
         return ""
-    node = draft.graph.node[draft.random.choice(indices)]
+    node = draft.graph.node[draft.random.pick(indices)]
     node.input[:] = [node.input[1], node.input[0]]
     node.op_type = _FLIPPED.get(node.op_type, node.op_type)
-    return node.output[0]
+    return result_of(node)
 
 
 def subtracted(draft: Draft) -> str:
@@ -46,7 +46,7 @@ def associated(draft: Draft) -> str:
     """
     makers = {node.output[0]: index for index, node in enumerate(draft.graph.node) if node.output}
     indices = draft.nodes({"Add", "Mul"})
-    draft.random.shuffle(indices)
+    indices = draft.random.some(indices, len(indices))
     for index in indices:
         node = draft.graph.node[index]
         inner = makers.get(node.input[0])
@@ -56,7 +56,7 @@ def associated(draft: Draft) -> str:
         if not kinds <= NUMERIC:
             continue
         a, b = draft.graph.node[inner].input
-        part, name = Part(draft), node.output[0]
+        part, name = Part(draft), result_of(node)
         result = part.op(node.op_type, a, part.op(node.op_type, b, node.input[1]))
         draft.replace(index, part, [result])
         return name
@@ -82,8 +82,8 @@ def relu_as_maximum(draft: Draft) -> str:
     def change(part: Part, node: onnx.NodeProto, kind: Type) -> str:
         if kind.dtype != "float32":
             return ""
-        zero = part.constant(np.float32(0))
-        return part.op(part.draft.random.choice(["Clip", "Max"]), node.input[0], zero)
+        zero = part.constant(np.array(0, np.float32))
+        return part.op(part.draft.random.pick(["Clip", "Max"]), node.input[0], zero)
 
     return change_a_node(draft, draft.nodes({"Relu"}), change)
 

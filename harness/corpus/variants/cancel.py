@@ -32,7 +32,7 @@ def transposed(part: Part, x: str, kind: Type) -> str:
     if kind.rank < 2:  # noqa: PLR2004 - one axis has one order
         return ""
     order = list(range(kind.rank))
-    part.draft.random.shuffle(order)
+    order = part.draft.random.some(order, len(order))
     back = [order.index(axis) for axis in range(kind.rank)]
     return part.op("Transpose", part.op("Transpose", x, perm=order), perm=back)
 
@@ -50,7 +50,7 @@ def unsqueezed(part: Part, x: str, kind: Type) -> str:
     """Add an axis of size 1 and take it away."""
     if kind.rank > _MOST_AXES:
         return ""
-    axis = part.ints(part.draft.random.randrange(kind.rank + 1))
+    axis = part.ints(part.draft.random.below(kind.rank + 1))
     return part.op("Squeeze", part.op("Unsqueeze", x, axis), axis)
 
 
@@ -59,8 +59,8 @@ def padded(part: Part, x: str, kind: Type) -> str:
     sizes = kind.sizes
     if not kind.rank or sizes is None or kind.dtype == "float16":
         return ""
-    axis = part.draft.random.randrange(kind.rank)
-    before, after = part.draft.random.randrange(3), part.draft.random.randrange(1, 3)
+    axis = part.draft.random.below(kind.rank)
+    before, after = part.draft.random.below(3), part.draft.random.between(1, 2)
     pads = [0] * (2 * kind.rank)
     pads[axis], pads[kind.rank + axis] = before, after
     wide = part.op("Pad", x, part.ints(*pads))
@@ -72,16 +72,16 @@ def doubled(part: Part, x: str, kind: Type) -> str:
     sizes = kind.sizes
     if not kind.rank or sizes is None or elements(sizes) > _MOST_ELEMENTS:
         return ""
-    axis = part.draft.random.randrange(kind.rank)
+    axis = part.draft.random.below(kind.rank)
     halves = part.split(part.op("Concat", x, x, axis=axis), axis, (sizes[axis], sizes[axis]))
-    return part.draft.random.choice(halves)
+    return part.draft.random.pick(halves)
 
 
 def reversed_twice(part: Part, x: str, kind: Type) -> str:
     """Read an axis backwards, twice."""
     if not kind.rank or kind.sizes is None:
         return ""
-    axis = part.draft.random.randrange(kind.rank)
+    axis = part.draft.random.below(kind.rank)
     last = np.iinfo(np.int32).max
     return part.slice(part.slice(x, axis, -1, -last, -1), axis, -1, -last, -1)
 
@@ -91,11 +91,11 @@ def permuted(part: Part, x: str, kind: Type) -> str:
     sizes = kind.sizes
     if not kind.rank or sizes is None:
         return ""
-    axis = part.draft.random.randrange(kind.rank)
+    axis = part.draft.random.below(kind.rank)
     if not 1 < sizes[axis] <= _MOST_ROWS:
         return ""
     order = list(range(sizes[axis]))
-    part.draft.random.shuffle(order)
+    order = part.draft.random.some(order, len(order))
     back = [order.index(row) for row in range(sizes[axis])]
     there = part.op("Gather", x, part.ints(*order), axis=axis)
     return part.op("Gather", there, part.ints(*back), axis=axis)
@@ -106,9 +106,9 @@ def expanded(part: Part, x: str, kind: Type) -> str:
     sizes = kind.sizes
     if kind.rank > _MOST_AXES or sizes is None or elements(sizes) > _MOST_ELEMENTS or kind.dtype == "float16":
         return ""
-    count = part.draft.random.randrange(2, 5)
+    count = part.draft.random.between(2, 4)
     copies = part.op("Expand", x, part.ints(count, *[1] * kind.rank))
-    index = part.constant(np.array(part.draft.random.randrange(count)))
+    index = part.constant(np.array(part.draft.random.below(count)))
     return part.op("Gather", copies, index, axis=0)
 
 
@@ -123,25 +123,25 @@ def regrouped(part: Part, x: str, kind: Type) -> str:
 
 def chosen(part: Part, x: str, kind: Type) -> str:
     """Choose each element from the tensor or from the tensor: the same one."""
-    count = part.draft.random.randrange(2)
+    count = part.draft.random.below(2)
     mask = np.full([1] * kind.rank, bool(count))
     return part.op("Where", part.constant(mask), x, x)
 
 
 def most_of_both(part: Part, x: str, _: Type) -> str:
     """Take the greater or the lesser of a number and itself; of NaN, both give NaN."""
-    return part.op(part.draft.random.choice(["Max", "Min"]), x, x)
+    return part.op(part.draft.random.pick(["Max", "Min"]), x, x)
 
 
 def both(part: Part, x: str, _: Type) -> str:
     """Combine a flag with itself."""
-    return part.op(part.draft.random.choice(["And", "Or"]), x, x)
+    return part.op(part.draft.random.pick(["And", "Or"]), x, x)
 
 
 def neutral(part: Part, x: str, kind: Type) -> str:
-    """Subtract 0, multiply by 1 or divide by 1: exact in IEEE 754, and -0 stays -0 (it would not with + 0)."""
-    op_type, value = part.draft.random.choice([("Sub", 0), ("Mul", 1), ("Div", 1)])
-    sizes = part.draft.random.choice([(), (1,) * kind.rank])
+    """Subtract 0, multiply or divide by 1: exact in IEEE 754, and -0 stays -0, which it does not with + 0."""
+    op_type, value = part.draft.random.pick([("Sub", 0), ("Mul", 1), ("Div", 1)])
+    sizes = part.draft.random.pick([(), (1,) * kind.rank])
     return part.op(op_type, x, part.constant(np.full(sizes, value, kind.dtype)))
 
 

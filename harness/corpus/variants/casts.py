@@ -16,7 +16,7 @@ _WIDER: dict[str, tuple[str, ...]] = {
 
 def cast_up(part: Part, x: str, kind: Type) -> str:
     """Cast to a wider type and back: each value has an equal one in the wider type."""
-    wider = part.draft.random.choice(_WIDER[kind.dtype])
+    wider = part.draft.random.pick(_WIDER[kind.dtype])
     there = part.op("Cast", x, to=number_of_type(wider))
     return part.op("Cast", there, to=number_of_type(kind.dtype))
 

@@ -7,7 +7,17 @@ import onnx.numpy_helper
 
 from harness.core.value import Array
 from harness.corpus.nodes import domain_of, operators
-from harness.corpus.variants.draft import Draft, Edge, Part, cut_sizes, insert, is_op, number_of_type, replace_names
+from harness.corpus.variants.draft import (
+    Draft,
+    Edge,
+    Part,
+    cut_sizes,
+    insert,
+    is_op,
+    number_of_type,
+    replace_names,
+    result_of,
+)
 from harness.corpus.variants.transformation import MOVABLE, Transformation
 
 _MAY_VARY = operators("Add Concat Conv Div Gather Gemm MatMul Max Min Mul Pow Sub Where")
@@ -25,12 +35,12 @@ def as_node(draft: Draft) -> str:
     weights = [one for one in draft.graph.initializer if one.name not in _ports(draft)]
     if not weights:
         return ""
-    index = draft.random.randrange(len(weights))
+    index = draft.random.below(len(weights))
     chosen = onnx.TensorProto.FromString(weights[index].SerializeToString())
     draft.graph.initializer.remove(weights[index])
     node = onnx.helper.make_node("Constant", [], [chosen.name], name=draft.fresh("n_Constant"), value=chosen)
     insert(draft.graph, 0, [node])
-    return chosen.name
+    return str(chosen.name)
 
 
 def as_initializer(draft: Draft) -> str:
@@ -39,12 +49,14 @@ def as_initializer(draft: Draft) -> str:
     nodes = [
         node
         for node in draft.graph.node
-        if is_op(node, "Constant") and node.attribute[0].name == "value" and node.output[0] not in outputs
+        if is_op(node, "Constant")
+        and [one.name for one in node.attribute] == ["value"]
+        and node.output[0] not in outputs
     ]
     if not nodes:
         return ""
-    node = draft.random.choice(nodes)
-    name = node.output[0]
+    node = draft.random.pick(nodes)
+    name = result_of(node)
     weight = onnx.TensorProto.FromString(node.attribute[0].t.SerializeToString())
     weight.name = name
     draft.graph.node.remove(node)
@@ -63,7 +75,7 @@ def copied(draft: Draft) -> str:
     ]
     if not uses:
         return ""
-    edge = draft.random.choice(uses)
+    edge = draft.random.pick(uses)
     name = draft.name_at(edge)
     copy = onnx.TensorProto.FromString(weights[name].SerializeToString())
     copy.name = draft.fresh(name)
@@ -93,11 +105,11 @@ def overridable(draft: Draft) -> str:
     weights = [one for one in draft.graph.initializer if one.name not in _ports(draft)]
     if not weights:
         return ""
-    weight = draft.random.choice(weights)
+    weight = draft.random.pick(weights)
     draft.graph.input.append(
         onnx.helper.make_tensor_value_info(weight.name, weight.data_type, list(weight.dims))
     )
-    return weight.name
+    return str(weight.name)
 
 
 def unfolded(draft: Draft) -> str:
@@ -115,7 +127,7 @@ def unfolded(draft: Draft) -> str:
     ]
     if not edges:
         return ""
-    edge = draft.random.choice(edges)
+    edge = draft.random.pick(edges)
     name = draft.name_at(edge)
     part = Part(draft)
     draft.reroute(edge, part, _computed(part, constants[name], draft.type_of(name).dtype))
@@ -139,11 +151,13 @@ def folded(draft: Draft) -> str:
     ]
     if not nodes:
         return ""
-    index, node = draft.random.choice(nodes)
-    name = node.output[0]
+    index, node = draft.random.pick(nodes)
+    name = result_of(node)
     given = {one: constants[one] for one in node.input if one}
     ports = [
-        onnx.helper.make_tensor_value_info(one, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        onnx.helper.make_tensor_value_info(
+            one, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
+        )
         for one, array in given.items()
     ]
     graph = onnx.helper.make_graph([node], "folded", ports, [onnx.ValueInfoProto(name=name)])
@@ -164,9 +178,9 @@ def _computed(part: Part, values: Array, dtype: str) -> str:
         ways.append("negated")
     if dtype in {"float32", "int32"}:
         ways.append("widened")
-    way = part.draft.random.choice(ways)
+    way = part.draft.random.pick(ways)
     if way == "joined":
-        axis = part.draft.random.choice([at for at, size in enumerate(values.shape) if size > 1])
+        axis = part.draft.random.pick([at for at, size in enumerate(values.shape) if size > 1])
         first, _ = cut_sizes(part.draft.random, values.shape[axis])
         return part.op("Concat", *map(part.constant, np.split(values, [first], axis)), axis=axis)
     if way == "transposed":

@@ -8,7 +8,7 @@ import onnx.helper
 
 from harness.corpus.element_types import NUMBERS
 from harness.corpus.nodes import bodies
-from harness.corpus.variants.draft import Draft, Part, is_op
+from harness.corpus.variants.draft import Draft, Part, is_op, result_of
 from harness.corpus.variants.transformation import MOVABLE, Transformation
 
 
@@ -22,10 +22,10 @@ def into_if(draft: Draft) -> str:
     if index is None:
         return ""
     node, part = draft.graph.node[index], Part(draft)
-    name = node.output[0]
+    name = result_of(node)
     branches = {f"{side}_branch": _body(draft, node, side) for side in ("then", "else")}
-    if draft.random.randrange(2):
-        condition = part.constant(np.array(bool(draft.random.randrange(2))))
+    if draft.random.below(2):
+        condition = part.constant(np.array(bool(draft.random.below(2))))
     else:
         # True where the tensor has elements, false where it has none.
         condition = part.op("Cast", part.op("Size", node.input[0]), to=NUMBERS["bool"])
@@ -40,7 +40,7 @@ def into_loop(draft: Draft) -> str:
     if index is None:
         return ""
     node, part = draft.graph.node[index], Part(draft)
-    name = node.output[0]
+    name = result_of(node)
     # Iteration number and condition of the body.
     ports = [
         onnx.helper.make_tensor_value_info(draft.fresh("iteration"), NUMBERS["int64"], []),
@@ -68,7 +68,7 @@ def _drawn(draft: Draft) -> int | None:
         and draft.type_of(node.output[0]).dtype in MOVABLE
         and draft.type_of(node.input[0]).dtype
     ]
-    return draft.random.choice(fits) if fits else None
+    return draft.random.pick(fits) if fits else None
 
 
 def _body(

@@ -3,17 +3,18 @@
 import itertools
 import math
 from collections.abc import Collection, Sequence
-from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
+import onnx.defs
 import onnx.helper
 import onnx.numpy_helper
 import onnx.shape_inference
 
 from harness.core.value import Array
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
+from harness.corpus.forms.draw import Draw
 from harness.corpus.nodes import all_nodes, domain_of, opsets_of, taken_from_outside
 from harness.corpus.noise.operators import CONTROL_INPUTS
 
@@ -66,7 +67,7 @@ class Draft:
         ValueError: onnx cannot infer its types.
     """
 
-    def __init__(self, model: onnx.ModelProto, random: Random) -> None:
+    def __init__(self, model: onnx.ModelProto, random: Draw) -> None:
         self.model = model
         self.random = random
         self.types: dict[str, Type] = {}
@@ -107,12 +108,14 @@ class Draft:
         return name
 
     def constants(self) -> dict[str, Array]:
-        """Return the initializers and the values of Constant nodes by name, except external and sparse ones."""
+        """Return initializers and values of Constant nodes by name, except external and sparse ones."""
         found = {one.name: one for one in self.graph.initializer}
         found |= {
-            node.output[0]: node.attribute[0].t
+            node.output[0]: one.t
             for node in self.graph.node
-            if is_op(node, "Constant") and node.attribute[0].name == "value"
+            if is_op(node, "Constant")
+            for one in node.attribute
+            if one.name == "value"
         }
         external = onnx.TensorProto.EXTERNAL
         return {
@@ -124,15 +127,17 @@ class Draft:
     def name_at(self, edge: Edge) -> str:
         """Return the tensor that is read on an edge."""
         if edge.node is None:
-            return self.graph.output[edge.slot].name
-        return self.graph.node[edge.node].input[edge.slot]
+            return str(self.graph.output[edge.slot].name)
+        return str(self.graph.node[edge.node].input[edge.slot])
 
     def edges(self, dtypes: Collection[str]) -> list[Edge]:
         """Return the edges of computed tensors of some types, except those that say how large a result is."""
         computed = {
             name for node in self.graph.node if not is_op(node, "Constant") for name in node.output if name
         }
-        open_ = computed | ({port.name for port in self.graph.input} - {one.name for one in self.graph.initializer})
+        open_ = computed | (
+            {port.name for port in self.graph.input} - {one.name for one in self.graph.initializer}
+        )
         found = [
             Edge(index, slot)
             for index, node in enumerate(self.graph.node)
@@ -140,7 +145,9 @@ class Draft:
             if name in open_ and slot not in CONTROL_INPUTS.get(node.op_type, ())
         ]
         found += [Edge(None, slot) for slot, port in enumerate(self.graph.output) if port.name in computed]
-        return [edge for edge in found if (kind := self.types.get(self.name_at(edge))) and kind.dtype in dtypes]
+        return [
+            edge for edge in found if (kind := self.types.get(self.name_at(edge))) and kind.dtype in dtypes
+        ]
 
     def nodes(self, op_types: Collection[str]) -> list[int]:
         """Return the nodes of some operators of ONNX's own whose first input has a known type."""
@@ -248,9 +255,16 @@ def is_op(node: onnx.NodeProto, op_type: str) -> bool:
     return node.op_type == op_type and not domain_of(node)
 
 
+def result_of(node: onnx.NodeProto) -> str:
+    """Return the name of the first output of a node."""
+    return str(node.output[0])
+
+
 def reads(node: onnx.NodeProto) -> set[str]:
     """Return the tensors that a node reads, those that its bodies take from outside included."""
-    attributes = (graph for one in node.attribute for graph in (*one.graphs, *([one.g] if one.HasField("g") else [])))
+    attributes = (
+        graph for one in node.attribute for graph in (*one.graphs, *([one.g] if one.HasField("g") else []))
+    )
     return (set(node.input) - {""}).union(*map(taken_from_outside, attributes))
 
 
@@ -267,24 +281,33 @@ def replace_names(names: Any, by: dict[str, str]) -> None:
     names[:] = [by.get(name, name) for name in names]
 
 
+def complete(node: onnx.NodeProto, opset: int) -> None:
+    """Write out the defaults of the attributes that a node leaves out."""
+    given = {one.name for one in node.attribute}
+    schema = onnx.defs.get_schema(node.op_type, opset, "")
+    for name, attribute in schema.attributes.items():
+        if name not in given and attribute.default_value.name:
+            node.attribute.append(attribute.default_value)
+
+
 def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
     """Return the attributes of a node by name; texts as such."""
     found = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
     return {name: value.decode() if isinstance(value, bytes) else value for name, value in found.items()}
 
 
-def cut_sizes(random: Random, size: int) -> tuple[int, int]:
+def cut_sizes(random: Draw, size: int) -> tuple[int, int]:
     """Return two sizes of at least 1 that make up one of at least 2."""
-    first = random.randrange(1, size)
+    first = random.between(1, size - 1)
     return first, size - first
 
 
-def factored(random: Random, count: int) -> tuple[int, ...]:
+def factored(random: Draw, count: int) -> tuple[int, ...]:
     """Return a shape of one to three axes with a number of elements."""
     divisors = [one for one in range(1, min(count, 64) + 1) if count % one == 0]
-    first = random.choice(divisors)
-    second = random.choice([one for one in divisors if (count // first) % one == 0])
-    return random.choice([(count,), (first, count // first), (first, second, count // first // second)])
+    first = random.pick(divisors)
+    second = random.pick([one for one in divisors if (count // first) % one == 0])
+    return random.pick([(count,), (first, count // first), (first, second, count // first // second)])
 
 
 def elements(sizes: Sequence[int]) -> int:

@@ -99,7 +99,7 @@ def _lifted(part: Part, node: onnx.NodeProto, kind: Type) -> str:
 def _order(part: Part, rank: int) -> list[int]:
     order = list(range(rank))
     while order == sorted(order):
-        part.draft.random.shuffle(order)
+        order = part.draft.random.some(order, len(order))
     return order
 
 

@@ -8,7 +8,9 @@ from harness.corpus.nodes import bodies, operators
 from harness.corpus.variants.draft import Draft, Edge, Part, insert, is_op, reads
 from harness.corpus.variants.transformation import MOVABLE, Transformation
 
-_RANDOM = operators("Bernoulli Dropout Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike")
+_RANDOM = operators(
+    "Bernoulli Dropout Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike"
+)
 
 
 def reordered(draft: Draft) -> str:
@@ -20,7 +22,7 @@ def reordered(draft: Draft) -> str:
     done: set[int] = set()
     while len(order) < len(nodes):
         ready = [index for index in range(len(nodes)) if index not in done and waits[index] <= done]
-        index = draft.random.choice(ready)
+        index = draft.random.pick(ready)
         order.append(index)
         done.add(index)
     if order == sorted(order):
@@ -42,7 +44,7 @@ def computed_twice(draft: Draft) -> str:
     ]
     if not edges:
         return ""
-    edge = draft.random.choice(edges)
+    edge = draft.random.pick(edges)
     name = draft.name_at(edge)
     maker, part = draft.graph.node[makers[name]], Part(draft)
     copy = part.like(maker, maker.input)
@@ -57,18 +59,16 @@ def exposed(draft: Draft) -> str:
     """
     outputs = {port.name for port in draft.graph.output}
     names = [
-        name
+        str(name)
         for node in draft.graph.node
         for name in node.output
         if name not in outputs and draft.type_of(name).dtype in MOVABLE
     ]
     if not names:
         return ""
-    name = draft.random.choice(names)
+    name = draft.random.pick(names)
     kind = draft.type_of(name)
-    draft.graph.output.append(
-        onnx.helper.make_tensor_value_info(name, NUMBERS[kind.dtype], list(kind.shape))
-    )
+    draft.graph.output.append(onnx.helper.make_tensor_value_info(name, NUMBERS[kind.dtype], list(kind.shape)))
     return name
 
 
@@ -77,9 +77,9 @@ def unused(draft: Draft) -> str:
     edges = draft.edges({"float32"})
     if not edges:
         return ""
-    name = draft.name_at(draft.random.choice(edges))
+    name = draft.name_at(draft.random.pick(edges))
     part = Part(draft)
-    part.op(draft.random.choice(["Abs", "Neg", "Identity"]), name)
+    part.op(draft.random.pick(["Abs", "Neg", "Identity"]), name)
     insert(draft.graph, len(draft.graph.node), part.nodes)
     return name
 

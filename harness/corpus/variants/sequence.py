@@ -1,13 +1,13 @@
 """A seeded sequence of transformations of one model."""
 
 from collections.abc import Collection
-from random import Random
 
 import msgspec
 import onnx
 import onnx.defs
 
 from harness.corpus.element_types import is_floating
+from harness.corpus.forms.draw import Draw
 from harness.corpus.nodes import all_nodes, domain_of, number_of, opsets_of
 from harness.corpus.noise.operators import DISCONTINUOUS
 from harness.corpus.variants.algebra import ALGEBRA
@@ -58,7 +58,7 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def vary(
-    original: onnx.ModelProto, random: Random, count: int, names: Collection[str] = tuple(TRANSFORMATIONS)
+    original: onnx.ModelProto, random: Draw, count: int, names: Collection[str] = tuple(TRANSFORMATIONS)
 ) -> Variant | None:
     """Return a variant of a model.
 
@@ -97,7 +97,7 @@ def _applied(draft: Draft, known: list[Transformation]) -> Step | None:
     # What rounds otherwise may change a decision altogether, so it is left alone.
     jumps = has_decisions(draft.model, {name: kind.dtype for name, kind in draft.types.items()})
     fits = [one for one in known if one.exact or not jumps]
-    draft.random.shuffle(fits)
+    fits = draft.random.some(fits, len(fits))
     for one in fits:
         where = one.apply(draft)
         if where:

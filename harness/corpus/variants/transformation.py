@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 import msgspec
 import onnx
 
-from harness.corpus.variants.draft import Draft, Part, Type
+from harness.corpus.variants.draft import Draft, Part, Type, result_of
 
 MOVABLE = frozenset({"float32", "float16", "float64", "int64", "int32", "int8", "uint8", "bool"})
 """Types that the CPU EP has kernels for wherever elements only move."""
@@ -39,7 +39,7 @@ def pair(name: str, build: Build, dtypes: Collection[str], *, exact: bool = True
 
     def apply(draft: Draft) -> str:
         edges = draft.edges(dtypes)
-        draft.random.shuffle(edges)
+        edges = draft.random.some(edges, len(edges))
         for edge in edges:
             part = Part(draft)
             read = draft.name_at(edge)
@@ -58,14 +58,14 @@ Change = Callable[[Part, onnx.NodeProto, Type], str]
 
 def change_a_node(draft: Draft, indices: list[int], change: Change) -> str:
     """Replace one of some nodes, drawn among those that suit, by others; return the name of its result."""
-    draft.random.shuffle(indices)
+    indices = draft.random.some(indices, len(indices))
     for index in indices:
         node, part = draft.graph.node[index], Part(draft)
         kind = draft.type_of(node.input[0])
         fits = len(node.output) == 1 and kind.dtype in MOVABLE
         result = change(part, node, kind) if fits else ""
         if result:
-            name = node.output[0]
+            name = result_of(node)
             draft.replace(index, part, [result])
             return name
     return ""
