@@ -202,9 +202,15 @@ def _fuzz(name: str) -> Suite:
     """Return a suite of generated models; the cache keeps a model for all suites of its seed."""
     seed, count = parse_fuzz(name)
     names = tuple(fuzz_name(seed, number) for number in range(count))
-    suite, cache = fuzz_suite_name(seed), _suites_cache()
-    root = fill_once(cache / f"{suite}-{_versions()}-{_code_digest('forms')}", lambda _folder: None)
-    return Suite(name=suite, root=root, kind="built_in", names=names, cache=cache, make=fuzz_maker(seed))
+    suite, cache, make = fuzz_suite_name(seed), _suites_cache(), fuzz_maker(seed, operator_tests)
+    digest = _code_digest("forms", "grown", "variants", "zoo")
+    root = fill_once(cache / f"{suite}-{_versions()}-{digest}", lambda _folder: None)
+    return Suite(name=suite, root=root, kind="built_in", names=names, cache=cache, make=make)
+
+
+def operator_tests() -> Path:
+    """Return the folder of ONNX's operator tests, which is made if necessary."""
+    return open_suite("onnx-node").root
 
 
 _Roster = tuple[tuple[str, ...], Callable[[str, Path], None]]

@@ -17,7 +17,7 @@ from harness.core.cell import Cell
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.corpus.fuzz import PREFIX, fuzz_maker, fuzz_suite_name
-from harness.corpus.suites import Suite
+from harness.corpus.suites import Suite, operator_tests
 from harness.engine.engine import Engine, Study
 from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
 from harness.engine.references import Stores
@@ -271,7 +271,12 @@ def _suite(seed: int, root: Path) -> Suite:
     """Return the suite whose models are made in a folder of the run, and kept nowhere else."""
     root.mkdir(parents=True, exist_ok=True)
     return Suite(
-        name=fuzz_suite_name(seed), root=root, kind="built_in", names=(), cache=None, make=fuzz_maker(seed)
+        name=fuzz_suite_name(seed),
+        root=root,
+        kind="built_in",
+        names=(),
+        cache=None,
+        make=fuzz_maker(seed, operator_tests),
     )
 
 
