@@ -58,10 +58,13 @@ def _group(members: Iterable[Record], known: Iterable[Record]) -> Group:
     ordered = tuple(sorted(members, key=_cost))
     first = ordered[0]
     original = original_of(first.model)
+    where = (first.suite, original, first.target, first.axes)
     conditions = tuple(
-        Condition(kind="original", value=one.model, fails=one.family is Family.FAILED, verdict=str(one.verdict))
+        Condition(
+            kind="original", value=one.model, fails=one.family is Family.FAILED, verdict=str(one.verdict)
+        )
         for one in (known if original else ())
-        if (one.suite, one.model, one.target, one.axes) == (first.suite, original, first.target, first.axes)
+        if (one.suite, one.model, one.target, one.axes) == where
         and one.family in {Family.PASSED, Family.FAILED}
     )
     return Group(records=ordered, conditions=conditions)

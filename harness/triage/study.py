@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 import msgspec
 
 from harness.core.errors import one_line
-from harness.core.fault import Condition, Confirmation, Fault, Location, ReducedModel
+from harness.core.fault import Confirmation, Fault, Location, ReducedModel
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Family, Verdict
 from harness.triage.budget import Budget

@@ -38,7 +38,7 @@ Answers = Callable[[onnx.ModelProto, Mapping[str, Any], Sequence[str]], list[np.
 @pytest.fixture(scope="session")
 def cpu_answers() -> Answers:
     """Run a model on the CPU EP without optimizations, and return the outputs of some names."""
-    import onnxruntime
+    onnxruntime: Any = pytest.importorskip("onnxruntime")
 
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

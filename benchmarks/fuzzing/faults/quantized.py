@@ -56,6 +56,7 @@ QUANTIZED: tuple[Fault, ...] = (
     _quantized("MatMulInteger: a zero point", "MatMulInteger", lambda s: s.has(2) and bool(np.any(s.x(2)))),
     _quantized("QLinearConv: a bias", "QLinearConv", lambda s: s.has(8)),
     _typed("MatMul: float64", "MatMul Gemm", lambda s: s.y.dtype == np.float64),
-    _typed("reductions: float16", "ReduceSum ReduceMean ReduceL2 ReduceSumSquare", lambda s: s.y.dtype == np.float16),
+    _typed("reductions: float16", "ReduceSum ReduceMean ReduceL2 ReduceSumSquare",
+           lambda s: s.y.dtype == np.float16),
 )  # fmt: skip
 """The numbers in the conditions are the forms themselves."""

@@ -42,13 +42,13 @@ def is_float(value: Value) -> bool:
 
 
 def bounded(g: Growth) -> None:
-    """A function with values within 2."""
+    """Add a function with values within 2."""
     x = g.pick(lambda one: is_float(one) and one.most <= NEAR)
     g.op(known(g.random.pick(_BOUNDED + _ANGLES), x), x, most=2)
 
 
 def activation(g: Growth) -> None:
-    """An activation, with its attribute beside the default."""
+    """Add an activation, with its attribute beside the default."""
     x = g.pick(lambda one: is_float(one) and one.most <= NEAR)
     op_type = g.random.pick(_LINEAR)
     if op_type == "ThresholdedRelu" and not x.exact:
@@ -62,7 +62,7 @@ def activation(g: Growth) -> None:
 
 
 def exact_unary(g: Growth) -> None:
-    """An operator that rounds nothing; where its result jumps, on exact values only."""
+    """Add an operator that rounds nothing; where its result jumps, on exact values only."""
     jumps = g.chance(0.5)
     op_type = g.random.pick(_JUMPS if jumps else ("Neg", "Abs", "Identity"))
     x = g.pick(lambda one: is_float(one) and (one.exact or not jumps))
@@ -70,20 +70,20 @@ def exact_unary(g: Growth) -> None:
 
 
 def guarded(g: Growth) -> None:
-    """A function of positive numbers, on a magnitude that is kept away from zero."""
+    """Add a function of positive numbers, on a magnitude that is kept away from zero."""
     x = g.pick(lambda one: is_float(one) and one.most <= NEAR)
     away = g.op("Add", g.op("Abs", x, most=x.most, exact=True), constant(g, x, 0.5), most=x.most + 1)
     g.op(g.random.pick(["Sqrt", "Log", "Reciprocal"]), away, most=NEAR)
 
 
 def exponential(g: Growth) -> None:
-    """Exp of small numbers."""
+    """Add Exp of small numbers."""
     x = g.pick(lambda one: is_float(one) and one.most <= 4)  # noqa: PLR2004 - exp(4) is 55
     g.op("Exp", x, most=55)
 
 
 def binary(g: Growth) -> None:
-    """Arithmetic on two values that broadcast; now and then a value with itself."""
+    """Add arithmetic on two values that broadcast; now and then a value with itself."""
     x = g.pick(lambda one: one.dtype in FLOATS | WHOLE)
     y = operand(g, x)
     op_type = g.random.pick(["Add", "Sub", "Mul", "Max", "Min"])
@@ -94,7 +94,7 @@ def binary(g: Growth) -> None:
 
 
 def quotient(g: Growth) -> None:
-    """A quotient or remainder by numbers away from zero."""
+    """Add a quotient or remainder by numbers away from zero."""
     x = g.pick(lambda one: one.dtype in FLOATS | WHOLE)
     values = np.abs(g.draw(x.dtype, broadcast_shape(g, x))) + np.array(1, x.dtype)
     divisor = g.weight(values)
@@ -107,7 +107,7 @@ def quotient(g: Growth) -> None:
 
 
 def variadic(g: Growth) -> None:
-    """Sum, mean, maximum or minimum of one to three values."""
+    """Add Sum, mean, maximum or minimum of one to three values."""
     x = g.pick(is_float)
     rest = [operand(g, x) for _ in range(g.random.below(3))]
     op_type = g.random.pick(["Sum", "Mean", "Max", "Min"])
@@ -116,7 +116,7 @@ def variadic(g: Growth) -> None:
 
 
 def power(g: Growth) -> None:
-    """A small whole power."""
+    """Add a small whole power."""
     x = g.pick(lambda one: one.dtype in FLOATS - {"float16"} and one.most <= NEAR)
     exponent = g.random.pick([2, 3])
     kind = g.random.pick([x.dtype, "int64"])
@@ -132,14 +132,14 @@ def clipped(g: Growth) -> None:
 
 
 def sloped(g: Growth) -> None:
-    """PRelu, whose slope broadcasts to its input alone."""
+    """Add PRelu, whose slope broadcasts to its input alone."""
     x = g.pick(lambda one: one.dtype == "float32")
     slope = g.drawn(x.dtype, [size if g.chance(0.5) else 1 for size in x.shape], 0.5)
     g.op("PRelu", x, slope, most=x.most + 1)
 
 
 def compared(g: Growth) -> None:
-    """A comparison of exact values, or a combination of flags."""
+    """Add a comparison of exact values, or a combination of flags."""
     if g.chance(0.6):
         x = g.pick(lambda one: one.exact and one.dtype in (FLOATS - {"float16"}) | WHOLE)
         g.op(g.random.pick(_COMPARED), x, operand(g, x, exact=True), most=1, exact=True)
@@ -152,7 +152,7 @@ def compared(g: Growth) -> None:
 
 
 def chosen(g: Growth) -> None:
-    """Where, with a condition that broadcasts."""
+    """Add Where, with a condition that broadcasts."""
     x = g.pick(lambda one: one.dtype in FLOATS | WHOLE)
     mask = g.weight(g.draw("bool", broadcast_shape(g, x)))
     y = operand(g, x)
@@ -160,7 +160,7 @@ def chosen(g: Growth) -> None:
 
 
 def converted(g: Growth) -> None:
-    """A cast that keeps every value, or rounds one that is exact."""
+    """Add a cast that keeps every value, or rounds one that is exact."""
     x = g.pick(lambda one: one.dtype in FLOATS | WHOLE | {"bool", "int8", "uint8"})
     wider = {
         "float32": 11,

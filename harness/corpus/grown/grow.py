@@ -26,7 +26,17 @@ _MOST_OUTPUTS = 4
 _TRIES = 40
 """Productions that are tried for each node that is wanted."""
 
-_KINDS = (ELEMENTWISE, MOVES, SUMS, SUMS, QUANTIZED, RECURRENT)
+KINDS = {
+    "elementwise": ELEMENTWISE,
+    "moves": MOVES,
+    "sums": SUMS,
+    "quantized": QUANTIZED,
+    "recurrent": RECURRENT,
+}
+"""Productions by kind."""
+
+_DRAWN = ("elementwise", "moves", "sums", "sums", "quantized", "recurrent")
+"""Kinds of which a graph has three; sums twice as often."""
 
 
 class Grown(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,11 +58,11 @@ def grow(random: Draw) -> Grown:
     empty = g.chance(0.04)
     for _ in range(random.pick([1, 1, 2])):
         _add_input(g, empty=empty)
-    kinds = random.some(range(len(_KINDS)), 3)
+    kinds = random.some(_DRAWN, 3)
     for _ in range(_TRIES * wanted):
         if len(g.nodes) >= wanted:
             break
-        production = random.pick(_KINDS[random.pick(kinds)])
+        production = random.pick(KINDS[random.pick(kinds)])
         try:
             production(g)
         except RefusedError:

@@ -87,7 +87,7 @@ def padded(g: Growth) -> None:
 
 
 def joined(g: Growth) -> None:
-    """Concat of up to three values, the same one twice included."""
+    """Add Concat of up to three values, the same one twice included."""
     x = g.pick(lambda one: _any(one) and one.rank > 0)
     axis = g.axis(x)
     others = [
@@ -116,7 +116,7 @@ def cut(g: Growth) -> None:
 
 
 def gathered(g: Growth) -> None:
-    """Gather, GatherElements or GatherND, with indices that repeat or count from the end."""
+    """Add Gather, GatherElements or GatherND, with indices that repeat or count from the end."""
     x = g.pick(lambda one: _full(one) and one.rank > 0)
     axis = g.axis(x)
     size = x.shape[axis]
@@ -135,7 +135,7 @@ def gathered(g: Growth) -> None:
 
 
 def scattered(g: Growth) -> None:
-    """ScatterElements to different places, or ScatterND of rows."""
+    """Add ScatterElements to different places, or ScatterND of rows."""
     x = g.pick(lambda one: one.dtype in FLOATS - {"float16"} and one.rank > 0 and one.size > 0)
     if g.chance(0.5):
         axis = g.axis(x)
@@ -166,7 +166,7 @@ def repeated(g: Growth) -> None:
 
 
 def blocks(g: Growth) -> None:
-    """DepthToSpace in both modes, or SpaceToDepth."""
+    """Add DepthToSpace in both modes, or SpaceToDepth."""
     x = g.pick(lambda one: one.dtype == "float32" and one.rank == 4 and one.size > 0)  # noqa: PLR2004 - images
     if x.shape[1] % 4 == 0:
         mode = g.random.pick(["DCR", "CRD"])
@@ -176,14 +176,14 @@ def blocks(g: Growth) -> None:
 
 
 def triangle(g: Growth) -> None:
-    """Trilu with a diagonal beside the main one."""
+    """Add Trilu with a diagonal beside the main one."""
     x = g.pick(lambda one: one.dtype in {"float32", "float64", "int64"} and one.rank > 1)
     offset = g.weight(np.array(g.random.between(-2, 2), np.int64)) if g.chance(0.6) else None
     g.op("Trilu", x, offset, upper=g.random.below(2), most=x.most, exact=True)
 
 
 def ranked(g: Growth) -> None:
-    """TopK, ArgMax or ArgMin of exact values: ties are resolved by the text."""
+    """Add TopK, ArgMax or ArgMin of exact values: ties are resolved by the text."""
     x = g.pick(
         lambda one: one.exact and one.dtype in {"float32", "int64", "int32"} and one.rank > 0 and one.size > 0
     )

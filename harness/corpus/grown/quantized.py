@@ -11,7 +11,7 @@ _BYTES = ("int8", "uint8")
 
 
 def quantized(g: Growth) -> None:
-    """QuantizeLinear of exact values with a scale that saturates some, and DequantizeLinear behind it."""
+    """Add QuantizeLinear of exact values with a scale that saturates some, and DequantizeLinear behind it."""
     x = g.pick(lambda one: one.exact and one.dtype == "float32" and one.size > 0)
     scale, zero = _scale(g), _zero(g)
     q = g.op("QuantizeLinear", x, scale, zero, most=255, exact=True)
@@ -20,7 +20,7 @@ def quantized(g: Growth) -> None:
 
 
 def quantized_by_channel(g: Growth) -> None:
-    """The same with a scale for each place on an axis."""
+    """Add QuantizeLinear and DequantizeLinear with a scale for each place on an axis."""
     x = g.pick(lambda one: one.exact and one.dtype == "float32" and one.size > 0 and one.rank > 0)
     axis = g.random.below(x.rank)
     size = x.shape[axis]
@@ -31,7 +31,7 @@ def quantized_by_channel(g: Growth) -> None:
 
 
 def whole_product(g: Growth) -> None:
-    """MatMulInteger, with and without zero points."""
+    """Add MatMulInteger, with and without zero points."""
     x = g.pick(lambda one: one.dtype in _BYTES and one.rank > 1)
     w = g.drawn(g.random.pick(_BYTES), (x.shape[-1], 3))
     zero = g.weight(np.array(g.random.below(100), x.dtype)) if g.chance(0.5) else None
@@ -40,7 +40,7 @@ def whole_product(g: Growth) -> None:
 
 
 def quantized_product(g: Growth) -> None:
-    """QLinearMatMul, whose result saturates."""
+    """Add QLinearMatMul, whose result saturates."""
     x = g.pick(lambda one: one.dtype == "uint8" and one.rank > 1)
     w = g.drawn("int8", (x.shape[-1], 3))
     zeros = (
@@ -54,7 +54,7 @@ def quantized_product(g: Growth) -> None:
 
 
 def quantized_convolution(g: Growth) -> None:
-    """QLinearConv or ConvInteger, with odd numbers of channels and a bias."""
+    """Add QLinearConv or ConvInteger, with odd numbers of channels and a bias."""
     x = g.pick(lambda one: one.dtype == "uint8" and one.rank == 4 and one.size > 0)  # noqa: PLR2004 - images
     filters = g.random.between(1, 4)
     w = g.drawn("int8", (filters, x.shape[1], *(min(2, size) for size in x.shape[2:])))

@@ -8,7 +8,7 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
 def recurrent(g: Growth) -> None:
-    """LSTM, GRU or RNN in each direction, with and without a bias."""
+    """Add LSTM, GRU or RNN in each direction, with and without a bias."""
     x = g.pick(lambda one: one.dtype == "float32" and one.rank == 3 and one.size > 0)  # noqa: PLR2004 - sequences
     kind = g.random.pick(list(_GATES))
     direction = g.random.pick(["forward", "reverse", "bidirectional"])

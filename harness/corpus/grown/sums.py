@@ -13,7 +13,7 @@ _SUM_OVER = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "R
 
 
 def product(g: Growth) -> None:
-    """MatMul with a weight, of any rank, a vector included."""
+    """Add MatMul with a weight, of any rank, a vector included."""
     x = g.pick(lambda one: one.dtype in FLOATS and one.rank > 0)
     inner = x.shape[-1]
     batches = [(2, inner, 3)] if x.rank == 2 or x.shape[-3:-2] == (2,) else []  # noqa: PLR2004 - they broadcast
@@ -25,7 +25,7 @@ def product(g: Growth) -> None:
 
 
 def own_product(g: Growth) -> None:
-    """MatMul of a value with its own transpose."""
+    """Add MatMul of a value with its own transpose."""
     x = g.pick(lambda one: one.dtype in FLOATS and one.rank > 1 and one.most <= NEAR)
     order = [*range(x.rank - 2), x.rank - 1, x.rank - 2]
     turned = g.op("Transpose", x, perm=order, most=x.most, exact=True)
@@ -33,7 +33,7 @@ def own_product(g: Growth) -> None:
 
 
 def general_product(g: Growth) -> None:
-    """Gemm with every combination of its attributes, and each shape of bias."""
+    """Add Gemm with every combination of its attributes, and each shape of bias."""
     x = g.pick(lambda one: one.dtype in FLOATS and one.rank == 2)  # noqa: PLR2004 - matrices only
     turned, other = g.random.below(2), g.random.below(2)
     rows, inner = x.shape[::-1] if turned else x.shape
@@ -47,7 +47,7 @@ def general_product(g: Growth) -> None:
 
 
 def convolution(g: Growth) -> None:
-    """Conv of one to three dimensions, with groups, bias and an activation behind it."""
+    """Add Conv of one to three dimensions, with groups, bias and an activation behind it."""
     x = _image(g)
     channels, space = x.shape[1], x.shape[2:]
     group = g.random.pick([one for one in range(1, channels + 1) if channels % one == 0])
@@ -63,7 +63,7 @@ def convolution(g: Growth) -> None:
 
 
 def deconvolution(g: Growth) -> None:
-    """ConvTranspose with strides, padding and extra rows."""
+    """Add ConvTranspose with strides, padding and extra rows."""
     x = _image(g)
     channels, space = x.shape[1], x.shape[2:]
     kernel = [g.random.between(1, 3) for _ in space]
@@ -76,7 +76,7 @@ def deconvolution(g: Growth) -> None:
 
 
 def pool(g: Growth) -> None:
-    """MaxPool and AveragePool with windows beside the default, or a global pool."""
+    """Add MaxPool and AveragePool with windows beside the default, or a global pool."""
     x = _image(g)
     kind = g.random.pick(["MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"])
     exact = "Max" in kind
@@ -92,7 +92,7 @@ def pool(g: Growth) -> None:
 
 
 def reduced(g: Growth) -> None:
-    """A reduction over some axes, or all."""
+    """Add a reduction over some axes, or all."""
     x = g.pick(lambda one: one.dtype in FLOATS and one.rank > 0 and one.size > 0 and one.most <= NEAR)
     kind = g.random.pick(_SUM_OVER)
     axes = g.random.some(range(x.rank), g.random.between(1, x.rank)) if g.chance(0.8) else None
@@ -110,7 +110,7 @@ def reduced(g: Growth) -> None:
 
 
 def summed_up(g: Growth) -> None:
-    """CumSum, forwards or backwards, with or without the element itself."""
+    """Add CumSum, forwards or backwards, with or without the element itself."""
     x = g.pick(lambda one: one.dtype in {"float32", "float64", "int64", "int32"} and one.rank > 0)
     axis = g.axis(x)
     given = {"exclusive": g.random.below(2), "reverse": g.random.below(2)}
@@ -119,14 +119,14 @@ def summed_up(g: Growth) -> None:
 
 
 def softmax(g: Growth) -> None:
-    """Softmax or LogSoftmax along any axis."""
+    """Add Softmax or LogSoftmax along any axis."""
     x = g.pick(lambda one: one.dtype in FLOATS and one.rank > 0 and one.size > 0 and one.most <= NEAR)
     kind = g.random.pick(["Softmax", "Softmax", "LogSoftmax"])
     g.op(kind, x, axis=g.axis(x), most=1 if kind == "Softmax" else 2 * x.most + 10)
 
 
 def normalized(g: Growth) -> None:
-    """A normalization, with an epsilon that keeps equal elements away from a division by zero."""
+    """Add a normalization, with an epsilon that keeps equal elements away from a division by zero."""
     kind = g.random.pick(["BatchNormalization", "InstanceNormalization", "LayerNormalization", "LRN",
                             "GroupNormalization", "RMSNormalization"])  # fmt: skip
     if kind in {"LayerNormalization", "RMSNormalization"}:
@@ -158,7 +158,7 @@ def normalized(g: Growth) -> None:
 
 
 def attention(g: Growth) -> None:
-    """Softmax of a product, as in attention, with a scale and a mask of large negative numbers."""
+    """Add Softmax of a product, as in attention, with a scale and a mask of large negative numbers."""
     x = g.pick(lambda one: one.dtype == "float32" and one.rank > 2 and one.size > 0 and one.most <= 4)  # noqa: PLR2004
     turned = g.op("Transpose", x, perm=[*range(x.rank - 2), x.rank - 1, x.rank - 2], most=x.most, exact=True)
     scores = g.op("MatMul", x, turned, most=max(1, x.most * x.most * x.shape[-1]))
@@ -172,7 +172,7 @@ def attention(g: Growth) -> None:
 
 
 def _behind(g: Growth, x: Value) -> None:
-    """What runtimes fuse into the node before."""
+    """Add what runtimes fuse into the node before."""
     kind = g.random.pick(["", "Relu", "Clip", "Sigmoid", "LeakyRelu", "Add"])
     if kind == "Add":
         shape = [1, x.shape[1], *[1] * (x.rank - 2)]

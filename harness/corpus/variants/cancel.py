@@ -18,7 +18,7 @@ _BLOCK = 2
 
 
 def negated_twice(part: Part, x: str, _: Type) -> str:
-    """Flip the sign twice: exact, for zeros, infinities and the least integer, too (it stays what it is)."""
+    """Flip the sign twice: exact, for zeros and infinities, too; the least integer stays what it is."""
     return part.op("Neg", part.op("Neg", x))
 
 

@@ -44,7 +44,7 @@ def as_node(draft: Draft) -> str:
 
 
 def as_initializer(draft: Draft) -> str:
-    """Make an initializer of a Constant node; see ``as_node``."""
+    """Make an initializer of a Constant node: ONNX gives both the same value."""
     outputs = {port.name for port in draft.graph.output}
     nodes = [
         node

@@ -48,7 +48,7 @@ def batch_cut(draft: Draft) -> str:
 
 
 def batch_doubled(draft: Draft) -> str:
-    """Compute each sample of a batch twice and keep the first half; see ``batch_cut``."""
+    """Compute each sample of a batch twice and keep the first half: no sample depends on another one."""
     return change_a_node(draft, _by_sample(draft), _double_batch)
 
 

@@ -47,7 +47,7 @@ def graph_name(number: int, draws: Draws) -> str:
 
 
 def original_of(name: str) -> str:
-    """Return the name of the random graph that a model of the same suite is a variant of; empty for others."""
+    """Return the random graph of the same suite that a model is a variant of; empty for others."""
     original = name.partition(f"-{_OF}")[2]
     return f"{original}-{_GROWN}" if original.isdigit() else ""
 

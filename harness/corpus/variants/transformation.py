@@ -49,6 +49,7 @@ def pair(name: str, build: Build, dtypes: Collection[str], *, exact: bool = True
                 return read
         return ""
 
+    apply.__doc__ = build.__doc__
     return Transformation(name=name, apply=apply, exact=exact)
 
 
