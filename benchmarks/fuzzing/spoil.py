@@ -89,7 +89,9 @@ def _traced(
     """Return the value of each tensor of the main graph."""
     wide = onnx.ModelProto.FromString(model.SerializeToString())
     known = {output.name for output in wide.graph.output}
-    names = dict.fromkeys(name for node in wide.graph.node for name in node.output if name)
+    # Constants may be of types that numpy lacks.
+    made = [node for node in wide.graph.node if node.op_type != "Constant"]
+    names = dict.fromkeys(name for node in made for name in node.output if name)
     wide.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in known)
     session = healthy_class(wide.SerializeToString(), _options(module), providers=["CPUExecutionProvider"])
     ports = [port.name for port in session.get_outputs()]

@@ -88,7 +88,7 @@ def last(axis: int) -> Damage:
     """Make the last entry along an axis wrong."""
 
     def damage(site: Site) -> Array:
-        if site.y.ndim <= axis:
+        if site.y.ndim <= axis or not site.y.size:
             return _off(site.y)
         y = site.y.copy()
         places: Any = (slice(None),) * axis + (-1,)
