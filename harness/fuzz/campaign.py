@@ -24,6 +24,7 @@ from harness.engine.references import Stores
 from harness.fuzz.candidates import Candidates
 from harness.fuzz.coverage import Coverage
 from harness.fuzz.findings import Findings
+from harness.fuzz.originals import Originals
 from harness.fuzz.state import State, write_state
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
@@ -103,6 +104,7 @@ class Campaign:
         self._kept = [_cell_of(record) for record in records]
         self._unsaved: list[Record] = []
         self._open: Counter[str] = Counter()
+        self._originals = Originals()
         self._saved_at = self._told_at = time.monotonic()
         for record in records:
             self.coverage.add(record, 0)
@@ -214,7 +216,9 @@ class Campaign:
         self.verdicts[record.target][record.verdict] += 1
         rank = len(event.case.ports[0].type.shape or ()) if event.case and event.case.ports else 0
         is_new, is_finding = self.coverage.add(record, rank), self.findings.add(record)
-        if is_finding or (is_new and record.family is not Family.FAILED):
+        if is_finding:
+            self._unsaved += self._originals.of(record)
+        if is_finding or (is_new and record.family is not Family.FAILED) or self._originals.hold(record):
             self._unsaved.append(
                 keep_artifacts(self._folder.path, event, lambda text: self._tell(f"warning: {text}"))
             )

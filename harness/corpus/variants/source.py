@@ -52,6 +52,11 @@ def original_of(name: str) -> str:
     return f"{original}-{_GROWN}" if original.isdigit() else ""
 
 
+def is_random_graph(name: str) -> bool:
+    """Return whether a model of a suite is a random graph."""
+    return name.partition("-")[2] == _GROWN
+
+
 def write_graph(number: int, draws: Draws, folder: Path, operator_tests: Callable[[], Path]) -> None:
     """Write ``model.onnx`` and ``test_data_set_0`` into an empty folder.
 
