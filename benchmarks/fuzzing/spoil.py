@@ -64,8 +64,12 @@ def _sites(model: onnx.ModelProto, values: Mapping[str, Any]) -> list[Site]:
     return [
         Site(model.graph, opset, node, values)
         for node in model.graph.node
-        if isinstance(values.get(node.output[0]), np.ndarray)
+        if _is_numeric(values.get(node.output[0]))
     ]
+
+
+def _is_numeric(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype != object
 
 
 def _with_result(model: onnx.ModelProto, site: Site, fault: Fault) -> onnx.ModelProto:
