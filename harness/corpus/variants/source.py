@@ -139,7 +139,7 @@ def _write_variant_of_test(draw: Draw, steps: int, folder: Path, tests: Path) ->
 
 
 def _is_released(model: "onnx.ModelProto") -> bool:
-    """Return whether a model has only operators of ONNX's own, of no opset that is still under development."""
+    """Return whether a model has only operators of ONNX's own, of a released opset."""
     opsets = opsets_of(model)
     return opsets.keys() == {""} and opsets[""] <= _NEWEST_OPSET
 
