@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.corpus.forms.make import full_name
-from harness.corpus.fuzz import MOST, choice_of, fuzz_name, fuzz_suite_name, is_graph
+from harness.corpus.fuzz import CYCLE, MOST, choice_of, fuzz_name, fuzz_suite_name, is_graph
 from harness.fuzz.coverage import ENOUGH, Coverage, choice_in
 from harness.fuzz.findings import Findings
 
@@ -67,4 +67,4 @@ class Candidates:
     def _is_old(self, target: str, choice: str, number: int, coverage: Coverage, findings: Findings) -> bool:
         if findings.explains(target, choice):
             return True
-        return coverage.tried(target, choice) >= ENOUGH and number % _LUCKY != 0
+        return coverage.tried(target, choice) >= ENOUGH and number // CYCLE % _LUCKY != 0
