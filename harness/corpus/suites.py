@@ -28,7 +28,7 @@ SUITES: dict[str, str] = {
     "zoo": "CNNs, transformers, quantized ...; seeded weights",
     "generate": "decoders of language models with a cache, as shipped",
     "corners": "NaN, infinity, wide integers, ties, empty tensors",
-    "fuzz:SEED:COUNT": "generated models of one operator each, by seed",
+    "fuzz:SEED:COUNT": "generated operators and graphs, by seed",
 }
 """The built-in suites by name, with one line each, short enough for 80 columns."""
 
