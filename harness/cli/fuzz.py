@@ -119,14 +119,16 @@ def fuzz(
 
 def summary(work: Campaign, seconds: float) -> Iterator[str]:
     """Yield the lines about a campaign that has ended."""
-    names = {choice.partition("-")[0] for choice in work.coverage.choices}
     known = known_operators()
+    # Graphs are no forms of an operator.
+    forms = [choice for choice in work.coverage.choices if choice.partition("-")[0] in known]
+    names = {choice.partition("-")[0] for choice in forms}
     choices = count_choices(known)
     valid, tried = work.valid
     rate = 60 * work.made / max(seconds, 1e-9)
     yield f"models   {work.models:,}, {rate:,.0f} a minute; {work.cells:,} cells judged"
     yield f"valid    {valid:,} of {tried:,} cells ({100 * valid / max(1, tried):.2f} %)"
-    tried_choices = f"{len(work.coverage.choices):,} of {choices:,} forms (operator, opset, types)"
+    tried_choices = f"{len(forms):,} of {choices:,} forms (operator, opset, types)"
     yield f"covered  {len(names)} of {len(known)} operators, {tried_choices}"
     yield f"         {work.coverage.sights:,} with target, rank and placement"
     yield f"skipped  {work.passed_over:,} cells that would have shown nothing new"

@@ -146,6 +146,7 @@ Varied = Literal[
     "opset",
     "optimizer",
     "option",
+    "original",
     "precision",
     "runtime",
     "scenario",

@@ -11,6 +11,7 @@ from harness.core.errors import Problem, UsageError, one_line
 from harness.corpus.errors import ModelError
 from harness.corpus.forms.draw import Draw
 from harness.corpus.forms.make import Choice, choose, form_model
+from harness.corpus.variants.source import Draws, graph_name, write_graph
 
 GENERATOR = 1
 """Rises when a number stands for another model than before."""
@@ -20,8 +21,11 @@ PREFIX = "fuzz:"
 MOST = 1_000_000
 """Models of a suite at most: as many as a plan has cells."""
 
-_FORMS = 0
-"""Number of the source of operator forms."""
+CYCLE = 4
+"""Numbers after which the sources repeat: two graphs, two operator forms."""
+
+_FORMS, _GRAPHS = 0, 1
+"""Numbers of the sources: operator forms, graphs."""
 
 
 def parse_fuzz(name: str) -> tuple[int, int]:
@@ -47,13 +51,20 @@ def fuzz_suite_name(seed: int) -> str:
     return f"fuzz-{seed}"
 
 
+def is_graph(number: int) -> bool:
+    """Return whether a model is a graph: two of each four are, the second often a variant of the first."""
+    return number % CYCLE < CYCLE // 2
+
+
 def choice_of(seed: int, number: int) -> Choice:
-    """Return the operator, opset and types of a model."""
-    return choose(_draw(seed, number))
+    """Return the operator, opset and types of an operator form."""
+    return choose(_draw(seed, _FORMS, number))
 
 
 def fuzz_name(seed: int, number: int) -> str:
-    """Return the name of a model, such as ``000042-Conv-22-float32``."""
+    """Return the name of a model, such as ``000042-Conv-22-float32`` or ``000044-grown``."""
+    if is_graph(number):
+        return graph_name(number, _graph_draws(seed))
     return f"{number:06d}-{choice_of(seed, number).name}"
 
 
@@ -62,16 +73,33 @@ def number_of(name: str) -> int:
     return int(name.partition("-")[0])
 
 
-def fuzz_maker(seed: int) -> Callable[[str, Path], None]:
-    """Return a function that fills the empty folder of one model, by its name."""
-    return functools.partial(_write, seed)
+def fuzz_maker(seed: int, operator_tests: Callable[[], Path]) -> Callable[[str, Path], None]:
+    """Return a function that fills the empty folder of one model, by its name.
+
+    Args:
+        seed: The seed.
+        operator_tests: Returns the folder of ONNX's operator tests; asked when one of them is first varied.
+    """
+
+    def make(name: str, folder: Path) -> None:
+        number = number_of(name)
+        if is_graph(number):
+            write_graph(number, _graph_draws(seed), folder, operator_tests)
+        else:
+            _write_form(_draw(seed, _FORMS, number), folder)
+
+    return make
 
 
-def _draw(seed: int, number: int) -> Draw:
-    return Draw(GENERATOR, _FORMS, seed, number)
+def _draw(seed: int, source: int, number: int) -> Draw:
+    return Draw(GENERATOR, source, seed, number)
 
 
-def _write(seed: int, name: str, folder: Path) -> None:
+def _graph_draws(seed: int) -> Draws:
+    return functools.partial(_draw, seed, _GRAPHS)
+
+
+def _write_form(draw: Draw, folder: Path) -> None:
     """Write ``model.onnx`` and ``test_data_set_0/input_N.pb``; goldens are computed.
 
     Raises:
@@ -79,7 +107,6 @@ def _write(seed: int, name: str, folder: Path) -> None:
     """
     from harness.corpus.protos import tensor_proto
 
-    draw = _draw(seed, number_of(name))
     try:
         built = form_model(choose(draw), draw)
     except ValueError as error:

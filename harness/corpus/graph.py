@@ -9,7 +9,14 @@ import msgspec
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.levels import Operator
 from harness.corpus.errors import ModelError
-from harness.corpus.nodes import all_nodes, bodies, domain_of, named_opsets, weight_names
+from harness.corpus.nodes import (
+    all_nodes,
+    bodies,
+    domain_of,
+    named_opsets,
+    taken_from_outside,
+    weight_names,
+)
 from harness.corpus.port import model_text
 from harness.corpus.protos import parse
 from harness.corpus.suites import Suite
@@ -112,7 +119,7 @@ def _node(node: "onnx.NodeProto") -> Node:
     digest = hashlib.sha256()
     for attribute in sorted(node.attribute, key=lambda one: one.name):
         digest.update(attribute.SerializeToString(deterministic=True))
-    outside = {name for body in bodies(node) for name in _taken_from_outside(body)}
+    outside = {name for body in bodies(node) for name in taken_from_outside(body)}
     return Node(
         operator=_operator(node),
         inputs=tuple(map(model_text, (*node.input, *sorted(outside)))),
@@ -127,11 +134,3 @@ def _operator(node: "onnx.NodeProto") -> Operator:
 
 def _is_constant(node: "onnx.NodeProto") -> bool:
     return node.op_type == "Constant" and not domain_of(node)
-
-
-def _taken_from_outside(body: "onnx.GraphProto") -> set[str]:
-    made = {port.name for port in body.input} | {tensor.name for tensor in body.initializer}
-    made |= {name for node in body.node for name in node.output}
-    read = {name for node in body.node for name in node.input} | {port.name for port in body.output}
-    inner = (_taken_from_outside(one) for node in body.node for one in bodies(node))
-    return read.union(*inner) - made - {""}

@@ -53,6 +53,15 @@ def all_nodes(nodes: "Iterable[onnx.NodeProto]") -> "Iterator[onnx.NodeProto]":
             yield from all_nodes(body.node)
 
 
+def taken_from_outside(body: "onnx.GraphProto") -> set[str]:
+    """Return the names that a branch or body reads from the graphs around it."""
+    made = {port.name for port in body.input} | {tensor.name for tensor in body.initializer}
+    made |= {name for node in body.node for name in node.output}
+    read = {name for node in body.node for name in node.input} | {port.name for port in body.output}
+    inner = (taken_from_outside(one) for node in body.node for one in bodies(node))
+    return read.union(*inner) - made - {""}
+
+
 def number_of(node: "onnx.NodeProto", name: str, default: float) -> float:
     """Return a numeric attribute of a node."""
     return next((float(one.f or one.i) for one in node.attribute if one.name == name), default)

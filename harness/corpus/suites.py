@@ -28,7 +28,7 @@ SUITES: dict[str, str] = {
     "zoo": "CNNs, transformers, quantized ...; seeded weights",
     "generate": "decoders of language models with a cache, as shipped",
     "corners": "NaN, infinity, wide integers, ties, empty tensors",
-    "fuzz:SEED:COUNT": "generated models of one operator each, by seed",
+    "fuzz:SEED:COUNT": "generated operators and graphs, by seed",
 }
 """The built-in suites by name, with one line each, short enough for 80 columns."""
 
@@ -204,9 +204,15 @@ def _fuzz(name: str) -> Suite:
     """Return a suite of generated models; the cache keeps a model for all suites of its seed."""
     seed, count = parse_fuzz(name)
     names = tuple(fuzz_name(seed, number) for number in range(count))
-    suite, cache = fuzz_suite_name(seed), _suites_cache()
-    root = fill_once(cache / f"{suite}-{_versions()}-{_code_digest('forms')}", lambda _folder: None)
-    return Suite(name=suite, root=root, kind="built_in", names=names, cache=cache, make=fuzz_maker(seed))
+    suite, cache, make = fuzz_suite_name(seed), _suites_cache(), fuzz_maker(seed, operator_tests)
+    digest = _code_digest("forms", "grown", "variants", "zoo")
+    root = fill_once(cache / f"{suite}-{_versions()}-{digest}", lambda _folder: None)
+    return Suite(name=suite, root=root, kind="built_in", names=names, cache=cache, make=make)
+
+
+def operator_tests() -> Path:
+    """Return the folder of ONNX's operator tests, which is made if necessary."""
+    return open_suite("onnx-node").root
 
 
 _Roster = tuple[tuple[str, ...], Callable[[str, Path], None]]

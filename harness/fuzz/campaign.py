@@ -17,13 +17,14 @@ from harness.core.cell import Cell
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.corpus.fuzz import PREFIX, fuzz_maker, fuzz_suite_name
-from harness.corpus.suites import Suite
+from harness.corpus.suites import Suite, operator_tests
 from harness.engine.engine import Engine, Study
 from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
 from harness.engine.references import Stores
 from harness.fuzz.candidates import Candidates
 from harness.fuzz.coverage import Coverage
 from harness.fuzz.findings import Findings
+from harness.fuzz.originals import Originals
 from harness.fuzz.state import State, write_state
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
@@ -105,6 +106,7 @@ class Campaign:
         """Ids of kept cells: a session that goes on may judge some of them again."""
         self._unsaved: list[Record] = []
         self._open: Counter[str] = Counter()
+        self._originals = Originals()
         self._saved_at = self._told_at = time.monotonic()
         for record in records:
             self.coverage.add(record, 0)
@@ -218,7 +220,11 @@ class Campaign:
         is_new, is_finding = self.coverage.add(record, rank), self.findings.add(record)
         if record.cell in self._known:
             return
-        if is_finding or (is_new and record.family is not Family.FAILED):
+        if is_finding:
+            originals = self._originals.of(record)
+            self._known.update(one.cell for one in originals)
+            self._unsaved += originals
+        if is_finding or (is_new and record.family is not Family.FAILED) or self._originals.hold(record):
             self._known.add(record.cell)
             self._unsaved.append(
                 keep_artifacts(self._folder.path, event, lambda text: self._tell(f"warning: {text}"))
@@ -276,7 +282,12 @@ def _suite(seed: int, root: Path) -> Suite:
     """Return the suite whose models are made in a folder of the run, and kept nowhere else."""
     root.mkdir(parents=True, exist_ok=True)
     return Suite(
-        name=fuzz_suite_name(seed), root=root, kind="built_in", names=(), cache=None, make=fuzz_maker(seed)
+        name=fuzz_suite_name(seed),
+        root=root,
+        kind="built_in",
+        names=(),
+        cache=None,
+        make=fuzz_maker(seed, operator_tests),
     )
 
 

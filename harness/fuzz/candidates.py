@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.corpus.forms.make import full_name
-from harness.corpus.fuzz import MOST, choice_of, fuzz_suite_name
-from harness.fuzz.coverage import ENOUGH, Coverage
+from harness.corpus.fuzz import CYCLE, MOST, choice_of, fuzz_name, fuzz_suite_name, is_graph
+from harness.fuzz.coverage import ENOUGH, Coverage, choice_in
 from harness.fuzz.findings import Findings
 
 _LUCKY = 4
@@ -44,17 +44,27 @@ class Candidates:
         while made < count and self.next < MOST and self._targets:
             number = self.next
             self.next += 1
-            choice = choice_of(self._seed, number)
-            if self._operators and full_name(choice.operator) not in self._operators:
+            if not self._is_asked(number):
                 continue
-            name = choice.name
-            wanted = [one for one in self._targets if not self._is_old(one, name, number, coverage, findings)]
+            name = fuzz_name(self._seed, number)
+            choice = choice_in(name)
+            wanted = [
+                one
+                for one in self._targets
+                # No graph is like another one.
+                if is_graph(number) or not self._is_old(one, choice, number, coverage, findings)
+            ]
             self.passed_over += len(self._targets) - len(wanted)
             made += bool(wanted)
             for target in wanted:
-                yield Cell(suite=suite, model=f"{number:06d}-{name}", target=target, axes=axes)
+                yield Cell(suite=suite, model=name, target=target, axes=axes)
+
+    def _is_asked(self, number: int) -> bool:
+        if not self._operators:
+            return True
+        return not is_graph(number) and full_name(choice_of(self._seed, number).operator) in self._operators
 
     def _is_old(self, target: str, choice: str, number: int, coverage: Coverage, findings: Findings) -> bool:
         if findings.explains(target, choice):
             return True
-        return coverage.tried(target, choice) >= ENOUGH and number % _LUCKY != 0
+        return coverage.tried(target, choice) >= ENOUGH and number // CYCLE % _LUCKY != 0

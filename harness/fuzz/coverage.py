@@ -6,6 +6,7 @@ import msgspec
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
+from harness.corpus.variants.source import original_of
 
 ENOUGH = 4
 """Cells of a target with one choice of operator, opset and types after which a new one must be lucky."""
@@ -31,8 +32,8 @@ class Sight(msgspec.Struct, frozen=True):
 
 
 def choice_in(name: str) -> str:
-    """Return the operator, opset and types in the name of a model."""
-    return name.partition("-")[2]
+    """Return the operator, opset and types in the name of a model, or the kind of a graph."""
+    return "variant-of-grown" if original_of(name) else name.partition("-")[2]
 
 
 def operator_in(name: str) -> str:

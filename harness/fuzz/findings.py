@@ -6,12 +6,16 @@ import msgspec
 
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
+from harness.corpus.fuzz import is_graph, number_of
 from harness.fuzz.coverage import choice_in, operator_in
 from harness.triage.groups import COMPARED
 from harness.triage.signature import plain_message
 
 KEPT_CELLS = 12
 """Cells of one group that are kept: triage takes the smallest, and a reader sees the pattern."""
+
+_NAMED = 4
+"""Operators of a graph that tell its group from others."""
 
 EXPLAINS = 3
 """Failures of one choice of operator, opset and types on a target after which no more are made."""
@@ -22,7 +26,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         target: The target.
-        operator: The operator of the form.
+        operator: The operator of the form. Of a graph, one of its operators whose forms failed before, or
+            else the first few of its operators by name.
         verdict: The verdict.
         message: Of an error, without names, numbers and paths; empty for wrong values.
     """
@@ -49,16 +54,27 @@ class Findings:
 
     def __init__(self) -> None:
         self.groups: Counter[Signature] = Counter()
+        self._faulty: set[tuple[str, str]] = set()
         self._failed: Counter[tuple[str, str]] = Counter()
 
     def add(self, record: Record) -> bool:
         """Count a cell, and return whether it is one that is kept."""
         if record.family is not Family.FAILED:
             return False
-        found = signature(record)
+        found = self._located(signature(record), record)
         self.groups[found] += 1
         self._failed[record.target, choice_in(record.model)] += 1
         return self.groups[found] <= KEPT_CELLS
+
+    def _located(self, found: Signature, record: Record) -> Signature:
+        """Return the signature of a cell; that of a graph blames an operator that is known to fail."""
+        if not is_graph(number_of(record.model)):
+            self._faulty.add((record.target, found.operator))
+            return found
+        operators = sorted(record.content.ops) if record.content is not None else []
+        known = [one for one in operators if (record.target, one) in self._faulty]
+        blamed = " ".join((known or operators)[: 1 if known else _NAMED])
+        return msgspec.structs.replace(found, operator=blamed or found.operator)
 
     def explains(self, target: str, choice: str) -> bool:
         """Return whether more models of a choice would show what is known already."""

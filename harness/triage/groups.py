@@ -4,18 +4,27 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
+from harness.core.fault import Condition
 from harness.core.record import Record
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Family, Verdict
+from harness.corpus.variants.source import original_of
 from harness.triage.signature import VALUES, plain_message
 
 COMPARED = VALUES | {Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH}
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells that failed in the same way; the first one stands for all."""
+    """Cells that failed in the same way; the first one stands for all.
+
+    Attributes:
+        records: Their records.
+        conditions: What the run shows of other models: whether the representative's original fails, too, if
+            it is a variant that keeps the answer of another model.
+    """
 
     records: tuple[Record, ...]
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def representative(self) -> Record:
@@ -34,14 +43,31 @@ def failing_groups(records: Iterable[Record], cells: Collection[str] = ()) -> tu
         records: Of a run.
         cells: Ids of cells; each is a group of its own then. Without them, all failing cells.
     """
+    known = tuple(records)
     if cells:
-        return tuple(Group(records=(one,)) for one in records if one.cell in cells)
+        return tuple(_group([one], known) for one in known if one.cell in cells)
     found: dict[tuple[object, ...], list[Record]] = {}
-    for record in records:
+    for record in known:
         if record.family is Family.FAILED:
             found.setdefault(_key(record), []).append(record)
-    groups = (Group(records=tuple(sorted(members, key=_cost))) for members in found.values())
+    groups = (_group(members, known) for members in found.values())
     return tuple(sorted(groups, key=lambda group: (-len(group.records), group.representative.cell)))
+
+
+def _group(members: Iterable[Record], known: Iterable[Record]) -> Group:
+    ordered = tuple(sorted(members, key=_cost))
+    first = ordered[0]
+    original = original_of(first.model)
+    where = (first.suite, original, first.target, first.axes)
+    conditions = tuple(
+        Condition(
+            kind="original", value=one.model, fails=one.family is Family.FAILED, verdict=str(one.verdict)
+        )
+        for one in (known if original else ())
+        if (one.suite, one.model, one.target, one.axes) == where
+        and one.family in {Family.PASSED, Family.FAILED}
+    )
+    return Group(records=ordered, conditions=conditions)
 
 
 def _key(record: Record) -> tuple[object, ...]:

@@ -164,6 +164,7 @@ def _when(conditions: Sequence[Condition]) -> Iterator[str]:
         ("values", "right with values"),
         ("scenario", "right in scenario"),
         ("runtime", "right with"),
+        ("original", "right for the model that this one is a variant of,"),
     ):
         gone = [one for one in chosen(conditions, kind, fails=False) if one.value not in TRIVIAL]
         if gone:

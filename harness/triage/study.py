@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from harness.core.errors import one_line
-from harness.core.fault import Condition, Confirmation, Fault, Location, ReducedModel
+from harness.core.fault import Confirmation, Fault, Location, ReducedModel
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Family, Verdict
 from harness.triage.budget import Budget
@@ -177,10 +177,10 @@ class Study:
         if check.after:
             note, keep = self._note, self._request.keep_weights
             check = with_smaller_preceding(smallest, check, self._budget, note, keep_weights=keep)
-        conditions: tuple[Condition, ...] = ()
+        conditions = self._group.conditions
         if not self._budget.spent:
             self._tell("explain: one thing at a time is varied", passing=True)
-            conditions = explain(smallest.subject, check, self._request.variations, self._budget)
+            conditions += explain(smallest.subject, check, self._request.variations, self._budget)
             decomposed = decomposed_operators(smallest.subject, check)
             location = msgspec.structs.replace(location, decomposed=decomposed)
         fault = self._fault(subject, smallest, check, confirmation, location)

@@ -12,6 +12,7 @@ from unittest import mock
 import pytest
 
 from harness.cli.arguments.parser import parser
+from harness.cli.fuzz import Wanted
 from harness.cli.selection import Selection
 from harness.cli.targets import Request
 from harness.triage.triage import TriageSettings
@@ -20,6 +21,7 @@ GROUPS = {
     "selection": Selection.__struct_fields__,
     "request": Request.__struct_fields__,
     "settings": TriageSettings.__struct_fields__,
+    "wanted": tuple(Wanted.__annotations__),
 }
 Words = tuple[str, ...]
 

@@ -119,3 +119,27 @@ def test_the_largest_group_comes_first_whatever_the_order(failed: MakeRecord) ->
 def test_each_cell_that_is_asked_for_is_a_group(failed: MakeRecord) -> None:
     records = [failed(name, Verdict.CRASH) for name in "abc"]
     assert cells(failing_groups(records, ["m/a[cpu]", "m/c[cpu]"])) == [["a"], ["c"]]
+
+
+def test_a_variant_is_held_against_its_original_on_the_same_target(
+    passed: MakeRecord, failed: MakeRecord
+) -> None:
+    records = [
+        failed("000004-grown", Verdict.MISMATCH, target="gpu"),
+        passed("000004-grown"),
+        failed("000005-variant-of-000004", Verdict.MISMATCH),
+    ]
+    (group,) = [one for one in failing_groups(records) if one.representative.target != "gpu"]
+    (condition,) = group.conditions
+    assert (condition.kind, condition.value, condition.fails) == ("original", "000004-grown", False)
+    (single,) = failing_groups(records, [group.representative.cell])
+    assert single == group
+
+
+def test_an_original_that_says_nothing_is_no_condition(passed: MakeRecord, failed: MakeRecord) -> None:
+    records = [
+        passed("000004-grown", verdict=Verdict.UNSUPPORTED),
+        failed("000005-variant-of-000004", Verdict.MISMATCH),
+        failed("000007-variant-of-operator-test", Verdict.CRASH),
+    ]
+    assert [group.conditions for group in failing_groups(records)] == [(), ()]

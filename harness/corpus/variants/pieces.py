@@ -1,0 +1,143 @@
+"""Work in pieces: a tensor is cut and put together, before a node or after it."""
+
+import numpy as np
+import onnx
+
+from harness.corpus.nodes import number_of, operators
+from harness.corpus.variants.draft import Draft, Part, Type, cut_sizes
+from harness.corpus.variants.transformation import MOVABLE, Transformation, change_a_node, pair
+
+UNARY = operators("""
+    Abs Ceil Celu Cos Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log Mish Neg Not Reciprocal
+    Relu Round Selu Sigmoid Sign Sin Softplus Softsign Sqrt Tanh ThresholdedRelu
+""")
+"""Operators of one input that work on each element alone."""
+
+_BY_SAMPLE = operators("""
+    AveragePool Conv ConvTranspose DepthToSpace GlobalAveragePool GlobalMaxPool InstanceNormalization LRN
+    SpaceToDepth
+""")
+"""Operators that work on each sample (axis 0 of the first input) alone, by their texts."""
+
+
+def cut_and_joined(part: Part, x: str, kind: Type) -> str:
+    """Split along an axis and concatenate the pieces: elements come back to their place."""
+    sizes = kind.sizes
+    axes = [axis for axis, size in enumerate(sizes or ()) if size > 1]
+    if sizes is None or not axes:
+        return ""
+    axis = part.draft.random.pick(axes)
+    return part.op("Concat", *part.split(x, axis, cut_sizes(part.draft.random, sizes[axis])), axis=axis)
+
+
+def cut_through(draft: Draft) -> str:
+    """Apply an operator on single elements to two pieces instead of the whole.
+
+    Each element is computed from the same operand. Vectorized kernels treat the ends of a row by other
+    instructions, so functions may differ in their last bits.
+    """
+    return change_a_node(draft, draft.nodes(UNARY), _cut)
+
+
+def batch_cut(draft: Draft) -> str:
+    """Compute the samples of a batch in two nodes: no sample depends on another one.
+
+    A kernel may choose another algorithm for another batch, which sums in another order.
+    """
+    return change_a_node(draft, _by_sample(draft), _cut_batch)
+
+
+def batch_doubled(draft: Draft) -> str:
+    """Compute each sample of a batch twice and keep the first half: no sample depends on another one."""
+    return change_a_node(draft, _by_sample(draft), _double_batch)
+
+
+def filters_cut(draft: Draft) -> str:
+    """Compute the filters of a convolution in two nodes: each channel depends on its filter alone."""
+    return change_a_node(draft, draft.nodes({"Conv"}), _cut_filters)
+
+
+def sum_cut(draft: Draft) -> str:
+    """Cut the axis that a product sums over: A B = A1 B1 + A2 B2, in another order of the sum."""
+    return change_a_node(draft, draft.nodes({"MatMul"}), _cut_sum)
+
+
+def _by_sample(draft: Draft) -> list[int]:
+    elementwise = draft.nodes(UNARY | _BY_SAMPLE)
+    products = [
+        index
+        for index in draft.nodes({"MatMul"})
+        if draft.type_of(draft.graph.node[index].input[1]).rank == 2  # noqa: PLR2004 - a matrix for all
+    ]
+    return [
+        index
+        for index in elementwise + products
+        if draft.type_of(draft.graph.node[index].input[0]).rank >= 2  # noqa: PLR2004 - a vector has no batch
+    ]
+
+
+def _cut(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+    axes = [axis for axis, size in enumerate(kind.shape) if size is not None and size > 1]
+    if not axes:
+        return ""
+    axis = part.draft.random.pick(axes)
+    return _in_two(part, node, kind, axis)
+
+
+def _cut_batch(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+    size = kind.shape[0]
+    return "" if size is None or size <= 1 else _in_two(part, node, kind, 0)
+
+
+def _in_two(part: Part, node: onnx.NodeProto, kind: Type, axis: int) -> str:
+    pieces = part.split(node.input[0], axis, cut_sizes(part.draft.random, kind.shape[axis] or 0))
+    return part.op("Concat", *(part.like(node, [piece, *node.input[1:]]) for piece in pieces), axis=axis)
+
+
+def _double_batch(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+    if not kind.shape[0] and kind.shape[0] is not None:
+        return ""  # onnxruntime splits no empty axis into a number of parts
+    x = node.input[0]
+    both = part.like(node, [part.op("Concat", x, x, axis=0), *node.input[1:]])
+    return part.halves(both, 0)[0]
+
+
+def _cut_filters(part: Part, node: onnx.NodeProto, _: Type) -> str:
+    weights = part.draft.type_of(node.input[1]).sizes
+    if number_of(node, "group", 1) != 1 or weights is None or weights[0] == 1:
+        return ""
+    sizes = cut_sizes(part.draft.random, weights[0])
+    constants = part.draft.constants()
+    given = [name for name in node.input[1:] if name]
+    # Cut now where a weight is constant: many kernels take constant weights only.
+    cut = [
+        [part.constant(piece) for piece in np.split(constants[name], [sizes[0]])]
+        if name in constants
+        else part.split(name, 0, sizes)
+        for name in given
+    ]
+    halves = (part.like(node, [node.input[0], *(pieces[half] for pieces in cut)]) for half in (0, 1))
+    return part.op("Concat", *halves, axis=1)
+
+
+def _cut_sum(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+    other = part.draft.type_of(node.input[1])
+    if kind.dtype != "float32" or min(kind.rank, other.rank) < 2 or other.dtype != "float32":  # noqa: PLR2004
+        return ""
+    inner = kind.shape[-1]
+    if inner is None or inner < 2:  # noqa: PLR2004 - nothing to cut
+        return ""
+    sizes = cut_sizes(part.draft.random, inner)
+    left = part.split(node.input[0], kind.rank - 1, sizes)
+    right = part.split(node.input[1], other.rank - 2, sizes)
+    return part.op("Add", *(part.op("MatMul", *both) for both in zip(left, right, strict=True)))
+
+
+PIECES: tuple[Transformation, ...] = (
+    pair("cut and joined", cut_and_joined, MOVABLE),
+    Transformation(name="cut through", apply=cut_through, exact=False),
+    Transformation(name="batch cut", apply=batch_cut, exact=False),
+    Transformation(name="batch doubled", apply=batch_doubled, exact=False),
+    Transformation(name="filters cut", apply=filters_cut, exact=False),
+    Transformation(name="sum cut", apply=sum_cut, exact=False),
+)

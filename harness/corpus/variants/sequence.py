@@ -1,0 +1,125 @@
+"""A seeded sequence of transformations of one model."""
+
+from collections.abc import Collection
+
+import msgspec
+import onnx
+import onnx.defs
+
+from harness.corpus.element_types import is_floating
+from harness.corpus.forms.draw import Draw
+from harness.corpus.nodes import all_nodes, domain_of, number_of, opsets_of
+from harness.corpus.noise.operators import DISCONTINUOUS
+from harness.corpus.variants.algebra import ALGEBRA
+from harness.corpus.variants.cancel import CANCELLING
+from harness.corpus.variants.casts import CASTS
+from harness.corpus.variants.constants import CONSTANTS
+from harness.corpus.variants.control_flow import CONTROL_FLOW
+from harness.corpus.variants.draft import OLDEST_OPSET, Draft
+from harness.corpus.variants.functions import FUNCTIONS
+from harness.corpus.variants.layout import LAYOUT
+from harness.corpus.variants.order import ORDER
+from harness.corpus.variants.pieces import PIECES
+from harness.corpus.variants.transformation import Transformation
+
+TRANSFORMATIONS: dict[str, Transformation] = {
+    one.name: one
+    for one in (
+        *CANCELLING, *CASTS, *PIECES, *ALGEBRA, *LAYOUT, *CONSTANTS, *CONTROL_FLOW, *FUNCTIONS, *ORDER,
+    )
+}  # fmt: skip
+"""All transformations by name; the order is part of what a seed means."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One transformation that was applied.
+
+    Attributes:
+        name: A key of ``TRANSFORMATIONS``.
+        where: The tensors or the operator that it changed.
+    """
+
+    name: str
+    where: str
+
+
+class Variant(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that keeps the answer of another one.
+
+    Attributes:
+        model: The model.
+        steps: What was done, in order.
+        exact: Whether the answer stays to the last bit; otherwise within rounding noise.
+    """
+
+    model: onnx.ModelProto
+    steps: tuple[Step, ...]
+    exact: bool
+
+
+def vary(
+    original: onnx.ModelProto, random: Draw, count: int, names: Collection[str] = tuple(TRANSFORMATIONS)
+) -> Variant | None:
+    """Return a variant of a model.
+
+    Args:
+        original: Stays as it is.
+        random: Decides on everything.
+        count: How many transformations; fewer if no further one has a place.
+        names: The transformations to choose from.
+
+    Returns:
+        None if there is no place for any, the opset is older than 13, onnx cannot infer the types, or the
+        model has operators of ``ai.onnx.ml``.
+    """
+    opsets = opsets_of(original)
+    # onnx 1.23's type inference, which is native code, crashes for TreeEnsemble of ai.onnx.ml 5.
+    if opsets.get("", 0) < OLDEST_OPSET or _CLASSICAL in opsets:
+        return None
+    model = onnx.ModelProto.FromString(original.SerializeToString())
+    known = [TRANSFORMATIONS[name] for name in names]
+    steps: list[Step] = []
+    try:
+        draft = Draft(model, random)
+        for _ in range(count):
+            step = _applied(draft, known)
+            if step is None:
+                break
+            steps.append(step)
+            draft.infer()
+    except ValueError:
+        return None
+    exact = all(TRANSFORMATIONS[step.name].exact for step in steps)
+    return Variant(model=model, steps=tuple(steps), exact=exact) if steps else None
+
+
+def _applied(draft: Draft, known: list[Transformation]) -> Step | None:
+    # What rounds otherwise may change a decision altogether, so it is left alone.
+    jumps = has_decisions(draft.model, {name: kind.dtype for name, kind in draft.types.items()})
+    fits = [one for one in known if one.exact or not jumps]
+    fits = draft.random.some(fits, len(fits))
+    for one in fits:
+        where = one.apply(draft)
+        if where:
+            return Step(name=one.name, where=where)
+    return None
+
+
+def has_decisions(model: onnx.ModelProto, dtypes: dict[str, str]) -> bool:
+    """Return whether some result of a model jumps: the least noise may change it altogether."""
+    own = {"", *(domain_of(function) for function in model.functions)}
+    nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
+    for node in all_nodes(nodes):
+        # Nothing is known of operators that are neither ONNX's nor the model's.
+        if domain_of(node) not in own or node.op_type in DISCONTINUOUS:
+            return True
+        to = number_of(node, "to", 1)
+        if node.op_type == "Cast" and to not in _FLOATS and is_floating(dtypes.get(node.input[0], "float")):
+            return True
+    return False
+
+
+_CLASSICAL = "ai.onnx.ml"
+
+_FLOATS = frozenset({1.0, 10.0, 11.0, 16.0})
+"""float32, float16, float64 and bfloat16 by their numbers."""

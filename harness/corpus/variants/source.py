@@ -1,0 +1,154 @@
+"""Graphs of a suite by number: a random graph, and after it a variant of that graph or of a known model.
+
+Choosing needs neither onnx nor onnxruntime, so that a plan can list graphs by name.
+"""
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.core.value import Array, tensor
+from harness.corpus.forms.draw import Draw
+from harness.corpus.nodes import opsets_of
+from harness.corpus.protos import tensor_proto
+from harness.corpus.tolerance_file import TOLERANCE_FILE
+from harness.corpus.zoo.roster import build, zoo_models
+
+if TYPE_CHECKING:
+    import onnx
+
+    from harness.corpus.variants.sequence import Variant
+
+STEPS = "harness.steps"
+"""Key of a variant's metadata: the transformations, in order."""
+
+_GROWN = "grown"
+_OF = "variant-of-"
+_OPERATOR_TEST = "operator-test"
+
+_OLDEST_OPSET = 13
+"""As in ``draft``, which imports onnx."""
+
+_NEWEST_OPSET = 26
+"""The newest one of onnx 1.23 that is released: onnxruntime 1.31 runs no newer."""
+
+_TRIES = 50
+"""Operator tests that are drawn until one has a place for a transformation."""
+
+Draws = Callable[[int], Draw]
+"""Number of a model -> its stream of choices, from the start."""
+
+
+def graph_name(number: int, draws: Draws) -> str:
+    """Return the name of a graph.
+
+    An even number is a random graph, such as ``000042-grown``. An odd one is a variant: of the random graph
+    with the number before (``000043-variant-of-000042``), of a model of the zoo, or of an operator test.
+    """
+    what = f"{_OF}{_original(number, draws(number))}" if number % 2 else _GROWN
+    return f"{number:06d}-{what}"
+
+
+def original_of(name: str) -> str:
+    """Return the random graph of the same suite that a model is a variant of; empty for others."""
+    original = name.partition(f"-{_OF}")[2]
+    return f"{original}-{_GROWN}" if original.isdigit() else ""
+
+
+def is_random_graph(name: str) -> bool:
+    """Return whether a model of a suite is a random graph."""
+    return name.partition("-")[2] == _GROWN
+
+
+def write_graph(number: int, draws: Draws, folder: Path, operator_tests: Callable[[], Path]) -> None:
+    """Write ``model.onnx`` and ``test_data_set_0`` into an empty folder.
+
+    Only a variant of an operator test has expected outputs: those of the test.
+
+    Args:
+        number: The number of the graph.
+        draws: The choices.
+        folder: The folder.
+        operator_tests: Returns the folder of ONNX's operator tests.
+    """
+    from harness.corpus.grown.grow import grow
+
+    if number % 2 == 0:
+        grown = grow(draws(number))
+        _write(folder, grown.model, grown.inputs)
+        return
+    draw = draws(number)
+    original = _original(number, draw)
+    steps = draw.pick((1, 1, 2, 3, 5, 8))
+    if original == _OPERATOR_TEST:
+        _write_variant_of_test(draw, steps, folder, operator_tests())
+        return
+    if original.isdigit():
+        grown = grow(draws(int(original)))
+        model, inputs = grown.model, grown.inputs
+    else:
+        graph = build(zoo_models()[original])
+        model, inputs = graph.model(original), graph.inputs
+    variant = _variant(model, draw, steps)
+    _write(folder, variant.model if variant is not None else model, inputs)
+
+
+def _original(number: int, draw: Draw) -> str:
+    kind = draw.below(10)
+    if kind < 6:  # noqa: PLR2004 - six of ten
+        return f"{number - 1:06d}"
+    if kind < 8:  # noqa: PLR2004 - two of ten
+        return _OPERATOR_TEST
+    return draw.pick(
+        [
+            name
+            for name, model in zoo_models().items()
+            if model.size == "small" and model.opset >= _OLDEST_OPSET and model.ml_opset is None
+        ]
+    )
+
+
+def _variant(model: "onnx.ModelProto", draw: Draw, steps: int) -> "Variant | None":
+    import onnx.helper
+
+    from harness.corpus.variants.sequence import vary
+
+    variant = vary(model, draw, steps)
+    if variant is not None:
+        told = "; ".join(f"{step.name}: {step.where}" for step in variant.steps)
+        onnx.helper.set_model_props(variant.model, {STEPS: told})
+    return variant
+
+
+def _write_variant_of_test(draw: Draw, steps: int, folder: Path, tests: Path) -> None:
+    import onnx
+
+    names = sorted(entry.name for entry in tests.iterdir() if (entry / "model.onnx").is_file())
+    for _ in range(_TRIES):
+        home = tests / draw.pick(names)
+        model = onnx.load(home / "model.onnx")
+        variant = _variant(model, draw, steps) if _is_released(model) else None
+        if variant is not None:
+            model = variant.model
+            break
+    (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
+    shutil.copytree(home / "test_data_set_0", folder / "test_data_set_0")
+    if (home / TOLERANCE_FILE).exists():
+        shutil.copyfile(home / TOLERANCE_FILE, folder / TOLERANCE_FILE)
+
+
+def _is_released(model: "onnx.ModelProto") -> bool:
+    """Return whether a model has only operators of ONNX's own, of a released opset."""
+    opsets = opsets_of(model)
+    return opsets.keys() == {""} and opsets[""] <= _NEWEST_OPSET
+
+
+def _write(folder: Path, model: "onnx.ModelProto", inputs: Mapping[str, Array]) -> None:
+    (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
+    data_set = folder / "test_data_set_0"
+    data_set.mkdir()
+    for index, (name, array) in enumerate(inputs.items()):
+        proto = tensor_proto(tensor(array))
+        proto.name = name
+        (data_set / f"input_{index}.pb").write_bytes(proto.SerializeToString(deterministic=True))

@@ -1,0 +1,72 @@
+"""What a transformation is."""
+
+from collections.abc import Callable, Collection
+
+import msgspec
+import onnx
+
+from harness.corpus.variants.draft import Draft, Part, Type, result_of
+
+MOVABLE = frozenset({"float32", "float16", "float64", "int64", "int32", "int8", "uint8", "bool"})
+"""Types that the CPU EP has kernels for wherever elements only move."""
+
+NUMERIC = frozenset({"float32", "int64", "int32"})
+"""Types that the CPU EP has kernels for in arithmetic, and the operators of opset 13 take."""
+
+
+class Transformation(msgspec.Struct, frozen=True, kw_only=True):
+    """One change of a model that keeps its answer.
+
+    Attributes:
+        name: In steps and reports.
+        apply: Changes a draft once and returns where; an empty text if there is no place, and then nothing
+            has changed. Its docstring proves that the answer stays.
+        exact: Whether the answer stays to the last bit in every implementation of the standard; otherwise it
+            stays within rounding noise.
+    """
+
+    name: str
+    apply: Callable[[Draft], str]
+    exact: bool = True
+
+
+Build = Callable[[Part, str, Type], str]
+"""Adds nodes that give back the tensor they read; an empty name if its type does not suit."""
+
+
+def pair(name: str, build: Build, dtypes: Collection[str], *, exact: bool = True) -> Transformation:
+    """Return the transformation that puts nodes which give back their input on a drawn edge."""
+
+    def apply(draft: Draft) -> str:
+        edges = draft.edges(dtypes)
+        edges = draft.random.some(edges, len(edges))
+        for edge in edges:
+            part = Part(draft)
+            read = draft.name_at(edge)
+            result = build(part, read, draft.type_of(read))
+            if result:
+                draft.reroute(edge, part, result)
+                return read
+        return ""
+
+    apply.__doc__ = build.__doc__
+    return Transformation(name=name, apply=apply, exact=exact)
+
+
+Change = Callable[[Part, onnx.NodeProto, Type], str]
+"""Adds nodes that compute what a node of one output computes; an empty name if the node does not suit."""
+
+
+def change_a_node(draft: Draft, indices: list[int], change: Change) -> str:
+    """Replace one of some nodes, drawn among those that suit, by others; return the name of its result."""
+    indices = draft.random.some(indices, len(indices))
+    for index in indices:
+        node, part = draft.graph.node[index], Part(draft)
+        kind = draft.type_of(node.input[0])
+        fits = len(node.output) == 1 and kind.dtype in MOVABLE
+        result = change(part, node, kind) if fits else ""
+        if result:
+            name = result_of(node)
+            draft.replace(index, part, [result])
+            return name
+    return ""

@@ -1,0 +1,47 @@
+"""Passing random graphs, until it is clear whether a variant of them fails."""
+
+from typing import TypeVar
+
+from harness.core.record import Record
+from harness.corpus.variants.source import is_random_graph, original_of
+
+T = TypeVar("T")
+
+MOST = 2_000
+"""Records that are held: a variant has the number after its original, so few are between them."""
+
+
+class Originals:
+    """Holds records that are kept only if a variant of their model is a finding on the same target."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[str, str], Record] = {}
+        self._wanted: dict[tuple[str, str], None] = {}
+
+    def of(self, finding: Record) -> tuple[Record, ...]:
+        """Return the record of a finding's original, if it is held; if not, it is wanted from now on."""
+        key = (finding.target, original_of(finding.model))
+        if not key[1]:
+            return ()
+        held = self._held.pop(key, None)
+        if held is not None:
+            return (held,)
+        _put(self._wanted, key, None)
+        return ()
+
+    def hold(self, record: Record) -> bool:
+        """Hold a record that nothing else keeps; return whether it is wanted, and so to be kept at once."""
+        key = (record.target, record.model)
+        if key in self._wanted:
+            del self._wanted[key]
+            return True
+        if is_random_graph(record.model):
+            _put(self._held, key, record)
+        return False
+
+
+def _put(entries: dict[tuple[str, str], T], key: tuple[str, str], value: T) -> None:
+    """Add an entry; the oldest one goes where there are too many."""
+    entries[key] = value
+    if len(entries) > MOST:
+        del entries[next(iter(entries))]
