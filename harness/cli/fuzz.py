@@ -104,17 +104,22 @@ def fuzz(
     failed = work.findings.groups.total()
     if failed and triage_s and not interrupted:
         _triage(work.plan().matrix, folder.path, triage_s)
-    if with_report:
-        from harness.report.render import render
-
-        print_lines((f"report   {render([folder.path], folder.path / 'report')}",))
-    again = shlex.join(["ep-harness", "fuzz", *targets, "--resume", str(folder.path)])
-    print_lines((f"records  {folder.path / 'records.jsonl'}", f"resume   {again}"))
+    _tell_files(folder.path, targets, with_report=with_report)
     if interrupted:
         return EXIT_INTERRUPTED
     if failed:
         return EXIT_UNEXPECTED
     return EXIT_INCOMPLETE if work.unusable else EXIT_OK
+
+
+def _tell_files(folder: Path, targets: Sequence[str], *, with_report: bool) -> None:
+    """Print what was written, and how to go on."""
+    if with_report:
+        from harness.report.render import render
+
+        print_lines((f"report   {render([folder], folder / 'report')}",))
+    again = shlex.join(["ep-harness", "fuzz", *targets, "--resume", str(folder)])
+    print_lines((f"records  {folder / 'records.jsonl'}", f"resume   {again}"))
 
 
 def summary(work: Campaign, seconds: float) -> Iterator[str]:

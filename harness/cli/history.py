@@ -9,7 +9,8 @@ from harness.core.errors import EXIT_OK
 from harness.report.figures import Share, brief, plural
 from harness.report.history import History
 from harness.report.inert import plain
-from harness.report.trend import CellPoint, Failing, Results, Trends, cell_points, trends
+from harness.report.trend import Results, cell_points, trends
+from harness.report.trend_points import CellPoint, Failing, Trends
 from harness.store.store import open_store
 
 SHOWN = 20

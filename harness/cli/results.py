@@ -4,6 +4,7 @@ import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from harness.cli.gate_policy import GatePolicy, flake_reasons, load_gate_policy
 from harness.cli.output import print_json, print_lines
@@ -19,7 +20,14 @@ from harness.report.merge import MergedRun
 _DIFF_FORMATS = {"text": diff_lines, "markdown": diff_markdown, "github": diff_github}
 
 
-def report(  # noqa: PLR0913 - the arguments of the command, by name
+class Months(TypedDict):
+    """How the runs of months are shown: whether that is asked for, and the folder of their store."""
+
+    over_time: bool
+    store: Path | None
+
+
+def report(
     runs: Sequence[Path],
     *,
     out: Path,
@@ -27,8 +35,7 @@ def report(  # noqa: PLR0913 - the arguments of the command, by name
     templates: Path | None,
     baseline: Path | None,
     history: Path | None,
-    over_time: bool,
-    store: Path | None,
+    **months: Unpack[Months],
 ) -> int:
     """Render one run, or several as one, or the runs of months, and print the paths of the written files.
 
@@ -39,14 +46,14 @@ def report(  # noqa: PLR0913 - the arguments of the command, by name
 
     names = [name.strip() for name in formats.split(",")]
     side_by_side = baseline is not None or history is not None
-    if over_time or (not side_by_side and is_over_time(runs)):
+    if months["over_time"] or (not side_by_side and is_over_time(runs)):
         if len(runs) != 1 or side_by_side:
             what, hint = (
                 "it takes one folder of runs, which is its own history",
                 "drop --baseline and --history",
             )
             raise UsageError(Problem(where="--over-time", what=what, hint=hint))
-        written = report_over_time(runs[0], out, names, store=store, templates=templates)
+        written = report_over_time(runs[0], out, names, store=months["store"], templates=templates)
     else:
         with contextlib.nullcontext() if history is None else History(history) as opened:
             written = publish(runs, out, names, templates=templates, baseline=baseline, history=opened)

@@ -109,7 +109,7 @@ class CellPipeline:
         match task:
             case CellTask(first=Finished() as first):
                 self.open -= 1
-                self._announce(_with_places(first))
+                self._announce(elsewhere.told(first))
             case CellTask():
                 if (baseline := self._effects.serves(task.cell)) is not None:
                     self._settle(baseline, None)
@@ -273,19 +273,15 @@ class CellPipeline:
                 tried = () if record.family is Family.SKIPPED else (record.verdict,)
                 retried = msgspec.structs.replace(first, retries=(*first.retries, *tried))
             finished = msgspec.structs.replace(task.first, record=retried, case=case)
-        if record.family is not Family.SKIPPED and not is_check and self._needs_retry(finished.record):
-            self._put_again(task, finished)
-            return
-        if record.family is not Family.SKIPPED and elsewhere.send_on(task, finished.record):
-            self._put_again(task, finished)
+        if record.family is not Family.SKIPPED and (
+            (not is_check and self._needs_retry(finished.record)) or elsewhere.send_on(task, finished.record)
+        ):
+            # Without model and inputs: many such cells may wait for long.
+            task.first, task.attempt, task.losses = msgspec.structs.replace(finished, case=None), 1, 0
+            self._put(task)
             return
         self.open -= 1
-        self._announce(_with_places(finished))
-
-    def _put_again(self, task: CellTask, finished: Finished) -> None:
-        # Without model and inputs: many such cells may wait for long.
-        task.first, task.attempt, task.losses = msgspec.structs.replace(finished, case=None), 1, 0
-        self._put(task)
+        self._announce(elsewhere.told(finished))
 
     def _needs_retry(self, record: Record) -> bool:
         """Return whether an unexpected failure is tried again; one difference shows a flake."""
@@ -341,10 +337,6 @@ class CellPipeline:
                 self._finish(waiting.task, facts, waiting.outcome)
             except Exception as error:  # noqa: BLE001 - it costs this cell alone
                 self.lose(waiting.task, error)
-
-
-def _with_places(finished: Finished) -> Finished:
-    return msgspec.structs.replace(finished, record=elsewhere.told(finished.record))
 
 
 class _Compared(NamedTuple):

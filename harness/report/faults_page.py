@@ -12,7 +12,7 @@ from harness.report.fault import FAULTS_PER_PAGE, FaultCell, ReportFault
 from harness.report.fault_graph import Drawing, draw
 from harness.report.fault_words import ConditionRow, ShownFrame, condition_rows, facts, frames, title
 from harness.report.groups import SHOWN_CELLS
-from harness.report.trend import Failing
+from harness.report.trend_points import Failing
 from harness.report.view import Report
 
 _SHOWN_CONDITIONS = 60

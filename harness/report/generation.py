@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 from typing import ClassVar
 
 import msgspec
 
 from harness.core.errors import one_line
-from harness.core.facts import CPU_PROVIDER
 from harness.core.generated import Generated, Generation
-from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.report.cell import REASON_CHARS, ReportCell, page_file
+from harness.report.chosen_text import SHOWN_TOKENS, Text, cpu_text, texts
 from harness.report.column import Column
 from harness.report.figures import brief, multiple, percentage, ratio
 from harness.report.kl_curve import KlCurve, kl_curve
@@ -27,7 +25,6 @@ MOST_PAGES = 20
 
 _NAME_CHARS = 80
 _SHOWN_WAYS = 40
-_SHOWN_TOKENS = 64
 _NOT_FINITE = "not finite"
 
 
@@ -59,20 +56,6 @@ class ShownWay(msgspec.Struct, frozen=True, kw_only=True):
     perplexity: str
     golden_perplexity: str
     curve: KlCurve | None
-
-
-class Text(msgspec.Struct, frozen=True, kw_only=True):
-    """The tokens that a provider chose by itself, cut where they leave those of the other one.
-
-    Attributes:
-        same: The first tokens, which both have.
-        rest: The tokens behind them.
-        left_out: Tokens that are not shown.
-    """
-
-    same: str
-    rest: str
-    left_out: int
 
 
 class GenerationCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,7 +147,7 @@ class GenerationPage(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     left_out: int
 
-    shown_tokens: ClassVar = _SHOWN_TOKENS
+    shown_tokens: ClassVar = SHOWN_TOKENS
 
 
 def generation_pages(report: Report) -> Iterator[GenerationPage]:
@@ -193,7 +176,7 @@ def generation_pages(report: Report) -> Iterator[GenerationPage]:
                 GenerationModel(
                     name=one_line(name, 120),
                     cells=tuple(
-                        _cell(cell, f"g{numbers[id(cell)]}", _cpu_text(cell.record, found))
+                        _cell(cell, f"g{numbers[id(cell)]}", cpu_text(cell.record, found))
                         for cell in sorted(found, key=lambda cell: order[cell.column])
                     ),
                 )
@@ -219,10 +202,6 @@ def _parts(
         count += len(found)
     if part:
         yield part
-
-
-def _passed(cell: ReportCell) -> bool:
-    return cell.record.verdict.family is Family.PASSED
 
 
 def _failed(cell: ReportCell) -> bool:
@@ -255,30 +234,10 @@ def _setting(column: Column) -> str:
     return msgspec.structs.replace(column, axes=axes).setting
 
 
-def _cpu_text(record: Record, of_model: Sequence[ReportCell]) -> tuple[int, ...]:
-    """Return the text that the CPU EP chose in a cell that passes, of the same model after the same text."""
-    texts = _golden_texts(record)
-    for cell in of_model:
-        other, made = cell.record, cell.record.generation
-        if other is record or made is None or other.provider != CPU_PROVIDER or not _passed(cell):
-            continue
-        if not texts.isdisjoint(_golden_texts(other)):
-            return made.text
-    return ()
-
-
-def _golden_texts(record: Record) -> set[tuple[str, int, float]]:
-    """Return what tells one golden's text from another: ways, lengths and the golden's perplexities."""
-    ways = record.generation.ways if record.generation is not None else ()
-    return {
-        (way.way, way.positions, way.golden_perplexity) for way in ways if way.golden_perplexity is not None
-    }
-
-
 def _cell(cell: ReportCell, anchor: str, cpu_text: Sequence[int]) -> GenerationCell:
     found = cell.record.generation or Generation()
     standing = decisive(found)
-    text, golden_text, equal = _texts(found.text, found.golden_text or cpu_text)
+    text, golden_text, equal = texts(found.text, found.golden_text or cpu_text)
     return GenerationCell(
         cell=cell,
         anchor=anchor,
@@ -335,21 +294,3 @@ def _perplexity(value: float | None, way: Generated) -> str:
 
 def _ratio(value: float | None) -> str:
     return brief(None) if value is None else ratio(value)
-
-
-def _texts(text: Sequence[int], golden: Sequence[int]) -> tuple[Text | None, Text | None, int | None]:
-    pairs = zip(text, golden, strict=False)
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)) if text and golden else None
-    cut = 0 if same is None else same
-    return _text(text, cut), _text(golden, cut), same
-
-
-def _text(tokens: Sequence[int], same: int) -> Text | None:
-    if not tokens:
-        return None
-    shown = tokens[:_SHOWN_TOKENS]
-    return Text(
-        same=" ".join(map(str, shown[:same])),
-        rest=" ".join(map(str, shown[same:])),
-        left_out=len(tokens) - len(shown),
-    )

@@ -9,7 +9,7 @@ from harness.report.chart import HEIGHT, WIDTH, Chart, chart
 from harness.report.figures import brief
 from harness.report.page import Pages, write_pages
 from harness.report.precision import SCALE_BITS
-from harness.report.trend import Series, TrendPoint, Trends
+from harness.report.trend_points import Series, TrendPoint, Trends
 from harness.report.worst import HEADROOM_WARNING
 
 _SHOWN_POINTS = 60

@@ -36,8 +36,7 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         cell: Its id.
         target: The target's own name.
-        verdicts: ``(run, verdict)`` of each run that has a result; they are equal if only figures or
-            placements differ.
+        verdicts: ``(run, verdict)`` of each run with a result; equal if only figures or placements differ.
     """
 
     cell: str
@@ -286,10 +285,11 @@ def _environments(runs: Sequence[RunData], names: Sequence[str], apart: set[str]
             if not any(e.target == shown and e.fingerprint == fingerprint for e in found):
                 found.append(Environment(target=shown, run=name, fingerprint=fingerprint))
             # Equal places have one column; each other one has its own.
-            for place, there in run.info.places.get(target, {}).items():
-                if there.differs:
-                    at = f"{shown} at {place}"
-                    found.append(Environment(target=at, run=name, fingerprint=there.environment))
+            found += [
+                Environment(target=f"{shown} at {place}", run=name, fingerprint=there.environment)
+                for place, there in run.info.places.get(target, {}).items()
+                if there.differs
+            ]
     return tuple(found)
 
 
@@ -317,10 +317,8 @@ def _notices(
                 f"(first: {_which(run.damaged_faults[0])}); what it said is not shown."
             )
         if len(run.records) > run.info.cells:
-            yield (
-                f"{name}: records.jsonl has {len(run.records):,} cells, more than the "
-                f"{run.info.cells:,} that were planned."
-            )
+            planned = f"{run.info.cells:,} that were planned"
+            yield f"{name}: records.jsonl has {len(run.records):,} cells, more than the {planned}."
     if repeated:
         yield (
             f"{plural(repeated, 'result')} of an earlier run occurred again in a later one: such results "

@@ -13,8 +13,8 @@ import msgspec
 
 from harness.core.errors import Problem, UsageError, valid_names
 from harness.core.verdict import Family, Verdict
-from harness.report.figures import Share, brief
 from harness.report.likeness import differences
+from harness.report.trend_points import CellPoint, Failing, Rising, RunPoint, Series, TrendPoint, Trends
 from harness.report.worst import HEADROOM_WARNING
 
 _RISE = 0.02
@@ -33,137 +33,6 @@ class Results(Protocol):
 
     def rows(self, sql: str, *values: object) -> Iterable[tuple[Any, ...]]:
         """Return the rows of a query; ``?`` in it stand for the values."""
-
-
-class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of the history; ``first`` is the UTC time of its first cell."""
-
-    id: int
-    name: str
-    matrix: str
-    first: str
-    planned: int
-    not_run: int
-    complete: bool
-
-
-class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One target at one point of its axes in one run.
-
-    Attributes:
-        median_bits: Median of the delivered bits of compute-heavy cells.
-        headroom_high: Share of the allowed error below which 95% of its right answers are.
-        headroom_most: The largest such share.
-        median_p50_ms: Median over its cells of their median latency.
-        changed: ``key: before -> now`` of its environment since the run before.
-    """
-
-    run: RunPoint
-    tried: int
-    passed: int
-    passed_in_part: int
-    untested: int
-    unsupported: int
-    failed: int
-    not_run: int
-    cells: int
-    median_bits: float | None
-    headroom_high: float | None
-    headroom_most: float | None
-    median_p50_ms: float | None
-    changed: tuple[str, ...]
-
-    @property
-    def share(self) -> Share:
-        """Passed cells, in part included, of the tried."""
-        return Share(self.passed + self.passed_in_part, self.tried, not self.run.complete)
-
-    @property
-    def passed_text(self) -> str:
-        """This share, and the cells that were not run."""
-        return self.share.text + (f", {self.not_run:,} not run" if self.not_run else "")
-
-    @property
-    def latency_text(self) -> str:
-        """The median latency, or a dash."""
-        return brief(self.median_p50_ms) + ("" if self.median_p50_ms is None else " ms")
-
-
-class Series(msgspec.Struct, frozen=True, kw_only=True):
-    """One target at one point of its axes, in the runs of one matrix; oldest first."""
-
-    matrix: str
-    label: str
-    target: str
-    points: tuple[TrendPoint, ...]
-
-
-class Failing(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell that fails in the newest run of its matrix.
-
-    Attributes:
-        verdict: The newest.
-        expected: Whether the matrix expects it.
-        since: The first of the successive runs in which it fails.
-        runs: Number of these runs.
-        before: The run before them; null if the history begins with them.
-        verdict_before: The verdict in that run.
-        changed: Differences between the environments of its target in ``before`` and ``since``.
-    """
-
-    cell: str
-    label: str
-    verdict: Verdict
-    expected: bool
-    since: RunPoint
-    runs: int
-    before: RunPoint | None
-    verdict_before: Verdict | None
-    changed: tuple[str, ...]
-
-
-class Rising(msgspec.Struct, frozen=True, kw_only=True):
-    """A right answer whose error is close to the allowed one, and closer than before.
-
-    Attributes:
-        before: Median of its earlier errors, relative to the allowed one.
-        now: The newest.
-        runs: Number of results of which ``before`` is the median.
-    """
-
-    cell: str
-    label: str
-    before: float
-    now: float
-    runs: int
-
-
-class CellPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one cell in one run."""
-
-    run: RunPoint
-    verdict: Verdict
-    expected: bool
-    headroom: float | None
-    bits: float | None
-    p50_ms: float | None
-
-
-class Trends(msgspec.Struct, frozen=True, kw_only=True):
-    """All trends.
-
-    Attributes:
-        runs: Oldest first.
-        series: By matrix, then by target.
-        failing: Cells that fail in the newest run of their matrix, the newest failures first.
-        rising: Warnings, the closest to the limit first.
-    """
-
-    schema: int
-    runs: tuple[RunPoint, ...]
-    series: tuple[Series, ...]
-    failing: tuple[Failing, ...]
-    rising: tuple[Rising, ...]
 
 
 def trends(history: Results, target_glob: str | None = None) -> Trends:

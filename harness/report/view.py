@@ -23,7 +23,7 @@ from harness.report.merge import MergedRun, target_settings
 from harness.report.noise import ColumnNoise, column_noise
 from harness.report.precision import ColumnPrecision, delivered
 from harness.report.summary import ColumnSummary, summarise
-from harness.report.trend import Failing
+from harness.report.trend_points import Failing
 
 _SHOWN_REASONS = 5
 

@@ -13,6 +13,7 @@ import pytest
 
 from harness.cli.arguments.parser import parser
 from harness.cli.fuzz import Wanted
+from harness.cli.results import Months
 from harness.cli.selection import Selection
 from harness.cli.targets import Request
 from harness.triage.triage import TriageSettings
@@ -22,6 +23,7 @@ GROUPS = {
     "request": Request.__struct_fields__,
     "settings": TriageSettings.__struct_fields__,
     "wanted": tuple(Wanted.__annotations__),
+    "months": tuple(Months.__annotations__),
 }
 Words = tuple[str, ...]
 

@@ -15,6 +15,12 @@ from harness.cli.arguments.command import (
 
 def add_first_steps(commands: Commands) -> None:
     """Declare `doctor`, `check` and `init`."""
+    _add_doctor(commands)
+    _add_check(commands)
+    _add_init(commands)
+
+
+def _add_doctor(commands: Commands) -> None:
     doctor = add_command(
         commands, "doctor", "show which providers work here, why others do not, what to do", "doctor.doctor"
     )
@@ -23,6 +29,8 @@ def add_first_steps(commands: Commands) -> None:
     )
     add_json(doctor, f"{ONE_ARRAY}, with versions and devices")
 
+
+def _add_check(commands: Commands) -> None:
     check = add_command(
         commands,
         "check",
@@ -77,6 +85,8 @@ def add_first_steps(commands: Commands) -> None:
     )
     add_no_report(check)
 
+
+def _add_init(commands: Commands) -> None:
     init = add_command(commands, "init", "write a matrix file for the providers that work here", "init.init")
     init.add_argument(
         "--out", type=Path, metavar="FILE", default=Path("matrix.toml"), help="default: matrix.toml"

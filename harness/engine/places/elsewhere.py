@@ -10,6 +10,7 @@ import msgspec
 from harness.core.errors import one_line
 from harness.core.record import Elsewhere, Record
 from harness.core.verdict import Family
+from harness.engine.events import Finished
 from harness.engine.task import CellTask
 
 
@@ -51,13 +52,15 @@ def with_try(task: CellTask, first: Record, record: Record) -> Record:
     return msgspec.structs.replace(first, elsewhere=tried, retries=retries)
 
 
-def told(record: Record) -> Record:
-    """Return a record whose reason begins with what the places say about its failure."""
+def told(finished: Finished) -> Finished:
+    """Return a result whose reason begins with what the places say about its failure."""
+    record = finished.record
     passing = ", ".join(one.place for one in record.elsewhere if one.verdict.family is not Family.FAILED)
     if record.fails_here_alone:
         words = f"fails on {record.place} alone, and not on {passing}: the machine, not the EP"
     elif passing and not record.flaky:
         words = f"fails on {record.place} and not on {passing}; {record.place} could not try again"
     else:
-        return record
-    return msgspec.structs.replace(record, reason=one_line(f"{words}; {record.reason}"))
+        return finished
+    record = msgspec.structs.replace(record, reason=one_line(f"{words}; {record.reason}"))
+    return msgspec.structs.replace(finished, record=record)

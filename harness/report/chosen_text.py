@@ -1,0 +1,72 @@
+"""The texts of the page *Generation*: the tokens that providers choose by themselves."""
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+import msgspec
+
+from harness.core.facts import CPU_PROVIDER
+from harness.core.record import Record
+from harness.core.verdict import Family
+from harness.report.cell import ReportCell
+
+SHOWN_TOKENS = 64
+"""Tokens of a text that the page shows."""
+
+
+class Text(msgspec.Struct, frozen=True, kw_only=True):
+    """The tokens that a provider chose by itself, cut where they leave those of the other one.
+
+    Attributes:
+        same: The first tokens, which both have.
+        rest: The tokens behind them.
+        left_out: Tokens that are not shown.
+    """
+
+    same: str
+    rest: str
+    left_out: int
+
+
+def cpu_text(record: Record, of_model: Sequence[ReportCell]) -> tuple[int, ...]:
+    """Return the text that the CPU EP chose in a cell that passes, of the same model after the same text."""
+    own = _golden_texts(record)
+    for cell in of_model:
+        other, made = cell.record, cell.record.generation
+        if (
+            other is record
+            or made is None
+            or other.provider != CPU_PROVIDER
+            or other.verdict.family is not Family.PASSED
+        ):
+            continue
+        if not own.isdisjoint(_golden_texts(other)):
+            return made.text
+    return ()
+
+
+def _golden_texts(record: Record) -> set[tuple[str, int, float]]:
+    """Return what tells one golden's text from another: ways, lengths and the golden's perplexities."""
+    ways = record.generation.ways if record.generation is not None else ()
+    return {
+        (way.way, way.positions, way.golden_perplexity) for way in ways if way.golden_perplexity is not None
+    }
+
+
+def texts(text: Sequence[int], golden: Sequence[int]) -> tuple[Text | None, Text | None, int | None]:
+    """Return two texts, cut where they differ, and how many tokens they share; None for an empty one."""
+    pairs = zip(text, golden, strict=False)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)) if text and golden else None
+    cut = 0 if same is None else same
+    return _text(text, cut), _text(golden, cut), same
+
+
+def _text(tokens: Sequence[int], same: int) -> Text | None:
+    if not tokens:
+        return None
+    shown = tokens[:SHOWN_TOKENS]
+    return Text(
+        same=" ".join(map(str, shown[:same])),
+        rest=" ".join(map(str, shown[same:])),
+        left_out=len(tokens) - len(shown),
+    )
