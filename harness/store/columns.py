@@ -38,6 +38,7 @@ def _of(name: str, kind: Kind, meaning: str, value: Callable[[Record], object]) 
 
 RECORD_COLUMNS = (
     _of("provider", "VARCHAR", "First preferred provider of the target.", lambda r: r.provider),
+    _of("place", "VARCHAR", "Place of the target that ran it.", lambda r: r.place or None),
     _of("verdict", "VARCHAR", "Verdict, such as `pass`.", lambda r: r.verdict.value),
     _of("family", "VARCHAR", "Family of the verdict, such as `passed`.", lambda r: r.family.value),
     _of("expected", "BOOLEAN", "Whether the matrix expects the verdict.", lambda r: r.expected),
