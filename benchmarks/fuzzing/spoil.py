@@ -74,7 +74,8 @@ def _is_numeric(value: Any) -> bool:
 
 def _with_result(model: onnx.ModelProto, site: Site, fault: Fault) -> onnx.ModelProto:
     """Return the model where a node's first result is the wrong one, whatever computes it."""
-    wrong = onnx.ModelProto.FromString(model.SerializeToString())
+    wrong = onnx.ModelProto()
+    wrong.CopyFrom(model)
     name = site.node.output[0]
     node = next(node for node in wrong.graph.node if name in node.output)
     node.output[0] = f"{name}_right"

@@ -101,9 +101,10 @@ def last(axis: int) -> Damage:
 def _off(y: Array) -> Array:
     if y.dtype == np.bool_:
         return ~y
-    if "float" in y.dtype.name:
-        return (y * np.array(1.25, y.dtype) + np.array(0.5, y.dtype)).astype(y.dtype)
-    return (y + np.array(1, y.dtype)).astype(y.dtype)
+    is_float = "float" in y.dtype.name
+    factor, more = (1.25, 0.5) if is_float else (1, 1)
+    spoilt: Array = y * np.array(factor, y.dtype) + np.array(more, y.dtype)
+    return spoilt.astype(y.dtype, copy=False)
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,7 +45,8 @@ def _ties(site: Site) -> bool:
 
 def _half_up(site: Site) -> Array:
     whole = np.floor(_scaled(site) + 0.5) + (int(site.x(2)) if site.has(2) else 0)
-    return np.clip(whole, 0, 255).astype(np.uint8)
+    clipped: Array = np.clip(whole, 0, 255)
+    return clipped.astype(np.uint8)
 
 
 QUANTIZED: tuple[Fault, ...] = (
