@@ -44,8 +44,10 @@ def played(made: Any, form: Form, ids: Array, steps: tuple[int, ...]) -> list[Ar
     inputs = {port.name: port for port in made.get_inputs()}
     outputs = [port.name for port in made.get_outputs()]
     caches = [name for name in inputs if name.startswith("past_") and "cross" not in name]
-    length = form.context if form.scatter else 0
-    kept = {name: np.zeros((1, form.key_heads, length, form.head), form.numpy_type) for name in caches}
+    # Where the length of the cache is declared, it is fixed. TensorScatter needs one in any case.
+    free = form.context if form.scatter else 0
+    lengths = {name: size if isinstance(size := inputs[name].shape[2], int) else free for name in caches}
+    kept = {name: np.zeros((1, form.key_heads, lengths[name], form.head), form.numpy_type) for name in caches}
     fixed = {
         name: np.random.default_rng(len(name)).standard_normal((1, *port.shape[1:])).astype(np.float32)
         for name, port in inputs.items()

@@ -32,6 +32,7 @@ from harness.engine.job import piece
 from harness.engine.listener import Listener
 from harness.engine.next_step import NextStep
 from harness.engine.outcome import Asked, Ending, Raised, Ran
+from harness.engine.places.fleet import Fleet
 from harness.engine.prepare import open_suites
 from harness.engine.queues import TaskQueue
 from harness.engine.references import References, Stores
@@ -129,7 +130,8 @@ class Border:
             NextStep(self.plan, cases, references), Effects(self.plan), self.queue.append, self.announce
         )
         spares = SimpleNamespace(keep_for=lambda *_: None)
-        pool: Any = SimpleNamespace(workers={}, spares=spares, serving=lambda _: ())
+        fleet = Fleet(self.plan, self.announce, lambda *_: None)
+        pool: Any = SimpleNamespace(workers={}, spares=spares, fleet=fleet, serving=lambda _: ())
         queues: Any = SimpleNamespace(all=[])
         self.listener = Listener(self.plan, queues, pool, self.pipeline, self.announce, lambda _: None)
         self.tensors = Tensors()
