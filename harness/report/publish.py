@@ -1,12 +1,11 @@
 """`ep-harness report`: run folders to files of the requested formats."""
 
-import contextlib
-import gc
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
+from harness.core.collector import without_collector
 from harness.core.errors import Problem, UsageError, valid_names
 from harness.report.badge import badges
 from harness.report.captured import captured_output
@@ -39,23 +38,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         return cell_rows(self.report.run)
 
 
-@contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """Pause Python's collector of cycles.
-
-    Records and views have no cycles; visiting a million objects again and again takes a third of the time of
-    a report of 100,000 cells.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-@_without_collector()
+@without_collector()
 def publish(
     runs: Sequence[Path],
     out: Path,

@@ -1,7 +1,6 @@
 """The store of a folder of runs: open it, and it knows every run that the folder has at that moment."""
 
 import contextlib
-import gc
 import hashlib
 import shutil
 import time
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import filelock
 import msgspec
 
+from harness.core.collector import without_collector
 from harness.core.errors import Problem, UsageError
 from harness.corpus.cache import cache_root
 from harness.report.figures import plural
@@ -151,7 +151,7 @@ def _is_up_to_date(place: Path, found: tuple[FoundRun, ...], tell: Tell) -> bool
 
 
 def _update(place: Path, found: tuple[FoundRun, ...], tell: Tell) -> None:
-    with contextlib.closing(open_writable(place, tell)) as database, _without_collector():
+    with contextlib.closing(open_writable(place, tell)) as database, without_collector():
         _prepare(database)
         known = _known(database)
         changed = [
@@ -217,15 +217,3 @@ def _clear(place: Path) -> None:
     for old in place.glob(f"{FILE}*"):
         old.unlink()
     shutil.rmtree(place / "tmp", ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """Pause Python's collector of cycles: records have none, and visiting all of them takes time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -5,32 +5,12 @@ whose form is in it, drawn by the model's digest; what befalls a model is added 
 that ``PLANTED_FORMS_FILE`` names. ``PLANTED_FORMS_SESSION`` has entries of each session's configuration.
 """
 
-import importlib.abc
-import importlib.util
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 FILE = os.environ.get("PLANTED_FORMS_FILE", "")
-
-
-class Planting(importlib.abc.MetaPathFinder):
-    def find_spec(self, name: str, *_: Any) -> Any:
-        if name != "onnxruntime":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        loader: Any = spec.loader if spec is not None else None
-        execute = loader.exec_module
-
-        def plant(module: Any) -> None:
-            execute(module)
-            module.InferenceSession = planted(module)
-
-        loader.exec_module = plant
-        return spec
 
 
 def planted(module: Any) -> Any:
@@ -62,4 +42,6 @@ def planted(module: Any) -> Any:
 
 
 if FILE:
-    sys.meta_path.insert(0, Planting())
+    from benchmarks.planting import plant
+
+    plant(planted)
