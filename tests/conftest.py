@@ -74,7 +74,7 @@ def small_decoder() -> Callable[..., None]:
     return write
 
 
-FIRST = ("real_ep", "engine", "pytest_plugin", "cli", "triage", "studies", "report")
+FIRST = ("slurm", "real_ep", "engine", "pytest_plugin", "cli", "triage", "studies", "report")
 """Folders whose tests start processes: with xdist, what begins last should be short."""
 
 OWN_CACHE = {"cli", "engine", "pytest_plugin", "run", "studies"}
