@@ -1,6 +1,7 @@
 // How far two results of the same model are apart; the rules are those of harness.agent.difference.
 
-const VIEWS = {
+/** Element types of whole bytes -> the array that has their bits. */
+export const VIEWS = {
   bool: Uint8Array,
   float16: Uint16Array, // decoded below: Node.js before 24 has no Float16Array
   float32: Float32Array,

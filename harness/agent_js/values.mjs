@@ -1,28 +1,13 @@
 // Conversion of values between wire form, for messages, and the tensors of onnxruntime's JavaScript API.
 
-import { fromHalf } from './difference.mjs';
+import { VIEWS, fromHalf } from './difference.mjs';
 import { Unfeedable, sendable } from './errors.mjs';
 
 // Node 20 has no Float16Array; there float16 tensors are made of their bits.
 const FLOAT16 = globalThis.Float16Array ?? Uint16Array;
 
 // Element types that the API takes -> the array that holds them. Packed types have two elements in a byte.
-const ARRAYS = {
-  bool: Uint8Array,
-  float16: FLOAT16,
-  float32: Float32Array,
-  float64: Float64Array,
-  int8: Int8Array,
-  int16: Int16Array,
-  int32: Int32Array,
-  int64: BigInt64Array,
-  uint8: Uint8Array,
-  uint16: Uint16Array,
-  uint32: Uint32Array,
-  uint64: BigUint64Array,
-  int4: Uint8Array,
-  uint4: Uint8Array,
-};
+const ARRAYS = { ...VIEWS, float16: FLOAT16, int4: Uint8Array, uint4: Uint8Array };
 export const DTYPES = [...Object.keys(ARRAYS), 'string'];
 
 /**
