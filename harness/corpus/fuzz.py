@@ -16,8 +16,6 @@ from harness.corpus.variants.source import Draws, graph_name, write_graph
 GENERATOR = 1
 """Rises when a number stands for another model than before."""
 
-PREFIX = "fuzz:"
-
 MOST = 1_000_000
 """Models of a suite at most: as many as a plan has cells."""
 
@@ -34,7 +32,7 @@ def parse_fuzz(name: str) -> tuple[int, int]:
     Raises:
         UsageError: It is of another form.
     """
-    parts = name.removeprefix(PREFIX).split(":")
+    parts = name.split(":")[1:]
     if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):  # noqa: PLR2004
         what = f"{name!r} is not fuzz:SEED:COUNT with two whole numbers"
         raise UsageError(Problem(where="suite", what=what, hint="for example fuzz:1:1000"))

@@ -16,8 +16,10 @@ import numpy as np
 from harness.core.errors import Problem, UsageError, one_line, valid_names
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.errors import ModelError
-from harness.corpus.fuzz import PREFIX, fuzz_maker, fuzz_name, fuzz_suite_name, parse_fuzz
 from harness.corpus.walk import find_models
+
+FUZZ = "fuzz:"
+"""Before the seed and the count of a suite of generated models."""
 
 SUITES: dict[str, str] = {
     "onnx-node": "ONNX's operator tests, a small model for each",
@@ -90,7 +92,7 @@ def open_suite(name: str) -> Suite:
     Raises:
         UsageError: There is no such suite, onnx lacks its test data, or the cache cannot be written.
     """
-    if name.startswith(PREFIX):
+    if name.startswith(FUZZ):
         return _fuzz(name)
     if name not in SUITES:
         raise UsageError(
@@ -158,7 +160,7 @@ def open_model(name: str) -> Suite:
     """
     path = Path(name)
     suite, slash, model = name.partition("/")
-    if path.exists() or not slash or not (suite in SUITES or suite.startswith(PREFIX)):
+    if path.exists() or not slash or not (suite in SUITES or suite.startswith(FUZZ)):
         return _model_file(path)
     opened = open_suite(suite)
     if model not in opened.models():
@@ -202,6 +204,8 @@ def _made_singly(name: str) -> Suite:
 
 def _fuzz(name: str) -> Suite:
     """Return a suite of generated models; the cache keeps a model for all suites of its seed."""
+    from harness.corpus.fuzz import fuzz_maker, fuzz_name, fuzz_suite_name, parse_fuzz
+
     seed, count = parse_fuzz(name)
     names = tuple(fuzz_name(seed, number) for number in range(count))
     suite, cache, make = fuzz_suite_name(seed), _suites_cache(), fuzz_maker(seed, operator_tests)

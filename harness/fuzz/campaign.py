@@ -16,8 +16,8 @@ import msgspec
 from harness.core.cell import Cell
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
-from harness.corpus.fuzz import PREFIX, fuzz_maker, fuzz_suite_name
-from harness.corpus.suites import Suite, operator_tests
+from harness.corpus.fuzz import fuzz_maker, fuzz_suite_name
+from harness.corpus.suites import FUZZ, Suite, operator_tests
 from harness.engine.engine import Engine, Study
 from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
 from harness.engine.references import Stores
@@ -267,7 +267,7 @@ class Campaign:
 
 def plan_of(matrix: Matrix, seed: int, count: int, cells: Iterable[Cell]) -> Plan:
     """Return the plan of some cells of the suite with the first ``count`` models of a seed."""
-    models = msgspec.structs.replace(matrix.models, suites=(f"{PREFIX}{seed}:{max(1, count)}",), folders=())
+    models = msgspec.structs.replace(matrix.models, suites=(f"{FUZZ}{seed}:{max(1, count)}",), folders=())
     return Plan(matrix=msgspec.structs.replace(matrix, models=models), cells=tuple(dict.fromkeys(cells)))
 
 
