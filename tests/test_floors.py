@@ -38,7 +38,9 @@ GROUND = {"data_files", "__version__"}
 
 
 BELOW_ENGINE = "core catalog plan corpus golden agent runtimes"
-EVERYTHING = f"{BELOW_ENGINE} engine studies run report store triage fuzz agent_check"
+EVERYTHING = (
+    f"{BELOW_ENGINE} engine studies run report store triage fuzz agent_check profiles conformance publication"
+)
 FRONT_END = VALUES | {"onnx", "filelock", "jinja2", "platformdirs", "pytest", "rich"}
 TABLE = {
     "core": floor("", VALUES),
@@ -60,6 +62,13 @@ TABLE = {
     "triage": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "fuzz": floor(f"{BELOW_ENGINE} engine run triage", VALUES | {"onnx", "filelock", "platformdirs"}),
     "agent_check": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
+    "profiles": floor("core corpus golden", VALUES | {"onnx", "filelock", "platformdirs"}),
+    "conformance": floor(
+        f"{BELOW_ENGINE} profiles engine run report", VALUES | {"onnx", "filelock", "jinja2", "platformdirs"}
+    ),
+    "publication": floor(
+        "core catalog report profiles conformance", VALUES | {"jinja2", "onnx", "filelock", "platformdirs"}
+    ),
     "pytest_plugin": floor(EVERYTHING, FRONT_END),
     "cli": floor(f"{EVERYTHING} pytest_plugin", FRONT_END),
 }

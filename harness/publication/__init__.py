@@ -1,0 +1,1 @@
+"""Publication: a static site of many submissions, for those who publish compatibility tables."""
