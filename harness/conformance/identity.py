@@ -34,7 +34,7 @@ def this_harness() -> Harness:
     return Harness(
         version=harness.__version__,
         sources=sources_digest(package),
-        unofficial=tuple([*_foreign_modules(package), *_changes(package)]),
+        unofficial=(*_foreign_modules(package), *_changes(package)),
     )
 
 
