@@ -64,7 +64,9 @@ TABLE = {
     "agent_check": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "profiles": floor("core corpus golden", VALUES | {"onnx", "filelock", "platformdirs"}),
     "conformance": floor(
-        f"{BELOW_ENGINE} profiles engine run report", VALUES | {"onnx", "filelock", "jinja2", "platformdirs"}
+        f"{BELOW_ENGINE} profiles engine run report",
+        VALUES | {"onnx", "filelock", "jinja2", "platformdirs"},
+        "sigstore",
     ),
     "publication": floor(
         "core catalog report profiles conformance", VALUES | {"jinja2", "onnx", "filelock", "platformdirs"}
