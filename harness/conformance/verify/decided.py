@@ -1,0 +1,69 @@
+"""Decide every verdict again, from the metrics of its record and the rules of the profile."""
+
+from collections.abc import Iterator
+
+from harness.conformance.level import case_label
+from harness.conformance.verify.finding import Finding, finding
+from harness.core.decide import decide
+from harness.core.facts import facts_of
+from harness.core.noise import NoiseLimits
+from harness.core.output_metrics import OutputMetrics
+from harness.core.policy import Policy
+from harness.core.record import Record
+from harness.core.tolerance import DEFAULTS, Tolerance
+from harness.plan.known_provider import known_provider
+from harness.profiles.profile import ProfileCase, Rules
+
+
+def policy_of_rules(rules: Rules, precision: str) -> Policy:
+    """Return the policy of a case: its output fails if it exceeds both tolerance and limits of noise."""
+    tolerance = rules.tolerances.get(precision)
+    return Policy(
+        precision=precision,
+        fixed=None if tolerance is None else Tolerance(*tolerance),
+        limits=NoiseLimits(rms=rules.noise_rms, max=rules.noise_max),
+        steps=rules.steps,
+    )
+
+
+def verdict_findings(record: Record, case: ProfileCase, rules: Rules) -> Iterator[Finding]:
+    """Yield a verdict that does not follow from its record, and facts that would excuse a wrong answer."""
+    where = case_label(case)
+    excuses = [*_excuses(record, case)]
+    yield from (finding("excuse", where, what) for what in excuses)
+    if record.family is not record.verdict.family:
+        yield finding("verdict", where, f"{record.verdict} is not of the family {record.family}")
+    if excuses:
+        return
+    decided = decide(facts_of(record), policy_of_rules(rules, case.precision)).verdict
+    if decided is not record.verdict:
+        yield finding("verdict", where, f"the record has {record.verdict}, its metrics give {decided}")
+
+
+def _excuses(record: Record, case: ProfileCase) -> Iterator[str]:
+    """Yield facts by which a wrong answer could pass. A golden of a profile is beyond dispute."""
+    if record.precision != case.precision or record.precision not in DEFAULTS:
+        yield f"judged at {record.precision}, where the profile has {case.precision}"
+    if record.converted:
+        yield "the model was converted to another precision"
+    known = known_provider(record.provider)
+    if coarser := sorted(set(record.delivers) - set(known.delivers if known else ())):
+        yield f"{record.provider} is not known to deliver {', '.join(coarser)} by default"
+    if record.dispute or record.reference_check is not None or record.adjudication or record.undefined:
+        yield "the golden is disputed or undefined, which no golden of a profile is"
+    for row in (*record.outputs, *record.again, *record.other):
+        if why := _row_excuse(row, case):
+            yield f"output {row.name}: {why}"
+
+
+def _row_excuse(row: OutputMetrics, case: ProfileCase) -> str:
+    details = row.details
+    if row.precision_error is not None:
+        return "compared as the output of a converted model"
+    if row.noise is not None and row.noise.precision != case.precision:
+        return f"noise of {row.noise.precision}, where the profile has {case.precision}"
+    if details is None:
+        return ""
+    if details.distribution or details.own:
+        return "judged as random numbers, or by the CPU EP's own answer"
+    return "excused by ties" if details.ties or details.ties_of or details.tie_frontier else ""
