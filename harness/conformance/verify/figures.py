@@ -1,11 +1,12 @@
 """Check the arithmetic between the figures of an output: each follows from the same errors.
 
 The laws hold for every row of 60,000 records of real runs. With errors ``e``, goldens ``g``, ``n`` elements:
-``rmse <= max_abs <= sqrt(n) * rmse``; the frontier ``f(a) = max((e - a) / |g|)`` falls, is convex, and is 0 from
-``max_abs`` on; ``headroom`` h lies on it, ``f(h * atol) = h * rtol``; ``sqnr_db = 20 log10(2) * delivered_bits``;
-for a relative error r below 1 ``cosine >= sqrt(1 - r^2)``.
+``rmse <= max_abs <= sqrt(n) * rmse``; the frontier ``f(a) = max((e - a) / |g|)`` falls, is convex, and is 0
+from ``max_abs`` on; ``headroom`` h lies on it, ``f(h * atol) = h * rtol``; ``sqnr_db = 20 log10(2) *
+delivered_bits``; for a relative error r below 1 ``cosine >= sqrt(1 - r^2)``.
 """
 
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -91,7 +92,7 @@ def _frontier(row: OutputMetrics, max_abs: float) -> Iterator[str]:
 
 
 def _falls_convexly(points: Frontier) -> bool:
-    if any(left[1] < right[1] for left, right in zip(points, points[1:], strict=False)):
+    if any(left[1] < right[1] for left, right in itertools.pairwise(points)):
         return False
     for (a, x), (b, y), (c, z) in zip(points, points[1:], points[2:], strict=False):
         if y > (x + (z - x) * (b - a) / (c - a)) * (1 + _SLACK) + _TINY:

@@ -7,8 +7,11 @@ from harness.core.record import Placement
 from harness.profiles.profile import ProfileCase
 
 MOST_NODES_EACH = 128
-"""Nodes that one node of a model can become, at most. onnxruntime replaces operators that ONNX defines as
-functions by their bodies, and adds casts and transposes; in 60,000 real records no node became more than 29."""
+"""Nodes that one node of a model can become, at most.
+
+onnxruntime replaces operators that ONNX defines as functions by their bodies, and adds casts and transposes.
+In 60,000 real records no node became more than 29.
+"""
 
 
 def placement_faults(placement: Placement, provider: str) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Look for what honest runs do not give; each finding asks for a person, none proves anything."""
 
+import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,9 @@ FEWEST_ALIKE = 3
 
 FEWEST_EXACT = 200
 """Elements of outputs of rounding operators from which on none that differs from the float64 answer is odd.
-A float32 sum or root differs from the rounded exact answer in a tenth of all elements at least, by its last bit."""
+
+Some single element may be exact by chance; hundreds are not, unless the provider computes in float64.
+"""
 
 _ROUNDING = re.compile(
     r"(?:com\.microsoft\.)?(?:Conv|ConvTranspose|Gemm|MatMul|FusedMatMul|Softmax|LogSoftmax|Exp|Log|Tanh|Sigmoid|Erf"
@@ -75,7 +78,7 @@ def _processes(records: Sequence[Record]) -> Iterator[Finding]:
     for (_, pid), cells in of_process.items():
         ordered = sorted(cells, key=lambda one: (one.started, one.process.session if one.process else 0))
         sessions = [one.process.session for one in ordered if one.process]
-        back = sum(one >= other for one, other in zip(sessions, sessions[1:], strict=False))
+        back = sum(one >= other for one, other in itertools.pairwise(sessions))
         if back > max(1, len(sessions) // 10):
             yield finding(
                 "process", RECORDS, f"{back} cells of process {pid} start before an earlier session"

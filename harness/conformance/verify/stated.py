@@ -11,7 +11,6 @@ from harness.conformance.attestation import Attestation, attestation_of
 from harness.conformance.level import Result, Standing
 from harness.conformance.submission import (
     ATTESTATION,
-    RECORDS,
     RUN,
     SCHEMA,
     STATEMENT,

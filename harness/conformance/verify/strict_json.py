@@ -15,7 +15,7 @@ _DIGITS = 400
 _Form = TypeVar("_Form")
 
 
-class _Twice(ValueError):
+class _TwiceError(ValueError):
     """An object has a key twice."""
 
 
@@ -25,9 +25,9 @@ def strict_decode(content: bytes, form: type[_Form], where: str) -> tuple[_Form 
     Returns:
         The value in its form, the same as plain objects, and what is wrong; None for what there is not.
     """
+    if len(content) > MOST_LINE:
+        return None, None, finding("not-json", where, f"more than {MOST_LINE:,} bytes")
     try:
-        if len(content) > MOST_LINE:
-            raise ValueError(f"more than {MOST_LINE:,} bytes")
         plain = json.loads(
             content.decode("utf-8"),
             object_pairs_hook=_object,
@@ -37,7 +37,7 @@ def strict_decode(content: bytes, form: type[_Form], where: str) -> tuple[_Form 
         )
         value = msgspec.json.decode(content, type=form)
         written = json.loads(msgspec.json.encode(value))
-    except _Twice as error:
+    except _TwiceError as error:
         return None, None, finding("duplicate-key", where, error)
     except msgspec.ValidationError as error:
         return None, None, finding("other-form", where, error)
@@ -53,7 +53,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         names = [name for name, _ in pairs]
-        raise _Twice(f"the key {next(name for name in names if names.count(name) > 1)!r} is there twice")
+        raise _TwiceError(f"the key {next(name for name in names if names.count(name) > 1)!r} is there twice")
     return found
 
 

@@ -16,8 +16,8 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+!|~&@:./$-])")
 """Characters that begin markup, a mention or a link in GitHub's Markdown."""
 
 UNPROVED = (
-    "Verification shows that a submission agrees with itself, its profile and its signature. It cannot show that"
-    " the named library computed the answers."
+    "Verification shows that a submission agrees with itself, its profile and its signature. "
+    "It cannot show that the named library computed the answers."
 )
 
 
