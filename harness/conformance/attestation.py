@@ -1,6 +1,6 @@
 """The attestation of a submission: an in-toto Statement v1 with the predicate Test Result v0.1.
 
-Forms: https://github.com/in-toto/attestation, ``spec/v1/statement.md`` and ``spec/predicates/test-result.md``.
+Forms: ``spec/v1/statement.md`` and ``spec/predicates/test-result.md`` of github.com/in-toto/attestation.
 """
 
 import hashlib

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-import harness
+from harness import __version__
 from harness.conformance.submission import Harness
 from harness.core.errors import one_line
 
@@ -30,11 +30,11 @@ _GIT_LIMIT_S = 30.0
 
 def this_harness() -> Harness:
     """Return the harness that runs."""
-    package = Path(harness.__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     return Harness(
-        version=harness.__version__,
+        version=__version__,
         sources=sources_digest(package),
-        unofficial=tuple([*_foreign_modules(package), *_changes(package)]),
+        unofficial=(*_foreign_modules(package), *_changes(package)),
     )
 
 

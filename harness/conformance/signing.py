@@ -83,7 +83,7 @@ def check_ssh(content: bytes, signature: bytes) -> str:
 def sigstore_sign(content: bytes) -> bytes:
     """Return a bundle of sigstore over some bytes: a signature by an OpenID identity, in a public log.
 
-    In a CI system with an identity of its own nobody is asked; elsewhere a browser opens.
+    A CI system's own identity is used if there is one; elsewhere a browser opens.
 
     Raises:
         UsageError: The extra is not installed, there is no network, or the identity is refused.
@@ -102,7 +102,8 @@ def sigstore_sign(content: bytes) -> bytes:
         issuer = Issuer(trust.signing_config.get_oidc_url())
         token = IdentityToken(found) if found else issuer.identity_token()
         with SigningContext.from_trust_config(trust).signer(token) as signer:
-            return signer.sign_artifact(content).to_json().encode()
+            bundle: str = signer.sign_artifact(content).to_json()
+            return bundle.encode()
     except Exception as error:
         # sigstore raises errors of its own, of TUF, of requests and of the identity's provider.
         what = f"sigstore cannot sign: {one_line(error) or type(error).__name__}"
@@ -114,7 +115,7 @@ def sigstore_verify(content: bytes, bundle: bytes, identity: str, issuer: str) -
     """Check a bundle of sigstore, with the roots of trust of its last use of the network.
 
     Raises:
-        SignatureError: The bundle does not belong to these bytes and this identity, or cannot be checked here.
+        SignatureError: The bundle is not of these bytes and this identity, or cannot be checked here.
     """
     try:
         from sigstore.models import Bundle

@@ -9,7 +9,7 @@ from harness.conformance.submission import Waiver
 from harness.core.errors import Problem, UsageError, one_line
 from harness.plan.matrix import read_toml
 
-_HEADER = re.compile(r"^\s*\[\[\s*waiver\s*\]\]", re.MULTILINE)
+_HEADER = re.compile(r"^[ \t]*\[\[[ \t]*waiver[ \t]*\]\]", re.MULTILINE)
 _ISSUE = re.compile(r"https?://[^\s/]+/\S*")
 
 EXAMPLE = """case, issue, expires and words; expires is a date such as 2027-03-31"""
