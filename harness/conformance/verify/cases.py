@@ -9,6 +9,7 @@ from harness.conformance.verify.finding import Finding, finding
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.record import SCHEMA, Record
 from harness.profiles.profile import Profile, ProfileCase
+from harness.profiles.suite import suite_name
 
 _MOST_NAMED = 5
 
@@ -39,8 +40,8 @@ def case_findings(profile: Profile, statement: Statement, records: Sequence[Reco
 def _foreign(record: Record, profile: Profile, statement: Statement) -> Iterator[str]:
     if record.provider != statement.environment.provider:
         yield f"the provider is {record.provider}, the statement has {statement.environment.provider}"
-    if record.suite.removeprefix("profile:") != profile.label:
-        yield f"the suite is {record.suite}, not {profile.label}"
+    if record.suite != suite_name(profile):
+        yield f"the suite is {record.suite}, not {suite_name(profile)}"
     axes = {axis: value for axis, value in record.axes.items() if axis != "scenario"}
     varied = [axis for axis, value in axes.items() if AXIS_DEFAULTS.get(axis) != value]
     if varied:

@@ -6,24 +6,13 @@ from harness.conformance.level import case_label
 from harness.conformance.verify.finding import Finding, finding
 from harness.core.decide import decide
 from harness.core.facts import facts_of
-from harness.core.noise import NoiseLimits
 from harness.core.output_metrics import OutputMetrics
-from harness.core.policy import Policy
 from harness.core.record import Record
-from harness.core.tolerance import DEFAULTS, Tolerance
-from harness.plan.known_provider import known_provider
 from harness.profiles.profile import ProfileCase, Rules
+from harness.profiles.suite import policy_of_case
 
-
-def policy_of_rules(rules: Rules, precision: str) -> Policy:
-    """Return the policy of a case: its output fails if it exceeds both tolerance and limits of noise."""
-    tolerance = rules.tolerances.get(precision)
-    return Policy(
-        precision=precision,
-        fixed=None if tolerance is None else Tolerance(*tolerance),
-        limits=NoiseLimits(rms=rules.noise_rms, max=rules.noise_max),
-        steps=rules.steps,
-    )
+_GOLDEN = "profile"
+"""The source of the golden in records of a profile."""
 
 
 def verdict_findings(record: Record, case: ProfileCase, rules: Rules) -> Iterator[Finding]:
@@ -35,20 +24,21 @@ def verdict_findings(record: Record, case: ProfileCase, rules: Rules) -> Iterato
         yield finding("verdict", where, f"{record.verdict} is not of the family {record.family}")
     if excuses:
         return
-    decided = decide(facts_of(record), policy_of_rules(rules, case.precision)).verdict
+    decided = decide(facts_of(record), policy_of_case(rules, case)).verdict
     if decided is not record.verdict:
         yield finding("verdict", where, f"the record has {record.verdict}, its metrics give {decided}")
 
 
 def _excuses(record: Record, case: ProfileCase) -> Iterator[str]:
     """Yield facts by which a wrong answer could pass. A golden of a profile is beyond dispute."""
-    if record.precision != case.precision or record.precision not in DEFAULTS:
+    if record.precision != case.precision:
         yield f"judged at {record.precision}, where the profile has {case.precision}"
+    if record.ended is None and record.golden != _GOLDEN:
+        yield f"compared with the golden {record.golden or 'of nobody'!r}, not with that of the profile"
     if record.converted:
         yield "the model was converted to another precision"
-    known = known_provider(record.provider)
-    if coarser := sorted(set(record.delivers) - set(known.delivers if known else ())):
-        yield f"{record.provider} is not known to deliver {', '.join(coarser)} by default"
+    if record.delivers:
+        yield f"judged as computed in {', '.join(record.delivers)}, which no profile grants"
     if record.dispute or record.reference_check is not None or record.adjudication or record.undefined:
         yield "the golden is disputed or undefined, which no golden of a profile is"
     for row in (*record.outputs, *record.again, *record.other):

@@ -10,7 +10,7 @@ from harness.conformance.attestation import Attestation
 from harness.conformance.level import Result, case_key, case_label, result_of
 from harness.conformance.submission import ATTESTATION, RECORDS, RUN, STATEMENT, WAIVERS, Statement
 from harness.conformance.verify.cases import case_findings
-from harness.conformance.verify.decided import policy_of_rules, verdict_findings
+from harness.conformance.verify.decided import verdict_findings
 from harness.conformance.verify.figures import figure_faults
 from harness.conformance.verify.finding import Finding, Weight, finding
 from harness.conformance.verify.opening import open_submission
@@ -22,6 +22,7 @@ from harness.conformance.verify.strict_json import strict_decode
 from harness.core.record import Record
 from harness.core.run_info import RunInfo
 from harness.profiles.profile import Profile, decode_profile, profiles_folder
+from harness.profiles.suite import policy_of_case
 
 MOST_RECORDS = 20_000
 MOST_FINDINGS = 200
@@ -186,7 +187,7 @@ def _records(profile: Profile, statement: Statement, records: Sequence[Record]) 
         if case is None:
             continue
         yield from verdict_findings(record, case, profile.rules)
-        policy = policy_of_rules(profile.rules, case.precision)
+        policy = policy_of_case(profile.rules, case)
         for row in (*record.outputs, *record.again):
             for what in figure_faults(row, policy):
                 yield finding("metrics", f"{case_label(case)}: {row.name}", what)
