@@ -292,5 +292,5 @@ def new_key(folder: Path, identity: str) -> tuple[Path, str]:
     """Make a key; return it and its line for a file of allowed signers."""
     path = folder / identity
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
-    kind, key, *_ = path.with_suffix(".pub").read_text().split()
+    kind, key, *_ = Path(f"{path}.pub").read_text().split()
     return path, f'{identity} namespaces="ep-harness-submission" {kind} {key}\n'
