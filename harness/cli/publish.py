@@ -1,0 +1,24 @@
+"""`ep-harness publish`: a static site of submissions."""
+
+import datetime as dt
+from pathlib import Path
+
+from harness.cli.output import notify, print_lines
+from harness.core.errors import EXIT_OK
+from harness.core.errors import EXIT_UNEXPECTED as EXIT_REFUSED
+from harness.publication.gather import gather
+from harness.publication.site import write_publication
+
+
+def publish(submissions: Path, out: Path, *, title: str, day: dt.date | None) -> int:
+    """Write the site; refused submissions are told, listed, and not published.
+
+    Raises:
+        UsageError: There is no submission, or the site cannot be written.
+    """
+    gathered = gather(submissions)
+    index = write_publication(gathered, out, title=title, today=day or dt.datetime.now(dt.UTC).date())
+    for one in gathered.refused:
+        notify(f"refused: {one.source}: {one.reason}")
+    print_lines([str(index)])
+    return EXIT_REFUSED if gathered.refused else EXIT_OK
