@@ -69,8 +69,10 @@ def rows_of(entries: Iterable[Entry]) -> tuple[Row, ...]:
     for entry in sorted(entries, key=lambda one: (one.statement.created, one.id)):
         key = (*entry.place, entry.statement.environment.onnxruntime, entry.statement.product.version)
         found.setdefault(key, {})[entry.statement.profile.label] = entry
-    rows = sorted((Row(newest=newest) for newest in found.values()), key=lambda row: row.one.order)
-    return tuple(sorted(reversed(rows), key=lambda row: row.one.place))
+    rows = sorted(
+        (Row(newest=newest) for newest in found.values()), key=lambda row: row.one.order, reverse=True
+    )
+    return tuple(sorted(rows, key=lambda row: row.one.place))  # stable: the newest version stays first
 
 
 def changes_since(entry: Entry, entries: Iterable[Entry]) -> Changes | None:

@@ -5,6 +5,7 @@ import io
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from harness.conformance.waivers import covers
 from harness.core.errors import Problem, UsageError
@@ -15,7 +16,6 @@ from harness.publication.gather import Gathered
 from harness.report.inert import inert_json
 from harness.report.page import Pages
 
-TITLE = "Execution provider conformance"
 _LISTING = "files.txt"
 """The files that a site consists of; what a later one has no longer is removed."""
 
@@ -66,7 +66,7 @@ def _files(gathered: Gathered, title: str, today: dt.date) -> Iterator[tuple[str
     rows = rows_of(gathered.entries)
     labels = sorted({entry.statement.profile.label for entry in gathered.entries})
     scripts = ("report.js", "tables.js", "publication.js")
-    shared = {"title": title, "root": "", "gathered": gathered}
+    shared: dict[str, Any] = {"title": title, "root": "", "gathered": gathered}
     page = maker.make("publication_start.html", scripts=scripts, rows=rows, labels=labels, **shared)
     yield "index.html", page.encode()
     columns = [(row, operators_of(row)) for row in rows]

@@ -116,3 +116,8 @@ def submit(tmp_path: Path) -> Submit:
         return home
 
     return write
+
+
+@pytest.fixture
+def profiles() -> Callable[[str], Profile]:
+    return small_profile

@@ -13,17 +13,22 @@ from harness.core.errors import UsageError
 from harness.core.verdict import Verdict
 from harness.publication.entry import version_order
 from harness.publication.formats import data_schema
-from harness.publication.gather import Gathered, gather
+from harness.publication.gather import Gathered, Profiles, gather
 from harness.publication.site import write_publication
 
-from .conftest import small_profile
 
 Submit = Callable[..., Path]
+PROFILES: list[Profiles] = []
 DAY = dt.date(2026, 11, 25)
 
 
 def gathered(tmp_path: Path) -> Gathered:
-    return gather(tmp_path / "submissions", small_profile)
+    return gather(tmp_path / "submissions", PROFILES[0])
+
+
+@pytest.fixture(autouse=True)
+def _profiles(profiles: Profiles) -> None:
+    PROFILES[:] = [profiles]
 
 
 def site(tmp_path: Path, out: str = "site") -> dict[str, bytes]:
