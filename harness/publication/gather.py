@@ -2,6 +2,7 @@
 
 import hashlib
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -30,6 +31,17 @@ SIGNATURES = (ATTESTATION, SSH_SIGNATURE, SIGSTORE_BUNDLE)
 NEEDED = (STATEMENT, RECORDS, RUN, ATTESTATION)
 MAX_BYTES = 64 << 20
 """Limit of all files of a submission together."""
+
+UNREADABLE = (
+    HarnessError,
+    msgspec.MsgspecError,
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+    ValueError,
+    RuntimeError,
+)
+"""What reading a hostile submission may raise; zipfile has RuntimeError for encrypted or unknown contents."""
 
 Profiles = Callable[[str], Profile]
 
@@ -68,7 +80,7 @@ def gather(folder: Path, profiles: Profiles = load_profile) -> Gathered:
             if (first := entries.get(entry.id)) and first.files != entry.files:
                 raise RefusedError("another submission has the same statement, with other files")
             entries[entry.id] = entry
-        except (HarnessError, msgspec.MsgspecError, OSError, zipfile.BadZipFile, ValueError) as error:
+        except UNREADABLE as error:
             refused.append(Refused(source=path.name, reason=one_line(error)))
     if not entries and not refused:
         hint = "a submission is a folder with statement.json, or a zip"
