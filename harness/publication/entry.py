@@ -22,6 +22,20 @@ LEVEL_WORDS = {
 }
 
 
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``ep-harness verify`` finds about a submission.
+
+    Attributes:
+        refused: Why it is refused; empty if it is not.
+        findings: What a reader has to know, one line each.
+        signer: Identity or fingerprint of the key; empty if nobody signed.
+    """
+
+    refused: str = ""
+    findings: tuple[str, ...] = ()
+    signer: str = ""
+
+
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A submission that passed the publisher's checks.
 
@@ -30,12 +44,14 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         result: The result, counted again from the records.
         records: ``(case name, scenario)`` -> record.
         files: Name -> content of each of its files.
+        checked: What its verification found; null if it was not verified.
     """
 
     statement: Statement
     result: Result
     records: Mapping[tuple[str, str], Record]
     files: Mapping[str, bytes]
+    checked: Checked | None = None
 
     @property
     def id(self) -> str:

@@ -3,7 +3,7 @@
 import hashlib
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -24,7 +24,7 @@ from harness.conformance.submission import (
 from harness.core.errors import HarnessError, Problem, UsageError, one_line
 from harness.core.record import decode_record
 from harness.profiles.profile import Profile, load_profile
-from harness.publication.entry import Entry
+from harness.publication.entry import Checked, Entry
 
 FILES = (STATEMENT, RECORDS, RUN, WAIVERS, LOG, ATTESTATION, SSH_SIGNATURE, SIGSTORE_BUNDLE)
 SIGNATURES = (ATTESTATION, SSH_SIGNATURE, SIGSTORE_BUNDLE)
@@ -45,6 +45,9 @@ UNREADABLE = (
 
 Profiles = Callable[[str], Profile]
 
+Verifier = Callable[[Sequence[Path]], Sequence[Checked]]
+"""Returns what verification finds about each submission, in their order."""
+
 
 class RefusedError(HarnessError):
     """A submission cannot be published; the text says why."""
@@ -64,7 +67,7 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[Refused, ...]
 
 
-def gather(folder: Path, profiles: Profiles = load_profile) -> Gathered:
+def gather(folder: Path, profiles: Profiles = load_profile, verifier: Verifier | None = None) -> Gathered:
     """Read and check every submission directly in a folder: folders with a statement, and zips.
 
     Raises:
@@ -74,9 +77,13 @@ def gather(folder: Path, profiles: Profiles = load_profile) -> Gathered:
         raise UsageError(Problem(where=str(folder), what="there is no such folder"))
     entries: dict[str, Entry] = {}
     refused: list[Refused] = []
-    for path in _submissions(folder):
+    paths = tuple(_submissions(folder))
+    found = verifier(paths) if verifier else (None,) * len(paths)
+    for path, checked in zip(paths, found, strict=True):
         try:
-            entry = read_entry(path, profiles)
+            if checked and checked.refused:
+                raise RefusedError(checked.refused)
+            entry = msgspec.structs.replace(read_entry(path, profiles), checked=checked)
             if (first := entries.get(entry.id)) and first.files != entry.files:
                 raise RefusedError("another submission has the same statement, with other files")
             entries[entry.id] = entry

@@ -10,7 +10,7 @@ import pytest
 from harness.conformance.submission import Waiver
 from harness.core.errors import UsageError
 from harness.core.verdict import Verdict
-from harness.publication.entry import version_order
+from harness.publication.entry import Checked, version_order
 from harness.publication.formats import data_schema
 from harness.publication.gather import Gathered, Profiles, gather
 from harness.publication.site import write_publication
@@ -151,3 +151,20 @@ def test_another_folder_is_not_overwritten(submit: Submit, tmp_path: Path) -> No
 def test_versions_are_ordered() -> None:
     versions = ["2.0", "1.24", "2.0rc1", "1.9"]
     assert sorted(versions, key=version_order) == ["1.9", "1.24", "2.0rc1", "2.0"]
+
+
+def test_what_verification_refuses_is_not_published_and_what_it_marks_is_told(
+    submit: Submit, profiles: Profiles, tmp_path: Path
+) -> None:
+    submit("good")
+    submit("bad", version="2.0")
+    answers = {
+        "good": Checked(findings=("marked: look at <this>",), signer="key-1"),
+        "bad": Checked(refused="forged"),
+    }
+    found = gather(tmp_path / "submissions", profiles, lambda paths: [answers[path.name] for path in paths])
+    assert [(one.source, one.reason) for one in found.refused] == [("bad", "forged")]
+    write_publication(found, tmp_path / "site", title="Table", today=DAY)
+    (page,) = (tmp_path / "site" / "s").glob("*/index.html")
+    assert "marked: look at &lt;this&gt;" in page.read_text("utf-8")
+    assert "key-1" in page.read_text("utf-8")

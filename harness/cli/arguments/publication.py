@@ -32,3 +32,6 @@ def add_publication(commands: Commands) -> None:
         metavar="YYYY-MM-DD",
         help="day on which waivers count or not; default: today",
     )
+    publish.add_argument(
+        "--signers", type=Path, metavar="FILE", help="allowed signers, as ssh-keygen reads them; see `verify`"
+    )
