@@ -14,7 +14,7 @@ _LENGTHS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33)
 
 
 def fourier(setting: Setting) -> Form:
-    """Return a form of DFT: along any axis, of real or complex numbers, with or without a length of its own."""
+    """Return a form of DFT along any axis, of real or complex numbers, perhaps with a length."""
     draw = setting.draw
     inverse = draw.chance(35)
     real = not inverse and draw.chance(60)
