@@ -1,6 +1,6 @@
 """Build the documentation as a site, strictly: `python -m docs.site.build OUT [--version V]`.
 
-OUT is a tree of versions, as mike lays it out: OUT/V, OUT/latest, OUT/versions.json. Other versions in it stay.
+OUT is a tree of versions, as mike lays it out: OUT/V, OUT/latest, OUT/versions.json. Other versions stay.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def declared_version() -> str:
 def lay_out(root: Path, stage: Path) -> None:
     """Write the configuration and all pages as the generator takes them.
 
-    Links that leave `docs` lead to pages with the text of what they name: the site is read without the repository.
+    Links that leave `docs` lead to pages with the text of what they name: the site needs no repository.
     """
     shutil.copy(HERE / "mkdocs.yml", stage)
     shutil.copytree(HERE / "overrides", stage / "overrides")
@@ -138,7 +138,7 @@ def source_page(name: str, text: str) -> str:
 
 
 def add_version(site: Path, tree: Path, version: str) -> None:
-    """Put a built site into a tree of versions, as the newest; a version that is there already is replaced."""
+    """Put a built site into a tree of versions, as the newest; the same version in it is replaced."""
     tree.mkdir(parents=True, exist_ok=True)
     listed = tree / "versions.json"
     before = json.loads(listed.read_text("utf-8")) if listed.exists() else []

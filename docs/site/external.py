@@ -1,4 +1,4 @@
-"""Ask every address that the documentation links whether it still answers: `python -m docs.site.external [--list]`."""
+"""Find addresses in the documentation that do not answer: `python -m docs.site.external [--list]`."""
 
 import argparse
 import re
