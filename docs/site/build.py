@@ -123,6 +123,8 @@ def rewritten(text: str, name: str) -> tuple[str, set[str]]:
         opened = FENCE.match(line)
         if opened and not fence:
             fence = opened[1]
+            # Python-Markdown takes one word, and for more it sees no code at all.
+            line = re.sub(r"^( *[`~]{3,}\S+) .*", r"\1", line)
         elif opened and opened[1].startswith(fence) and line.strip() == opened[1]:
             fence = ""
         lines.append(line if fence or opened else LINK.sub(link, line))

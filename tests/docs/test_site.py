@@ -35,6 +35,10 @@ def test_code_is_left_alone(fence: str) -> None:
     assert build.rewritten(text, "docs/how-to/gate.md") == (text, set())
 
 
+def test_code_keeps_the_first_word_of_its_kind() -> None:
+    assert build.rewritten("```yaml gitlab-ci\na:\n```\n", "docs/tutorial.md")[0] == "```yaml\na:\n```\n"
+
+
 def test_a_source_with_fences_is_shown_whole() -> None:
     page = build.source_page("a.py", '"""\n```sh\nx\n```\n"""\n')
     assert "\n````python\n" in page
