@@ -21,6 +21,7 @@ LATEST = "latest"
 PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s#]+)")
 FENCE = re.compile(r"^ *(`{3,}|~{3,})")
+KINDS = re.compile(r"^( *[`~]{3,}\S+) .*")
 VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+-]*")
 LANGUAGES = {".py": "python", ".toml": "toml", ".html": "jinja", ".yml": "yaml", ".sh": "sh"}
 HIDDEN = "---\nsearch:\n  exclude: true\n---\n\n"  # from searching
@@ -92,7 +93,7 @@ def lay_out(root: Path, stage: Path) -> None:
 
 def place(name: str) -> str:
     """Return where a file of the repository is in the site."""
-    if name.startswith("docs/"):
+    if name.startswith("docs/") and not name.startswith("docs/site/"):
         return name.removeprefix("docs/")
     # The generator passes over what begins with a dot.
     return PAGES.get(name) or f"source/{name.lstrip('.')}.md"
@@ -123,11 +124,10 @@ def rewritten(text: str, name: str) -> tuple[str, set[str]]:
         opened = FENCE.match(line)
         if opened and not fence:
             fence = opened[1]
-            # Python-Markdown takes one word, and for more it sees no code at all.
-            line = re.sub(r"^( *[`~]{3,}\S+) .*", r"\1", line)
         elif opened and opened[1].startswith(fence) and line.strip() == opened[1]:
             fence = ""
-        lines.append(line if fence or opened else LINK.sub(link, line))
+        # Python-Markdown takes one word for the kind of code; for more, it sees no code at all.
+        lines.append(KINDS.sub(r"\1", line) if opened else line if fence else LINK.sub(link, line))
     return "".join(lines), outside
 
 
