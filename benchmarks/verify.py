@@ -1,6 +1,6 @@
 """Seconds of `ep-harness verify` for a submission of each kind, the start of the process included.
 
-``python -m benchmarks.verify [SUBMISSION...]``; without one, submissions are made: honest ones, and a zip bomb.
+``python -m benchmarks.verify [SUBMISSION...]``; without one, honest ones and attacks are made.
 """
 
 import subprocess
@@ -9,7 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.conformance.submissions import Draft, tiny_profile, write_folder, write_zip
+from harness.profiles.profile import profiles_folder
+from tests.conformance.submissions import Draft, tiny_profile, write_folder, write_profile, write_zip
 
 GOAL_S = 2.0
 ROUNDS = 3
@@ -29,7 +30,16 @@ def main(paths: list[str]) -> int:
 
 def seconds(path: Path) -> float:
     began = time.perf_counter()
-    command = [sys.executable, "-m", "harness", "verify", str(path)]
+    script = (
+        "import sys, pathlib\n"
+        "import harness.conformance.verify.verify as module\n"
+        "module.profiles_folder = lambda: pathlib.Path(sys.argv[2])\n"
+        "from harness.cli.main import main\n"
+        "sys.exit(main(['verify', sys.argv[1]]))\n"
+    )
+    profiles = path.parent / f"{path.stem}.profiles"
+    where = str(profiles) if profiles.is_dir() else str(profiles_folder())
+    command = [sys.executable, "-c", script, str(path), where]
     subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
     return time.perf_counter() - began
 
@@ -37,6 +47,8 @@ def seconds(path: Path) -> float:
 def made(folder: Path) -> dict[str, Path]:
     large = Draft(profile=tiny_profile(400)).files()
     bomb = {**large, "logs/run.txt": b"\0" * (60 << 20)}
+    for name, cases in {"small": 8, "large": 400, "bomb": 400, "nested": 400}.items():
+        write_profile(folder / f"{name}.profiles", tiny_profile(cases))
     nested = {**large, "run.json": b"[" * 1_000_000}
     return {
         "folder of 8 cases": write_folder(Draft().files(), folder / "small"),

@@ -49,7 +49,7 @@ from harness.core.verdict import Phase, Verdict
 from harness.profiles.profile import Feature, Profile, ProfileCase, Rules, encode_profile
 from harness.profiles.suite import policy_of_case
 
-_Value = TypeVar("_Value", bound=msgspec.Struct)
+_Value = TypeVar("_Value")
 
 NOW = dt.datetime(2026, 11, 25, 12, tzinfo=dt.UTC)
 PROVIDER = "QNNExecutionProvider"
@@ -168,6 +168,7 @@ def judged(record: Record) -> Record:
 
 def changed(value: _Value, **fields: Any) -> _Value:
     """Return a struct with other fields."""
+    assert isinstance(value, msgspec.Struct)
     return msgspec.structs.replace(value, **fields)
 
 
