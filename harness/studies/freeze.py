@@ -44,6 +44,9 @@ from harness.studies.ask import Notify, results
 
 _KINDS = (Kind.ANSWER, Kind.EVALUATED, Kind.FLOAT64, Kind.FLOAT64_EVALUATED, Kind.UNDEFINED)
 
+_OPSET_21_IR = 10
+"""Version of the file format of onnx 1.16, which came with opset 21 and local functions' metadata."""
+
 _NOISE_BITS = 6
 """Bits of the mantissa that frozen noise keeps: at most 3.2 % too large, and an archive packs it well."""
 
@@ -152,7 +155,17 @@ def _write_candidates(candidates: Sequence[Candidate], folder: Path, refused: di
             refused[one.name] = why
             continue
         home = folder / one.name
-        _write(home, load_model(played.model_path).SerializeToString(), _values(played))
+        _write(home, _model(played.model_path), _values(played))
+
+
+def _model(path: Path) -> bytes:
+    """Return a model in the oldest file format that its operators allow, so that older runtimes load it."""
+    from onnx.helper import find_min_ir_version_for
+
+    model = load_model(path)
+    needed = find_min_ir_version_for(model.opset_import, ignore_unknown=True)
+    model.ir_version = min(model.ir_version, max(_OPSET_21_IR, needed))
+    return model.SerializeToString(deterministic=True)
 
 
 def _answers(suite: Suite, cases: Mapping[str, Case], notify: Notify) -> dict[str, dict[Kind, Golden]]:
