@@ -7,15 +7,22 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.profiles.finding import read_findings
+from benchmarks.profiles.choose import Entry, Shown, candidates, cover, entries
+from benchmarks.profiles.finding import Finding, read_findings
 from benchmarks.profiles.measure import measure
-from benchmarks.profiles.records import Key, admitted, read_records
+from benchmarks.profiles.page import page
+from benchmarks.profiles.plans import PLANS
+from benchmarks.profiles.records import Key, admitted, read_records, real_faults
+from harness.corpus.suites import open_suite
 
 HOME = Path(__file__).parent
 SELECTION = HOME / "selection.json"
 PAGE = Path("docs/reference/profiles.md")
-FUZZ = "fuzz:1:2000"
-"""The generated suite among the candidates; its records say ``fuzz-1``."""
+FUZZ = "fuzz:1:600"
+"""The generated suite among the candidates."""
+
+GENERATED = "fuzz-1"
+"""The same suite in records."""
 
 
 def main() -> int:
@@ -28,8 +35,14 @@ def _measure(arguments: argparse.Namespace) -> int:
     """Append what is not yet in the file, so that an interrupted measurement goes on."""
     out: Path = arguments.findings
     done = {one.key for one in read_findings(out)} if out.exists() else set()
-    wanted = [_opened(key) for key in admitted(read_records(arguments.records))]
-    left = [key for key in wanted if key not in done]
+    generated = set(open_suite(FUZZ).models())
+    wanted = [
+        _opened(key)
+        for key in admitted(read_records(arguments.records))
+        if key[0] != GENERATED or key[1] in generated
+    ]
+    # Generated models last: they take longest, and an interrupted measurement then lacks only some of them.
+    left = sorted((key for key in wanted if key not in done), key=lambda key: (key[0] == FUZZ, key))
     print(f"{len(left)} of {len(wanted)} candidates to measure", flush=True)
     with (
         ProcessPoolExecutor(arguments.jobs, get_context("spawn")) as processes,
@@ -42,9 +55,35 @@ def _measure(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _select(arguments: argparse.Namespace) -> int:
+    findings, shown = _known(arguments)
+    selection = {
+        label: entries(label, cover(candidates(findings, plan, shown), shown, plan.kept))
+        for label, plan in PLANS.items()
+    }
+    for label, chosen in selection.items():
+        print(f"{label}: {len(chosen)} cases", flush=True)
+    SELECTION.write_bytes(msgspec.json.format(msgspec.json.encode(selection), indent=1) + b"\n")
+    return 0
+
+
+def _page(arguments: argparse.Namespace) -> int:
+    findings, shown = _known(arguments)
+    selection = msgspec.json.decode(SELECTION.read_bytes(), type=dict[str, tuple[Entry, ...]])
+    arguments.page.write_text(page(selection, findings, shown), encoding="utf-8")
+    return 0
+
+
+def _known(arguments: argparse.Namespace) -> tuple[list[Finding], Shown]:
+    """Return the findings, and what each case shows, real failures included."""
+    findings = sorted(read_findings(arguments.findings), key=lambda one: one.key)
+    real = {_opened(key): faults for key, faults in real_faults(read_records(arguments.records)).items()}
+    return findings, {one.key: frozenset(one.shown) | real.get(one.key, set()) for one in findings}
+
+
 def _opened(key: Key) -> Key:
     """Return the suite as ``open_suite`` takes it, with the model."""
-    return (FUZZ if key[0] == "fuzz-1" else key[0]), key[1]
+    return (FUZZ if key[0] == GENERATED else key[0]), key[1]
 
 
 def _arguments() -> argparse.Namespace:
@@ -55,4 +94,13 @@ def _arguments() -> argparse.Namespace:
     one.add_argument("records", nargs="+", type=Path, help="records of runs over the candidates")
     one.add_argument("--findings", type=Path, required=True, help="JSON lines, appended to")
     one.add_argument("--jobs", type=int, default=2, help="processes at once")
+    for name, run, what in (
+        ("select", _select, "choose the cases of every profile"),
+        ("page", _page, "write the page about them"),
+    ):
+        one = commands.add_parser(name, help=what)
+        one.set_defaults(run=run)
+        one.add_argument("records", nargs="*", type=Path, help="records of real EPs over the candidates")
+        one.add_argument("--findings", type=Path, required=True, help="what `measure` wrote")
+        one.add_argument("--page", type=Path, default=PAGE, help=f"where the page goes; {PAGE} by default")
     return parser.parse_args()

@@ -1,5 +1,6 @@
 """One model on the bench: planted faults, one node at a time, and whether the verdict shows them."""
 
+import contextlib
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -80,9 +81,9 @@ class Lab:
         except RefusedError:
             return None
         each = len(samples) // len(self.case.data_sets)
-        return spread_of(
-            (self.golden,), samples[:each], amplitudes_of(noisy)[:each], self.precision
-        ).outputs[0]
+        return spread_of((self.golden,), samples[:each], amplitudes_of(noisy)[:each], self.precision).outputs[
+            0
+        ]
 
     def fails(self, result: NamedValues) -> bool:
         """Return whether a result fails by the harness's default rules: table and noise, and steps."""
@@ -121,10 +122,8 @@ class Lab:
 
     def _wrong(self, site: Site) -> Iterator[tuple[str, Array]]:
         first = next((self.values[name] for name in site.node.input if name in self.values), site.y)
-        try:
+        with contextlib.suppress(TypeError, ValueError):  # an element type without this arithmetic
             yield from simple_faults(site, operator_of(site.node), first.dtype.name)
-        except (TypeError, ValueError):  # an element type without this arithmetic
-            pass
         for fault in RARE.values():
             if (fault.ops and site.op not in fault.ops) or site.node.domain:
                 continue
@@ -146,7 +145,15 @@ class Lab:
                     result = CpuSession(net.model()).run(self.inputs)
                     seen[name] = seen.get(name, 0) + 1
                     yield name, result
-            except (RefusedError, ArithmeticError, IndexError, KeyError, StopIteration, TypeError, ValueError):
+            except (
+                RefusedError,
+                ArithmeticError,
+                IndexError,
+                KeyError,
+                StopIteration,
+                TypeError,
+                ValueError,
+            ):
                 continue  # the fault does not fit a model of this kind
 
 

@@ -50,13 +50,18 @@ def _measured(suite: str, model: str, case: Case) -> Finding:
         suite=suite,
         model=model,
         ops=dict(Counter(_operators(lab.model.graph))),
-        types=tuple(sorted({one.dtype.name.replace("_", "") for one in arrays if one.dtype != object} | _declared(ends))),
+        types=tuple(
+            sorted(
+                {one.dtype.name.replace("_", "") for one in arrays if one.dtype != object} | _declared(ends)
+            )
+        ),
         opset=case.facts.opsets.get("ai.onnx", 0),
         ranks=max((one.ndim for one in arrays), default=0),
         empty=any(not one.size for one in arrays),
         special=any(_special(value) for _, value in ends),
         containers=any(not isinstance(value, Tensor) for _, value in ends),
-        symbolic=bool(open_dimensions(case.ports)) or any(p.type.symbols and any(p.type.symbols) for p in case.ports),
+        symbolic=bool(open_dimensions(case.ports))
+        or any(p.type.symbols and any(p.type.symbols) for p in case.ports),
         nbytes=_archived(case, lab.golden),
         seconds=_seconds(lab),
         befell=tuple(sorted(befell)),
@@ -84,11 +89,20 @@ def _special(value: Value) -> bool:
 
 def _archived(case: Case, golden: NamedValues) -> int:
     """Return the bytes of a case in an archive; noise is a float64 for each element."""
-    contents = [case.model_path.read_bytes()]
-    for value in (*case.data_sets[0].inputs, *golden):
-        contents.append(value[1].array.tobytes() if isinstance(value[1], Tensor) and value[1].dtype != STRING else bytes(64))
+    values = (*case.data_sets[0].inputs, *golden)
+    contents = [case.model_path.read_bytes(), *(_bytes(value) for _, value in values)]
     noise = [8 * v.array.size + 128 for _, v in golden if isinstance(v, Tensor) and v.dtype in NOISY]
-    return sum(len(zlib.compress(one, 9)) + ENTRY_BYTES for one in contents) + sum(noise) + ENTRY_BYTES * len(noise)
+    return (
+        sum(len(zlib.compress(one, 9)) + ENTRY_BYTES for one in contents)
+        + sum(noise)
+        + ENTRY_BYTES * len(noise)
+    )
+
+
+def _bytes(value: Value) -> bytes:
+    if isinstance(value, Tensor) and value.dtype != STRING:
+        return value.array.tobytes()
+    return bytes(64)  # containers and strings are small
 
 
 def _seconds(lab: Lab) -> float:

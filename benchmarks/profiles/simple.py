@@ -1,6 +1,6 @@
 """Simple faults for every operator and element type: a wrong first output, in a form or in all.
 
-Each stands for a kernel, or a form of its arguments, that is wrong. That is the least that a corpus has to show.
+Each stands for a kernel, or a form of its arguments, that is wrong: the least that a corpus has to show.
 """
 
 from collections.abc import Iterator
