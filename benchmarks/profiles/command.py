@@ -12,7 +12,7 @@ from benchmarks.profiles.finding import Finding, read_findings
 from benchmarks.profiles.measure import measure
 from benchmarks.profiles.page import page
 from benchmarks.profiles.plans import PLANS
-from benchmarks.profiles.records import Key, admitted, read_records, real_faults
+from benchmarks.profiles.records import Key, admitted, read_records, real_faults, seconds_of
 from harness.corpus.suites import open_suite
 
 HOME = Path(__file__).parent
@@ -76,8 +76,16 @@ def _page(arguments: argparse.Namespace) -> int:
 
 def _known(arguments: argparse.Namespace) -> tuple[list[Finding], Shown]:
     """Return the findings, and what each case shows, real failures included."""
-    findings = sorted(read_findings(arguments.findings), key=lambda one: one.key)
-    real = {_opened(key): faults for key, faults in real_faults(read_records(arguments.records)).items()}
+    records = list(read_records(arguments.records))
+    real = {_opened(key): faults for key, faults in real_faults(records).items()}
+    took = {_opened(key): seconds for key, seconds in seconds_of(records).items()}
+    findings = sorted(
+        (
+            msgspec.structs.replace(one, seconds=took.get(one.key, 0.0))
+            for one in read_findings(arguments.findings)
+        ),
+        key=lambda one: one.key,
+    )
     return findings, {one.key: frozenset(one.shown) | real.get(one.key, set()) for one in findings}
 
 
@@ -100,7 +108,9 @@ def _arguments() -> argparse.Namespace:
     ):
         one = commands.add_parser(name, help=what)
         one.set_defaults(run=run)
-        one.add_argument("records", nargs="*", type=Path, help="records of real EPs over the candidates")
+        one.add_argument(
+            "records", nargs="*", type=Path, help="records of the CPU EP, for times, and of real EPs"
+        )
         one.add_argument("--findings", type=Path, required=True, help="what `measure` wrote")
         one.add_argument("--page", type=Path, default=PAGE, help=f"where the page goes; {PAGE} by default")
     return parser.parse_args()

@@ -21,7 +21,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         containers: Whether an input or output is no tensor.
         symbolic: Whether a dimension of an input may vary.
         nbytes: Estimated bytes in an archive: model, inputs, goldens and noise, each compressed.
-        seconds: Creation of a session and one run on the CPU EP, one thread.
+        seconds: Creation of a session and the first run on the CPU EP, from its record; 0 if unknown.
         befell: Faults that were planted.
         shown: Those of them by which the verdict fails.
         why_not: Why it is no candidate; empty if it is one.

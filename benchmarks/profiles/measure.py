@@ -1,6 +1,5 @@
 """Measure candidates: their traits, and which planted faults each shows."""
 
-import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ import onnx
 
 from benchmarks.profiles.finding import Finding
 from benchmarks.profiles.lab import Lab, operator_of
-from benchmarks.profiles.session import CpuSession, RefusedError
+from benchmarks.profiles.session import RefusedError
 from harness.core.errors import HarnessError, one_line
 from harness.core.value import STRING, NamedValues, Tensor, Value
 from harness.corpus.case import Case, load_case
@@ -63,7 +62,6 @@ def _measured(suite: str, model: str, case: Case) -> Finding:
         symbolic=bool(open_dimensions(case.ports))
         or any(p.type.symbols and any(p.type.symbols) for p in case.ports),
         nbytes=_archived(case, lab.golden),
-        seconds=_seconds(lab),
         befell=tuple(sorted(befell)),
         shown=tuple(sorted(name for name, shows in befell.items() if shows)),
     )
@@ -103,9 +101,3 @@ def _bytes(value: Value) -> bytes:
     if isinstance(value, Tensor) and value.dtype != STRING:
         return value.array.tobytes()
     return bytes(64)  # containers and strings are small
-
-
-def _seconds(lab: Lab) -> float:
-    began = time.perf_counter()
-    CpuSession(lab.model).run(lab.inputs)
-    return time.perf_counter() - began

@@ -84,7 +84,8 @@ def page(selection: Selection, findings: Sequence[Finding], shown: Shown) -> str
     return "".join(
         [
             HEAD, "\n".join(rows), "\n", _total(selection, findings, shown),
-            DETECTION, "\n".join(detection), "\n", HALVES, "\n".join(kinds), "\n", KINDS, _dropped(findings, shown), _details(selection, by_key),
+            DETECTION, "\n".join(detection), "\n", HALVES, "\n".join(kinds), "\n", KINDS,
+            _dropped(findings, shown), _details(selection, by_key),
         ]
     )  # fmt: skip
 
@@ -110,7 +111,7 @@ def _total(selection: Selection, findings: Sequence[Finding], shown: Shown) -> s
         f"\nAll six together have {len(keys)} of {len(whole)} candidates. They show "
         f"{_share(len(seen), len(everything))} "
         f"of the {len(everything):,} faults that all candidates show, in {part / spent:.0%} of the time "
-        f"({part:.1f} of {spent:.1f} s: a session and a run on the CPU EP for each). The others are "
+        f"({part:.1f} of {spent:.1f} s: a session and its first run on the CPU EP for each). The others are "
         "faults of operators that no profile is about, of opsets that it excludes, and of cases that need "
         "several features.\n"
     )

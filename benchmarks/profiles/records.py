@@ -34,6 +34,15 @@ def admitted(records: Iterable[Record]) -> tuple[Key, ...]:
     )
 
 
+def seconds_of(records: Iterable[Record]) -> dict[Key, float]:
+    """Return how long each case takes on the CPU EP: creation of a session and the first run."""
+    return {
+        (one.suite, one.model): sum(one.timings_ms.get(part, 0.0) for part in ("create", "first_run")) / 1000
+        for one in records
+        if one.target == "cpu"
+    }
+
+
 def real_faults(records: Iterable[Record]) -> dict[Key, set[str]]:
     """Return what other EPs fail, by case: target, verdict and operators count as one fault."""
     found: dict[Key, set[str]] = {}
