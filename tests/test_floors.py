@@ -37,10 +37,8 @@ GROUND = {"data_files", "__version__"}
 """Beside the floors, below all that may know where they are installed: not ``core``, not ``agent``."""
 
 
-BELOW_ENGINE = "core catalog plan corpus golden agent runtimes"
-EVERYTHING = (
-    f"{BELOW_ENGINE} engine studies run report store triage fuzz agent_check profiles conformance publication"
-)
+BELOW_ENGINE = "core catalog plan corpus golden agent runtimes profiles"
+EVERYTHING = f"{BELOW_ENGINE} engine studies run report store triage fuzz agent_check conformance publication"
 FRONT_END = VALUES | {"onnx", "filelock", "jinja2", "platformdirs", "pytest", "rich"}
 TABLE = {
     "core": floor("", VALUES),
@@ -64,7 +62,7 @@ TABLE = {
     "agent_check": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "profiles": floor("core corpus golden", VALUES | {"onnx", "filelock", "platformdirs"}),
     "conformance": floor(
-        f"{BELOW_ENGINE} profiles engine run report",
+        f"{BELOW_ENGINE} engine run report",
         VALUES | {"onnx", "filelock", "jinja2", "platformdirs"},
         "sigstore",
     ),
