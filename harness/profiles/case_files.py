@@ -10,6 +10,8 @@ MODEL = "model.onnx"
 _VALUE = re.compile(r"test_data_set_(\d+)/(input|output)_(\d+)\.pb")
 _NOISE = re.compile(r"noise/test_data_set_(\d+)-output_(\d+)\.npy")
 
+_Place = tuple[int, int, str]
+
 Files = Mapping[str, bytes]
 """Path relative to the folder of the case -> content."""
 
@@ -32,7 +34,9 @@ def digests_of(files: Files) -> Digests:
     """
     if MODEL not in files:
         raise ValueError(f"it has no {MODEL}")
-    inputs, outputs, noise = [], [], []
+    inputs: list[_Place] = []
+    outputs: list[_Place] = []
+    noise: list[_Place] = []
     for name in files:
         if name == MODEL:
             continue
@@ -80,6 +84,6 @@ def _case_of(path: str) -> str:
     return "/".join(parts[:-1] if parts[-1] == MODEL else parts[:-2])
 
 
-def _digest_of(files: Files, places: Iterable[tuple[int, int, str]]) -> str:
+def _digest_of(files: Files, places: Iterable[_Place]) -> str:
     lines = (f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for _, _, name in places)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
