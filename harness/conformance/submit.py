@@ -153,7 +153,7 @@ def write_submission(submission: Submission, folder: Path) -> None:
 
 
 def sorted_lines(records: Sequence[Record]) -> list[bytes]:
-    """Return the lines of ``records.jsonl``: sorted by cell, without folders of artifacts, which stay behind."""
+    """Return the lines of ``records.jsonl``: sorted by cell; artifacts stay behind."""
     ordered = sorted(records, key=lambda record: record.cell)
     return [encode_record(msgspec.structs.replace(record, artifacts="")) + b"\n" for record in ordered]
 
