@@ -64,9 +64,9 @@ def _timings(records: Sequence[Record]) -> Iterator[Finding]:
         if not record.started:
             yield finding("timings", record.cell, "it ran, and has no start")
     counts = Counter(_times(record) for record in ran if _times(record))
-    for times, count in counts.items():
+    for same, count in counts.items():
         if count >= FEWEST_ALIKE:
-            yield finding("timings", RECORDS, f"{count} records have exactly the times {times}")
+            yield finding("timings", RECORDS, f"{count} records have exactly the times {same}")
 
 
 def _processes(records: Sequence[Record]) -> Iterator[Finding]:
