@@ -74,6 +74,7 @@ class Dispatcher:
                 worker.flush()
             self._start_workers(queue)
             settled |= self._settle(queue)
+        self._pool.make_way()
         return settled or len(self._queues.all) > len(queues)
 
     def _fill(self, queue: TaskQueue, worker: Worker) -> bool:

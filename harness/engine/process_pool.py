@@ -182,6 +182,22 @@ class ProcessPool:
         """Start processes for queues to come, as many as may work at once."""
         self.spares.warm_up(configurations, self._processes)
 
+    def make_way(self) -> None:
+        """Stop idle processes elsewhere that hold what a starting one of the same runtime may wait for.
+
+        Behind ``srun`` both may need the only device. The starting process waits in Slurm's queue without a
+        limit, and the idle one would wait for the answer that only the starting process can give.
+        """
+        for starting in tuple(self.workers.values()):
+            if starting.ready or starting.stopping or starting.queue is None or starting.is_local:
+                continue
+            runtime = starting.queue.configuration.runtime
+            for other in tuple(self.workers.values()):
+                if not other.idle or other.has_tasks_queued or other.queue is None:
+                    continue
+                if other.queue.configuration.runtime == runtime and other.place is starting.place:
+                    other.stop()
+
     def _wants_worker(self, queue: TaskQueue) -> bool:
         alive = [worker for worker in self.serving(queue) if not worker.stopping]
         return queue.wants_worker(len(alive), sum(not worker.ready for worker in alive))

@@ -190,13 +190,16 @@ class Slurm:
             time.sleep(0.1)
         return left
 
-    def occupy(self) -> list[str]:
-        """Submit one job for each node that takes all its devices, and return their ids once they run."""
+    def occupy(self, free: int = 0) -> list[str]:
+        """Submit one job for each node that takes all its devices, and return their ids once they run.
+
+        Args:
+            free: Devices of the last node that are left.
+        """
         nodes = len(self.nodes)
         for node in self.nodes:
-            self.call(
-                "sbatch", "-w", node, f"--gres=npu:{self.devices}", "-o", "/dev/null", "--wrap", "sleep 600"
-            )
+            taken = self.devices - (free if node == self.nodes[-1] else 0)
+            self.call("sbatch", "-w", node, f"--gres=npu:{taken}", "-o", "/dev/null", "--wrap", "sleep 600")
         wait_until(lambda: len(self.jobs("RUNNING")) == nodes, "the jobs do not run", START_S, self.logs)
         return self.jobs("RUNNING")
 
