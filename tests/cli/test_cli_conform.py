@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import tomllib
@@ -40,7 +39,8 @@ def test_a_run_becomes_a_submission(tmp_path: Path, capsys: pytest.CaptureFixtur
     pytest.importorskip("onnxruntime")
     waivers = tmp_path / "w.toml"
     waivers.write_text(
-        f'[[waiver]]\ncase = "{CASE}"\nissue = "https://example.org/1"\nexpires = 2099-01-01\nwords = "known"\n'
+        f'[[waiver]]\ncase = "{CASE}"\nissue = "https://example.org/1"\n'
+        'expires = 2099-01-01\nwords = "known"\n'
     )
     out = tmp_path / "out"
     code = conform("--target", CPU, "--vendor", "Acme", "--waivers", str(waivers), "--out", str(out))
@@ -65,6 +65,7 @@ def test_a_run_becomes_a_submission(tmp_path: Path, capsys: pytest.CaptureFixtur
 
     printed = capsys.readouterr().out.partition(f"\n{LABEL}: ")[2]
     assert f"verify       ep-harness verify {folder}" in printed
+    assert "refused" not in printed
     assert all(len(line) <= 80 for line in printed.splitlines() if str(folder) not in line)
 
 
@@ -152,4 +153,4 @@ def test_an_earlier_submission_stays_as_it_is(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "out" / f"{LABEL}-cpu").mkdir(parents=True)
     assert conform("--target", CPU, "--out", str(tmp_path / "out")) == 2
     assert "there is a submission already" in capsys.readouterr().err
-    assert os.listdir(tmp_path / "out") == [f"{LABEL}-cpu"]
+    assert [each.name for each in (tmp_path / "out").iterdir()] == [f"{LABEL}-cpu"]
