@@ -2,13 +2,14 @@
 
 import datetime as dt
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.conformance.environment import environment_of, version_of
 from harness.conformance.scrub import scrubbed, without_folders
-from harness.conformance.submission import Level, decode_statement
+from harness.conformance.submission import Level, decode_statement, statement_schema
 from harness.conformance.submit import Claim, Finished, submission_of
 from harness.core.record import Record, decode_record
 from harness.core.run_info import RunInfo
@@ -63,7 +64,7 @@ def finished(*records: Record, fingerprint: dict[str, Any] | None = None) -> Fin
             plan="",
             cells=len(NAMES),
             matrix={"path": "/home/me/x/matrix.toml"},
-            targets=targets,  # type: ignore[arg-type] - plain JSON
+            targets=targets,
             complete=len(records) == len(NAMES),
         ),
         records=records,
@@ -148,3 +149,13 @@ def test_a_browser_tells_the_version_of_its_package() -> None:
 def test_folders_are_removed_and_nothing_else(text: str, left: str) -> None:
     assert without_folders(text) == left
     assert scrubbed({"a": [text, 1, None]}) == {"a": [left, 1, None]}
+
+
+def test_the_schema_is_the_published_one() -> None:
+    published = Path(__file__).parents[2] / "docs" / "reference" / "statement.schema.json"
+    done = submission_of(Claim(profile=profile()), finished(*map(record, NAMES)), NOW)
+    schema = statement_schema()
+    assert json.loads(published.read_text("utf-8")) == json.loads(json.dumps(schema)), (
+        "run: python -m harness.conformance.submission > docs/reference/statement.schema.json"
+    )
+    assert set(schema["$defs"]["Statement"]["properties"]) == set(json.loads(done.files["statement.json"]))
