@@ -112,6 +112,8 @@ def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify:
     refused = _doubles(candidates)
     candidates = [one for one in candidates if one.name not in refused]
     _write_candidates(candidates, scratch / "cases", refused)
+    if all(one.name in refused for one in candidates):
+        return FrozenCases(cases=(), files={}, refused=refused)
     suite = open_folder(scratch / "cases")
     names = {one.name: f"{one.name}/{MODEL}" for one in candidates if one.name not in refused}
     loaded: dict[str, Case] = {}
