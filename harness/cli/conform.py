@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
+from typing import Any
 
 import msgspec
 
@@ -73,7 +74,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     by_sigstore: bool = False
 
 
-def conform(*, out: Path | None, **asked: object) -> int:
+def conform(*, out: Path | None, **asked: Any) -> int:
     """Run a profile, write a submission beside the run, and tell its level.
 
     An interrupted run gives a submission as well: its open cases are named.
@@ -88,7 +89,7 @@ def conform(*, out: Path | None, **asked: object) -> int:
     Raises:
         UsageError: An argument is wrong, or something cannot be written or signed.
     """
-    wishes = msgspec.convert(asked, Asked, strict=False, builtin_types=(Path,))
+    wishes = Asked(**asked)
     profile = load_profile(wishes.profile)
     open_profile(profile.label)  # refuses an altered archive before anything is written
     claim = _claim(wishes, profile)
