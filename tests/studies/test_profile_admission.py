@@ -204,6 +204,4 @@ def test_a_golden_that_everything_passes_is_weak(candidate: Make) -> None:
     case = candidate("g (float[4] x) => (float[4] y) { y = Sub(x, x) }", NUMBERS)
     zeros = np.zeros(4)
     with pytest.raises(NotAdmittedError, match="weak"):
-        golden_of_candidate(
-            case, {Kind.ANSWER: gives(zeros.astype(np.float32)), Kind.FLOAT64: gives(zeros)}
-        )
+        golden_of_candidate(case, {Kind.ANSWER: gives(zeros.astype(np.float32)), Kind.FLOAT64: gives(zeros)})
