@@ -9,7 +9,7 @@ import pytest
 from harness.core.value import Tensor
 from harness.corpus.case import load_case
 from harness.profiles.archive import write_archive
-from harness.profiles.profile import Profile, Rules, decode_profile, encode_profile
+from harness.profiles.profile import Profile, Rules
 from harness.profiles.suite import checked_files, profile_suite
 from harness.studies.freeze import Candidate, FrozenCases, freeze
 
