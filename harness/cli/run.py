@@ -41,6 +41,44 @@ def run(
         The exit code, over all cells of the plan.
 
     Raises:
+        UsageError: As ``run_and_tell``.
+    """
+    return run_and_tell(
+        matrix,
+        None,
+        out=out,
+        resume=resume,
+        with_report=with_report,
+        triage_budget_s=triage_budget_s,
+        **selection,
+    )
+
+
+def run_and_tell(
+    matrix: Path,
+    told: list[str] | None,
+    *,
+    out: Path | None,
+    resume: Path | None,
+    with_report: bool,
+    triage_budget_s: float | None = None,
+    **selection: Any,
+) -> int:
+    """Run a matrix as ``run`` does.
+
+    Args:
+        matrix: The file.
+        told: Receives the lines that are printed; its owner does not continue an interrupted run.
+        out: The run folder; its name has matrix and time by default.
+        resume: The folder of the run to continue.
+        with_report: Whether to write the report.
+        triage_budget_s: Seconds for explaining failures; None for none.
+        selection: Fields of ``Selection``.
+
+    Returns:
+        The exit code, over all cells of the plan.
+
+    Raises:
         UsageError: The matrix is wrong, a glob matches nothing, the run to resume is of another matrix or
             environment or of models that have changed, or the run folder cannot be written.
     """
@@ -61,7 +99,7 @@ def run(
         folder = RunFolder.reopen(before.folder, plan, before.info, len(done), again)
         check_same_models(done, plan, suites, str(before.folder))
     tally.add(*done)
-    with progress(tally) as shown:
+    with progress(tally, told) as shown:
         if before is not None:
             shown.say(_resuming(before, len(done), len(plan.cells)))
         known = {record.cell for record in done}
@@ -81,7 +119,7 @@ def run(
     if with_report and not _report(folder.path, shown):
         code = EXIT_INCOMPLETE
     shown.say(f"records  {folder.path / 'records.jsonl'}")
-    if interrupted:
+    if interrupted and told is None:
         shown.say(f"resume   {folder.resume_command(*chosen.arguments())}")
     return EXIT_INTERRUPTED if interrupted else code
 
