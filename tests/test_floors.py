@@ -37,10 +37,8 @@ GROUND = {"data_files", "__version__"}
 """Beside the floors, below all that may know where they are installed: not ``core``, not ``agent``."""
 
 
-BELOW_ENGINE = "core catalog plan corpus golden agent runtimes"
-EVERYTHING = (
-    f"{BELOW_ENGINE} engine studies run report store triage fuzz agent_check profiles conformance publication"
-)
+BELOW_ENGINE = "core catalog plan corpus golden agent runtimes profiles"
+EVERYTHING = f"{BELOW_ENGINE} engine studies run report store triage fuzz agent_check conformance publication"
 FRONT_END = VALUES | {"onnx", "filelock", "jinja2", "platformdirs", "pytest", "rich"}
 TABLE = {
     "core": floor("", VALUES),
@@ -64,10 +62,14 @@ TABLE = {
     "agent_check": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "profiles": floor("core corpus golden", VALUES | {"onnx", "filelock", "platformdirs"}),
     "conformance": floor(
-        f"{BELOW_ENGINE} profiles engine run report", VALUES | {"onnx", "filelock", "jinja2", "platformdirs"}
+        f"{BELOW_ENGINE} engine run report",
+        VALUES | {"onnx", "filelock", "jinja2", "platformdirs"},
+        "sigstore",
     ),
     "publication": floor(
-        "core catalog report profiles conformance", VALUES | {"jinja2", "onnx", "filelock", "platformdirs"}
+        # Plan and what is below it come with the waivers of ``conformance``.
+        "core catalog plan corpus golden report profiles conformance",
+        VALUES | {"jinja2", "onnx", "filelock", "platformdirs"},
     ),
     "pytest_plugin": floor(EVERYTHING, FRONT_END),
     "cli": floor(f"{EVERYTHING} pytest_plugin", FRONT_END),

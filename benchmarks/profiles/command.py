@@ -1,4 +1,4 @@
-"""The commands: measure candidates, select cases, write the page."""
+"""The commands: measure candidates, select cases, write the page, freeze the profiles."""
 
 import argparse
 from concurrent.futures import ProcessPoolExecutor
@@ -9,11 +9,13 @@ import msgspec
 
 from benchmarks.profiles.choose import Entry, Shown, candidates, cover, entries
 from benchmarks.profiles.finding import Finding, read_findings
+from benchmarks.profiles.freeze import freeze_profiles
 from benchmarks.profiles.measure import measure
 from benchmarks.profiles.page import page
 from benchmarks.profiles.plans import PLANS
 from benchmarks.profiles.records import Key, admitted, read_records, real_faults, seconds_of
 from harness.corpus.suites import open_suite
+from harness.profiles.profile import profiles_folder
 
 HOME = Path(__file__).parent
 SELECTION = HOME / "selection.json"
@@ -74,6 +76,10 @@ def _page(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _freeze(arguments: argparse.Namespace) -> int:
+    return freeze_profiles(arguments.profiles, profiles_folder())
+
+
 def _known(arguments: argparse.Namespace) -> tuple[list[Finding], Shown]:
     """Return the findings, and what each case shows, real failures included."""
     records = list(read_records(arguments.records))
@@ -113,4 +119,7 @@ def _arguments() -> argparse.Namespace:
         )
         one.add_argument("--findings", type=Path, required=True, help="what `measure` wrote")
         one.add_argument("--page", type=Path, default=PAGE, help=f"where the page goes; {PAGE} by default")
+    one = commands.add_parser("freeze", help="write index and archive of the selected profiles")
+    one.set_defaults(run=_freeze)
+    one.add_argument("profiles", nargs="*", metavar="PROFILE", help="such as cnn@1; default: all")
     return parser.parse_args()

@@ -136,6 +136,7 @@ def summary(work: Campaign, seconds: float) -> Iterator[str]:
     tried_choices = f"{len(forms):,} of {choices:,} forms (operator, opset, types)"
     yield f"covered  {len(names)} of {len(known)} operators, {tried_choices}"
     yield f"         {work.coverage.sights:,} with target, rank and placement"
+    yield f"inside   {work.coverage.patterns:,} fused patterns, {work.coverage.lines:,} printed lines"
     yield f"skipped  {work.passed_over:,} cells that would have shown nothing new"
     for target, counts in work.verdicts.items():
         told = ", ".join(f"{verdict} {count:,}" for verdict, count in counts.most_common())

@@ -208,7 +208,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         again: As ``outputs``, of a second run of the first data set, or of the one furthest from the first of
             several; empty if all gave the same bits.
         golden: The source of the golden: ``cpu`` or, where the CPU EP has no kernel, ``expected`` (the
-            suite's data).
+            suite's data); ``profile`` for a case of a profile.
         timings_ms: ``create``, ``first_run``, ``teardown`` in milliseconds, measured inside the agent.
         started: UTC time in ISO 8601.
         attempt: 1, or more if a process killed from outside made further attempts necessary.

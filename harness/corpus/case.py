@@ -14,10 +14,11 @@ from harness.corpus.attempts import FIRST, Attempt
 from harness.corpus.data_sets import DataSet, Signature, check_names, hash_data_set, read_data_sets
 from harness.corpus.decoder_names import sizes_by_config
 from harness.corpus.domain_walk import domains_of
-from harness.corpus.errors import SettingsError, blame
+from harness.corpus.errors import ModelError, SettingsError, blame
 from harness.corpus.external import external_files
 from harness.corpus.facts import ModelFacts, model_facts
 from harness.corpus.file_state import FileState, cached_state, files_state, model_state
+from harness.corpus.frozen import Frozen, read_frozen
 from harness.corpus.genai_config import read_genai_config
 from harness.corpus.model_file import parse_model, read_model_file
 from harness.corpus.nodes import weight_names
@@ -54,6 +55,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             the model, its external data, all data sets, and the tolerance of expected outputs.
         facts: The parts of the model.
         recipe: What its inputs are generated from; None if it has test data.
+        frozen: How it is judged, and its noise, if it is a case of a profile. Its golden is what its data
+            sets expect.
     """
 
     model_path: Path
@@ -67,6 +70,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     facts: ModelFacts
     recipe: Recipe | None = None
+    frozen: Frozen | None = None
 
     @property
     def model_digest(self) -> str:
@@ -115,7 +119,7 @@ def load_case(
     built_in = suite.kind == "built_in"
     state = cached_state(path) if built_in else model_state(path, suite.data_folder(model))
     if suite.cache is None or state is None:
-        return _read(suite, model, path, dimensions, seed, settings)[0]
+        return _frozen(_read(suite, model, path, dimensions, seed, settings)[0], suite, model)
     row_cache = open_row_cache(suite.cache)
     name = repr((str(path), sorted(dimensions.items()), seed, settings))
     kept = row_cache.get(name, state.text)
@@ -125,6 +129,19 @@ def load_case(
         if external and state.settled(began) and external.settled(began) and case.nbytes < LARGEST:
             row_cache.put(name, state.text, _pack(case, external))
     return case
+
+
+def _frozen(case: Case, suite: Suite, model: str) -> Case:
+    """Return a case with what is frozen with it, if the suite is."""
+    if suite.policies is None:
+        return case
+    short = [one.name for one in case.data_sets if {name for name, _ in one.expected} != set(case.outputs)]
+    if short:
+        raise ModelError(
+            case.model_path, f"a frozen case needs a golden of each output; {short[0]} has fewer"
+        )
+    frozen = read_frozen(case.model_path.parent, suite.policies[model], case.data_sets)
+    return msgspec.structs.replace(case, frozen=frozen)
 
 
 def at_attempt(case: Case, attempt: Attempt) -> Case:

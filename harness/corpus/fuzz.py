@@ -13,7 +13,7 @@ from harness.corpus.forms.draw import Draw
 from harness.corpus.forms.make import Choice, choose, form_model
 from harness.corpus.variants.source import Draws, graph_name, write_graph
 
-GENERATOR = 1
+GENERATOR = 2
 """Rises when a number stands for another model than before."""
 
 MOST = 1_000_000

@@ -5,7 +5,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -14,12 +14,16 @@ import msgspec
 import numpy as np
 
 from harness.core.errors import Problem, UsageError, one_line, valid_names
+from harness.core.policy import Policy
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.errors import ModelError
 from harness.corpus.walk import find_models
 
 FUZZ = "fuzz:"
 """Before the seed and the count of a suite of generated models."""
+
+PROFILE = "profile:"
+"""Before the label of a profile, whose suite ``harness.profiles`` opens."""
 
 SUITES: dict[str, str] = {
     "onnx-node": "ONNX's operator tests, a small model for each",
@@ -31,6 +35,7 @@ SUITES: dict[str, str] = {
     "generate": "decoders of language models with a cache, as shipped",
     "corners": "NaN, infinity, wide integers, ties, empty tensors",
     "fuzz:SEED:COUNT": "generated operators and graphs, by seed",
+    "profile:NAME@N": "the frozen cases of a conformance profile",
 }
 """The built-in suites by name, with one line each, short enough for 80 columns."""
 
@@ -49,6 +54,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         shared: Folders that hold several models, relative to the root with forward slashes.
         cache: Folder that keeps what was read from the models, if anything is kept.
         make: Fills the empty folder of one model, if models are made at their first use.
+        policies: Model -> how it is judged, if the suite is frozen: goldens and noise are in its files, and
+            nothing is asked of the CPU provider. None for any other suite.
     """
 
     name: str
@@ -58,6 +65,12 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     shared: frozenset[str] = frozenset()
     cache: Path | None = None
     make: Callable[[str, Path], None] | None = None
+    policies: Mapping[str, Policy] | None = None
+
+    @property
+    def frozen(self) -> bool:
+        """Whether goldens, noise and policies are part of the suite, as those of a profile are."""
+        return self.policies is not None
 
     def models(self) -> tuple[str, ...]:
         """Return the models' names, sorted: relative paths with forward slashes, or names of tests."""

@@ -8,7 +8,7 @@ import msgspec
 from harness.core.errors import UsageError, one_line
 from harness.core.lru_cache import LruCache
 from harness.core.precision import AS_IS
-from harness.core.scenario import PLAIN, SCENARIOS
+from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError, SettingsError
 from harness.corpus.generation import Generation, generation_of
@@ -222,6 +222,8 @@ class Cases:
         return NoInput(trial.case, trial.failure) if trial.failure else trial.case
 
     def _made(self, case: Case, precision: str) -> Found:
+        if case.frozen is not None:
+            return Inapplicable("a case of a profile is run at its own precision")
         golden = self._references.golden(case)
         if golden is not None and golden.status == "refused":
             return ModelError(case.model_path, golden.message)  # a conversion cannot repair it
@@ -230,6 +232,10 @@ class Cases:
         return precision_case(case, precision) or NOT_MADE
 
     def _play(self, suite: str, model: str, scenario: str, plain: Case) -> Case | Inapplicable:
+        if plain.frozen is not None and SCENARIOS[scenario].other_data:
+            if scenario == GENERATE:
+                return Inapplicable("a case of a profile has no text to generate")
+            return plain  # its data sets are those of the scenario
         refused = self._refused.setdefault((suite, model, scenario), {})
         while True:
             case = scenario_case(plain, scenario, refused, self._plan.matrix.scenarios.generate.text)

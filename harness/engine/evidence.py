@@ -69,7 +69,12 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
-    """Return the rule of one cell: the matrix's entry, else the default of what computes."""
+    """Return the rule of one cell: the matrix's entry, else the default of what computes.
+
+    That of a frozen case is frozen with it: neither the matrix nor what a provider documents changes it.
+    """
+    if case.frozen is not None:
+        return Rule(policy=case.frozen.policy)
     mode = plan.target(cell.target).mode_at(cell)
     precision_axis = cell.axis("precision")
     computes = IN_MODEL.get(precision_axis, mode.computes if mode else "float32")

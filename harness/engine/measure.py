@@ -90,7 +90,8 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
     if golden.status == "ok":
         answers: tuple[NamedValues, ...] = golden.outputs
         dispute = golden.disputed or evidence.repeated or ""
-        facts = msgspec.structs.replace(facts, golden="cpu", dispute=dispute)
+        source = "cpu" if case.frozen is None else "profile"
+        facts = msgspec.structs.replace(facts, golden=source, dispute=dispute)
     elif all({name for name, _ in known} >= set(case.outputs) for known in expected):
         answers = expected
         facts = msgspec.structs.replace(facts, golden="expected", dispute=golden.disputed)

@@ -104,6 +104,9 @@ class NextStep(msgspec.Struct, frozen=True):
 
     def _askable(self, cell: Cell, case: Case, outcome: Judged, rule: Rule) -> frozenset[Need]:
         """Return what can be asked about a model on a target."""
+        if case.frozen is not None:
+            # The model is known to be good, and the golden to be right: no CPU provider excuses anything.
+            return frozenset({Need.NOISE}) if isinstance(outcome, Ran) else frozenset()
         target = self.plan.target(cell.target)
         if not isinstance(outcome, Ran):
             return frozenset({Need.OWN_CPU})

@@ -44,6 +44,10 @@ TOLD_S = 15.0
 LIMIT_S = 30.0
 """Limit of a phase, unless the target's is lower: a model of a few nodes that takes longer hangs."""
 
+RENEW_SESSIONS, RENEW_MIB = 2000, 512.0
+"""When a process is replaced, unless the target's is lower: compiled shaders and kernels of thousands of
+different models are never needed again."""
+
 Tell = Callable[[str], None]
 
 
@@ -217,7 +221,8 @@ class Campaign:
             return
         self.verdicts[record.target][record.verdict] += 1
         rank = len(event.case.ports[0].type.shape or ()) if event.case and event.case.ports else 0
-        is_new, is_finding = self.coverage.add(record, rank), self.findings.add(record)
+        is_new = self.coverage.add(record, rank, event.printed)
+        is_finding = self.findings.add(record)
         if record.cell in self._known:
             return
         if is_finding:
@@ -275,7 +280,12 @@ def limited_target(target: Target) -> Target:
     """Return a target with limits for small models."""
     limits = target.timeouts_s
     limits = msgspec.structs.replace(limits, create=min(limits.create, LIMIT_S), run=min(limits.run, LIMIT_S))
-    return msgspec.structs.replace(target, timeouts_s=limits, axes={})
+    renew = msgspec.structs.replace(
+        target.renew_after,
+        sessions=min(target.renew_after.sessions, RENEW_SESSIONS),
+        growth_mib=min(target.renew_after.growth_mib, RENEW_MIB),
+    )
+    return msgspec.structs.replace(target, timeouts_s=limits, renew_after=renew, axes={})
 
 
 def _suite(seed: int, root: Path) -> Suite:

@@ -1,4 +1,4 @@
-"""What has been tried: operator, opset and types, rank, and where the nodes ran."""
+"""What has been tried: operator, opset and types, rank, where the nodes ran, what was fused and printed."""
 
 from collections import Counter
 
@@ -7,12 +7,22 @@ import msgspec
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.variants.source import original_of
+from harness.triage.signature import plain_message
 
 ENOUGH = 4
 """Cells of a target with one choice of operator, opset and types after which a new one must be lucky."""
 
 _FALLBACKS_COUNT = 2
 """A cell that fell back says as much as two others: a second one nearly always does so, too."""
+
+
+BRED = 8
+"""Further models of a choice that has shown something new inside the runtime."""
+
+MOST_LINES = 20_000
+"""Different printed lines that are remembered; a provider may number them in a way that nobody foresaw."""
+
+_LINES_OF_CELL = 200
 
 
 class Sight(msgspec.Struct, frozen=True):
@@ -41,28 +51,83 @@ def operator_in(name: str) -> str:
     return choice_in(name).partition("-")[0]
 
 
+def fused_in(record: Record) -> frozenset[str]:
+    """Return the operators that nodes have after optimization, and none had before: what fusion made."""
+    if record.placement is None or record.content is None:
+        return frozenset()
+    ran = {*record.placement.ep_ops, *record.placement.cpu_ops}
+    return frozenset(ran - record.content.ops.keys())
+
+
 class Coverage:
     """Counts what cells have shown."""
 
     def __init__(self) -> None:
         self._seen: Counter[Sight] = Counter()
         self._tried: Counter[tuple[str, str]] = Counter()
+        self._patterns: set[tuple[str, frozenset[str], frozenset[str]]] = set()
+        self._lines: set[tuple[str, str]] = set()
         self.choices: set[str] = set()
 
-    def add(self, record: Record, rank: int) -> bool:
-        """Count a cell, and return whether it has shown something new."""
+    def add(self, record: Record, rank: int, printed: str = "") -> bool:
+        """Count a cell, and return whether it has shown something new.
+
+        A fused pattern or a printed line that is new gives its choice further models: what lies beside it
+        was not seen either.
+
+        Args:
+            record: Of the cell.
+            rank: Of its first input.
+            printed: What its process printed for it.
+        """
         choice = choice_in(record.model)
         sight = Sight(record.target, choice, rank, record.verdict)
         self._seen[sight] += 1
         self._tried[record.target, choice] += _FALLBACKS_COUNT if record.verdict is Verdict.FALLBACK else 1
         self.choices.add(choice)
-        return self._seen[sight] == 1
+        is_new_inside = self._adds_pattern(record) | self._adds_line(record.target, printed)
+        if is_new_inside:
+            self._tried[record.target, choice] -= BRED
+        return self._seen[sight] == 1 or is_new_inside
+
+    def _adds_pattern(self, record: Record) -> bool:
+        """Remember what was fused from which operators; return whether it is new."""
+        fused = fused_in(record)
+        if not fused or record.content is None:
+            return False
+        ran = {*record.placement.ep_ops, *record.placement.cpu_ops} if record.placement else set()
+        pattern = (record.target, fused, frozenset(record.content.ops.keys() - ran))
+        is_new = pattern not in self._patterns
+        self._patterns.add(pattern)
+        return is_new
+
+    def _adds_line(self, target: str, printed: str) -> bool:
+        """Remember printed lines without names, numbers and paths; return whether one is new."""
+        lines = {(target, plain_message(one, ())) for one in printed.splitlines()[:_LINES_OF_CELL]}
+        fresh = {one for one in lines if one[1]} - self._lines
+        if len(self._lines) >= MOST_LINES:
+            return False
+        self._lines |= fresh
+        return bool(fresh)
 
     def tried(self, target: str, choice: str) -> int:
-        """Return how many cells of a target had a choice; one that fell back counts as two."""
+        """Return how many cells of a target had a choice, less those that it is owed.
+
+        One that fell back counts as two.
+        """
         return self._tried[target, choice]
 
     @property
     def sights(self) -> int:
         """How many different things have been seen."""
         return len(self._seen)
+
+    @property
+    def patterns(self) -> int:
+        """How many fused patterns have been seen, on all targets together."""
+        return len(self._patterns)
+
+    @property
+    def lines(self) -> int:
+        """How many different lines have been printed, on all targets together."""
+        return len(self._lines)

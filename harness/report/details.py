@@ -159,7 +159,8 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
 def _worth(record: Record) -> Iterator[tuple[str, str]]:
     """Yield facts about the golden and about a right answer."""
     if record.golden and record.golden != "cpu":
-        yield "Judged by", f"{record.golden} data of the suite"
+        whose = "the golden of the profile" if record.golden == "profile" else "expected data of the suite"
+        yield "Judged by", whose
     if record.weak_golden:
         yield "Weak golden", one_line(record.weak_golden, REASON_CHARS)
     if record.suspicious:

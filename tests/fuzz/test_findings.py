@@ -1,10 +1,14 @@
 """What is new, what fails alike, and what is not made again."""
 
-from harness.core.record import SCHEMA, Ended, ModelContent, Record
+import msgspec
+import pytest
+
+from harness.core.record import SCHEMA, Ended, ModelContent, Placement, Record
 from harness.core.verdict import Phase, Verdict
 from harness.corpus.fuzz import is_graph, number_of
+from harness.fuzz import coverage as coverage_module
 from harness.fuzz.candidates import Candidates
-from harness.fuzz.coverage import ENOUGH, Coverage
+from harness.fuzz.coverage import BRED, ENOUGH, Coverage, fused_in
 from harness.fuzz.findings import EXPLAINS, KEPT_CELLS, Findings, signature
 
 
@@ -27,6 +31,11 @@ def record(
         ended=ended,
         content=content,
     )
+
+
+def placement(**ops: int) -> Placement:
+    nodes = sum(ops.values())
+    return Placement(ep_nodes=nodes, cpu_nodes=0, ep_ops=ops, cpu_ops={}, partitions=1, source="assignment")
 
 
 def test_the_first_of_a_kind_is_new() -> None:
@@ -102,3 +111,42 @@ def test_graphs_of_other_operators_are_other_groups() -> None:
         content = ModelContent(opsets={"ai.onnx": 17}, ops={op: 1})
         findings.add(record(number, "grown", Verdict.MISMATCH, content=content))
     assert [group.operator for group in findings.groups] == ["Abs", "Conv"]
+
+
+def test_a_fused_pattern_is_new_once_for_each_target_and_brings_more_of_its_choice() -> None:
+    coverage = Coverage()
+    content = ModelContent(opsets={"ai.onnx": 17}, ops={"Conv": 1, "Relu": 1})
+    fused = msgspec.structs.replace(
+        record(2, "Conv-22-float32", Verdict.PASS, content=content), placement=placement(FusedConv=1)
+    )
+    assert coverage.add(fused, 4)
+    assert coverage.patterns == 1
+    assert coverage.tried("ep", "Conv-22-float32") == 1 - BRED
+    assert not coverage.add(fused, 4)
+    assert coverage.add(msgspec.structs.replace(fused, target="other"), 4)
+    assert coverage.patterns == 2
+
+
+def test_what_stays_as_it_was_is_no_pattern() -> None:
+    content = ModelContent(opsets={"ai.onnx": 17}, ops={"Conv": 1, "Relu": 1})
+    plain = record(2, "Conv-22-float32", Verdict.PASS, content=content)
+    assert fused_in(msgspec.structs.replace(plain, placement=placement(Conv=1, Relu=1))) == frozenset()
+    assert fused_in(plain) == frozenset()
+
+
+def test_a_printed_line_is_new_once_whatever_its_numbers_are() -> None:
+    coverage = Coverage()
+    one = record(2, "Conv-22-float32", Verdict.PASS)
+    assert coverage.add(one, 4, "warning: node 17 is slow\n")
+    assert not coverage.add(one, 4, "warning: node 18 is slow\n\n")
+    assert coverage.add(one, 4, "warning: node 18 has no kernel")
+    assert coverage.lines == 2
+
+
+def test_so_many_lines_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coverage_module, "MOST_LINES", 1)
+    coverage = Coverage()
+    one = record(2, "Conv-22-float32", Verdict.PASS)
+    assert coverage.add(one, 4, "first")
+    assert not coverage.add(one, 4, "second")
+    assert coverage.lines == 1

@@ -43,6 +43,27 @@ def sequence(setting: Setting) -> Form:
             return Form(inputs=tuple(operands), nodes=(made, last), types={0: dtype})
 
 
+def optional(setting: Setting) -> Form:
+    """Return a form of an operator on optionals: one is made of a tensor, and asked or opened again."""
+    # The schema of OptionalHasElement names no type of its input before version 18.
+    dtype = setting.types.get("V") or setting.types.get("O") or setting.draw.pick(("float32", "int64"))
+    value = setting.drawn(dtype, setting.shape(0, 4))
+    name = setting.name if setting.name != "Optional" else "OptionalGetElement"
+    result = "bool" if name == "OptionalHasElement" else dtype
+    # From version 18 on, a tensor may come in place of an optional.
+    if setting.name != "Optional" and setting.since >= _TENSOR_TOO and setting.draw.chance(50):
+        return Form(
+            inputs=(value,), nodes=(Node(op=name, inputs=("x0",), outputs=("y0",)),), types={0: result}
+        )
+    made = Node(op="Optional", inputs=("x0",), outputs=("o",))
+    return Form(
+        inputs=(value,), nodes=(made, Node(op=name, inputs=("o",), outputs=("y0",))), types={0: result}
+    )
+
+
+_TENSOR_TOO = 18
+
+
 def split_to_sequence(setting: Setting) -> Form:
     """Return a form of SplitToSequence, whose parts are joined again."""
     draw = setting.draw

@@ -118,6 +118,25 @@ def regions(setting: Setting) -> Form:
     return Form(inputs=(setting.operand(0, image), setting.given(1, array), images), attributes=attributes)
 
 
+def pooled_regions(setting: Setting) -> Form:
+    """Return a form of MaxRoiPool, whose bins are whole numbers of pixels: their edges are rounded."""
+    draw = setting.draw
+    pooled = [draw.between(1, 4), draw.between(1, 4)]
+    bins = [draw.between(1, 3), draw.between(1, 3)]
+    size = [count * one for count, one in zip(pooled, bins, strict=True)]
+    image = (draw.pick((1, 2)), draw.pick((1, 2, 3)), *(one + draw.below(5) for one in size))
+    scale = draw.pick((1.0, 0.5, 0.25))
+    count = draw.between(1, 3)
+    corners = [draw.whole((count,), 0, image[2 + at] - size[at]) for at in range(2)]
+    last = [corner + one - 1 for corner, one in zip(corners, size, strict=True)]
+    which = draw.whole((count,), 0, image[0] - 1)
+    # x before y; the last pixel belongs to the region.
+    regions_of = np.stack([which, *(one / scale for one in (*corners[::-1], *last[::-1]))], -1)
+    attributes: dict[str, Any] = {"pooled_shape": pooled}
+    attributes |= {"spatial_scale": scale} if scale != 1 or draw.chance(30) else {}
+    return Form(inputs=(setting.operand(0, image), setting.given(1, regions_of)), attributes=attributes)
+
+
 def columns_to_image(setting: Setting) -> Form:
     """Return a form of Col2Im with blocks that do not overlap by chance of their strides."""
     draw = setting.draw

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from harness.corpus.forms.setting import Form, Operand, Setting
 from harness.corpus.forms.values import SMALL, UNIT
 
@@ -107,34 +105,6 @@ def heads(setting: Setting) -> Form:
     if draw.chance(40):
         inputs.append(setting.operand(3, (3 * width,), UNIT))
     return Form(inputs=tuple(inputs), attributes={"num_heads": count} | setting.maybe(30, {"scale": 0.25}))
-
-
-def fourier(setting: Setting) -> Form:
-    """Return a form of DFT over one axis."""
-    draw = setting.draw
-    real = draw.chance(60)
-    shape = (draw.pick((1, 2)), draw.between(2, 17), 1 if real else 2)
-    attributes: dict[str, Any] = {}
-    if real:
-        attributes |= setting.maybe(40, {"onesided": draw.below(2)})
-    elif draw.chance(40):
-        attributes["inverse"] = 1
-    inputs: list[Operand | None] = [setting.operand(0, shape, UNIT)]
-    if setting.has("axis"):
-        attributes["axis"] = 1
-    else:
-        inputs += [None, setting.given(2, 1, constant=True)]
-    return Form(inputs=tuple(inputs), attributes=attributes)
-
-
-def window_function(setting: Setting) -> Form:
-    """Return a form of BlackmanWindow, HammingWindow or HannWindow; its size is fed."""
-    from harness.corpus.element_types import NUMBERS
-
-    size = setting.given(0, np.array(setting.draw.between(2, 33)), constant=False)
-    target = setting.output_type(0)
-    attributes = {"output_datatype": NUMBERS[target]} | setting.maybe(50, {"periodic": setting.draw.below(2)})
-    return Form(inputs=(size,), attributes=attributes, types={0: target})
 
 
 def loss(setting: Setting) -> Form:

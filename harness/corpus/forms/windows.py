@@ -1,8 +1,10 @@
 """Operators that slide a window over an image: convolutions and pools."""
 
+import math
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from harness.corpus.forms.setting import Form, Operand, Setting
 from harness.corpus.forms.values import DISTINCT, GENERAL, Kind
@@ -150,6 +152,29 @@ def pool(setting: Setting) -> Form:
     shape = (batch, channels, *image)
     kind = Kind(low=0.25) if setting.name == "LpPool" else DISTINCT if largest else GENERAL
     return Form(inputs=(setting.operand(0, shape, kind),), attributes=attributes, outputs=outputs)
+
+
+def unpool(setting: Setting) -> Form:
+    """Return a form of MaxUnpool: each value goes to a place of its own in its image.
+
+    Indices count through the whole output. Its size follows from the kernel, strides and pads.
+    """
+    draw = setting.draw
+    rank = draw.pick((1, 2, 2, 2, 3))
+    kernel = [draw.between(1, 3) for _ in range(rank)]
+    strides = [draw.between(1, size) for size in kernel]
+    small = [draw.between(1, 4 if rank == 3 else 6) for _ in range(rank)]  # noqa: PLR2004
+    large = [(size - 1) * step + one for size, step, one in zip(small, strides, kernel, strict=True)]
+    batch, channels = draw.pick((1, 1, 2)), draw.pick((1, 2, 3))
+    room, count = math.prod(large), math.prod(small)
+    # With gaps between windows or without, every pooled image has room for its own values.
+    planes = [at * room + np.sort(draw.permuted(room)[:count]) for at in range(batch * channels)]
+    indices = np.concatenate(planes).reshape(batch, channels, *small)
+    attributes: dict[str, Any] = {"kernel_shape": kernel}
+    if strides != [1] * rank or draw.chance(50):
+        attributes["strides"] = strides
+    data = setting.operand(0, indices.shape)
+    return Form(inputs=(data, setting.given(1, indices)), attributes=attributes)
 
 
 def whole_pool(setting: Setting) -> Form:

@@ -33,6 +33,11 @@ _OLDEST_OPSET = 13
 _NEWEST_OPSET = 26
 """The newest one of onnx 1.23 that is released: onnxruntime 1.31 runs no newer."""
 
+_ROUNDED_BY_DEFAULT = "int4-"
+"""Models with weights of four bits: onnxruntime rounds their other factors to 8 bits by default,
+1,000 times the noise of float32 and more (`session.qdq_matmulnbits_accuracy_level`), so noise
+cannot judge their variants."""
+
 _TRIES = 50
 """Operator tests that are drawn until one has a place for a transformation."""
 
@@ -104,7 +109,10 @@ def _original(number: int, draw: Draw) -> str:
         [
             name
             for name, model in zoo_models().items()
-            if model.size == "small" and model.opset >= _OLDEST_OPSET and model.ml_opset is None
+            if model.size == "small"
+            and model.opset >= _OLDEST_OPSET
+            and model.ml_opset is None
+            and not name.startswith(_ROUNDED_BY_DEFAULT)
         ]
     )
 

@@ -1,0 +1,48 @@
+"""`ep-harness verify`: check submissions of a conformance profile, without a network."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.cli.output import print_json, print_lines
+from harness.conformance.submission import STATEMENT
+from harness.conformance.verify.text import json_of, lines_of, markdown_of
+from harness.conformance.verify.verify import verify as verify_all
+from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
+
+
+def verify(submissions: Sequence[Path], signers: Path | None, markdown: Path | None, *, as_json: bool) -> int:
+    """Verify submissions and print what is found.
+
+    Returns:
+        0 if every submission is verified, 1 if one is refused or marked.
+
+    Raises:
+        UsageError: A path or the file of signers is missing, or the Markdown cannot be written.
+    """
+    if missing := [path for path in submissions if not path.exists()]:
+        raise UsageError(*(Problem(where=str(path), what="there is no such submission") for path in missing))
+    done = verify_all([*_each(submissions)], signers=signers)
+    if markdown is not None:
+        try:
+            markdown.write_text(markdown_of(done), encoding="utf-8", newline="\n")
+        except OSError as error:
+            what = f"cannot be written: {error.strerror}"
+            raise UsageError(Problem(where=str(markdown), what=what)) from error
+    if as_json:
+        print_json(json_of(done))
+    else:
+        print_lines(line for one in done for line in lines_of(one))
+    return EXIT_OK if all(one.outcome == "verified" for one in done) else EXIT_UNEXPECTED
+
+
+def _each(paths: Sequence[Path]) -> list[Path]:
+    """Return the submissions; a folder without a statement stands for the submissions in it."""
+    found: list[Path] = []
+    for path in paths:
+        inner = []
+        if path.is_dir() and not (path / STATEMENT).exists():
+            inner = sorted(
+                each for each in path.iterdir() if each.suffix == ".zip" or (each / STATEMENT).exists()
+            )
+        found += inner or [path]
+    return found

@@ -1,0 +1,140 @@
+"""Look for what honest runs do not give; each finding asks for a person, none proves anything."""
+
+import itertools
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from harness.conformance.level import case_key, case_label
+from harness.conformance.submission import RECORDS, STATEMENT, Statement
+from harness.conformance.verify.finding import Finding, finding
+from harness.conformance.verify.placed import has_too_many, not_of_the_model
+from harness.core.judged import is_rounded
+from harness.core.record import Record
+from harness.core.text import visible
+from harness.profiles.profile import Profile
+
+PHASES = frozenset({"create", "first_run", "teardown"})
+
+FEWEST_ALIKE = 3
+"""Records with the same three times, to a ten-thousandth of a millisecond, from which on they look copied."""
+
+FEWEST_EXACT = 200
+"""Elements of outputs of rounding operators from which on none that differs from the float64 answer is odd.
+
+Some single element may be exact by chance; hundreds are not, unless the provider computes in float64.
+"""
+
+_ROUNDING = re.compile(
+    r"(?:com\.microsoft\.)?(?:Conv|ConvTranspose|Gemm|MatMul|FusedMatMul|Softmax|LogSoftmax|Exp|Log|Tanh|Sigmoid|Erf"
+    r"|Gelu|LayerNormalization|BatchNormalization|InstanceNormalization|Attention|ReduceMean|ReduceSum|Sin|Cos)"
+)
+
+
+def plausibility_findings(
+    profile: Profile, statement: Statement, records: Sequence[Record]
+) -> Iterator[Finding]:
+    """Yield what is odd about the records of one submission."""
+    yield from _timings(records)
+    yield from _processes(records)
+    yield from _nodes(profile, records)
+    yield from _exact(profile, records)
+    yield from _hidden(statement)
+
+
+def copy_findings(mine: Sequence[Record], others: Mapping[str, Sequence[Record]]) -> Iterator[Finding]:
+    """Yield other submissions with the same measured times: two runs never share them."""
+    own = {(case_key(record), _times(record)) for record in mine if _times(record)}
+    for name, records in others.items():
+        same = [record for record in records if (case_key(record), _times(record)) in own]
+        if len(same) >= FEWEST_ALIKE or (same and len(same) == len(own)):
+            yield finding("copied", RECORDS, f"{len(same)} of {len(mine)} records have the times of {name}")
+
+
+def _timings(records: Sequence[Record]) -> Iterator[Finding]:
+    ran = [record for record in records if record.ended is None]
+    for record in ran:
+        times = record.timings_ms
+        if set(times) != PHASES or min(times.values()) <= 0:
+            yield finding("timings", record.cell, f"expected {', '.join(sorted(PHASES))}, each above 0 ms")
+        elif record.process is not None and record.process.took_ms < sum(times.values()):
+            yield finding("timings", record.cell, "its phases take longer than the whole cell")
+        if not record.started:
+            yield finding("timings", record.cell, "it ran, and has no start")
+    counts = Counter(_times(record) for record in ran if _times(record))
+    for same, count in counts.items():
+        if count >= FEWEST_ALIKE:
+            yield finding("timings", RECORDS, f"{count} records have exactly the times {same}")
+
+
+def _processes(records: Sequence[Record]) -> Iterator[Finding]:
+    """Check that sessions of one process begin in their order. A system may give a pid again: from 1 on."""
+    of_process: dict[tuple[str, int], list[Record]] = defaultdict(list)
+    for record in records:
+        if record.process is not None and record.started:
+            of_process[record.place, record.process.pid].append(record)
+    for (_, pid), cells in of_process.items():
+        ordered = sorted(cells, key=lambda one: (one.started, one.process.session if one.process else 0))
+        sessions = [one.process.session for one in ordered if one.process]
+        back = sum(one >= other for one, other in itertools.pairwise(sessions))
+        if back > max(1, len(sessions) // 10):
+            yield finding(
+                "process", RECORDS, f"{back} cells of process {pid} start before an earlier session"
+            )
+        if min(pid, *sessions) < 1:
+            yield finding("process", RECORDS, f"process {pid} has a session below 1")
+
+
+def _nodes(profile: Profile, records: Sequence[Record]) -> Iterator[Finding]:
+    cases = {case.key: case for case in profile.cases}
+    for record in records:
+        case = cases.get(case_key(record))
+        if case is None or record.placement is None:
+            continue
+        if has_too_many(record.placement, case):
+            placed = record.placement.ep_nodes + record.placement.cpu_nodes
+            yield finding("too-many-nodes", case_label(case), f"{placed} of {sum(case.ops.values())} nodes")
+        if foreign := not_of_the_model(record.placement, case):
+            what = f"the model has no {', '.join(foreign)} that could work on shapes"
+            yield finding("too-many-nodes", case_label(case), what)
+
+
+def _exact(profile: Profile, records: Sequence[Record]) -> Iterator[Finding]:
+    rounding = {case.key for case in profile.cases if any(_ROUNDING.fullmatch(op) for op in case.ops)}
+    rows = [
+        row
+        for record in records
+        if record.ended is None and case_key(record) in rounding
+        for row in record.outputs
+        if is_rounded(row) and row.max_abs is not None
+    ]
+    elements = sum(row.elements for row in rows)
+    if elements >= FEWEST_EXACT and all(row.max_abs == 0 for row in rows):
+        what = f"none of {elements:,} elements of rounding operators differs from the float64 answer"
+        yield finding("too-exact", RECORDS, what)
+
+
+def _hidden(statement: Statement) -> Iterator[Finding]:
+    texts = msgspec.json.encode(statement).decode()
+    for text in _texts(msgspec.json.decode(texts)):
+        if visible(text) != text or "\n" in text:
+            yield finding("hidden-text", STATEMENT, text)
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, below in value.items():
+            yield key
+            yield from _texts(below)
+    elif isinstance(value, list):
+        for below in value:
+            yield from _texts(below)
+
+
+def _times(record: Record) -> tuple[float, ...]:
+    times = record.timings_ms
+    return tuple(times[phase] for phase in sorted(PHASES)) if set(times) == PHASES else ()

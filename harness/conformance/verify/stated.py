@@ -1,0 +1,129 @@
+"""Check the statement against what it is about: records, run.json, waivers.toml and the clock."""
+
+import datetime as dt
+import tomllib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from harness.conformance.attestation import Attestation, attestation_of
+from harness.conformance.level import Result, Standing
+from harness.conformance.submission import (
+    ATTESTATION,
+    RUN,
+    SCHEMA,
+    STATEMENT,
+    WAIVERS,
+    Statement,
+    Waiver,
+)
+from harness.conformance.verify.finding import Finding, finding
+from harness.conformance.waivers import covers
+from harness.core.record import Record
+from harness.core.run_info import RunInfo
+
+_CLOCKS = dt.timedelta(minutes=5)
+"""By how much two clocks may differ."""
+
+
+def result_findings(statement: Statement, result: Result, attestation: Attestation) -> Iterator[Finding]:
+    """Yield level, totals and missing cases that do not follow from the records."""
+    if statement.schema != SCHEMA:
+        yield finding("other-schema", STATEMENT, f"schema {statement.schema}, this version reads {SCHEMA}")
+    if statement.level is not result.level:
+        yield finding("level", STATEMENT, f"{statement.level}, and the records give {result.level}")
+    if statement.features != result.features:
+        names = [
+            name
+            for name in {*statement.features, *result.features}
+            if statement.features.get(name) != result.features.get(name)
+        ]
+        yield finding("totals", STATEMENT, f"other totals of {', '.join(sorted(names))}")
+    if statement.missing != result.missing:
+        names = sorted({*statement.missing} ^ {*result.missing})
+        yield finding("missing-list", STATEMENT, f"wrong about {', '.join(names[:5]) or 'the order'}")
+    wanted = attestation_of({}, statement.profile, result)
+    same = (attestation.type_, attestation.predicate_type, attestation.predicate)
+    if same != (wanted.type_, wanted.predicate_type, wanted.predicate):
+        yield finding("attestation", ATTESTATION, "its result or profile is not that of the records")
+
+
+def run_findings(statement: Statement, run: RunInfo, records: Sequence[Record]) -> Iterator[Finding]:
+    """Yield where ``run.json`` is about another run or environment."""
+    targets = {record.target for record in records}
+    if run.cells != len(records) or not run.complete:
+        yield finding("run", RUN, f"{run.cells} cells, complete: {run.complete}; {len(records)} records")
+    if not targets <= run.targets.keys():
+        yield finding("run", RUN, "the target of the records is not in it")
+        return
+    environment = statement.environment
+    for target in targets:
+        fingerprint: dict[str, Any] = run.targets[target]
+        told = fingerprint.get("onnxruntime", environment.onnxruntime)
+        if told != environment.onnxruntime:
+            what = f"onnxruntime {environment.onnxruntime}, and {RUN} has {told}"
+            yield finding("other-environment", STATEMENT, what)
+        providers = fingerprint.get("providers", [environment.provider])
+        if isinstance(providers, list) and providers and environment.provider not in providers:
+            what = f"{environment.provider} is not among the providers of {RUN}"
+            yield finding("other-environment", STATEMENT, what)
+        packages = fingerprint.get("packages")
+        if isinstance(packages, dict):
+            other = [
+                name
+                for name, version in environment.packages.items()
+                if packages.get(name, version) != version
+            ]
+            if other:
+                yield finding("other-environment", STATEMENT, f"other versions of {', '.join(other[:5])}")
+
+
+def time_findings(statement: Statement, records: Sequence[Record], now: dt.datetime) -> Iterator[Finding]:
+    """Yield times that cannot be: cells that end after the statement, or a statement of the future."""
+    created = _time(statement.created)
+    if created is None:
+        yield finding("time", STATEMENT, f"created is no time with its zone: {statement.created!r}")
+        return
+    if created > now + _CLOCKS:
+        yield finding("future", STATEMENT, f"created {statement.created}, and it is {now.isoformat()}")
+    for record in records:
+        if not record.started:
+            continue
+        started = _time(record.started)
+        if started is None:
+            yield finding("time", record.cell, f"started is no time with its zone: {record.started!r}")
+        elif started > created + _CLOCKS:
+            yield finding("time", record.cell, f"started {record.started}, after {statement.created}")
+
+
+def waiver_findings(
+    statement: Statement, content: bytes | None, result: Result, now: dt.datetime
+) -> Iterator[Finding]:
+    """Yield waivers that are wrong, expired or idle, and those that the two files do not share."""
+    try:
+        table = tomllib.loads((content or b"").decode("utf-8"))
+        written = msgspec.convert(table.get("waiver", []), tuple[Waiver, ...])
+    except (ValueError, msgspec.ValidationError, RecursionError) as error:
+        yield finding("waivers", WAIVERS, error)
+        return
+    if written != statement.waivers or set(table) - {"waiver"}:
+        yield finding("waivers", WAIVERS, f"its waivers are not those of {STATEMENT}")
+    for waiver in statement.waivers:
+        covered = [one for one in result.cases if covers(waiver, one.label)]
+        if not waiver.issue.startswith(("https://", "http://")) or not waiver.words.strip():
+            yield finding("waivers", waiver.case, f"needs an http(s) issue and words; issue {waiver.issue!r}")
+        if not covered:
+            yield finding("waivers", waiver.case, "the profile has no such case")
+        elif all(one.standing is Standing.PASSED for one in covered):
+            yield finding("waiver-idle", waiver.case, "it covers only cases that pass")
+        if waiver.expires <= now.date():
+            yield finding("waiver-expired", waiver.case, f"expired on {waiver.expires}")
+
+
+def _time(text: str) -> dt.datetime | None:
+    try:
+        time = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else None

@@ -1,0 +1,196 @@
+"""Verify submissions: from files to findings, in the order of ``finding.KINDS``."""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from harness.conformance.attestation import Attestation
+from harness.conformance.level import Result, case_key, case_label, result_of
+from harness.conformance.submission import ATTESTATION, RECORDS, RUN, STATEMENT, WAIVERS, Statement
+from harness.conformance.verify.cases import case_findings
+from harness.conformance.verify.decided import verdict_findings
+from harness.conformance.verify.figures import figure_faults
+from harness.conformance.verify.finding import Finding, Weight, finding
+from harness.conformance.verify.opening import open_submission
+from harness.conformance.verify.placed import placement_faults
+from harness.conformance.verify.plausible import copy_findings, plausibility_findings
+from harness.conformance.verify.sealed import digest_findings, seal_of
+from harness.conformance.verify.stated import result_findings, run_findings, time_findings, waiver_findings
+from harness.conformance.verify.strict_json import strict_decode
+from harness.core.record import Record
+from harness.core.run_info import RunInfo
+from harness.profiles.profile import Profile, decode_profile, profiles_folder
+from harness.profiles.suite import policy_of_case
+
+MOST_RECORDS = 20_000
+MOST_FINDINGS = 200
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """The result for one submission.
+
+    Attributes:
+        name: Name of the folder or zip.
+        findings: In the order of the checks.
+        statement: None if it cannot be read.
+        result: Decided again; None if that is not possible.
+        signer: Identity or fingerprint of the key; empty if nobody signed.
+    """
+
+    name: str
+    findings: tuple[Finding, ...]
+    statement: Statement | None = None
+    result: Result | None = None
+    signer: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """``refused``, ``marked`` or ``verified``."""
+        weights = {one.weight for one in self.findings}
+        return next((str(w) for w in (Weight.REFUSED, Weight.MARKED) if w in weights), "verified")
+
+
+class _Read(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of a submission that could be read."""
+
+    statement: Statement | None = None
+    attestation: Attestation | None = None
+    run: RunInfo | None = None
+    records: tuple[Record, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def verify(
+    paths: Sequence[Path],
+    *,
+    signers: Path | None = None,
+    now: dt.datetime | None = None,
+    profiles: Path | None = None,
+) -> tuple[Verification, ...]:
+    """Verify submissions, and compare them with each other for copies.
+
+    Args:
+        paths: Folders or zips.
+        signers: A file of allowed signers, as ``ssh-keygen`` reads it.
+        now: The time, with its zone; the clock's by default.
+        profiles: Folder of the published profiles; the shipped ones by default.
+
+    Raises:
+        UsageError: The file of signers is missing, or there is no ``ssh-keygen``.
+    """
+    moment = now or dt.datetime.now(dt.UTC)
+    opened = [(path, open_submission(path)) for path in paths]
+    read = {path: _read(each.files) if each.files else _Read() for path, each in opened}
+    done = []
+    for path, each in opened:
+        name = path.absolute().name
+        if not each.files:
+            done.append(Verification(name=name, findings=each.findings))
+            continue
+        others = {other.name: read[other].records for other in paths if other != path}
+        done.append(_verified(name, each.files, read[path], others, (signers, moment, profiles)))
+    return tuple(done)
+
+
+def _read(files: Mapping[str, bytes]) -> _Read:
+    found: list[Finding] = []
+    statement, _, fault = strict_decode(files[STATEMENT], Statement, STATEMENT)
+    attestation, _, other = strict_decode(files[ATTESTATION], Attestation, ATTESTATION)
+    run, _, third = strict_decode(files[RUN], RunInfo, RUN)
+    found += [each for each in (fault, other, third) if each is not None]
+    records: list[Record] = []
+    lines = files[RECORDS].split(b"\n")
+    if lines[-1]:
+        found.append(finding("not-json", RECORDS, "the last line has no end"))
+    for number, line in enumerate(lines[:-1][:MOST_RECORDS], start=1):
+        record, _, fault = strict_decode(line, Record, f"{RECORDS}: line {number}")
+        if fault is not None:
+            found.append(fault)
+        elif b"\r" in line:
+            found.append(finding("not-json", f"{RECORDS}: line {number}", "a carriage return"))
+        if record is not None:
+            records.append(record)
+    if len(lines) > MOST_RECORDS:
+        found.append(finding("too-large", RECORDS, f"more than {MOST_RECORDS:,} lines"))
+    return _Read(
+        statement=statement, attestation=attestation, run=run, records=tuple(records), findings=tuple(found)
+    )
+
+
+def _verified(
+    name: str,
+    files: Mapping[str, bytes],
+    read: _Read,
+    others: Mapping[str, Sequence[Record]],
+    by: tuple[Path | None, dt.datetime, Path | None],
+) -> Verification:
+    signers, now, profiles = by
+    found = [*read.findings]
+    seal = seal_of(files, signers)
+    if read.attestation is not None:
+        found += digest_findings(files, read.attestation)
+    found += seal.findings
+    result = None
+    if read.statement is not None and read.attestation is not None and read.run is not None:
+        profile = _profile(read.statement, profiles or profiles_folder(), found)
+        if profile is not None and (claims := _claims(read.statement, profile, found)) is not None:
+            found += _records(profile, read.statement, read.records)
+            result = result_of(profile, claims, read.records)
+            found += result_findings(read.statement, result, read.attestation)
+            found += run_findings(read.statement, read.run, read.records)
+            found += (finding("unofficial", STATEMENT, why) for why in read.statement.harness.unofficial)
+            found += time_findings(read.statement, read.records, now)
+            found += waiver_findings(read.statement, files.get(WAIVERS), result, now)
+            found += plausibility_findings(profile, read.statement, read.records)
+            found += copy_findings(read.records, others)
+    return Verification(
+        name=name,
+        findings=tuple(found[:MOST_FINDINGS]),
+        statement=read.statement,
+        result=result,
+        signer=seal.signer,
+    )
+
+
+def _profile(statement: Statement, folder: Path, found: list[Finding]) -> Profile | None:
+    """Return the published profile; a label is never used as a path."""
+    told = statement.profile
+    paths = {path.stem: path for path in folder.glob("*@*.json")}
+    if told.label not in paths:
+        known = ", ".join(sorted(paths)) or "none"
+        found.append(finding("unknown-profile", STATEMENT, f"{told.label}; this harness has {known}"))
+        return None
+    profile = decode_profile(paths[told.label].read_bytes())
+    if told.digest != profile.digest:
+        found.append(finding("profile-edited", STATEMENT, f"the digest of {told.label} is {profile.digest}"))
+    if told.archive != profile.archive:
+        found.append(finding("profile-edited", STATEMENT, f"the archive's digest is {profile.archive}"))
+    return profile
+
+
+def _claims(statement: Statement, profile: Profile, found: list[Finding]) -> tuple[str, ...] | None:
+    claims, known = statement.claims, {feature.name for feature in profile.features}
+    if claims != tuple(sorted(set(claims))) or not set(claims) <= known:
+        what = f"claims {', '.join(claims)}; features: {', '.join(sorted(known)) or 'none'}, sorted, once"
+        found.append(finding("unknown-claim", STATEMENT, what))
+        return None
+    return claims
+
+
+def _records(profile: Profile, statement: Statement, records: Sequence[Record]) -> Iterator[Finding]:
+    yield from case_findings(profile, statement, records)
+    cases = {case.key: case for case in profile.cases}
+    for record in records:
+        case = cases.get(case_key(record))
+        if case is None:
+            continue
+        yield from verdict_findings(record, case, profile.rules)
+        policy = policy_of_case(profile.rules, case)
+        for row in (*record.outputs, *record.again):
+            for what in figure_faults(row, policy):
+                yield finding("metrics", f"{case_label(case)}: {row.name}", what)
+        if record.placement is not None:
+            for what in placement_faults(record.placement, record.provider):
+                yield finding("placement", case_label(case), what)

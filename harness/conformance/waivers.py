@@ -1,0 +1,71 @@
+"""Waivers: the owner's words about cases that do not pass, in a TOML file, ``[[waiver]]`` each."""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from harness.conformance.submission import Waiver
+from harness.core.errors import Problem, UsageError, one_line
+from harness.plan.matrix import read_toml
+
+_HEADER = re.compile(r"^[ \t]*\[\[[ \t]*waiver[ \t]*\]\]", re.MULTILINE)
+_ISSUE = re.compile(r"https?://[^\s/]+/\S*")
+
+EXAMPLE = """case, issue, expires and words; expires is a date such as 2027-03-31"""
+
+
+def load_waivers(path: Path, labels: tuple[str, ...]) -> tuple[Waiver, ...]:
+    """Return the waivers of a file.
+
+    Args:
+        path: The file.
+        labels: Labels of the profile's cases; a waiver that names none of them is an error.
+
+    Raises:
+        UsageError: The file cannot be read, or some waiver is wrong; all problems, each with its line.
+    """
+    table = read_toml(path)
+    lines = [
+        path.read_text("utf-8-sig").count("\n", 0, found.start()) + 1
+        for found in _HEADER.finditer(path.read_text("utf-8-sig"))
+    ]
+    entries = table.get("waiver")
+    if set(table) != {"waiver"} or not isinstance(entries, list):
+        raise UsageError(
+            Problem(where=str(path), what="expected [[waiver]] entries and nothing else", hint=EXAMPLE)
+        )
+    waivers, problems = [], []
+    for number, entry in enumerate(entries):
+        line = lines[number] if len(lines) == len(entries) else None
+        where = f"{path}: line {line}" if line else f"{path}: waiver[{number}]"
+        try:
+            waiver = msgspec.convert(entry, Waiver, strict=True)
+        except msgspec.ValidationError as error:
+            problems.append(Problem(where=where, what=one_line(error), hint=EXAMPLE))
+            continue
+        if unknown := sorted(set(entry) - set(Waiver.__struct_fields__)):
+            problems.append(Problem(where=where, what=f"there is no key {unknown[0]!r}", hint=EXAMPLE))
+        problems += _faults(waiver, where, labels)
+        waivers.append(waiver)
+    if problems:
+        raise UsageError(*problems)
+    return tuple(waivers)
+
+
+def covers(waiver: Waiver, label: str) -> bool:
+    """Return whether a waiver is about the case of this label; ``*`` stands for any characters."""
+    pattern = "".join(".*" if part == "*" else re.escape(part) for part in re.split(r"(\*)", waiver.case))
+    return re.fullmatch(pattern, label) is not None
+
+
+def _faults(waiver: Waiver, where: str, labels: tuple[str, ...]) -> list[Problem]:
+    problems = []
+    if not _ISSUE.fullmatch(waiver.issue):
+        problems.append(Problem(where=where, what=f"issue is no URL: {waiver.issue!r}", hint=EXAMPLE))
+    if not waiver.words.strip():
+        problems.append(Problem(where=where, what="words are empty", hint="say why the case does not pass"))
+    if not any(covers(waiver, label) for label in labels):
+        hint = "ep-harness profiles show lists the cases"
+        problems.append(Problem(where=where, what=f"no case is named {waiver.case!r}", hint=hint))
+    return problems

@@ -1,0 +1,135 @@
+"""What other programs read: badges, the Atom feed, and ``data.json``."""
+
+import json
+import sys
+import uuid
+from html import escape
+from typing import Any, Literal
+
+import msgspec
+
+from harness.conformance.submission import Level, Statement
+from harness.core.errors import one_line
+from harness.core.text import visible
+from harness.publication.entry import Entry
+from harness.publication.gather import Gathered, Refused
+from harness.report.badge import Badge
+
+_COLOURS = {Level.CONFORMANT: "#2f7d46", Level.PARTIAL: "#8a6d00", Level.NOT: "#b03a17"}
+_SHIELDS = {Level.CONFORMANT: "green", Level.PARTIAL: "yellow", Level.NOT: "red"}
+_CHAR_PX = 7
+"""Width of a character at 11 px in the fonts that badges name; a little too wide for most."""
+
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://in-toto.io/attestation/test-result/v0.1")
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True):
+    """One submission in ``data.json``.
+
+    Attributes:
+        id: Its address is ``s/<id>/``.
+        level: Its level, counted again by the publisher.
+        passed: Passed cases of core and claimed features.
+        required: All cases of these features.
+        statement: Its ``statement.json``.
+        cases: Label of a case -> its verdict.
+    """
+
+    id: str
+    level: Level
+    passed: int
+    required: int
+    statement: Statement
+    cases: dict[str, str]
+
+
+class DataFile(msgspec.Struct, frozen=True, kw_only=True):
+    """Contents of ``data.json``; the newest submission first."""
+
+    schema: Literal[1]
+    submissions: tuple[Published, ...]
+    refused: tuple[Refused, ...]
+
+
+def data_of(gathered: Gathered) -> DataFile:
+    """Return the contents of ``data.json``."""
+    return DataFile(
+        schema=1,
+        submissions=tuple(
+            Published(
+                id=entry.id,
+                level=entry.level,
+                passed=entry.share.count,
+                required=entry.share.total,
+                statement=entry.statement,
+                cases={one.label: one.verdict.value for one in entry.result.cases},
+            )
+            for entry in gathered.entries
+        ),
+        refused=gathered.refused,
+    )
+
+
+def shields(entry: Entry) -> Badge:
+    """Return the badge for shields.io."""
+    return Badge(label=_label(entry), message=_message(entry), color=_SHIELDS[entry.level])
+
+
+def badge_svg(entry: Entry) -> str:
+    """Return the badge as a picture that needs nothing else."""
+    label, message = _label(entry), _message(entry)
+    left, right = (_CHAR_PX * len(text) + 10 for text in (label, message))
+    title = escape(f"{label}: {message}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
+        f'aria-label="{title}"><title>{title}</title>'
+        f'<rect width="{left}" height="20" fill="#444c56"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{_COLOURS[entry.level]}"/>'
+        '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
+        f'<text x="5" y="14">{escape(label)}</text><text x="{left + 5}" y="14">{escape(message)}</text>'
+        "</g></svg>\n"
+    )
+
+
+def atom(gathered: Gathered, title: str) -> str:
+    """Return the feed, RFC 4287, of all submissions; links are relative to it."""
+    newest = gathered.entries[0].statement.created if gathered.entries else "1970-01-01T00:00:00Z"
+    items = "".join(
+        f"<entry><id>urn:uuid:{uuid.uuid5(_NAMESPACE, entry.id)}</id>"
+        f"<title>{_xml(f'{entry.label}: {entry.word} to {entry.statement.profile.label}')}</title>"
+        f'<link href="s/{entry.id}/index.html"/><updated>{_xml(entry.statement.created)}</updated>'
+        f"<author><name>{_xml(entry.statement.product.vendor)}</name></author></entry>\n"
+        for entry in gathered.entries
+    )
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
+        f"<id>urn:uuid:{uuid.uuid5(_NAMESPACE, title)}</id><title>{_xml(title)}</title>"
+        f'<link href="index.html"/><updated>{_xml(newest)}</updated>\n{items}</feed>\n'
+    )
+
+
+def data_schema() -> dict[str, Any]:
+    """Return the schema of ``data.json``: docs/reference/publication.schema.json."""
+    (root,), definitions = msgspec.json.schema_components((DataFile,), ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "ort-ep-harness: data.json",
+        **root,
+        "$defs": definitions,
+    }
+
+
+def _label(entry: Entry) -> str:
+    return one_line(visible(entry.statement.profile.label), 40)
+
+
+def _message(entry: Entry) -> str:
+    return f"{entry.word} {entry.share.count}/{entry.share.total}"
+
+
+def _xml(text: str) -> str:
+    return escape(one_line(visible(text)))
+
+
+if __name__ == "__main__":  # python -m harness.publication.formats > docs/reference/publication.schema.json
+    sys.stdout.write(json.dumps(data_schema(), indent=2) + "\n")

@@ -1,0 +1,312 @@
+"""Freezing: candidates of a profile to the files of cases, or the reason why a candidate is none.
+
+Each candidate is first written in ONNX's test layout, so that every question is about the very bytes that
+are frozen.
+"""
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from harness.core.errors import one_line
+from harness.core.facts import CPU_PROVIDER as CPU
+from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
+from harness.core.spread import Spread, spread_of
+from harness.core.tolerance import computing_precision
+from harness.core.value import Floats, NamedValues, leaves
+from harness.corpus.case import Case, load_case
+from harness.corpus.errors import ModelError
+from harness.corpus.model_file import load_model
+from harness.corpus.noisy import amplitudes_of, noisy_case
+from harness.corpus.port import Port, ValueType
+from harness.corpus.protos import encode
+from harness.corpus.revealed import read_by_partials
+from harness.corpus.scenario import Inapplicable, scenario_case
+from harness.corpus.suites import Suite, open_folder, open_suite
+from harness.engine.admission import processors
+from harness.engine.engine import Engine
+from harness.engine.events import Answered
+from harness.engine.queues import CHECK_TIMEOUTS
+from harness.engine.task import Kind
+from harness.golden.golden import Golden
+from harness.plan.matrix import Matrix, Models
+from harness.plan.plan import Plan
+from harness.plan.target import Target
+from harness.profiles.case_files import MODEL, digests_of, noise_file
+from harness.profiles.profile import CORE, ProfileCase, Rules
+from harness.profiles.suite import policy_of_case
+from harness.studies.admission import NotAdmittedError, check_golden, golden_of_candidate
+from harness.studies.ask import Notify, results
+
+_KINDS = (Kind.ANSWER, Kind.EVALUATED, Kind.FLOAT64, Kind.FLOAT64_EVALUATED, Kind.UNDEFINED)
+
+_OLDEST_OPSET = 21
+_OLDEST_IR = 10
+"""Versions of opset and file format in onnx 1.16, the oldest that a model is taken back to."""
+
+_NEWEST_OPSET = 24
+"""The newest opset of a case. Providers may be built for onnxruntime 1.23, which loads no newer one."""
+
+_NOISE_BITS = 6
+"""Bits of the mantissa that frozen noise keeps: at most 3.2 % too large, and an archive packs it well."""
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that may become a case.
+
+    Attributes:
+        suite: A suite by name.
+        model: One of its models.
+        scenario: As in a matrix.
+        feature: The feature that the case would belong to.
+    """
+
+    suite: str
+    model: str
+    scenario: str = PLAIN
+    feature: str = CORE
+
+    @property
+    def name(self) -> str:
+        """The name of the case: data of a scenario's own make it another one."""
+        plain = f"{self.suite.replace(':', '-')}/{self.model.removesuffix('.onnx')}"
+        return f"{plain}-{self.scenario}" if SCENARIOS[self.scenario].other_data else plain
+
+
+class FrozenCases(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of candidates.
+
+    Attributes:
+        cases: Sorted by name and scenario.
+        files: Path in the archive -> content.
+        refused: Name of a candidate -> why it is no case.
+    """
+
+    cases: tuple[ProfileCase, ...]
+    files: dict[str, bytes]
+    refused: dict[str, str]
+
+
+def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify: Notify) -> FrozenCases:
+    """Freeze candidates.
+
+    Args:
+        candidates: In any order.
+        rules: By which the profile judges.
+        scratch: An empty folder.
+        notify: Receives messages.
+
+    Raises:
+        UsageError: A suite does not exist, or the cache cannot be written.
+    """
+    refused: dict[str, str] = {}
+    _write_candidates(candidates, scratch / "cases", refused)
+    suite = open_folder(scratch / "cases")
+    names = {one.name: f"{one.name}/{MODEL}" for one in candidates if one.name not in refused}
+    loaded: dict[str, Case] = {}
+    for name, model in names.items():
+        try:
+            case = load_case(suite, model, {})
+            if case.facts.opsets.get("ai.onnx", 0) > _NEWEST_OPSET:
+                refused[name] = f"it needs an opset above {_NEWEST_OPSET}"
+            else:
+                loaded[name] = case
+        except ModelError as error:
+            refused[name] = one_line(error)
+    answers = _answers(suite, loaded, notify)
+    goldens: dict[str, tuple[NamedValues, ...]] = {}
+    for name, case in loaded.items():
+        try:
+            goldens[name] = golden_of_candidate(case, answers[name])
+        except NotAdmittedError as error:
+            refused[name] = one_line(error)
+    spreads = _spreads(loaded, goldens, scratch / "noisy", notify)
+    cases: list[ProfileCase] = []
+    files: dict[str, bytes] = {}
+    for one in sorted(set(candidates), key=lambda one: (one.name, one.scenario)):
+        if one.name not in goldens or one.name in refused:
+            continue
+        case, golden, spread = loaded[one.name], goldens[one.name], spreads[one.name]
+        try:
+            of_case = _files(case, golden, spread)
+            entry = _entry(one, case, of_case)
+            check_golden(case, golden, answers[one.name], spread, policy_of_case(rules, entry))
+        except (NotAdmittedError, ValueError) as error:
+            refused[one.name] = one_line(error)
+            continue
+        cases.append(entry)
+        files |= {f"{one.name}/{path}": content for path, content in of_case.items()}
+    return FrozenCases(cases=tuple(cases), files=files, refused=refused)
+
+
+def _write_candidates(candidates: Sequence[Candidate], folder: Path, refused: dict[str, str]) -> None:
+    """Write each candidate with the inputs of its scenario, and with what its suite expects."""
+    folder.mkdir(parents=True)
+    suites: dict[str, Suite] = {}
+    for one in {one.name: one for one in candidates}.values():
+        try:
+            suite = suites.get(one.suite) or suites.setdefault(one.suite, open_suite(one.suite))
+            if one.model not in suite.models():
+                refused[one.name] = "the suite has no such model"
+                continue
+            case = load_case(suite, one.model, {})
+            played = scenario_case(case, one.scenario) if SCENARIOS[one.scenario].other_data else case
+        except ModelError as error:
+            refused[one.name] = one_line(error)
+            continue
+        if isinstance(played, Inapplicable) or one.scenario == GENERATE or case.external:
+            why = played.reason if isinstance(played, Inapplicable) else "it needs more files than a case has"
+            refused[one.name] = why
+            continue
+        home = folder / one.name
+        _write(home, _model(played), _values(played))
+
+
+def _model(case: Case) -> bytes:
+    """Return a model in the oldest opset, from 21 on, and file format that mean the same.
+
+    Older runtimes load it then. An opset names the same operators as an older one, down to the newest schema
+    that the model uses.
+    """
+    from onnx.helper import find_min_ir_version_for
+
+    model = load_model(case.model_path)
+    used = [since for versions in case.facts.operators.values() for since in versions]
+    if case.facts.opsets.keys() == {"ai.onnx"} and not model.functions and used:
+        for one in model.opset_import:
+            one.version = min(one.version, max(_OLDEST_OPSET, *used))
+    needed = find_min_ir_version_for(model.opset_import, ignore_unknown=True)
+    model.ir_version = min(model.ir_version, max(_OLDEST_IR, needed))
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content
+
+
+def _answers(suite: Suite, cases: Mapping[str, Case], notify: Notify) -> dict[str, dict[Kind, Golden]]:
+    found: dict[str, dict[Kind, Golden]] = {name: {} for name in cases}
+    for kind in _KINDS:
+        asked = [name for name, case in cases.items() if kind is not Kind.UNDEFINED or read_by_partials(case)]
+        for name, golden in _ask(suite, asked, kind, notify):
+            found[name][kind] = golden
+    return found
+
+
+def _spreads(
+    cases: Mapping[str, Case], goldens: Mapping[str, tuple[NamedValues, ...]], folder: Path, notify: Notify
+) -> dict[str, Spread]:
+    """Return the noise of each golden; that of a model without any form with noise has no leaves."""
+    folder.mkdir(parents=True)
+    amplitudes: dict[str, tuple[float, ...]] = {}
+    for name in goldens:
+        noisy = noisy_case(cases[name], _precision(cases[name]))
+        if isinstance(noisy, Case):
+            amplitudes[name] = amplitudes_of(noisy)
+            _write(folder / name, noisy.model_path.read_bytes(), _values(noisy))
+    found = {name: _none(cases[name]) for name in goldens}
+    if amplitudes:
+        for name, golden in _ask(open_folder(folder), list(amplitudes), Kind.ANSWER, notify):
+            if golden.status == "ok":
+                precision = _precision(cases[name])
+                spread = spread_of(goldens[name], golden.outputs, amplitudes[name], precision)
+                outputs = tuple(
+                    {leaf: _few_bits(one) for leaf, one in part.items()} for part in spread.outputs
+                )
+                found[name] = Spread(precision=precision, outputs=outputs)
+    return found
+
+
+def _none(case: Case) -> Spread:
+    return Spread(precision=_precision(case), outputs=tuple({} for _ in case.data_sets))
+
+
+def _ask(suite: Suite, names: Sequence[str], kind: Kind, notify: Notify) -> Iterator[tuple[str, Golden]]:
+    """Yield what the CPU provider or ``onnx.reference`` answers, for candidates of a folder."""
+    target = Target(name="freeze", provider=(CPU,), workers=processors())
+    if kind.checks_golden:
+        target = msgspec.structs.replace(target, timeouts_s=CHECK_TIMEOUTS)
+    matrix = Matrix(path="freeze", schema=1, models=Models(folders=(str(suite.root),)), targets=(target,))
+    with closing(Engine(Plan(matrix=matrix, cells=()), {suite.name: suite})) as engine:
+        engine.ask(target.name, [(suite.name, f"{name}/{MODEL}") for name in names], kind)
+        engine.drain()
+        for event in results(engine, notify):
+            if isinstance(event, Answered) and event.golden is not None:
+                yield event.model.removesuffix(f"/{MODEL}"), event.golden
+
+
+def _precision(case: Case) -> str:
+    return computing_precision(case.facts.float_types, "float32")
+
+
+def _entry(one: Candidate, case: Case, files: Mapping[str, bytes]) -> ProfileCase:
+    digests = digests_of(files)
+    values = [
+        part
+        for data_set in case.data_sets
+        for name, value in (*data_set.inputs, *data_set.expected)
+        for _, part in leaves(name, value)
+    ]
+    declared = {kind.dtype for kind in case.output_types if kind.dtype}
+    return ProfileCase(
+        name=one.name,
+        feature=one.feature,
+        scenario=one.scenario,
+        model=digests.model,
+        inputs=digests.inputs,
+        golden=digests.golden,
+        ops=dict(case.facts.op_types),
+        types=tuple(sorted(declared | {part.dtype for part in values if part is not None})),
+        opset=case.facts.opsets.get("ai.onnx", 0),
+        precision=_precision(case),
+    )
+
+
+def _files(case: Case, golden: Sequence[NamedValues], spread: Spread) -> dict[str, bytes]:
+    """Return the files of a case."""
+    judged = msgspec.structs.replace(
+        case,
+        data_sets=tuple(
+            msgspec.structs.replace(data_set, expected=outputs)
+            for data_set, outputs in zip(case.data_sets, golden, strict=True)
+        ),
+    )
+    files = {MODEL: case.model_path.read_bytes(), **dict(_values(judged))}
+    for number, outputs in enumerate(golden):
+        found = (leaf for name, value in outputs for leaf, _ in leaves(name, value))
+        for index, leaf in enumerate(found):
+            if (noise := spread.outputs[number].get(leaf)) is not None:
+                content = io.BytesIO()
+                np.lib.format.write_array(content, noise, version=(1, 0), allow_pickle=False)
+                files[noise_file(number, index)] = content.getvalue()
+    return files
+
+
+def _values(case: Case) -> Iterator[tuple[str, bytes]]:
+    """Yield names and contents of the files with the values of a case."""
+    tensor = ValueType(kind="tensor")  # a data set may have values for initializers, too
+    inputs = {port.name: port for port in case.ports}
+    outputs = dict(zip(case.outputs, case.output_types, strict=True))
+    for number, data_set in enumerate(case.data_sets):
+        for index, (name, value) in enumerate(data_set.inputs):
+            kind = inputs.get(name, Port(name=name, type=tensor)).type
+            yield f"test_data_set_{number}/input_{index}.pb", encode(value, kind, name)
+        for index, (name, value) in enumerate(data_set.expected):
+            yield f"test_data_set_{number}/output_{index}.pb", encode(value, outputs[name], name)
+
+
+def _write(home: Path, model: bytes, values: Iterator[tuple[str, bytes]]) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    (home / MODEL).write_bytes(model)
+    (home / "test_data_set_0").mkdir(exist_ok=True)  # a model without inputs has an empty one
+    for name, content in values:
+        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).write_bytes(content)
+
+
+def _few_bits(noise: Floats) -> Floats:
+    """Return noise with a short mantissa, rounded up."""
+    mantissa, exponent = np.frexp(noise)
+    scale = 2.0**_NOISE_BITS
+    return np.ldexp(np.ceil(mantissa * scale) / scale, exponent)
