@@ -1,7 +1,10 @@
 """The commands: measure candidates, select cases, write the page, freeze the profiles."""
 
 import argparse
-from concurrent.futures import ProcessPoolExecutor
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -43,18 +46,34 @@ def _measure(arguments: argparse.Namespace) -> int:
         for key in admitted(read_records(arguments.records))
         if key[0] != GENERATED or key[1] in generated
     ]
-    # Generated models last: they take longest, and an interrupted measurement then lacks only some of them.
-    left = sorted((key for key in wanted if key not in done), key=lambda key: (key[0] == FUZZ, key))
+    left = in_fair_order(key for key in wanted if key not in done)
     print(f"{len(left)} of {len(wanted)} candidates to measure", flush=True)
     with (
         ProcessPoolExecutor(arguments.jobs, get_context("spawn")) as processes,
         out.open("ab") as file,
     ):
-        suites, models = zip(*left, strict=True) if left else ((), ())
-        for finding in processes.map(measure, suites, models, chunksize=8):
-            file.write(msgspec.json.encode(finding) + b"\n")
+        for future in as_completed([processes.submit(measure, *key) for key in left]):
+            file.write(msgspec.json.encode(future.result()) + b"\n")
             file.flush()
     return 0
+
+
+def in_fair_order(keys: Iterable[Key]) -> list[Key]:
+    """Return the networks that profiles keep, then one case of each suite in turn.
+
+    An interrupted measurement then has a sample of every suite, not all of some and none of others.
+    """
+    kept = {key for plan in PLANS.values() for key in plan.kept}
+    turn: Counter[str] = Counter()
+    placed = []
+    for key in sorted(keys, key=_digest):
+        placed.append((key not in kept, turn[key[0]], key))
+        turn[key[0]] += 1
+    return [key for _, _, key in sorted(placed)]
+
+
+def _digest(key: Key) -> str:
+    return hashlib.sha256("/".join(key).encode()).hexdigest()
 
 
 def _select(arguments: argparse.Namespace) -> int:

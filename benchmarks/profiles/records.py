@@ -27,9 +27,13 @@ def admitted(records: Iterable[Record]) -> tuple[Key, ...]:
     """Return the cases that the CPU EP passes alone, with a golden that tells right from wrong; sorted."""
     return tuple(
         sorted(
-            (one.suite, one.model)
-            for one in records
-            if one.provider == CPU and one.verdict is Verdict.PASS and not (one.weak_golden or one.suspicious)
+            {
+                (one.suite, one.model)
+                for one in records
+                if one.provider == CPU
+                and one.verdict is Verdict.PASS
+                and not (one.weak_golden or one.suspicious)
+            }
         )
     )
 
