@@ -6,7 +6,10 @@ next number.
 """
 
 import hashlib
+import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -155,3 +158,18 @@ def decode_profile(content: bytes) -> Profile:
 def encode_profile(profile: Profile) -> bytes:
     """Return the content of a profile's file."""
     return msgspec.json.format(msgspec.json.encode(profile), indent=1) + b"\n"
+
+
+def profile_schema() -> dict[str, Any]:
+    """Return the JSON Schema: docs/reference/profile.schema.json."""
+    (root,), definitions = msgspec.json.schema_components((Profile,), ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "ort-ep-harness: a conformance profile",
+        **root,
+        "$defs": definitions,
+    }
+
+
+if __name__ == "__main__":  # python -m harness.profiles.profile > docs/reference/profile.schema.json
+    sys.stdout.write(json.dumps(profile_schema(), indent=2) + "\n")
