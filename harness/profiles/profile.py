@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from harness.core.errors import Problem, UsageError, one_line, valid_names
-from harness.core.scenario import PLAIN
+from harness.core.scenario import PLAIN, SCENARIOS
 from harness.data_files import data_root
 
 SCHEMA = 1
@@ -150,9 +150,27 @@ def decode_profile(content: bytes) -> Profile:
     """Return the profile that a file describes.
 
     Raises:
-        msgspec.MsgspecError: It is none.
+        msgspec.MsgspecError: It is none, or contradicts itself.
     """
-    return msgspec.json.decode(content, type=Profile)
+    profile = msgspec.json.decode(content, type=Profile)
+    if profile.schema != SCHEMA:
+        raise msgspec.ValidationError(
+            f"the form has version {profile.schema}, and this harness reads {SCHEMA}"
+        )
+    features = {CORE, *(one.name for one in profile.features)}
+    seen: set[tuple[str, str]] = set()
+    for case in profile.cases:
+        told = f"the case {case.name!r} with the scenario {case.scenario!r}"
+        if case.key in seen:
+            raise msgspec.ValidationError(f"{told} is there twice")
+        seen.add(case.key)
+        if case.feature not in features:
+            raise msgspec.ValidationError(f"{told} has the feature {case.feature!r}, which is not described")
+        if case.precision not in profile.rules.tolerances:
+            raise msgspec.ValidationError(f"{told} has the precision {case.precision!r}, which has no limits")
+        if case.scenario not in SCENARIOS:
+            raise msgspec.ValidationError(f"{told}: this harness does not play it")
+    return profile
 
 
 def encode_profile(profile: Profile) -> bytes:
