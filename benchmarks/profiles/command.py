@@ -26,6 +26,7 @@ HOME = Path(__file__).parent
 SELECTION = HOME / "selection.json"
 PAGE = Path("docs/reference/profiles.md")
 
+
 def main() -> int:
     """Run one subcommand."""
     arguments = _arguments()
@@ -76,7 +77,7 @@ def _select(arguments: argparse.Namespace) -> int:
     known = read_known(arguments.findings, arguments.records)
     selection = {}
     for label, plan in PLANS.items():
-        found = candidates(known.findings, plan, known.shown)
+        found = candidates(known.admissible, plan, known.shown)
         chosen = cover(found, known.shown, plan.kept)
         selection[label] = entries(label, chosen, found, known.ran)
         print(f"{label}: {len(selection[label])} cases", flush=True)
@@ -87,7 +88,7 @@ def _select(arguments: argparse.Namespace) -> int:
 def _page(arguments: argparse.Namespace) -> int:
     known = read_known(arguments.findings, arguments.records)
     selection = msgspec.json.decode(SELECTION.read_bytes(), type=dict[str, tuple[Entry, ...]])
-    arguments.page.write_text(page(selection, known, load_frozen(selection)), encoding="utf-8")
+    arguments.page.write_text(page(selection, known), encoding="utf-8")
     return 0
 
 

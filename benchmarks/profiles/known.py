@@ -9,6 +9,7 @@ from benchmarks.fuzzing.faults import FAULTS as RARE
 from benchmarks.fuzzing.faults.places import SECOND_RUN
 from benchmarks.profiles.choose import Shown
 from benchmarks.profiles.finding import Finding, read_findings
+from benchmarks.profiles.freeze import name_of, read_refused
 from benchmarks.profiles.records import (
     Key,
     Played,
@@ -19,6 +20,8 @@ from benchmarks.profiles.records import (
     scenarios_run,
     seconds_of,
 )
+from harness.core.scenario import PLAIN
+from harness.corpus.suites import open_suite
 
 FUZZ = "fuzz:1:600"
 """The generated suite among the candidates."""
@@ -36,6 +39,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
         ran: Scenarios that a real EP passes.
         corpus: Every model of the runs that the CPU EP passes -> its seconds.
         unmeasured: How many candidates were not measured.
+        refused: Candidates that freezing refused, which nobody could be held to.
     """
 
     findings: list[Finding]
@@ -43,10 +47,16 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     ran: set[Played]
     corpus: dict[Key, float]
     unmeasured: int = 0
+    refused: frozenset[Key] = frozenset()
+
+    @property
+    def admissible(self) -> list[Finding]:
+        """The findings of candidates that freezing has not refused."""
+        return [one for one in self.findings if one.key not in self.refused]
 
 
 def read_known(findings: Path, records: Iterable[Path]) -> Known:
-    """Read findings and records."""
+    """Read findings and records; of generated models, those of ``FUZZ`` are candidates."""
     every = list(read_records(records))
     once = plain(every)
     real = {opened(key): faults for key, faults in real_faults(once).items()}
@@ -56,14 +66,19 @@ def read_known(findings: Path, records: Iterable[Path]) -> Known:
         for one in read_findings(findings)
     }
     corpus = [opened(key) for key in admitted(once)]
+    generated = set(open_suite(FUZZ).models())
+    wanted = {key for key in corpus if key[0] != FUZZ or key[1] in generated}
+    refused = {name for names in read_refused().values() for name in names}
+    ran = {(*opened((suite, model)), scenario) for suite, model, scenario in scenarios_run(every)}
     return Known(
         findings=[found[key] for key in sorted(found)],
         shown={
             key: frozenset(map(_with_kind, one.shown)) | real.get(key, set()) for key, one in found.items()
         },
-        ran={(*opened((suite, model)), scenario) for suite, model, scenario in scenarios_run(every)},
+        ran={one for one in ran if name_of(*one) not in refused},
         corpus={key: took.get(key, 0.0) for key in corpus},
-        unmeasured=len(set(corpus) - found.keys()),
+        unmeasured=len(wanted - found.keys()),
+        refused=frozenset(key for key in found if name_of(*key, PLAIN) in refused),
     )
 
 
