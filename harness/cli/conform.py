@@ -8,7 +8,7 @@ import msgspec
 
 from harness.cli.conform_matrix import write_matrix
 from harness.cli.conform_target import Wanted, wanted_here, wanted_of_matrix, wanted_of_request
-from harness.cli.conform_text import summary
+from harness.cli.conform_text import summary, verified
 from harness.cli.output import print_lines
 from harness.cli.run import default_folder, run
 from harness.cli.targets import Request
@@ -108,7 +108,7 @@ def conform(*, out: Path | None, **arguments: object) -> int:
         submission = _signed(submission, asked)
     finally:
         write_submission(submission, folder)  # a result is kept even if it cannot be signed
-    print_lines(["", *summary(submission, folder, now.date())])
+    print_lines(["", *summary(submission, folder, verified(folder), now.date())])
     if code in {EXIT_INCOMPLETE, EXIT_INTERRUPTED}:
         return EXIT_INCOMPLETE
     return EXIT_OK if submission.result.level is Level.CONFORMANT else EXIT_UNEXPECTED

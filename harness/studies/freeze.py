@@ -5,6 +5,7 @@ are frozen.
 """
 
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -44,8 +45,12 @@ from harness.studies.ask import Notify, results
 
 _KINDS = (Kind.ANSWER, Kind.EVALUATED, Kind.FLOAT64, Kind.FLOAT64_EVALUATED, Kind.UNDEFINED)
 
-_OPSET_21_IR = 10
-"""Version of the file format of onnx 1.16, which came with opset 21 and local functions' metadata."""
+_OLDEST_OPSET = 21
+_OLDEST_IR = 10
+"""Versions of opset and file format in onnx 1.16, the oldest that a model is taken back to."""
+
+_NEWEST_OPSET = 24
+"""The newest opset of a case: onnxruntime 1.24 is the first that loads it, and 1.23 ends with 23."""
 
 _NOISE_BITS = 6
 """Bits of the mantissa that frozen noise keeps: at most 3.2 % too large, and an archive packs it well."""
@@ -71,6 +76,11 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         """The name of the case: data of a scenario's own make it another one."""
         plain = f"{self.suite.replace(':', '-')}/{self.model.removesuffix('.onnx')}"
         return f"{plain}-{self.scenario}" if SCENARIOS[self.scenario].other_data else plain
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The key of the case."""
+        return self.name, self.scenario
 
 
 class FrozenCases(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,14 +109,21 @@ def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify:
     Raises:
         UsageError: A suite does not exist, or the cache cannot be written.
     """
-    refused: dict[str, str] = {}
+    refused = _doubles(candidates)
+    candidates = [one for one in candidates if one.name not in refused]
     _write_candidates(candidates, scratch / "cases", refused)
+    if all(one.name in refused for one in candidates):
+        return FrozenCases(cases=(), files={}, refused=refused)
     suite = open_folder(scratch / "cases")
     names = {one.name: f"{one.name}/{MODEL}" for one in candidates if one.name not in refused}
     loaded: dict[str, Case] = {}
     for name, model in names.items():
         try:
-            loaded[name] = load_case(suite, model, {})
+            case = load_case(suite, model, {})
+            if case.facts.opsets.get("ai.onnx", 0) > _NEWEST_OPSET:
+                refused[name] = f"it needs an opset above {_NEWEST_OPSET}"
+            else:
+                loaded[name] = case
         except ModelError as error:
             refused[name] = one_line(error)
     answers = _answers(suite, loaded, notify)
@@ -119,7 +136,7 @@ def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify:
     spreads = _spreads(loaded, goldens, scratch / "noisy", notify)
     cases: list[ProfileCase] = []
     files: dict[str, bytes] = {}
-    for one in sorted(set(candidates), key=lambda one: (one.name, one.scenario)):
+    for one in sorted(candidates, key=lambda one: one.key):
         if one.name not in goldens or one.name in refused:
             continue
         case, golden, spread = loaded[one.name], goldens[one.name], spreads[one.name]
@@ -133,6 +150,16 @@ def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify:
         cases.append(entry)
         files |= {f"{one.name}/{path}": content for path, content in of_case.items()}
     return FrozenCases(cases=tuple(cases), files=files, refused=refused)
+
+
+def _doubles(candidates: Sequence[Candidate]) -> dict[str, str]:
+    """Return the names by which several candidates would be one case: nobody knows which is meant."""
+    count = Counter(one.key for one in candidates)
+    return {
+        name: f"{number} candidates would be this case with the scenario {scenario}"
+        for (name, scenario), number in count.items()
+        if number > 1
+    }
 
 
 def _write_candidates(candidates: Sequence[Candidate], folder: Path, refused: dict[str, str]) -> None:
@@ -155,17 +182,26 @@ def _write_candidates(candidates: Sequence[Candidate], folder: Path, refused: di
             refused[one.name] = why
             continue
         home = folder / one.name
-        _write(home, _model(played.model_path), _values(played))
+        _write(home, _model(played), _values(played))
 
 
-def _model(path: Path) -> bytes:
-    """Return a model in the oldest file format that its operators allow, so that older runtimes load it."""
+def _model(case: Case) -> bytes:
+    """Return a model in the oldest opset, from 21 on, and file format that mean the same.
+
+    Older runtimes load it then. An opset names the same operators as an older one, down to the newest schema
+    that the model uses.
+    """
     from onnx.helper import find_min_ir_version_for
 
-    model = load_model(path)
+    model = load_model(case.model_path)
+    used = [since for versions in case.facts.operators.values() for since in versions]
+    if case.facts.opsets.keys() == {"ai.onnx"} and not model.functions and used:
+        for one in model.opset_import:
+            one.version = min(one.version, max(_OLDEST_OPSET, *used))
     needed = find_min_ir_version_for(model.opset_import, ignore_unknown=True)
-    model.ir_version = min(model.ir_version, max(_OPSET_21_IR, needed))
-    return model.SerializeToString(deterministic=True)
+    model.ir_version = min(model.ir_version, max(_OLDEST_IR, needed))
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content
 
 
 def _answers(suite: Suite, cases: Mapping[str, Case], notify: Notify) -> dict[str, dict[Kind, Golden]]:

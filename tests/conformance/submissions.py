@@ -5,7 +5,7 @@ import subprocess
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -48,6 +48,8 @@ from harness.core.value import Tensor
 from harness.core.verdict import Phase, Verdict
 from harness.profiles.profile import Feature, Profile, ProfileCase, Rules, encode_profile
 from harness.profiles.suite import policy_of_case
+
+_Value = TypeVar("_Value")
 
 NOW = dt.datetime(2026, 11, 25, 12, tzinfo=dt.UTC)
 PROVIDER = "QNNExecutionProvider"
@@ -164,8 +166,9 @@ def judged(record: Record) -> Record:
     return changed(record, verdict=verdict, family=verdict.family)
 
 
-def changed(value: Any, **fields: Any) -> Any:
+def changed(value: _Value, **fields: Any) -> _Value:
     """Return a struct with other fields."""
+    assert isinstance(value, msgspec.Struct)
     return msgspec.structs.replace(value, **fields)
 
 
