@@ -30,9 +30,10 @@ _DRAWN_EVERY_S = 0.1
 
 
 class Progress:
-    """Shows a run on a console, by default on standard output."""
+    """Shows a run on a console, by default on standard output; every line is also added to ``told``."""
 
-    def __init__(self, tally: Tally, console: Console | None = None) -> None:
+    def __init__(self, tally: Tally, console: Console | None = None, told: list[str] | None = None) -> None:
+        self._told = [] if told is None else told
         self.console = console or Console(highlight=False, soft_wrap=False)
         self._tally = tally
         self._reported: set[tuple[str, str]] = set()
@@ -59,7 +60,7 @@ class Progress:
 
     def say(self, text: str) -> None:
         """Print one line; control characters become visible."""
-        self.bars.console.print(visible(text), markup=False, soft_wrap=True)
+        self._print(visible(text))
 
     def explain(self, word: str, text: str) -> None:
         """Print a word and its explanation: one line, or wrapped to the width of a terminal."""
@@ -68,7 +69,11 @@ class Progress:
             indent = " " * (_WORD_WIDTH + 1)
             wrap = textwrap.TextWrapper(self.console.width, subsequent_indent=indent, break_long_words=False)
             line = "\n".join(wrap.wrap(line))
-        self.bars.console.print(line, markup=False, soft_wrap=True)
+        self._print(line)
+
+    def _print(self, text: str) -> None:
+        self._told.append(text)
+        self.bars.console.print(text, markup=False, soft_wrap=True)
 
     def ready(self, event: TargetReady) -> None:
         """Show that a target started, or is unavailable."""
@@ -139,9 +144,9 @@ class Progress:
 
 
 @contextmanager
-def progress(tally: Tally) -> Iterator[Progress]:
-    """Show a live display during a run."""
-    shown = Progress(tally)
+def progress(tally: Tally, told: list[str] | None = None) -> Iterator[Progress]:
+    """Show a live display during a run; its lines are also added to ``told``."""
+    shown = Progress(tally, told=told)
     with shown.bars:
         try:
             yield shown

@@ -33,9 +33,19 @@ def run(
     resume: Path | None,
     with_report: bool,
     triage_budget_s: float | None = None,
+    told: list[str] | None = None,
     **selection: Any,
 ) -> int:
     """Run a matrix, or the rest of an interrupted run, and write its run folder.
+
+    Args:
+        matrix: The file.
+        out: The run folder; its name has matrix and time by default.
+        resume: The folder of the run to continue.
+        with_report: Whether to write the report.
+        triage_budget_s: Seconds for explaining failures; None for none.
+        told: Receives the lines that are printed; its owner cannot continue an interrupted run.
+        selection: Fields of ``Selection``.
 
     Returns:
         The exit code, over all cells of the plan.
@@ -61,7 +71,7 @@ def run(
         folder = RunFolder.reopen(before.folder, plan, before.info, len(done), again)
         check_same_models(done, plan, suites, str(before.folder))
     tally.add(*done)
-    with progress(tally) as shown:
+    with progress(tally, told) as shown:
         if before is not None:
             shown.say(_resuming(before, len(done), len(plan.cells)))
         known = {record.cell for record in done}
@@ -81,7 +91,7 @@ def run(
     if with_report and not _report(folder.path, shown):
         code = EXIT_INCOMPLETE
     shown.say(f"records  {folder.path / 'records.jsonl'}")
-    if interrupted:
+    if interrupted and told is None:
         shown.say(f"resume   {folder.resume_command(*chosen.arguments())}")
     return EXIT_INTERRUPTED if interrupted else code
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from harness.core.cell import Cell
+from harness.corpus.suites import PROFILE
 from harness.engine.configuration import Configuration, configuration, cpu_configuration
 from harness.engine.device import device_of, devices_at
 from harness.engine.effects import Effects
@@ -51,6 +52,7 @@ class TaskQueue(msgspec.Struct, eq=False):
         devices: Place -> what a session there occupies; None if it shares it.
         refused: Place -> why the configuration cannot be used there.
         checks: Tasks that only some places may run.
+        identifies: Whether its processes tell what they consist of, as those of a profile do.
     """
 
     name: str
@@ -71,6 +73,7 @@ class TaskQueue(msgspec.Struct, eq=False):
     devices: dict[str, str | None] = {}
     refused: dict[str, Unavailable | Rejected] = {}
     checks: deque[Task] = msgspec.field(default_factory=deque)
+    identifies: bool = False
 
     def __post_init__(self) -> None:
         everywhere = self.slots * (1 if self.places is None or self.is_reference else len(self.places.states))
@@ -232,6 +235,7 @@ class Queues:
             devices={} if places is None else devices_at(target, cell, places.states),
             alone=alone or target.alone,
             renew_after=target.renew_after,
+            identifies=any(suite.startswith(PROFILE) for suite in self._plan.matrix.models.suites),
         )
 
     def _add(self, key: tuple[object, ...], queue: TaskQueue) -> None:

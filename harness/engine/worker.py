@@ -161,7 +161,7 @@ class Worker:
             self.enter(Phase.REGISTER)
         elif not self.is_spare:  # a spare keeps its own limit: its start is no fault of the target
             self.enter(Phase.START)
-        identify = {"identify": True} if place is not None else {}
+        identify = {"identify": True} if place is not None or queue.identifies else {}
         self.process.send(("config", {**config.message(self.tensors.folders), **identify}))
 
     def look_for_life(self, now: float, silent_s: float) -> None:

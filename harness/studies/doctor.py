@@ -121,6 +121,28 @@ def examine(matrix: Matrix | None, notify: Notify) -> tuple[Row, ...]:
     return (*rows, *sorted(here, key=lambda row: (row.provider.lower(), row.plugin or "")))
 
 
+def examine_provider(name: str, notify: Notify) -> Row | None:
+    """Try one provider of the catalogue, in the build and as an installed plugin.
+
+    Args:
+        name: Its exact name.
+        notify: Receives messages.
+
+    Returns:
+        The first way in which it computes something, else one in which it was tried; None if it is not here.
+
+    Raises:
+        UsageError: The cache cannot be written.
+    """
+    asked = HERE + CPU
+    every = {**dict(_built_in()), **dict(_plugins())}
+    series = {key: ways for key, ways in every.items() if key == asked or ways[0].target.provider[0] == name}
+    waiting = frozenset(key for key in series if key == HERE + name != asked)
+    found = Trial(series, waiting=waiting, asked=asked, notify=notify).run()
+    rows = [_tried(each) for each in found.values() if each.target.provider[0] == name]
+    return next((row for row in rows if row.computes), rows[0] if rows else None)
+
+
 def _at_each_place(target: Target) -> Iterator[Target]:
     """Yield a target once for each of its places; as it is without any."""
     if target.places is None:

@@ -6,6 +6,7 @@ from harness import __version__
 from harness.cli.arguments.agents import add_agents
 from harness.cli.arguments.caches import add_golden, add_runtime
 from harness.cli.arguments.command import add_group
+from harness.cli.arguments.conform import add_conform
 from harness.cli.arguments.conformance import add_verify
 from harness.cli.arguments.first_steps import add_first_steps
 from harness.cli.arguments.fuzz import add_fuzz
@@ -36,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
     add_results(commands)
     add_triage(commands)
     add_fuzz(commands)
+    add_conform(commands)
     add_history(add_group(commands, "history", "keep runs in a database; show trends and failing cells"))
     add_query(commands)
     add_publication(commands)

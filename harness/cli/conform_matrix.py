@@ -1,0 +1,71 @@
+"""The matrix that `ep-harness conform` runs: one profile on one target, with nothing to choose."""
+
+import glob
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.cli.conform_target import Wanted
+from harness.cli.matrix_text import list_of, quoted
+from harness.cli.targets import as_arguments
+from harness.core.errors import Problem, UsageError
+from harness.core.scenario import PLAIN
+from harness.corpus.suites import PROFILE
+from harness.plan.matrix import matrix_from
+from harness.profiles.profile import Profile
+from harness.profiles.suite import suite_name
+
+
+def matrix_text(profile: Profile, wanted: Wanted) -> str:
+    """Return the matrix of a profile on a target: the cases of the profile, and no others."""
+    lines = [
+        "# Written by `ep-harness conform`. Every key: docs/reference/matrix.md.",
+        "schema = 1",
+        "",
+        "[models]",
+        f"suites = {list_of([PROFILE + profile.label])}",
+        "",
+        *_scenarios(profile),
+        *wanted.lines,
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def write_matrix(profile: Profile, wanted: Wanted, folder: Path) -> Path:
+    """Write the matrix of a run, after a check of it.
+
+    Raises:
+        UsageError: A setting of the target is wrong, or the file cannot be written.
+    """
+    content, file = matrix_text(profile, wanted), folder / "matrix.toml"
+    try:
+        matrix_from(tomllib.loads(content), file)
+    except UsageError as error:
+        raise as_arguments(error, file) from error
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8", newline="\n") as stream:
+            stream.write(content)
+    except OSError as error:
+        taken = isinstance(error, FileExistsError)
+        what = "a run or another file is there already" if taken else f"cannot be written: {error.strerror}"
+        raise UsageError(Problem(where=str(file), what=what, hint="choose another folder: --out")) from error
+    return file
+
+
+def _scenarios(profile: Profile) -> Iterator[str]:
+    """Yield the axis of the scenarios, and the pairs of model and scenario that are no cases."""
+    keys = {case.key for case in profile.cases}
+    models = sorted({model for model, _ in keys})
+    scenarios = sorted({scenario for _, scenario in keys}, key=lambda each: (each != PLAIN, each))
+    if scenarios == [PLAIN]:
+        return
+    yield from ("[axes]", f"scenario = {list_of(scenarios)}", "")
+    for scenario in scenarios:
+        left_out = [model for model in models if (model, scenario) not in keys]
+        if left_out:
+            yield "[[exclude]]"
+            yield f"scenario = {quoted(scenario)}"
+            yield f"model    = {list_of(glob.escape(f'{suite_name(profile)}/{model}') for model in left_out)}"
+            yield ""

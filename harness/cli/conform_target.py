@@ -1,0 +1,121 @@
+"""The target of `ep-harness conform`: a provider, or a target of a matrix file."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.catalog.catalog import find_provider
+from harness.cli.matrix_text import list_of, quoted
+from harness.cli.output import notify
+from harness.cli.targets import Request, in_its_place
+from harness.core.errors import Problem, UsageError, valid_names
+from harness.plan.matrix import load_matrix
+from harness.plan.target import Target
+
+_WRITTEN = ("name", "provider", "axes", "required")
+"""Keys of a target that are not copied: a profile has its own axes."""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """The target of a conformance run.
+
+    Attributes:
+        name: Its name.
+        provider: Its preferred provider.
+        lines: Its table in a matrix file.
+    """
+
+    name: str
+    provider: str
+    lines: tuple[str, ...]
+
+
+def wanted_of_request(request: Request) -> Wanted:
+    """Return the target of a provider named on the command line.
+
+    Raises:
+        UsageError: An argument is wrong, or a program is missing.
+    """
+    request = in_its_place(request)
+    text = request.matrix_text()
+    return Wanted(
+        name=request.name,
+        provider=request.provider,
+        lines=tuple(text[text.index("[[target]]") :].rstrip().splitlines()),
+    )
+
+
+def wanted_of_matrix(name: str, file: Path) -> Wanted:
+    """Return a target of a matrix file, without its axes: a profile has its own.
+
+    Raises:
+        UsageError: The file is wrong, or has no such target.
+    """
+    targets = {target.name: target for target in load_matrix(file).targets}
+    if name not in targets:
+        what = f"{file} has no target {name!r}"
+        raise UsageError(Problem(where="--target", what=what, hint=valid_names(name, targets)))
+    target = targets[name]
+    if target.places is not None:
+        hint = "name a target with one runtime: all cases of a submission are of one device"
+        raise UsageError(Problem(where="--target", what=f"{name!r} has several places", hint=hint))
+    return Wanted(name=name, provider=target.provider[0], lines=tuple(_target_lines(target)))
+
+
+def wanted_here(request: Request) -> Wanted:
+    """Return a provider with the settings by which it computes something here, as `doctor` finds them.
+
+    Where it computes nothing, as it is: the run then tells why.
+
+    Raises:
+        UsageError: There is no such provider, or the cache cannot be written.
+    """
+    known = find_provider(request.provider)
+    if known is None or known.name != request.provider or not (known.probes or known.plugin_packages):
+        return wanted_of_request(request)
+    from harness.studies.doctor import examine_provider  # an engine takes 0.2 s to import
+
+    row = examine_provider(request.provider, notify)
+    if row is None or not row.computes:
+        return wanted_of_request(request)
+    options = [f"{key}={value}" for key, value in row.options.items()]
+    wanted = wanted_of_request(msgspec.structs.replace(request, plugin=row.plugin, options=options))
+    lines = (*wanted.lines, f"env      = {_toml(row.env)}") if row.env else wanted.lines
+    return msgspec.structs.replace(wanted, lines=lines)
+
+
+def _target_lines(target: Target) -> Iterator[str]:
+    """Yield the table of a target: its values that are no defaults, with paths as absolute ones."""
+    yield "[[target]]"
+    yield f"name = {quoted(target.name)}"
+    yield f"provider = {list_of(target.provider)}"
+    for key, value in _changed(target).items():
+        if key not in _WRITTEN:
+            yield f"{key} = {_toml(value)}"
+    yield "required = true"
+
+
+def _changed(struct: msgspec.Struct) -> dict[str, Any]:
+    """Return the fields of a struct that differ from their defaults, nested ones likewise."""
+    plain: dict[str, Any] = {}
+    for field in msgspec.structs.fields(type(struct)):
+        value = getattr(struct, field.name)
+        default = field.default if field.default is not msgspec.NODEFAULT else None
+        if field.default_factory is not msgspec.NODEFAULT:
+            default = field.default_factory()
+        if value is not None and value != default:
+            plain[field.name] = _changed(value) if isinstance(value, msgspec.Struct) else value
+    return plain
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{quoted(key)} = {_toml(below)}' for key, below in value.items())} }}"
+    if isinstance(value, Iterable):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value)  # numbers and booleans are written as in JSON

@@ -1,0 +1,71 @@
+"""The end of `ep-harness conform`: level, features, what is missing, waivers, and what to do next."""
+
+import datetime as dt
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.cli.output import wrapped
+from harness.conformance.level import Standing
+from harness.conformance.submission import Level, Totals
+from harness.conformance.submit import Submission
+from harness.conformance.waivers import covers
+
+MOST_NAMED = 8
+"""Cases of a kind that are named; the statement has all."""
+
+_MEANINGS = {
+    Level.CONFORMANT: "every required case is right, and computed by the provider alone",
+    Level.PARTIAL: "no answer is wrong, but the provider does not compute every required case alone",
+    Level.NOT: "a required case failed, or has no verdict",
+}
+
+_WORDS = {
+    Standing.FAILED: "failed",
+    Standing.OPEN: "open",
+    Standing.MISSING: "missing",
+}
+"""Standings that keep a product from being conformant, the gravest first."""
+
+_WIDTH = 12
+_COUNTS = ("cases", "passed", "missing", "failed", "open")
+
+
+def summary(submission: Submission, folder: Path, today: dt.date) -> Iterator[str]:
+    """Yield the last lines of the command, within 80 columns."""
+    statement, result = submission.statement, submission.result
+    level = statement.level
+    shown = "not conformant" if level is Level.NOT else str(level)
+    yield from wrapped(f"{statement.profile.label}: {shown}: {_MEANINGS[level]}")
+    yield ""
+    yield from _table(statement.features, statement.claims)
+    yield ""
+    for standing, word in _WORDS.items():
+        names = _named([f"{one.label} ({one.verdict})" for one in result.required(standing)])
+        for number, line in enumerate(names):
+            yield from wrapped(line, f"{'' if number else word:<{_WIDTH}} ")
+    for waiver in statement.waivers:
+        expired = "expired" if waiver.expires <= today else f"until {waiver.expires}"
+        covered = sum(covers(waiver, one.label) for one in result.cases)
+        text = f"{waiver.case} ({covered} cases, {expired}): {waiver.words} {waiver.issue}"
+        yield from wrapped(text, f"{'waiver':<{_WIDTH}} ")
+    for why in statement.harness.unofficial:
+        yield from wrapped(why, f"{'unofficial':<{_WIDTH}} ")
+    yield f"{'submission':<{_WIDTH}} {folder}"
+    yield f"{'verify':<{_WIDTH}} ep-harness verify {shlex.quote(str(folder))}"
+
+
+def _table(features: dict[str, Totals], claims: tuple[str, ...]) -> Iterator[str]:
+    rows: list[tuple[str, ...]] = [("feature", *_COUNTS, "")]
+    for name, totals in features.items():
+        role = "required" if name == "core" else "claimed" if name in claims else "not claimed"
+        rows.append((name, *(str(getattr(totals, count)) for count in _COUNTS), role))
+    width = max(len(row[0]) for row in rows)
+    for name, *counts, role in rows:
+        yield f"{name:<{width}} {' '.join(f'{count:>7}' for count in counts)}  {role}".rstrip()
+
+
+def _named(labels: list[str]) -> Iterator[str]:
+    yield from labels[:MOST_NAMED]
+    if len(labels) > MOST_NAMED:
+        yield f"and {len(labels) - MOST_NAMED} more"

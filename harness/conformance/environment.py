@@ -1,0 +1,77 @@
+"""Where a run was, from the fingerprint that its agent gave: ``Statement.environment``."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from harness.conformance.scrub import without_folders
+from harness.conformance.submission import Environment
+from harness.core.errors import one_line
+from harness.core.facts import CPU_PROVIDER
+from harness.core.text import visible
+
+_ABOUT_DEVICE = ("type", "vendor", "architecture", "device", "description", "vendor_id", "device_id")
+"""What a line has of a device, in this order."""
+
+_ABOUT_METADATA = ("name", "Description", "description")
+
+
+def environment_of(provider: str, fingerprint: Mapping[str, Any]) -> Environment:
+    """Return where a run was.
+
+    Args:
+        provider: The preferred provider of the target.
+        fingerprint: What ``run.json`` has of the target; empty if its process never answered.
+    """
+    return Environment(
+        provider=provider,
+        provider_options=_texts(fingerprint.get("options")),
+        runtime=next((name for name in ("browser", "node") if name in fingerprint), "python"),
+        onnxruntime=_text(fingerprint.get("onnxruntime", "")),
+        libraries=_texts(fingerprint.get("sha256")),
+        devices=tuple(dict.fromkeys(_devices(provider, fingerprint))),
+        drivers=_texts(fingerprint.get("drivers")),
+        packages=_texts(fingerprint.get("packages")),
+        platform=_platform(fingerprint),
+    )
+
+
+def version_of(environment: Environment, fingerprint: Mapping[str, Any]) -> str:
+    """Return the version of a product: of the plugin, of a JavaScript package, or of onnxruntime."""
+    plugin = fingerprint.get("plugin")
+    told = plugin.get("version") if isinstance(plugin, dict) else None
+    web = (environment.packages.get(name) for name in ("onnxruntime-web", "onnxruntime-node"))
+    return _text(told or next(filter(None, web), "") or environment.onnxruntime) or "unknown"
+
+
+def _devices(provider: str, fingerprint: Mapping[str, Any]) -> Iterator[str]:
+    listed = fingerprint.get("devices") or []
+    for each in listed:
+        device, metadata = each.get("device") or {}, each.get("metadata") or {}
+        words = [*_words(device, _ABOUT_DEVICE), *_words(metadata, _ABOUT_METADATA)]
+        if words:
+            yield _text(" ".join(words))
+    processor = fingerprint.get("processor") or {}
+    if not listed and provider == CPU_PROVIDER and processor.get("model"):
+        yield _text(f"CPU {processor['model']}")
+
+
+def _words(table: Mapping[str, Any], keys: Iterable[str]) -> Iterator[str]:
+    for key in keys:
+        value = str(table.get(key, "")).strip()
+        if value:
+            yield f"{key} {value}" if key.endswith("_id") else value
+
+
+def _platform(fingerprint: Mapping[str, Any]) -> str:
+    system, machine = (_text(fingerprint.get(key, "")) for key in ("platform", "machine"))
+    return system if machine in system else f"{system} {machine}".strip()
+
+
+def _texts(table: Any) -> dict[str, str]:
+    if not isinstance(table, dict):
+        return {}
+    return {_text(key): _text(value) for key, value in sorted(table.items())}
+
+
+def _text(value: object) -> str:
+    return one_line(visible(without_folders(str(value))), 1000)

@@ -1,0 +1,197 @@
+"""Make a submission from a finished run of a profile, and write it."""
+
+import datetime as dt
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.conformance.attestation import attestation_of, encode_attestation
+from harness.conformance.environment import environment_of, version_of
+from harness.conformance.identity import this_harness
+from harness.conformance.level import Result, result_of
+from harness.conformance.scrub import scrubbed, without_folders
+from harness.conformance.signing import sigstore_sign, ssh_sign
+from harness.conformance.submission import (
+    ATTESTATION,
+    LOG,
+    RECORDS,
+    RUN,
+    SCHEMA,
+    SIGSTORE_BUNDLE,
+    SSH_SIGNATURE,
+    STATEMENT,
+    WAIVERS,
+    Product,
+    ProfileRef,
+    Statement,
+    Waiver,
+    encode_statement,
+)
+from harness.core.errors import Problem, UsageError, one_line
+from harness.core.record import Record, encode_record
+from harness.core.run_info import RunInfo
+from harness.core.text import visible
+from harness.profiles.profile import Profile
+
+UNNAMED = "unnamed"
+"""Stands for a vendor that does not tell its name."""
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """What a vendor tells with a run.
+
+    Attributes:
+        profile: The profile that was run.
+        features: Extended features that the product claims.
+        vendor: Who answers for it; empty if unnamed.
+        product: Its name; empty for that of the provider.
+        contact: An address or URL.
+        waivers: Read from the file of ``waivers_content``.
+        waivers_content: That file.
+        command: The command that ran, as a list of arguments.
+    """
+
+    profile: Profile
+    features: frozenset[str] = frozenset()
+    vendor: str = ""
+    product: str = ""
+    contact: str = ""
+    waivers: tuple[Waiver, ...] = ()
+    waivers_content: bytes = b""
+    command: tuple[str, ...] = ()
+
+
+class Finished(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of a profile on one target.
+
+    Attributes:
+        target: The target's name.
+        provider: Its preferred provider.
+        info: ``run.json``.
+        records: Records of the profile's cases, as many as there are.
+        told: The lines that the run printed.
+    """
+
+    target: str
+    provider: str
+    info: RunInfo
+    records: tuple[Record, ...]
+    told: Sequence[str]
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission: its result, its statement, and path -> content of its files, without a signature."""
+
+    result: Result
+    statement: Statement
+    files: dict[str, bytes]
+
+
+def submission_of(claim: Claim, run: Finished, now: dt.datetime) -> Submission:
+    """Return the submission of a run, complete or not; what is missing is open.
+
+    Args:
+        claim: What the vendor tells.
+        run: The run.
+        now: The time, with its zone.
+
+    Raises:
+        ValueError: A claimed feature is none of the profile.
+    """
+    result = result_of(claim.profile, claim.features, run.records)
+    statement = _statement(claim, run, result, now)
+    files = {
+        STATEMENT: encode_statement(statement),
+        RECORDS: b"".join(sorted_lines(run.records)),
+        RUN: _run_json(run.info),
+        LOG: "".join(f"{visible(without_folders(line))}\n" for line in run.told).encode(),
+    }
+    if claim.waivers:
+        files[WAIVERS] = claim.waivers_content
+    attestation = attestation_of(files, statement.profile, result)
+    files[ATTESTATION] = encode_attestation(attestation)
+    return Submission(result=result, statement=statement, files=files)
+
+
+def signed_by_ssh(submission: Submission, key: Path) -> Submission:
+    """Return a submission with the signature of a key of OpenSSH.
+
+    Raises:
+        UsageError: It cannot be signed.
+    """
+    return _with_file(submission, SSH_SIGNATURE, ssh_sign(submission.files[ATTESTATION], key))
+
+
+def signed_by_sigstore(submission: Submission) -> Submission:
+    """Return a submission with a bundle of sigstore.
+
+    Raises:
+        UsageError: It cannot be signed.
+    """
+    return _with_file(submission, SIGSTORE_BUNDLE, sigstore_sign(submission.files[ATTESTATION]))
+
+
+def write_submission(submission: Submission, folder: Path) -> None:
+    """Write a submission into a new folder.
+
+    Raises:
+        UsageError: The folder exists, or cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True)
+        for name, content in submission.files.items():
+            path = folder / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+    except OSError as error:
+        what = f"the submission cannot be written: {one_line(error.strerror or error)}"
+        raise UsageError(
+            Problem(where=str(folder), what=what, hint="choose another folder: --out")
+        ) from error
+
+
+def sorted_lines(records: Sequence[Record]) -> list[bytes]:
+    """Return the lines of ``records.jsonl``: sorted by cell; artifacts stay behind."""
+    ordered = sorted(records, key=lambda record: record.cell)
+    return [encode_record(msgspec.structs.replace(record, artifacts="")) + b"\n" for record in ordered]
+
+
+def _statement(claim: Claim, run: Finished, result: Result, now: dt.datetime) -> Statement:
+    fingerprint: dict[str, Any] = dict(run.info.targets.get(run.target, {}))
+    environment = environment_of(run.provider, fingerprint)
+    profile = claim.profile
+    name = f"{run.provider.removesuffix('ExecutionProvider')} execution provider"
+    return Statement(
+        schema=SCHEMA,
+        created=now.astimezone(dt.UTC).isoformat(timespec="seconds"),
+        product=Product(
+            vendor=_told(claim.vendor) or UNNAMED,
+            name=_told(claim.product) or name,
+            version=version_of(environment, fingerprint),
+            contact=_told(claim.contact),
+        ),
+        environment=environment,
+        harness=this_harness(),
+        profile=ProfileRef(label=profile.label, digest=profile.digest, archive=profile.archive),
+        claims=tuple(sorted(claim.features)),
+        level=result.level,
+        features=result.features,
+        missing=result.missing,
+        waivers=claim.waivers,
+        reproduce=tuple(without_folders(word) for word in claim.command),
+    )
+
+
+def _run_json(info: RunInfo) -> bytes:
+    plain = scrubbed(msgspec.to_builtins(info))
+    return msgspec.json.format(msgspec.json.encode(plain), indent=1) + b"\n"
+
+
+def _with_file(submission: Submission, name: str, content: bytes) -> Submission:
+    return msgspec.structs.replace(submission, files={**submission.files, name: content})
+
+
+def _told(text: str) -> str:
+    return one_line(visible(text))
