@@ -1,1 +1,1 @@
-"""The selection of cases for conformance profiles, and the command that freezes them."""
+"""Which cases the frozen profiles have: those that show faults which no other case shows."""

@@ -1,11 +1,8 @@
-"""``python -m benchmarks.profiles freeze [PROFILE...]``."""
+"""``python -m benchmarks.profiles``."""
 
 import sys
 
-from benchmarks.profiles.freeze import main
+from benchmarks.profiles.command import main
 
 if __name__ == "__main__":
-    command, *arguments = sys.argv[1:] or [""]
-    if command != "freeze":
-        sys.exit("usage: python -m benchmarks.profiles freeze [PROFILE...]")
-    sys.exit(main(arguments))
+    sys.exit(main())

@@ -10,7 +10,7 @@ import msgspec
 
 from benchmarks.profiles.definitions import DEFINITIONS, FEATURES, RULES
 from harness.profiles.archive import write_archive
-from harness.profiles.profile import SCHEMA, Profile, encode_profile, profiles_folder
+from harness.profiles.profile import SCHEMA, Profile, encode_profile
 from harness.studies.freeze import Candidate, freeze
 
 SELECTION = Path(__file__).with_name("selection.json")
@@ -55,8 +55,3 @@ def freeze_profiles(labels: Sequence[str], folder: Path) -> int:
 
 def _note(text: str) -> None:
     print(text, file=sys.stderr)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Freeze the named profiles, or all, into the folder of the shipped ones."""
-    return freeze_profiles(arguments, profiles_folder())

@@ -119,8 +119,7 @@ def load_case(
     built_in = suite.kind == "built_in"
     state = cached_state(path) if built_in else model_state(path, suite.data_folder(model))
     if suite.cache is None or state is None:
-        case, _ = _read(suite, model, path, dimensions, seed, settings)
-        return _frozen(case, suite, model)
+        return _frozen(_read(suite, model, path, dimensions, seed, settings)[0], suite, model)
     row_cache = open_row_cache(suite.cache)
     name = repr((str(path), sorted(dimensions.items()), seed, settings))
     kept = row_cache.get(name, state.text)

@@ -44,8 +44,12 @@ from harness.studies.ask import Notify, results
 
 _KINDS = (Kind.ANSWER, Kind.EVALUATED, Kind.FLOAT64, Kind.FLOAT64_EVALUATED, Kind.UNDEFINED)
 
-_OPSET_21_IR = 10
-"""Version of the file format of onnx 1.16, which came with opset 21 and local functions' metadata."""
+_OLDEST_OPSET = 21
+_OLDEST_IR = 10
+"""Versions of opset and file format in onnx 1.16, the oldest that a model is taken back to."""
+
+_NEWEST_OPSET = 24
+"""The newest opset of a case. Providers may be built for onnxruntime 1.23, which loads no newer one."""
 
 _NOISE_BITS = 6
 """Bits of the mantissa that frozen noise keeps: at most 3.2 % too large, and an archive packs it well."""
@@ -106,7 +110,11 @@ def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify:
     loaded: dict[str, Case] = {}
     for name, model in names.items():
         try:
-            loaded[name] = load_case(suite, model, {})
+            case = load_case(suite, model, {})
+            if case.facts.opsets.get("ai.onnx", 0) > _NEWEST_OPSET:
+                refused[name] = f"it needs an opset above {_NEWEST_OPSET}"
+            else:
+                loaded[name] = case
         except ModelError as error:
             refused[name] = one_line(error)
     answers = _answers(suite, loaded, notify)
@@ -155,17 +163,26 @@ def _write_candidates(candidates: Sequence[Candidate], folder: Path, refused: di
             refused[one.name] = why
             continue
         home = folder / one.name
-        _write(home, _model(played.model_path), _values(played))
+        _write(home, _model(played), _values(played))
 
 
-def _model(path: Path) -> bytes:
-    """Return a model in the oldest file format that its operators allow, so that older runtimes load it."""
+def _model(case: Case) -> bytes:
+    """Return a model in the oldest opset, from 21 on, and file format that mean the same.
+
+    Older runtimes load it then. An opset names the same operators as an older one, down to the newest schema
+    that the model uses.
+    """
     from onnx.helper import find_min_ir_version_for
 
-    model = load_model(path)
+    model = load_model(case.model_path)
+    used = [since for versions in case.facts.operators.values() for since in versions]
+    if case.facts.opsets.keys() == {"ai.onnx"} and not model.functions and used:
+        for one in model.opset_import:
+            one.version = min(one.version, max(_OLDEST_OPSET, *used))
     needed = find_min_ir_version_for(model.opset_import, ignore_unknown=True)
-    model.ir_version = min(model.ir_version, max(_OPSET_21_IR, needed))
-    return model.SerializeToString(deterministic=True)
+    model.ir_version = min(model.ir_version, max(_OLDEST_IR, needed))
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content
 
 
 def _answers(suite: Suite, cases: Mapping[str, Case], notify: Notify) -> dict[str, dict[Kind, Golden]]:

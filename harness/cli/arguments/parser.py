@@ -10,6 +10,7 @@ from harness.cli.arguments.conform import add_conform
 from harness.cli.arguments.conformance import add_verify
 from harness.cli.arguments.first_steps import add_first_steps
 from harness.cli.arguments.fuzz import add_fuzz
+from harness.cli.arguments.profiles import add_profiles
 from harness.cli.arguments.publication import add_publication
 from harness.cli.arguments.results import add_history, add_query, add_results
 from harness.cli.arguments.runs import add_runs
@@ -40,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     add_conform(commands)
     add_history(add_group(commands, "history", "keep runs in a database; show trends and failing cells"))
     add_query(commands)
+    add_profiles(add_group(commands, "profiles", "list, show or export the profiles of conformance"))
     add_publication(commands)
     add_studies(commands)
     add_verify(commands)

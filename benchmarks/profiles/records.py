@@ -1,0 +1,55 @@
+"""Records of runs over the candidates: which cases the CPU EP passes, and what real EPs get wrong."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from harness.core.record import Record
+from harness.core.verdict import Family, Verdict
+
+CPU = "CPUExecutionProvider"
+
+Key = tuple[str, str]
+"""Suite as records name it, and model."""
+
+
+def read_records(paths: Iterable[Path]) -> Iterator[Record]:
+    """Yield the records of some files; only the plain scenario at the model's own precision."""
+    for path in paths:
+        for line in path.read_bytes().splitlines():
+            record = msgspec.json.decode(line, type=Record)
+            if record.axes.get("scenario") == "plain" and record.axes.get("precision") == "fp32":
+                yield record
+
+
+def admitted(records: Iterable[Record]) -> tuple[Key, ...]:
+    """Return the cases that the CPU EP passes alone, with a golden that tells right from wrong; sorted."""
+    return tuple(
+        sorted(
+            (one.suite, one.model)
+            for one in records
+            if one.provider == CPU and one.verdict is Verdict.PASS and not (one.weak_golden or one.suspicious)
+        )
+    )
+
+
+def seconds_of(records: Iterable[Record]) -> dict[Key, float]:
+    """Return how long each case takes on the CPU EP: creation of a session and the first run."""
+    return {
+        (one.suite, one.model): sum(one.timings_ms.get(part, 0.0) for part in ("create", "first_run")) / 1000
+        for one in records
+        if one.target == "cpu"
+    }
+
+
+def real_faults(records: Iterable[Record]) -> dict[Key, set[str]]:
+    """Return what other EPs fail, by case: target, verdict and operators count as one fault."""
+    found: dict[Key, set[str]] = {}
+    for one in records:
+        if one.provider != CPU and one.verdict.family is Family.FAILED:
+            ops = sorted(one.content.ops) if one.content else [one.model]
+            what = "+".join(ops) if len(ops) == 1 else f"{len(ops)} operators: {'+'.join(ops)[:80]}"
+            name = f"real: {one.target}: {one.verdict.value}: {what}"
+            found.setdefault((one.suite, one.model), set()).add(name)
+    return found
