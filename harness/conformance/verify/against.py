@@ -1,8 +1,8 @@
 """Check a record against what is frozen with its case: each law holds for any answer, right or wrong.
 
-With errors ``e`` and goldens ``g`` of ``n`` finite elements: ``2 ** -delivered_bits = sqrt(n) * rmse / norm(g)``;
-every point of the frontier covers all errors, so ``max_abs <= atol + rtol * max(g)`` and ``rmse <=
-rms(atol + rtol * g)``; noise and steps are errors over numbers that are frozen as well.
+With goldens ``g`` of ``n`` finite elements: ``2 ** -delivered_bits = sqrt(n) * rmse / norm(g)``; every point of
+the frontier covers all errors, so ``max_abs <= atol + rtol * max(g)`` and ``rmse <= rms(atol + rtol * g)``;
+noise and steps are errors over numbers that are frozen as well.
 """
 
 import math
@@ -138,10 +138,11 @@ def _frontier(row: OutputMetrics, golden: Floats, max_abs: float, rmse: float) -
 
 def _noise(noise: Noise, spread: Floats, max_abs: float, rmse: float) -> Iterator[str]:
     least, most = float(spread.min()), float(spread.max())
-    if not 1 / _LARGE < least or not most < _LARGE:
+    if not least > 1 / _LARGE or not most < _LARGE:
         return
     rms = rmse / math.sqrt(float(np.mean(np.square(spread))))
     if abs(noise.rms - rms) > _SLACK * rms:
         yield f"noise.rms {noise.rms:g}, and rmse {rmse:g} is {rms:.6g} times the frozen noise"
     if not max_abs / most * (1 - _SLACK) <= noise.max <= max_abs / least * (1 + _SLACK):
-        yield f"noise.max {noise.max:g}, and max_abs {max_abs:g} is {max_abs / most:.4g} to {max_abs / least:.4g}"
+        between = f"{max_abs / most:.4g} to {max_abs / least:.4g}"
+        yield f"noise.max {noise.max:g}, and max_abs {max_abs:g} is {between} times the frozen noise"
