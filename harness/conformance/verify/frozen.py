@@ -1,15 +1,14 @@
 """Know what is frozen with the cases of a profile: models, goldens and noise, as the engine reads them."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
 from harness.core.metrics import widen
-from harness.core.output_kind import Quantized
+from harness.core.output_kind import OutputKind, Quantized
 from harness.core.output_metrics import OutputMetrics
-from harness.core.value import STRING, Floats, Tensor, leaves
+from harness.core.value import STRING, Floats, Tensor, Value, leaves
 from harness.corpus.case import Case, load_case
 from harness.engine.compare_sets import by_name, compare_sets, flat
 from harness.engine.output_kinds import output_kinds_of
@@ -72,7 +71,7 @@ def frozen_case(case: Case) -> FrozenCase:
     spreads = by_name(case.frozen.noise.outputs)
     values = {leaf: part for name, value in flat(answers) for leaf, part in leaves(name, value)}
     known = {
-        row.name: _leaf(row, values.get(row.name), spreads, kinds.get(row.name))
+        row.name: frozen_leaf(row, values.get(row.name), spreads.get(row.name), kinds.get(row.name))
         for row in compare_sets(answers, answers, rule).outputs
     }
     return FrozenCase(
@@ -84,14 +83,14 @@ def frozen_case(case: Case) -> FrozenCase:
     )
 
 
-def _leaf(
-    row: OutputMetrics, value: object, spreads: Mapping[str, Floats], output_kind: object
+def frozen_leaf(
+    row: OutputMetrics, value: Value, spread: Floats | None = None, output_kind: OutputKind | None = None
 ) -> FrozenLeaf:
+    """Return what is frozen with one leaf, from the row of its golden compared with itself."""
     if not isinstance(value, Tensor) or value.dtype == STRING or value.dtype.startswith("complex"):
         return FrozenLeaf(right=row)
     numbers = widen(value.array.reshape(-1), value.dtype)
     finite = np.isfinite(numbers)
-    spread = spreads.get(row.name)
     steps = None
     if isinstance(output_kind, Quantized):
         scale = np.abs(output_kind.scale)
