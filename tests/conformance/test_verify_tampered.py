@@ -445,6 +445,7 @@ def test_answers_that_are_the_golden_everywhere(tmp_path: Path) -> None:
         delivered_bits=None,
         headroom=0.0,
         frontier=((0.0, 0.0),),
+        noise=None,
     )
     draft = Draft(lambda _, record: exact(record))
     done = verified(write_folder(draft.files(), tmp_path / "s"), tmp_path)

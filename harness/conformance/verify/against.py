@@ -1,8 +1,8 @@
 """Check a record against what is frozen with its case: each law holds for any answer, right or wrong.
 
 With goldens ``g`` of ``n`` finite elements: ``2 ** -delivered_bits = sqrt(n) * rmse / norm(g)``; every point
-of the frontier covers all errors, so ``max_abs <= atol + rtol * max(g)`` and ``rmse <= rms(atol + rtol * g)``;
-noise and steps are errors over numbers that are frozen as well.
+of the frontier covers all errors, so ``max_abs <= atol + rtol * max(g)`` and ``rmse <= rms(atol + rtol *
+g)``; noise and steps are errors over numbers that are frozen as well.
 """
 
 import math
