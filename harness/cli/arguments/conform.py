@@ -1,5 +1,6 @@
 """Arguments of `conform`."""
 
+import argparse
 from pathlib import Path
 
 from harness.cli.arguments.command import Commands, add_command, add_provider_settings
@@ -22,20 +23,7 @@ def add_conform(commands: Commands) -> None:
     conform.add_argument(
         "--profile", required=True, metavar="NAME@N", help="such as cnn@1; `ep-harness profiles list`"
     )
-    conform.add_argument(
-        "--target",
-        required=True,
-        metavar="PROVIDER",
-        help="exact name, such as QNNExecutionProvider; with --matrix a target's name",
-    )
-    conform.add_argument("--matrix", type=Path, metavar="FILE", help="matrix file that has the target")
-    add_provider_settings(conform)
-    place = conform.add_mutually_exclusive_group()
-    for name, what in (("browser", "onnxruntime-web in a browser"), ("node", "onnxruntime-node in Node.js")):
-        place.add_argument(f"--{name}", action="store_const", const=name, dest="place", help=what)
-    conform.add_argument(
-        "--software-gpu", action="store_true", help="with --browser: compute WebGPU on the processor"
-    )
+    add_target(conform, required=True)
     conform.add_argument(
         "--claim",
         action="append",
@@ -57,4 +45,22 @@ def add_conform(commands: Commands) -> None:
     )
     conform.add_argument(
         "--out", type=Path, metavar="DIR", help="default: runs/conform-<profile>-<target>-<time>"
+    )
+
+
+def add_target(command: argparse.ArgumentParser, *, required: bool) -> None:
+    """Declare the arguments that name one target."""
+    command.add_argument(
+        "--target",
+        required=required,
+        metavar="PROVIDER",
+        help="exact name, such as QNNExecutionProvider; with --matrix a target's name",
+    )
+    command.add_argument("--matrix", type=Path, metavar="FILE", help="matrix file that has the target")
+    add_provider_settings(command)
+    place = command.add_mutually_exclusive_group()
+    for name, what in (("browser", "onnxruntime-web in a browser"), ("node", "onnxruntime-node in Node.js")):
+        place.add_argument(f"--{name}", action="store_const", const=name, dest="place", help=what)
+    command.add_argument(
+        "--software-gpu", action="store_true", help="with --browser: compute WebGPU on the processor"
     )

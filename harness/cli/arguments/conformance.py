@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from harness.cli.arguments.command import ONE_ARRAY, Commands, add_command, add_json
+from harness.cli.arguments.conform import add_target
+from harness.cli.arguments.values import seed, share
 
 
 def add_verify(commands: Commands) -> None:
@@ -31,4 +33,13 @@ def add_verify(commands: Commands) -> None:
     verify.add_argument(
         "--markdown", type=Path, metavar="FILE", help="also write a comment for a pull request"
     )
+    verify.add_argument(
+        "--rerun",
+        type=share,
+        dest="share",
+        metavar="P%",
+        help="also run so many of the cases, drawn at random, on --target, and compare",
+    )
+    verify.add_argument("--seed", type=seed, metavar="N", help="draws the cases of --rerun; default: any")
+    add_target(verify, required=False)
     add_json(verify, ONE_ARRAY)

@@ -96,7 +96,10 @@ KINDS: dict[str, Kind] = {
     "too-many-nodes": Kind(Weight.MARKED, "far more nodes were placed than the model can become"),
     "hidden-text": Kind(Weight.MARKED, "a text has control characters or reorders what is read"),
     "copied": Kind(Weight.MARKED, "measured times equal those of another submission"),
-    "rerun": Kind(Weight.MARKED, "a case gives another result on this device"),
+    # --- cases that were run once more ---
+    "rerun": Kind(Weight.MARKED, "a case gives another result here, in the environment that is told"),
+    "rerun-elsewhere": Kind(Weight.NOTED, "a case gives another result here, in another environment"),
+    "rerun-same": Kind(Weight.NOTED, "how many of the cases that were run here give the same"),
 }
 """Every name of a finding, in the order of the checks."""
 

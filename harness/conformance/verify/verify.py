@@ -39,6 +39,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
         statement: None if it cannot be read.
         result: Decided again; None if that is not possible.
         signer: Identity or fingerprint of the key; empty if nobody signed.
+        records: As many as could be read.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     statement: Statement | None = None
     result: Result | None = None
     signer: str = ""
+    records: tuple[Record, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -172,6 +174,7 @@ def _verified(
         statement=read.statement,
         result=result,
         signer=seal.signer,
+        records=read.records,
     )
 
 
