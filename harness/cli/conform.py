@@ -93,7 +93,7 @@ def conform(*, out: Path | None, **asked: Any) -> int:
     profile = load_profile(wishes.profile)
     open_profile(profile.label)  # refuses an altered archive before anything is written
     claim = _claim(wishes, profile)
-    wanted = _wanted(wishes)
+    wanted = wanted_of(wishes)
     home = out or default_folder(PurePath(f"conform-{profile.label}-{wanted.name}.toml"))
     folder = home / f"{profile.label}-{wanted.name}"
     if folder.exists():
@@ -102,7 +102,7 @@ def conform(*, out: Path | None, **asked: Any) -> int:
     file = write_matrix(profile, wanted, home / "run")
     told: list[str] = []
     code = run_and_tell(file, told, out=home / "run", resume=None, with_report=False)
-    finished = _finished(wanted, home / "run", told)
+    finished = finished_run(wanted, home / "run", told)
     now = dt.datetime.now(dt.UTC)
     submission = submission_of(claim, finished, now)
     try:
@@ -158,7 +158,12 @@ def _words(asked: Asked) -> Iterator[str]:
         yield from ("--claim", each)
 
 
-def _wanted(asked: Asked) -> Wanted:
+def wanted_of(asked: Asked) -> Wanted:
+    """Return the target that the arguments ask for.
+
+    Raises:
+        UsageError: An argument is wrong.
+    """
     if asked.matrix is not None:
         settings = (asked.plugin, asked.options, asked.device, asked.place)
         if any(settings) or asked.software_gpu:
@@ -178,7 +183,7 @@ def _wanted(asked: Asked) -> Wanted:
     return wanted_here(request)
 
 
-def _finished(wanted: Wanted, folder: Path, told: Sequence[str]) -> Finished:
+def finished_run(wanted: Wanted, folder: Path, told: Sequence[str]) -> Finished:
     """Return a run with what it has, whether it came to its end or not."""
     info = msgspec.json.decode((folder / "run.json").read_bytes(), type=RunInfo)
     lines = (folder / RECORDS).read_bytes().splitlines()

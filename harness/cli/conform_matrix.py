@@ -2,7 +2,7 @@
 
 import glob
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.cli.conform_target import Wanted
@@ -16,14 +16,21 @@ from harness.profiles.profile import Profile
 from harness.profiles.suite import suite_name
 
 
-def matrix_text(profile: Profile, wanted: Wanted) -> str:
-    """Return the matrix of a profile on a target: the cases of the profile, and no others."""
+def matrix_text(profile: Profile, wanted: Wanted, without: Sequence[str] = ()) -> str:
+    """Return the matrix of a profile on a target: the cases of the profile, and no others.
+
+    Args:
+        profile: The profile; with some of its cases for a part of it.
+        wanted: The target.
+        without: Models of the archive that none of these cases is about.
+    """
     lines = [
         "# Written by `ep-harness conform`. Every key: docs/reference/matrix.md.",
         "schema = 1",
         "",
         "[models]",
         f"suites = {list_of([PROFILE + profile.label])}",
+        *_left_out(profile, without),
         "",
         *_scenarios(profile),
         *wanted.lines,
@@ -32,13 +39,13 @@ def matrix_text(profile: Profile, wanted: Wanted) -> str:
     return "\n".join(lines)
 
 
-def write_matrix(profile: Profile, wanted: Wanted, folder: Path) -> Path:
-    """Write the matrix of a run, after a check of it.
+def write_matrix(profile: Profile, wanted: Wanted, folder: Path, without: Sequence[str] = ()) -> Path:
+    """Write the matrix of a run, after a check of it; arguments as for ``matrix_text``.
 
     Raises:
         UsageError: A setting of the target is wrong, or the file cannot be written.
     """
-    content, file = matrix_text(profile, wanted), folder / "matrix.toml"
+    content, file = matrix_text(profile, wanted, without), folder / "matrix.toml"
     try:
         matrix_from(tomllib.loads(content), file)
     except UsageError as error:
@@ -52,6 +59,11 @@ def write_matrix(profile: Profile, wanted: Wanted, folder: Path) -> Path:
         what = "a run or another file is there already" if taken else f"cannot be written: {error.strerror}"
         raise UsageError(Problem(where=str(file), what=what, hint="choose another folder: --out")) from error
     return file
+
+
+def _left_out(profile: Profile, models: Sequence[str]) -> Iterator[str]:
+    if models:
+        yield f"exclude = {list_of(glob.escape(f'{suite_name(profile)}/{model}') for model in models)}"
 
 
 def _scenarios(profile: Profile) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from harness.cli.output import print_json, print_lines
 from harness.conformance.submission import STATEMENT
@@ -10,18 +11,44 @@ from harness.conformance.verify.verify import verify as verify_all
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
 
 
-def verify(submissions: Sequence[Path], signers: Path | None, markdown: Path | None, *, as_json: bool) -> int:
+def verify(
+    submissions: Sequence[Path],
+    signers: Path | None,
+    markdown: Path | None,
+    *,
+    as_json: bool,
+    share: float | None = None,
+    seed: int | None = None,
+    **target: Any,
+) -> int:
     """Verify submissions and print what is found.
+
+    Args:
+        submissions: Folders or zips.
+        signers: File of allowed signers.
+        markdown: File for a comment.
+        as_json: Whether to print JSON.
+        share: Share of the cases to run once more; None for none.
+        seed: Draws these cases; None for any.
+        target: Fields of ``Asked`` that name a target.
 
     Returns:
         0 if every submission is verified, 1 if one is refused or marked.
 
     Raises:
-        UsageError: A path or the file of signers is missing, or the Markdown cannot be written.
+        UsageError: A path or the file of signers is missing, the Markdown cannot be written, or the target
+            of a rerun cannot be used.
     """
+    if (share is None) != (target.get("target") is None):
+        what = "--rerun and --target belong together"
+        raise UsageError(Problem(where="verify", what=what, hint="--rerun 5% --target PROVIDER"))
     if missing := [path for path in submissions if not path.exists()]:
         raise UsageError(*(Problem(where=str(path), what="there is no such submission") for path in missing))
     done = verify_all([*_each(submissions)], signers=signers)
+    if share is not None:
+        from harness.cli.verify_rerun import rerun  # an engine takes 0.2 s to import
+
+        done = tuple(rerun(one, share, seed, target) for one in done)
     if markdown is not None:
         try:
             markdown.write_text(markdown_of(done), encoding="utf-8", newline="\n")

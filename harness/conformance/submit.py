@@ -159,7 +159,8 @@ def sorted_lines(records: Sequence[Record]) -> list[bytes]:
 
 
 def _statement(claim: Claim, run: Finished, result: Result, now: dt.datetime) -> Statement:
-    fingerprint: dict[str, Any] = dict(run.info.targets.get(run.target, {}))
+    # As ``run.json`` has it, so that a verification finds the same.
+    fingerprint: dict[str, Any] = scrubbed(dict(run.info.targets.get(run.target, {})))
     environment = environment_of(run.provider, fingerprint)
     profile = claim.profile
     name = f"{run.provider.removesuffix('ExecutionProvider')} execution provider"

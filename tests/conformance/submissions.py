@@ -1,7 +1,11 @@
 """Make submissions from structs: a valid one, and whatever a test changes, sealed again."""
 
 import datetime as dt
+import functools
+import hashlib
+import io
 import subprocess
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -9,8 +13,10 @@ from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
+from onnx import TensorProto, helper, numpy_helper
 
 from harness.conformance.attestation import attestation_of, encode_attestation
+from harness.conformance.environment import environment_of
 from harness.conformance.level import result_of
 from harness.conformance.signing import ssh_sign
 from harness.conformance.submission import (
@@ -22,7 +28,6 @@ from harness.conformance.submission import (
     SSH_SIGNATURE,
     STATEMENT,
     WAIVERS,
-    Environment,
     Harness,
     Product,
     ProfileRef,
@@ -30,10 +35,13 @@ from harness.conformance.submission import (
     Waiver,
     encode_statement,
 )
+from harness.conformance.verify.frozen import FrozenCase, frozen_cases
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.compare import compare
 from harness.core.decide import decide
 from harness.core.facts import facts_of
+from harness.core.noise import NoiseRule
+from harness.core.output_metrics import OutputMetrics
 from harness.core.record import (
     Ended,
     ModelContent,
@@ -46,6 +54,8 @@ from harness.core.run_info import RunInfo
 from harness.core.tolerance import Tolerance
 from harness.core.value import Tensor
 from harness.core.verdict import Phase, Verdict
+from harness.profiles.archive import write_archive
+from harness.profiles.case_files import digests_of, noise_file
 from harness.profiles.profile import Feature, Profile, ProfileCase, Rules, encode_profile
 from harness.profiles.suite import policy_of_case
 
@@ -56,42 +66,117 @@ PROVIDER = "QNNExecutionProvider"
 LABEL = "tiny@1"
 SUITE = "tiny-1"
 
+FINGERPRINT: dict[str, Any] = {
+    "onnxruntime": "1.31.1",
+    "platform": "Linux-6.8-x86_64",
+    "machine": "x86_64",
+    "packages": {"numpy": "2.4.6", "onnxruntime-qnn": "2.7.0"},
+    "plugin": {"version": "2.7.0"},
+    "sha256": {"libonnxruntime_providers_qnn.so": "d" * 64},
+    "devices": [{"device": {"type": "NPU", "vendor": "Qualcomm"}, "metadata": {"Description": "Hexagon"}}],
+    "drivers": {"qcadsprpc": "1.0"},
+    "options": {"backend_type": "htp"},
+}
+
 RULES = Rules(
     tolerances={"float32": (1e-4, 1e-5), "float16": (1e-3, 2.5e-3)}, noise_rms=3.0, noise_max=32.0, steps=1.0
 )
 
 
+SHAPE = (4, 16)
+
+
+@functools.cache
 def tiny_profile(cases: int = 8) -> Profile:
     """Return a profile of so many cases; every fourth one belongs to the feature ``float16``."""
-    return Profile(
+    return _tiny(cases)[0]
+
+
+def tiny_archive(profile: Profile) -> bytes:
+    """Return the archive of a tiny profile."""
+    return _tiny(len(profile.cases))[1]
+
+
+@functools.cache
+def tiny_frozen(cases: int) -> dict[str, FrozenCase]:
+    """Return what is frozen with the cases of a tiny profile."""
+    profile, content = _tiny(cases)
+    with tempfile.TemporaryDirectory() as folder:
+        archive = Path(folder) / "tiny.zip"
+        archive.write_bytes(content)
+        return frozen_cases(profile, archive)
+
+
+@functools.cache
+def _tiny(cases: int) -> tuple[Profile, bytes]:
+    files: dict[str, bytes] = {}
+    found = []
+    for index in range(cases):
+        name = f"suite/case_{index:03}"
+        own = _files_of(index)
+        files |= {f"{name}/{path}": content for path, content in own.items()}
+        digests = digests_of(own)
+        found.append(
+            ProfileCase(
+                name=name,
+                feature="float16" if index % 4 == 3 else "core",
+                model=digests.model,
+                inputs=digests.inputs,
+                golden=digests.golden,
+                ops={"MatMul": 1, "Add": 2},
+                types=("float32",),
+                opset=21,
+            )
+        )
+    content = write_archive(files)
+    profile = Profile(
         schema=1,
         name="tiny",
         version=1,
         title="Tiny",
         about="For tests.",
-        archive="a" * 64,
+        archive=hashlib.sha256(content).hexdigest(),
         rules=RULES,
         features=(Feature(name="float16", meaning="models of float16"),),
-        cases=tuple(
-            ProfileCase(
-                name=f"suite/case_{index:03}",
-                feature="float16" if index % 4 == 3 else "core",
-                model=f"{index:064x}",
-                inputs="b" * 64,
-                golden="c" * 64,
-                ops={"MatMul": 1, "Add": 2},
-                types=("float32",),
-                opset=21,
-            )
-            for index in range(cases)
-        ),
+        cases=tuple(found),
     )
+    return profile, content
 
 
-def good_record(case: ProfileCase, index: int, provider: str = PROVIDER) -> Record:
+def golden_of(index: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return the golden of a case."""
+    return np.random.default_rng(index).normal(size=SHAPE).astype(np.float32)
+
+
+def _files_of(index: int) -> dict[str, bytes]:
+    """Return the files of a case: a product and two sums, with the noise of every second one."""
+    float32 = TensorProto.FLOAT
+    values = [helper.make_tensor_value_info(name, float32, SHAPE) for name in ("x", "y")]
+    square = numpy_helper.from_array(np.eye(16, dtype=np.float32), "w")
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["p"]),
+        helper.make_node("Add", ["p", "p"], ["s"]),
+        helper.make_node("Add", ["s", "x"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, f"case_{index}", values[:1], values[1:], [square])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    golden = golden_of(index)
+    files = {
+        "model.onnx": model.SerializeToString(),
+        "test_data_set_0/input_0.pb": numpy_helper.from_array(golden / 3, "x").SerializeToString(),
+        "test_data_set_0/output_0.pb": numpy_helper.from_array(golden, "y").SerializeToString(),
+    }
+    if index % 2:
+        buffer = io.BytesIO()
+        np.save(buffer, np.abs(golden).astype(np.float64) * 2.0**-24 + 1e-9)
+        files[noise_file(0, 0)] = buffer.getvalue()
+    return files
+
+
+def good_record(case: ProfileCase, index: int, cases: int, provider: str = PROVIDER) -> Record:
     """Return the record of a case that a provider computes with a small error."""
-    numbers = np.random.default_rng(index)
-    golden = numbers.normal(size=(4, 16)).astype(np.float32)
+    numbers = np.random.default_rng(1000 + index)
+    golden = golden_of(index)
     actual = (golden * (1 + numbers.normal(scale=3e-8, size=golden.shape))).astype(np.float32)
     axes = {**AXIS_DEFAULTS, "scenario": case.scenario}
     cell = Cell(suite=SUITE, model=case.name, target="ep", axes=tuple(sorted(axes.items())))
@@ -115,19 +200,14 @@ def good_record(case: ProfileCase, index: int, provider: str = PROVIDER) -> Reco
             partitions=1,
             source="assignment",
         ),
-        outputs=compare(
-            "y",
-            Tensor(dtype="float32", array=golden),
-            Tensor(dtype="float32", array=actual),
-            lambda _: Tolerance(1e-4, 1e-5),
-        ).outputs,
+        outputs=rows_of(actual, index),
         golden="profile",
         timings_ms={"create": 2.5 + index / 7, "first_run": 0.3 + index / 11, "teardown": 0.1 + index / 13},
         started=(NOW - dt.timedelta(minutes=5, seconds=-index)).isoformat(timespec="milliseconds"),
         attempt=1,
         process=ProcessState(pid=4711, session=index + 1, took_ms=6.0 + index),
         content=ModelContent(opsets={"ai.onnx": 21}, ops=dict(case.ops), types=("float32",)),
-        model_digest=case.model,
+        model_digest=tiny_frozen(cases)[case.name].digest,
     )
 
 
@@ -150,14 +230,22 @@ def fallen(record: Record) -> Record:
 
 def wrong(record: Record) -> Record:
     """Return the record of a wrong answer."""
-    golden = np.linspace(1, 2, 64, dtype=np.float32).reshape(4, 16)
-    outputs = compare(
+    index = int(record.model.rpartition("_")[2])
+    return judged(changed(record, outputs=rows_of(golden_of(index) * np.float32(1.25), index)))
+
+
+def rows_of(actual: np.ndarray[Any, np.dtype[np.float32]], index: int) -> tuple[OutputMetrics, ...]:
+    """Return the rows of an answer, as an engine has them."""
+    golden = golden_of(index)
+    spread = np.abs(golden).astype(np.float64) * 2.0**-24 + 1e-9
+    return compare(
         "y",
         Tensor(dtype="float32", array=golden),
-        Tensor(dtype="float32", array=golden * np.float32(1.25)),
+        Tensor(dtype="float32", array=actual),
         lambda _: Tolerance(1e-4, 1e-5),
+        noise=NoiseRule(precision="float32", spreads={"y": spread}) if index % 2 else None,
+        policy=policy_of_case(RULES, tiny_profile().cases[0]),
     ).outputs
-    return judged(changed(record, outputs=outputs))
 
 
 def judged(record: Record) -> Record:
@@ -190,7 +278,8 @@ class Draft:
         provider: str = PROVIDER,
     ) -> None:
         self.profile = profile or tiny_profile()
-        records = [good_record(case, index, provider) for index, case in enumerate(self.profile.cases)]
+        count = len(self.profile.cases)
+        records = [good_record(case, index, count, provider) for index, case in enumerate(self.profile.cases)]
         self.records: list[Record] = [edit(i, r) for i, r in enumerate(records)] if edit else records
         self.claims, self.waivers, self.provider = claims, waivers, provider
         self.statement: Callable[[Statement], Statement] = lambda statement: statement
@@ -200,23 +289,15 @@ class Draft:
     def files(self, key: Path | None = None) -> dict[str, bytes]:
         """Return the files: consistent with the records, attested, and signed if there is a key."""
         result = result_of(self.profile, set(self.claims) & {"float16"}, self.records)
-        reference = ProfileRef(label=self.profile.label, digest=self.profile.digest, archive="a" * 64)
+        reference = ProfileRef(
+            label=self.profile.label, digest=self.profile.digest, archive=self.profile.archive
+        )
         statement = self.statement(
             Statement(
                 schema=SCHEMA,
                 created=NOW.isoformat(),
-                product=Product(vendor="Vendor", name="EP", version="1.0"),
-                environment=Environment(
-                    provider=self.provider,
-                    provider_options={},
-                    runtime="python",
-                    onnxruntime="1.31.1",
-                    libraries={"ep.so": "d" * 64},
-                    devices=("NPU",),
-                    drivers={},
-                    packages={"numpy": "2.4.6"},
-                    platform="Linux",
-                ),
+                product=Product(vendor="Vendor", name="EP", version="2.7.0"),
+                environment=environment_of(self.provider, FINGERPRINT | {"providers": [self.provider]}),
                 harness=Harness(version="0.1.0", sources="e" * 64),
                 profile=reference,
                 claims=self.claims,
@@ -233,11 +314,7 @@ class Draft:
             cells=len(self.records),
             matrix={},
             targets={
-                "ep": {
-                    "onnxruntime": "1.31.1",
-                    "providers": [self.provider],
-                    "packages": {"numpy": "2.4.6"},
-                }
+                "ep": FINGERPRINT | {"providers": [self.provider]},
             },
             complete=True,
         )
@@ -288,6 +365,7 @@ def write_profile(folder: Path, profile: Profile) -> Path:
     """Write a published profile, and return its folder."""
     folder.mkdir(exist_ok=True)
     (folder / f"{profile.label}.json").write_bytes(encode_profile(profile))
+    (folder / f"{profile.label}.zip").write_bytes(tiny_archive(profile))
     return folder
 
 

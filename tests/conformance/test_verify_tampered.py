@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from harness.conformance.submission import (
@@ -23,14 +24,17 @@ from harness.conformance.submission import (
 )
 from harness.conformance.verify.finding import KINDS, Weight
 from harness.conformance.verify.verify import Verification, verify
+from harness.core.output_metrics import Noise, OutputDetails
 from harness.core.record import Record
 from harness.core.reference import Adjudication, ReferenceCheck
 from harness.core.verdict import Family, Verdict
 from tests.conformance.submissions import (
+    FINGERPRINT,
     NOW,
     Draft,
     changed,
     fallen,
+    judged,
     new_key,
     refused,
     tiny_profile,
@@ -83,6 +87,20 @@ def noisy(record: Record) -> Record:
     return row(frontier=raised)(record)
 
 
+def scaled(record: Record, factor: float) -> Record:
+    """Return the record with smaller errors that agree with each other, but not with the golden."""
+    one = record.outputs[0]
+    return row(
+        max_abs=(one.max_abs or 0) * factor,
+        max_rel=(one.max_rel or 0) * factor,
+        rmse=(one.rmse or 0) * factor,
+        headroom=None,
+        mismatched=0,
+        frontier=tuple((at, rtol * factor) for at, rtol in one.frontier if at == 0)
+        + (((one.atol, 0.0),) if one.atol >= (one.max_abs or 0) * factor else ()),
+    )(record)
+
+
 RECORD_EDITS: dict[str, tuple[Callable[[Record], Record], str]] = {
     "flipped verdict": (lambda r: as_pass(wrong(r)), "verdict"),
     "fallback called pass": (lambda r: as_pass(fallen(r)), "verdict"),
@@ -127,8 +145,49 @@ RECORD_EDITS: dict[str, tuple[Callable[[Record], Record], str]] = {
     "shape op not on cpu": (placed(shape_ops=("MatMul",)), "placement"),
     "foreign shape op": (
         placed(cpu_nodes=1, cpu_ops={"Conv": 1}, shape_ops=("Conv",)),
-        "too-many-nodes",
+        "placement",
     ),
+    "work called shape work": (
+        placed(ep_nodes=2, ep_ops={"Add": 2}, cpu_nodes=1, cpu_ops={"MatMul": 1}, shape_ops=("MatMul",)),
+        "placement",
+    ),
+    "no outputs": (lambda r: changed(r, outputs=()), "outputs"),
+    "an output twice": (lambda r: changed(r, outputs=r.outputs * 2), "outputs"),
+    "output renamed": (row(name="z"), "outputs"),
+    "other shape": (row(shape=(64,)), "outputs"),
+    "other type": (row(dtype="float16"), "outputs"),
+    "second run without outputs of the model": (
+        lambda r: changed(r, again=(changed(r.outputs[0], name="z"),)),
+        "outputs",
+    ),
+    "steps of floats": (
+        lambda r: judged(row(details=OutputDetails(steps=0.5))(wrong(r))),
+        "metrics",
+    ),
+    "noise that is not frozen": (
+        lambda r: judged(row(noise=Noise(precision="float32", rms=0.5, max=1.0))(wrong(r))),
+        "metrics",
+    ),
+    "nothing finite": (
+        lambda r: judged(
+            row(max_abs=None, max_rel=None, rmse=None, headroom=None, frontier=((0.0, 0.0),), mismatched=0)(
+                wrong(r)
+            )
+        ),
+        "metrics",
+    ),
+    "frontier of a small error": (
+        lambda r: judged(
+            row(frontier=r.outputs[0].frontier, mismatched=0, delivered_bits=20.0, headroom=0.1)(wrong(r))
+        ),
+        "metrics",
+    ),
+    "errors all a thousandth, bits as they were": (lambda r: judged(scaled(wrong(r), 1e-6)), "metrics"),
+    "weak golden": (lambda r: changed(r, weak_golden="all zeros"), "excuse"),
+    "no golden": (lambda r: changed(r, no_golden="none"), "excuse"),
+    "other inputs": (lambda r: changed(r, other=r.outputs), "excuse"),
+    "digest of another model": (lambda r: changed(r, model_digest="0" * 64), "other-model"),
+    "no digest of the model": (lambda r: changed(r, model_digest=""), "other-model"),
     "impossible nodes": (placed(ep_nodes=900, ep_ops={"Add": 900}), "too-many-nodes"),
     "times zero": (
         lambda r: changed(r, timings_ms={"create": 0.0, "first_run": 0.0, "teardown": 0.0}),
@@ -253,6 +312,55 @@ def test_an_edited_statement(kind: str, tmp_path: Path) -> None:
     expect(verified(write_folder(draft.files(), tmp_path / "s"), tmp_path), name)
 
 
+ENVIRONMENTS: dict[str, Any] = {
+    "provider": "CPUExecutionProvider",
+    "provider_options": {},
+    "runtime": "browser",
+    "onnxruntime": "1.32.0",
+    "libraries": {"libonnxruntime_providers_qnn.so": "e" * 64},
+    "devices": ("a far better NPU",),
+    "drivers": {},
+    "packages": {"numpy": "2.4.6"},
+    "platform": "Windows-11",
+}
+
+
+@pytest.mark.parametrize("field", ENVIRONMENTS)
+def test_another_environment(field: str, tmp_path: Path) -> None:
+    draft = Draft()
+    draft.statement = lambda s: changed(s, environment=changed(s.environment, **{field: ENVIRONMENTS[field]}))
+    expect(verified(write_folder(draft.files(), tmp_path / "s"), tmp_path), "other-environment")
+
+
+def test_another_version_of_the_product(tmp_path: Path) -> None:
+    draft = Draft()
+    draft.statement = lambda s: changed(s, product=changed(s.product, version="3.0"))
+    expect(verified(write_folder(draft.files(), tmp_path / "s"), tmp_path), "other-environment")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"rms": 0.5}, {"max": 0.5}, {"rms": 0.5, "max": 2.0}, {"precision": "float16"}]
+)
+def test_an_error_called_noise(fields: dict[str, Any], tmp_path: Path) -> None:
+    def edit(record: Record) -> Record:
+        bad = wrong(record)
+        assert bad.outputs[0].noise is not None
+        return judged(row(noise=changed(bad.outputs[0].noise, **fields))(bad))
+
+    done = verified(write_folder(draft_of(edit, at=1).files(), tmp_path / "s"), tmp_path)
+    assert names(done) & {"metrics", "excuse"}
+    assert done.outcome == "refused"
+
+
+@pytest.mark.parametrize("devices", [[1], {"a": 1}, "NPU", [{"device": 3}]])
+def test_a_hostile_fingerprint(devices: object, tmp_path: Path) -> None:
+    draft = Draft()
+    draft.raw = replaced(msgspec.json.encode(FINGERPRINT["devices"]), msgspec.json.encode(devices), RUN)
+    done = verified(write_folder(draft.files(), tmp_path / "s"), tmp_path)
+    assert names(done) & {"run", "other-environment"}
+    assert done.outcome == "refused"
+
+
 PROFILES: dict[str, tuple[dict[str, str], str]] = {
     "edited profile": ({"digest": "0" * 64}, "profile-edited"),
     "edited archive": ({"archive": "0" * 64}, "profile-edited"),
@@ -337,6 +445,7 @@ def test_answers_that_are_the_golden_everywhere(tmp_path: Path) -> None:
         delivered_bits=None,
         headroom=0.0,
         frontier=((0.0, 0.0),),
+        noise=None,
     )
     draft = Draft(lambda _, record: exact(record))
     done = verified(write_folder(draft.files(), tmp_path / "s"), tmp_path)

@@ -1,5 +1,6 @@
 """Arguments of `conform` and `verify`, the commands about submissions."""
 
+import argparse
 from pathlib import Path
 
 from harness.cli.arguments.command import (
@@ -9,6 +10,7 @@ from harness.cli.arguments.command import (
     add_json,
     add_provider_settings,
 )
+from harness.cli.arguments.values import seed, share
 
 
 def add_conform(commands: Commands) -> None:
@@ -28,20 +30,7 @@ def add_conform(commands: Commands) -> None:
     conform.add_argument(
         "--profile", required=True, metavar="NAME@N", help="such as cnn@1; `ep-harness profiles list`"
     )
-    conform.add_argument(
-        "--target",
-        required=True,
-        metavar="PROVIDER",
-        help="exact name, such as QNNExecutionProvider; with --matrix a target's name",
-    )
-    conform.add_argument("--matrix", type=Path, metavar="FILE", help="matrix file that has the target")
-    add_provider_settings(conform)
-    place = conform.add_mutually_exclusive_group()
-    for name, what in (("browser", "onnxruntime-web in a browser"), ("node", "onnxruntime-node in Node.js")):
-        place.add_argument(f"--{name}", action="store_const", const=name, dest="place", help=what)
-    conform.add_argument(
-        "--software-gpu", action="store_true", help="with --browser: compute WebGPU on the processor"
-    )
+    add_target(conform, required=True)
     conform.add_argument(
         "--claim",
         action="append",
@@ -63,6 +52,24 @@ def add_conform(commands: Commands) -> None:
     )
     conform.add_argument(
         "--out", type=Path, metavar="DIR", help="default: runs/conform-<profile>-<target>-<time>"
+    )
+
+
+def add_target(command: argparse.ArgumentParser, *, required: bool) -> None:
+    """Declare the arguments that name one target."""
+    command.add_argument(
+        "--target",
+        required=required,
+        metavar="PROVIDER",
+        help="exact name, such as QNNExecutionProvider; with --matrix a target's name",
+    )
+    command.add_argument("--matrix", type=Path, metavar="FILE", help="matrix file that has the target")
+    add_provider_settings(command)
+    place = command.add_mutually_exclusive_group()
+    for name, what in (("browser", "onnxruntime-web in a browser"), ("node", "onnxruntime-node in Node.js")):
+        place.add_argument(f"--{name}", action="store_const", const=name, dest="place", help=what)
+    command.add_argument(
+        "--software-gpu", action="store_true", help="with --browser: compute WebGPU on the processor"
     )
 
 
@@ -92,4 +99,13 @@ def add_verify(commands: Commands) -> None:
     verify.add_argument(
         "--markdown", type=Path, metavar="FILE", help="also write a comment for a pull request"
     )
+    verify.add_argument(
+        "--rerun",
+        type=share,
+        dest="share",
+        metavar="P%",
+        help="also run so many of the cases, drawn at random, on --target, and compare",
+    )
+    verify.add_argument("--seed", type=seed, metavar="N", help="draws the cases of --rerun; default: any")
+    add_target(verify, required=False)
     add_json(verify, ONE_ARRAY)

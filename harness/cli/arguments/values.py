@@ -33,3 +33,21 @@ def duration_s(text: str) -> float:
     if not 0 < seconds < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration; expected such as 90s, 10m or 1.5h")
     return seconds
+
+
+def share(text: str) -> float:
+    """Read a share such as ``5%``, above 0 and at most 1."""
+    try:
+        read = float(text.removesuffix("%")) / 100
+    except ValueError:
+        read = math.nan
+    if not (text.endswith("%") and 0 < read <= 1):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share; expected such as 5%, up to 100%")
+    return read
+
+
+def seed(text: str) -> int:
+    """Read a whole number of at least 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    return int(text)

@@ -41,6 +41,8 @@ def _excuses(record: Record, case: ProfileCase) -> Iterator[str]:
         yield f"judged as computed in {', '.join(record.delivers)}, which no profile grants"
     if record.dispute or record.reference_check is not None or record.adjudication or record.undefined:
         yield "the golden is disputed or undefined, which no golden of a profile is"
+    if record.weak_golden or record.no_golden or record.no_spread:
+        yield "the golden or its noise is missing or weak, which none of a profile is"
     for row in (*record.outputs, *record.again, *record.other):
         if why := _row_excuse(row, case):
             yield f"output {row.name}: {why}"

@@ -69,10 +69,13 @@ KINDS: dict[str, Kind] = {
     "other-target": Kind(Weight.REFUSED, "a record is of another target, provider, suite or axes"),
     "other-model": Kind(Weight.REFUSED, "operators or types of a record are not those of the case's model"),
     # --- verdicts and metrics ---
+    "outputs": Kind(Weight.REFUSED, "an output is missing or foreign, or has another form than its golden"),
     "verdict": Kind(Weight.REFUSED, "the metrics give another verdict than the record"),
     "excuse": Kind(Weight.REFUSED, "a record has a fact that no case of a profile can have"),
-    "metrics": Kind(Weight.REFUSED, "the figures of an output contradict each other"),
-    "placement": Kind(Weight.REFUSED, "the counts of nodes contradict each other"),
+    "metrics": Kind(
+        Weight.REFUSED, "the figures of an output contradict each other, its golden or its noise"
+    ),
+    "placement": Kind(Weight.REFUSED, "the counts of nodes contradict each other or the model"),
     # --- statement ---
     "level": Kind(Weight.REFUSED, "the statement has another level than its records give"),
     "totals": Kind(Weight.REFUSED, "the statement's totals are not those of its records"),
@@ -93,7 +96,10 @@ KINDS: dict[str, Kind] = {
     "too-many-nodes": Kind(Weight.MARKED, "far more nodes were placed than the model can become"),
     "hidden-text": Kind(Weight.MARKED, "a text has control characters or reorders what is read"),
     "copied": Kind(Weight.MARKED, "measured times equal those of another submission"),
-    "rerun": Kind(Weight.MARKED, "a case gives another result on this device"),
+    # --- cases that were run once more ---
+    "rerun": Kind(Weight.MARKED, "a case gives another result here, in the environment that is told"),
+    "rerun-elsewhere": Kind(Weight.NOTED, "a case gives another result here, in another environment"),
+    "rerun-same": Kind(Weight.NOTED, "how many of the cases that were run here give the same"),
 }
 """Every name of a finding, in the order of the checks."""
 

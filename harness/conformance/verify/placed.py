@@ -43,9 +43,3 @@ def has_too_many(placement: Placement, case: ProfileCase) -> bool:
     Fewer prove nothing: optimizers fold and fuse.
     """
     return placement.ep_nodes + placement.cpu_nodes > MOST_NODES_EACH * max(1, sum(case.ops.values()))
-
-
-def not_of_the_model(placement: Placement, case: ProfileCase) -> tuple[str, ...]:
-    """Return operators that are said to work on shapes only, and that the model does not have."""
-    own = {op.rpartition(".")[2] for op in case.ops}
-    return tuple(op for op in placement.shape_ops if op.rpartition(".")[2] not in own)

@@ -10,7 +10,7 @@ import msgspec
 from harness.conformance.level import case_key, case_label
 from harness.conformance.submission import RECORDS, STATEMENT, Statement
 from harness.conformance.verify.finding import Finding, finding
-from harness.conformance.verify.placed import has_too_many, not_of_the_model
+from harness.conformance.verify.placed import has_too_many
 from harness.core.judged import is_rounded
 from harness.core.record import Record
 from harness.core.text import visible
@@ -96,9 +96,6 @@ def _nodes(profile: Profile, records: Sequence[Record]) -> Iterator[Finding]:
         if has_too_many(record.placement, case):
             placed = record.placement.ep_nodes + record.placement.cpu_nodes
             yield finding("too-many-nodes", case_label(case), f"{placed} of {sum(case.ops.values())} nodes")
-        if foreign := not_of_the_model(record.placement, case):
-            what = f"the model has no {', '.join(foreign)} that could work on shapes"
-            yield finding("too-many-nodes", case_label(case), what)
 
 
 def _exact(profile: Profile, records: Sequence[Record]) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from harness.conformance.attestation import Attestation, attestation_of
+from harness.conformance.environment import environment_of, version_of
 from harness.conformance.level import Result, Standing
 from harness.conformance.submission import (
     ATTESTATION,
@@ -57,26 +58,30 @@ def run_findings(statement: Statement, run: RunInfo, records: Sequence[Record]) 
     if not targets <= run.targets.keys():
         yield finding("run", RUN, "the target of the records is not in it")
         return
-    environment = statement.environment
     for target in targets:
-        fingerprint: dict[str, Any] = run.targets[target]
-        told = fingerprint.get("onnxruntime", environment.onnxruntime)
-        if told != environment.onnxruntime:
-            what = f"onnxruntime {environment.onnxruntime}, and {RUN} has {told}"
+        yield from _environment(statement, run.targets[target])
+
+
+def _environment(statement: Statement, fingerprint: dict[str, Any]) -> Iterator[Finding]:
+    """Yield where the statement tells another environment than the agent did."""
+    told = statement.environment
+    try:
+        found = environment_of(told.provider, fingerprint)
+        version = version_of(found, fingerprint)
+    except (AttributeError, TypeError, ValueError) as error:
+        yield finding("run", RUN, f"no fingerprint of a target: {error}")
+        return
+    for field in told.__struct_fields__:
+        stated, right = getattr(told, field), getattr(found, field)
+        if stated != right:
+            what = f"{field}: {stated or 'none'}, and {RUN} has {right or 'none'}"
             yield finding("other-environment", STATEMENT, what)
-        providers = fingerprint.get("providers", [environment.provider])
-        if isinstance(providers, list) and providers and environment.provider not in providers:
-            what = f"{environment.provider} is not among the providers of {RUN}"
-            yield finding("other-environment", STATEMENT, what)
-        packages = fingerprint.get("packages")
-        if isinstance(packages, dict):
-            other = [
-                name
-                for name, version in environment.packages.items()
-                if packages.get(name, version) != version
-            ]
-            if other:
-                yield finding("other-environment", STATEMENT, f"other versions of {', '.join(other[:5])}")
+    if statement.product.version != version:
+        what = f"version of the product: {statement.product.version}, and {RUN} has {version}"
+        yield finding("other-environment", STATEMENT, what)
+    providers = fingerprint.get("providers")
+    if isinstance(providers, list) and providers and told.provider not in providers:
+        yield finding("other-environment", STATEMENT, f"{told.provider} is no provider of {RUN}")
 
 
 def time_findings(statement: Statement, records: Sequence[Record], now: dt.datetime) -> Iterator[Finding]:

@@ -9,10 +9,12 @@ import msgspec
 from harness.conformance.attestation import Attestation
 from harness.conformance.level import Result, case_key, case_label, result_of
 from harness.conformance.submission import ATTESTATION, RECORDS, RUN, STATEMENT, WAIVERS, Statement
+from harness.conformance.verify.against import model_faults, output_faults, shape_faults
 from harness.conformance.verify.cases import case_findings
 from harness.conformance.verify.decided import verdict_findings
 from harness.conformance.verify.figures import figure_faults
 from harness.conformance.verify.finding import Finding, Weight, finding
+from harness.conformance.verify.frozen import FrozenCase, frozen_cases
 from harness.conformance.verify.opening import open_submission
 from harness.conformance.verify.placed import placement_faults
 from harness.conformance.verify.plausible import copy_findings, plausibility_findings
@@ -21,7 +23,7 @@ from harness.conformance.verify.stated import result_findings, run_findings, tim
 from harness.conformance.verify.strict_json import strict_decode
 from harness.core.record import Record
 from harness.core.run_info import RunInfo
-from harness.profiles.profile import Profile, decode_profile, profiles_folder
+from harness.profiles.profile import Profile, ProfileCase, Rules, decode_profile, profiles_folder
 from harness.profiles.suite import policy_of_case
 
 MOST_RECORDS = 20_000
@@ -37,6 +39,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
         statement: None if it cannot be read.
         result: Decided again; None if that is not possible.
         signer: Identity or fingerprint of the key; empty if nobody signed.
+        records: As many as could be read.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     statement: Statement | None = None
     result: Result | None = None
     signer: str = ""
+    records: tuple[Record, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -62,6 +66,20 @@ class _Read(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
 
 
+class _By(msgspec.Struct, frozen=True, kw_only=True):
+    """What submissions are verified by; ``frozen`` is filled with each profile that one is about."""
+
+    signers: Path | None
+    now: dt.datetime
+    folder: Path
+    frozen: dict[str, dict[str, FrozenCase]]
+
+    def frozen_of(self, profile: Profile) -> dict[str, FrozenCase]:
+        if profile.label not in self.frozen:
+            self.frozen[profile.label] = frozen_cases(profile, self.folder / f"{profile.label}.zip")
+        return self.frozen[profile.label]
+
+
 def verify(
     paths: Sequence[Path],
     *,
@@ -78,9 +96,15 @@ def verify(
         profiles: Folder of the published profiles; the shipped ones by default.
 
     Raises:
-        UsageError: The file of signers is missing, or there is no ``ssh-keygen``.
+        UsageError: The file of signers is missing, there is no ``ssh-keygen``, or the archive of a profile
+            is missing or altered.
     """
-    moment = now or dt.datetime.now(dt.UTC)
+    by = _By(
+        signers=signers,
+        now=now or dt.datetime.now(dt.UTC),
+        folder=profiles or profiles_folder(),
+        frozen={},
+    )
     opened = [(path, open_submission(path)) for path in paths]
     read = {path: _read(each.files) if each.files else _Read() for path, each in opened}
     done = []
@@ -90,7 +114,7 @@ def verify(
             done.append(Verification(name=name, findings=each.findings))
             continue
         others = {other.name: read[other].records for other in paths if other != path}
-        done.append(_verified(name, each.files, read[path], others, (signers, moment, profiles)))
+        done.append(_verified(name, each.files, read[path], others, by))
     return tuple(done)
 
 
@@ -124,25 +148,24 @@ def _verified(
     files: Mapping[str, bytes],
     read: _Read,
     others: Mapping[str, Sequence[Record]],
-    by: tuple[Path | None, dt.datetime, Path | None],
+    by: _By,
 ) -> Verification:
-    signers, now, profiles = by
     found = [*read.findings]
-    seal = seal_of(files, signers)
+    seal = seal_of(files, by.signers)
     if read.attestation is not None:
         found += digest_findings(files, read.attestation)
     found += seal.findings
     result = None
     if read.statement is not None and read.attestation is not None and read.run is not None:
-        profile = _profile(read.statement, profiles or profiles_folder(), found)
+        profile = _profile(read.statement, by.folder, found)
         if profile is not None and (claims := _claims(read.statement, profile, found)) is not None:
-            found += _records(profile, read.statement, read.records)
+            found += _records(profile, read.statement, read.records, by.frozen_of(profile))
             result = result_of(profile, claims, read.records)
             found += result_findings(read.statement, result, read.attestation)
             found += run_findings(read.statement, read.run, read.records)
             found += (finding("unofficial", STATEMENT, why) for why in read.statement.harness.unofficial)
-            found += time_findings(read.statement, read.records, now)
-            found += waiver_findings(read.statement, files.get(WAIVERS), result, now)
+            found += time_findings(read.statement, read.records, by.now)
+            found += waiver_findings(read.statement, files.get(WAIVERS), result, by.now)
             found += plausibility_findings(profile, read.statement, read.records)
             found += copy_findings(read.records, others)
     return Verification(
@@ -151,6 +174,7 @@ def _verified(
         statement=read.statement,
         result=result,
         signer=seal.signer,
+        records=read.records,
     )
 
 
@@ -179,18 +203,27 @@ def _claims(statement: Statement, profile: Profile, found: list[Finding]) -> tup
     return claims
 
 
-def _records(profile: Profile, statement: Statement, records: Sequence[Record]) -> Iterator[Finding]:
+def _records(
+    profile: Profile, statement: Statement, records: Sequence[Record], frozen: Mapping[str, FrozenCase]
+) -> Iterator[Finding]:
     yield from case_findings(profile, statement, records)
     cases = {case.key: case for case in profile.cases}
     for record in records:
         case = cases.get(case_key(record))
-        if case is None:
-            continue
-        yield from verdict_findings(record, case, profile.rules)
-        policy = policy_of_case(profile.rules, case)
-        for row in (*record.outputs, *record.again):
-            for what in figure_faults(row, policy):
-                yield finding("metrics", f"{case_label(case)}: {row.name}", what)
-        if record.placement is not None:
-            for what in placement_faults(record.placement, record.provider):
-                yield finding("placement", case_label(case), what)
+        if case is not None:
+            yield from _record(record, case, profile.rules, frozen[case.name])
+
+
+def _record(record: Record, case: ProfileCase, rules: Rules, frozen: FrozenCase) -> Iterator[Finding]:
+    label, policy = case_label(case), policy_of_case(rules, case)
+    yield from (finding("other-model", label, what) for what in model_faults(record, frozen))
+    yield from verdict_findings(record, case, rules)
+    for row in (*record.outputs, *record.again):
+        for what in figure_faults(row, policy):
+            yield finding("metrics", f"{label}: {row.name}", what)
+    for name, kind, what in output_faults(record, frozen, policy):
+        yield finding(kind, f"{label}: {name}", what)
+    if record.placement is not None:
+        for what in placement_faults(record.placement, record.provider):
+            yield finding("placement", label, what)
+        yield from (finding("placement", label, what) for what in shape_faults(record.placement, frozen))

@@ -1,0 +1,71 @@
+"""`ep-harness verify --rerun`: run some cases of a submission here, and compare."""
+
+import contextlib
+import secrets
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.cli.conform import Asked, finished_run, wanted_of
+from harness.cli.conform_matrix import write_matrix
+from harness.cli.conform_target import Wanted
+from harness.cli.run import run_and_tell
+from harness.conformance.environment import environment_of
+from harness.conformance.scrub import scrubbed
+from harness.conformance.submission import STATEMENT
+from harness.conformance.submit import Finished
+from harness.conformance.verify.finding import Finding, finding
+from harness.conformance.verify.frozen import frozen_cases
+from harness.conformance.verify.rerun import drawn_cases, other_fields, rerun_findings
+from harness.conformance.verify.verify import Verification
+from harness.profiles.profile import Profile, load_profile, profiles_folder
+
+
+def rerun(done: Verification, share: float, seed: int | None, target: Mapping[str, Any]) -> Verification:
+    """Run a share of a submission's cases on a target, and return the verification with what that shows.
+
+    A refused submission is left as it is: nothing is run for it.
+
+    Args:
+        done: The verification so far.
+        share: Above 0, at most 1.
+        seed: Draws the cases; None for one that the submitter could not know.
+        target: Fields of ``Asked`` that name a target.
+
+    Raises:
+        UsageError: An argument is wrong, or nothing can be written.
+    """
+    if done.statement is None or done.outcome == "refused":
+        return done
+    seed = secrets.randbelow(1 << 32) if seed is None else seed
+    profile = load_profile(done.statement.profile.label)
+    wanted = wanted_of(Asked(profile=profile.label, **target))
+    if wanted.provider != done.statement.environment.provider:
+        what = f"nothing was run: the target here has {wanted.provider}"
+        return _with(done, [finding("rerun-elsewhere", STATEMENT, what)])
+    drawn = msgspec.structs.replace(profile, cases=drawn_cases(profile, share, seed))
+    with tempfile.TemporaryDirectory(prefix="ep-harness-rerun-") as folder:
+        finished = _run(profile, drawn, wanted, Path(folder) / "run")
+    fingerprint = scrubbed(dict(finished.info.targets.get(wanted.name, {})))
+    here = environment_of(wanted.provider, fingerprint)
+    frozen = frozen_cases(profile, profiles_folder() / f"{profile.label}.zip")
+    other = other_fields(done.statement.environment, here)
+    return _with(done, rerun_findings(profile, frozen, done.records, finished.records, other, seed))
+
+
+def _run(profile: Profile, drawn: Profile, wanted: Wanted, folder: Path) -> Finished:
+    models = {case.name for case in drawn.cases}
+    without = sorted({case.name for case in profile.cases} - models)
+    file = write_matrix(drawn, wanted, folder, without)
+    told: list[str] = []
+    with contextlib.redirect_stdout(sys.stderr):  # stdout is for the result, which may be JSON
+        run_and_tell(file, told, out=folder, resume=None, with_report=False)
+    return finished_run(wanted, folder, told)
+
+
+def _with(done: Verification, more: Iterable[Finding]) -> Verification:
+    return msgspec.structs.replace(done, findings=(*done.findings, *more))
