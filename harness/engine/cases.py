@@ -79,17 +79,30 @@ class _Form(NamedTuple):
 
 
 class Cases:
-    """Loads models, and keeps those used last."""
+    """Loads models, and keeps those used last.
+
+    Args:
+        plan: Has their settings.
+        suites: Suite name -> suite.
+        references: Known answers: which inputs a model runs with.
+        warn: Called with problems of the caller's settings.
+        kept: Forms of models that are kept in memory at most.
+    """
 
     def __init__(
-        self, plan: Plan, suites: Mapping[str, Suite], references: References, warn: Callable[[str], None]
+        self,
+        plan: Plan,
+        suites: Mapping[str, Suite],
+        references: References,
+        warn: Callable[[str], None],
+        kept: int = CASES_KEPT,
     ) -> None:
         self._plan = plan
         self._suites = suites
         self._references = references
         self._warn = warn
-        self._kept: LruCache[_Form, Found] = LruCache(CASES_KEPT)
-        self._generations: LruCache[str, Generation] = LruCache(CASES_KEPT)
+        self._kept: LruCache[_Form, Found] = LruCache(kept)
+        self._generations: LruCache[str, Generation] = LruCache(kept)
         self._refused: dict[tuple[str, str, str], dict[str, str]] = {}
         self._open: dict[tuple[str, str], Case] = {}
         """Suite and model -> the inputs that the CPU provider has to try next."""

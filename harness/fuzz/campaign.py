@@ -35,6 +35,9 @@ from harness.run.run_folder import RunFolder
 BATCH = 150
 """Models that wait in the engine at most; two processors judge so many in some ten seconds."""
 
+KEPT = 8 * BATCH
+"""Forms of models, and answers, that are kept in memory: no model is needed again once it is judged."""
+
 SAVE_S = 20.0
 """Seconds between two states on disk."""
 
@@ -151,7 +154,7 @@ class Campaign:
         limited = tuple(limited_target(target) for target in self.matrix.targets)
         plan = Plan(matrix=msgspec.structs.replace(self.matrix, targets=limited), cells=())
         stores = Stores.of_here(self._work / "goldens")
-        engine = Engine(plan, {suite.name: suite}, study=Study(stores=stores))
+        engine = Engine(plan, {suite.name: suite}, study=Study(stores=stores, kept=KEPT))
         began = time.monotonic()
         interrupted = False
         try:
