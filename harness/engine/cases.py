@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from harness.core.errors import UsageError, one_line
-from harness.core.lru_cache import LruCache
+from harness.core.lru_cache import LruCache, Room
 from harness.core.precision import AS_IS
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.corpus.case import Case, load_case
@@ -24,9 +24,6 @@ from harness.engine.references import References
 from harness.engine.task import Kind, Question
 from harness.golden.trials import try_inputs
 from harness.plan.plan import Plan
-
-CASES_KEPT = 4096
-"""Models kept in memory at most; targets reach the same model at about the same time."""
 
 OTHER_FORMS = frozenset(
     {
@@ -86,7 +83,8 @@ class Cases:
         suites: Suite name -> suite.
         references: Known answers: which inputs a model runs with.
         warn: Called with problems of the caller's settings.
-        kept: Forms of models that are kept in memory at most.
+        room: Forms of models that are kept in memory at most; targets reach the same model at about the same
+            time.
     """
 
     def __init__(
@@ -95,14 +93,14 @@ class Cases:
         suites: Mapping[str, Suite],
         references: References,
         warn: Callable[[str], None],
-        kept: int = CASES_KEPT,
+        room: Room = Room(),  # noqa: B008 - it is frozen
     ) -> None:
         self._plan = plan
         self._suites = suites
         self._references = references
         self._warn = warn
-        self._kept: LruCache[_Form, Found] = LruCache(kept)
-        self._generations: LruCache[str, Generation] = LruCache(kept)
+        self._kept: LruCache[_Form, Found] = LruCache(room.count, room.nbytes)
+        self._generations: LruCache[str, Generation] = LruCache(room.count, room.nbytes)
         self._refused: dict[tuple[str, str, str], dict[str, str]] = {}
         self._open: dict[tuple[str, str], Case] = {}
         """Suite and model -> the inputs that the CPU provider has to try next."""

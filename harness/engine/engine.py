@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.lru_cache import Room
 from harness.core.missing import Need
 from harness.corpus.suites import Suite
 from harness.engine.admission import processors
@@ -29,7 +30,7 @@ from harness.engine.places.fleet import Fleet
 from harness.engine.places.state import PlaceState
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues
-from harness.engine.references import KEPT, References, Stores
+from harness.engine.references import References, Stores
 from harness.engine.task import Kind
 from harness.plan.plan import Plan
 from harness.runtimes.builds import Builds
@@ -53,12 +54,12 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         needs: What may be asked about a cell before it is decided.
         stores: Where answers are kept; None for the cache.
-        kept: How many forms of models, and how many answers, are kept in memory at most.
+        room: How many forms of models, and answers of each kind, are kept in memory at most.
     """
 
     needs: frozenset[Need] = frozenset(Need)
     stores: Stores | None = None
-    kept: int = KEPT
+    room: Room = Room()
 
 
 class Engine:
@@ -106,8 +107,8 @@ class Engine:
         self._pool = self._make_pool(processes or processors())
         self._effects = Effects(plan)
         self._queues = Queues(plan, self._effects, durations_ms or {}, self._fleet, measures=measures)
-        references = References(study.stores or Stores.of_here(), study.kept)
-        cases = Cases(plan, suites, references, self._warn, study.kept)
+        references = References(study.stores or Stores.of_here(), study.room)
+        cases = Cases(plan, suites, references, self._warn, study.room)
         self._pipeline = CellPipeline(
             NextStep(plan, cases, references, study.needs),
             self._effects,

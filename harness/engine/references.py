@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.lru_cache import LruCache
+from harness.core.lru_cache import LruCache, Room
 from harness.core.scenario import PLAIN
 from harness.core.spread import Spread
 from harness.corpus.case import Case
@@ -19,9 +19,6 @@ from harness.golden.unnoticed import load_unnoticed, save_unnoticed
 from harness.plan.target import Runtime
 from harness.runtimes.environments import contents
 from harness.runtimes.installer import InstallError
-
-KEPT = 4096
-"""Goldens kept in memory at most, and noises of models; the store has the others."""
 
 MORE_OF_SMALL = 16
 """So many times more are kept of what has no store and takes some hundred bytes: why a model has no noise,
@@ -61,10 +58,10 @@ class References:
 
     Args:
         stores: Where answers outlive the run.
-        kept: How many are kept in memory at most.
+        room: How many of each kind are kept in memory at most; the stores have the others.
     """
 
-    def __init__(self, stores: Stores, kept: int = KEPT) -> None:
+    def __init__(self, stores: Stores, room: Room = Room()) -> None:  # noqa: B008 - it is frozen
         self._stores: Mapping[Kind, GoldenStore] = {
             Kind.ANSWER: stores.goldens,
             Kind.FLOAT64: stores.goldens,  # another model, and so another entry
@@ -76,16 +73,16 @@ class References:
             Kind.FLOAT64_EVALUATED: stores.evaluated,
         }
         self._environments: dict[Runtime, GoldenStore] = {}
-        small = MORE_OF_SMALL * kept
-        self._goldens: LruCache[tuple[int, str], Golden] = LruCache(kept)
+        small = MORE_OF_SMALL * room.count
+        self._goldens: LruCache[tuple[int, str], Golden] = LruCache(room.count, room.nbytes)
         # Answers without a store: lost ones, those in scenarios, those of runtimes that may change.
-        self._others: LruCache[tuple[Runtime, str, str, Kind], Golden] = LruCache(small)
+        self._others: LruCache[tuple[Runtime, str, str, Kind], Golden] = LruCache(small, room.nbytes)
         # As large as goldens, and of no use to another run, whose ways may be others.
-        self._played: LruCache[str, Golden] = LruCache(kept)
-        self._spreads: LruCache[tuple[str, str], Spread] = LruCache(kept)
-        self._noiseless: LruCache[tuple[str, str], str] = LruCache(small)
-        self._unnoticed: LruCache[str, tuple[str, ...]] = LruCache(small)
-        self._unmade: LruCache[tuple[str, str], str] = LruCache(small)
+        self._played: LruCache[str, Golden] = LruCache(room.count, room.nbytes)
+        self._spreads: LruCache[tuple[str, str], Spread] = LruCache(room.count, room.nbytes)
+        self._noiseless: LruCache[tuple[str, str], str] = LruCache(small, room.nbytes)
+        self._unnoticed: LruCache[str, tuple[str, ...]] = LruCache(small, room.nbytes)
+        self._unmade: LruCache[tuple[str, str], str] = LruCache(small, room.nbytes)
 
     def golden(self, case: Case) -> Golden | None:
         """Return the golden of a case; None if the CPU provider has to be asked."""

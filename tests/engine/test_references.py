@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from harness.core.lru_cache import Room
 from harness.corpus.case import Case, load_case
 from harness.corpus.suites import open_folder
 from harness.engine.references import MORE_OF_SMALL, References, Stores
@@ -25,7 +26,7 @@ def cases(tmp_path: Path, write_model: Callable[..., Path]) -> list[Case]:
 
 def test_what_has_no_store_is_kept_for_so_many_models(tmp_path: Path, cases: list[Case]) -> None:
     store = GoldenStore({"by": "cpu"}, tmp_path / "goldens")
-    references = References(Stores(store, store, store), kept=1)
+    references = References(Stores(store, store, store), Room(count=1))
     lost = Golden(status="lost")
     question = Question(suite="s", model="m", kind=Kind.REPEATED)
     for case in cases:
