@@ -3,11 +3,25 @@
 from collections import OrderedDict
 from typing import Generic, TypeVar
 
+import msgspec
+
 K = TypeVar("K")
 V = TypeVar("V")
 
 NBYTES = 256 << 20
 """Bytes of memory for the models, and again for the goldens, of a run: small next to what a process takes."""
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """How much is kept in memory at most.
+
+    Attributes:
+        count: Entries of a cache.
+        nbytes: Bytes of their values.
+    """
+
+    count: int = 4096
+    nbytes: int = NBYTES
 
 
 class LruCache(Generic[K, V]):

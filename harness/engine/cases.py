@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from harness.core.errors import UsageError, one_line
-from harness.core.lru_cache import LruCache
+from harness.core.lru_cache import LruCache, Room
 from harness.core.precision import AS_IS
 from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.corpus.case import Case, load_case
@@ -24,9 +24,6 @@ from harness.engine.references import References
 from harness.engine.task import Kind, Question
 from harness.golden.trials import try_inputs
 from harness.plan.plan import Plan
-
-CASES_KEPT = 4096
-"""Models kept in memory at most; targets reach the same model at about the same time."""
 
 OTHER_FORMS = frozenset(
     {
@@ -79,17 +76,31 @@ class _Form(NamedTuple):
 
 
 class Cases:
-    """Loads models, and keeps those used last."""
+    """Loads models, and keeps those used last.
+
+    Args:
+        plan: Has their settings.
+        suites: Suite name -> suite.
+        references: Known answers: which inputs a model runs with.
+        warn: Called with problems of the caller's settings.
+        room: Forms of models that are kept in memory at most; targets reach the same model at about the same
+            time.
+    """
 
     def __init__(
-        self, plan: Plan, suites: Mapping[str, Suite], references: References, warn: Callable[[str], None]
+        self,
+        plan: Plan,
+        suites: Mapping[str, Suite],
+        references: References,
+        warn: Callable[[str], None],
+        room: Room = Room(),  # noqa: B008 - it is frozen
     ) -> None:
         self._plan = plan
         self._suites = suites
         self._references = references
         self._warn = warn
-        self._kept: LruCache[_Form, Found] = LruCache(CASES_KEPT)
-        self._generations: LruCache[str, Generation] = LruCache(CASES_KEPT)
+        self._kept: LruCache[_Form, Found] = LruCache(room.count, room.nbytes)
+        self._generations: LruCache[str, Generation] = LruCache(room.count, room.nbytes)
         self._refused: dict[tuple[str, str, str], dict[str, str]] = {}
         self._open: dict[tuple[str, str], Case] = {}
         """Suite and model -> the inputs that the CPU provider has to try next."""

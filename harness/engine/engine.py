@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.lru_cache import Room
 from harness.core.missing import Need
 from harness.corpus.suites import Suite
 from harness.engine.admission import processors
@@ -53,10 +54,12 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         needs: What may be asked about a cell before it is decided.
         stores: Where answers are kept; None for the cache.
+        room: How many forms of models, and answers of each kind, are kept in memory at most.
     """
 
     needs: frozenset[Need] = frozenset(Need)
     stores: Stores | None = None
+    room: Room = Room()
 
 
 class Engine:
@@ -104,8 +107,8 @@ class Engine:
         self._pool = self._make_pool(processes or processors())
         self._effects = Effects(plan)
         self._queues = Queues(plan, self._effects, durations_ms or {}, self._fleet, measures=measures)
-        references = References(study.stores or Stores.of_here())
-        cases = Cases(plan, suites, references, self._warn)
+        references = References(study.stores or Stores.of_here(), study.room)
+        cases = Cases(plan, suites, references, self._warn, study.room)
         self._pipeline = CellPipeline(
             NextStep(plan, cases, references, study.needs),
             self._effects,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.lru_cache import LruCache
+from harness.core.lru_cache import LruCache, Room
 from harness.core.scenario import PLAIN
 from harness.core.spread import Spread
 from harness.corpus.case import Case
@@ -20,8 +20,9 @@ from harness.plan.target import Runtime
 from harness.runtimes.environments import contents
 from harness.runtimes.installer import InstallError
 
-KEPT = 4096
-"""Goldens kept in memory at most, and noises of models; the store has the others."""
+MORE_OF_SMALL = 16
+"""So many times more are kept of what has no store and takes some hundred bytes: why a model has no noise,
+and answers without outputs. One that was dropped would be asked for again."""
 
 MOST_KEPT_BYTES = 1 << 20
 """Bytes of outputs up to which an answer without a store is kept with them. The outputs of another runtime's
@@ -53,9 +54,14 @@ class Stores(msgspec.Struct, frozen=True):
 
 
 class References:
-    """Goldens by case, other answers by question and case, and the noises of models."""
+    """Goldens by case, other answers by question and case, and the noises of models.
 
-    def __init__(self, stores: Stores) -> None:
+    Args:
+        stores: Where answers outlive the run.
+        room: How many of each kind are kept in memory at most; the stores have the others.
+    """
+
+    def __init__(self, stores: Stores, room: Room = Room()) -> None:  # noqa: B008 - it is frozen
         self._stores: Mapping[Kind, GoldenStore] = {
             Kind.ANSWER: stores.goldens,
             Kind.FLOAT64: stores.goldens,  # another model, and so another entry
@@ -67,15 +73,16 @@ class References:
             Kind.FLOAT64_EVALUATED: stores.evaluated,
         }
         self._environments: dict[Runtime, GoldenStore] = {}
-        self._goldens: LruCache[tuple[int, str], Golden] = LruCache(KEPT)
+        small = MORE_OF_SMALL * room.count
+        self._goldens: LruCache[tuple[int, str], Golden] = LruCache(room.count, room.nbytes)
         # Answers without a store: lost ones, those in scenarios, those of runtimes that may change.
-        self._others: dict[tuple[Runtime, str, str, Kind], Golden] = {}
+        self._others: LruCache[tuple[Runtime, str, str, Kind], Golden] = LruCache(small, room.nbytes)
         # As large as goldens, and of no use to another run, whose ways may be others.
-        self._played: LruCache[str, Golden] = LruCache(KEPT)
-        self._spreads: LruCache[tuple[str, str], Spread] = LruCache(KEPT)
-        self._noiseless: dict[tuple[str, str], str] = {}
-        self._unnoticed: dict[str, tuple[str, ...]] = {}
-        self._unmade: dict[tuple[str, str], str] = {}
+        self._played: LruCache[str, Golden] = LruCache(room.count, room.nbytes)
+        self._spreads: LruCache[tuple[str, str], Spread] = LruCache(room.count, room.nbytes)
+        self._noiseless: LruCache[tuple[str, str], str] = LruCache(small, room.nbytes)
+        self._unnoticed: LruCache[str, tuple[str, ...]] = LruCache(small, room.nbytes)
+        self._unmade: LruCache[tuple[str, str], str] = LruCache(small, room.nbytes)
 
     def golden(self, case: Case) -> Golden | None:
         """Return the golden of a case; None if the CPU provider has to be asked."""
@@ -112,15 +119,14 @@ class References:
         if store is None and golden.nbytes > MOST_KEPT_BYTES:
             golden = msgspec.structs.replace(golden, outputs=())  # too large for memory
         if store is None:
-            self._others[_other(question, case)] = golden
+            self._others.put(_other(question, case), golden, golden.nbytes)
             return
         self._goldens.put((id(store), case.digest), golden, golden.nbytes)
         if no_room := store.save(case, golden):
             # Memory alone would drop it for the next large one, and it would be asked for without end.
             self._goldens.drop((id(store), case.digest))
-            self._others[_other(question, case)] = Golden(
-                status="lost", message=f"the CPU EP's answer: {no_room}"
-            )
+            unkept = Golden(status="lost", message=f"the CPU EP's answer: {no_room}")
+            self._others.put(_other(question, case), unkept, 0)
 
     def spread(self, case: Case, precision: str) -> Spread | str | None:
         """Return the noise of a model at a precision, or why it has none; None if it has to be asked."""
@@ -145,7 +151,7 @@ class References:
             UsageError: The store cannot be written. The noise is known nevertheless.
         """
         if isinstance(spread, str):
-            self._noiseless[case.digest, precision] = spread
+            self._noiseless.put((case.digest, precision), spread, 0)
             return
         self._spreads.put((case.digest, precision), spread, spread.nbytes)
         save_spread(self._stores[Kind.ANSWER].entry(case), spread, amplitudes)
@@ -156,7 +162,7 @@ class References:
         if known is None:
             known = load_unnoticed(self._stores[Kind.ANSWER].entry(case))
             if known is not None:
-                self._unnoticed[case.digest] = known
+                self._unnoticed.put(case.digest, known, 0)
         return known
 
     def keep_unnoticed(self, case: Case, operators: tuple[str, ...], *, for_ever: bool = True) -> None:
@@ -165,17 +171,17 @@ class References:
         Raises:
             UsageError: The store cannot be written. They are known nevertheless.
         """
-        self._unnoticed[case.digest] = operators
+        self._unnoticed.put(case.digest, operators, 0)
         if for_ever:
             save_unnoticed(self._stores[Kind.ANSWER].entry(case), operators)
 
     def unmade(self, case: Case, precision: str) -> str:
         """Return why a model could not be converted to a precision; empty if nothing is known against it."""
-        return self._unmade.get((case.digest, precision), "")
+        return self._unmade.get((case.digest, precision)) or ""
 
     def keep_unmade(self, case: Case, precision: str, why: str) -> None:
         """Keep why a model could not be converted to a precision."""
-        self._unmade[case.digest, precision] = why
+        self._unmade.put((case.digest, precision), why, 0)
 
     def _store(self, question: Question) -> GoldenStore | None:
         """Return the store of an answer; None if it must not outlive the run."""

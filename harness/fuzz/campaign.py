@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.lru_cache import Room
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.corpus.fuzz import fuzz_maker, fuzz_suite_name
@@ -34,6 +35,9 @@ from harness.run.run_folder import RunFolder
 
 BATCH = 150
 """Models that wait in the engine at most; two processors judge so many in some ten seconds."""
+
+ROOM = Room(count=8 * BATCH, nbytes=32 << 20)
+"""Forms of models, and answers, that are kept in memory: no model is needed again once it is judged."""
 
 SAVE_S = 20.0
 """Seconds between two states on disk."""
@@ -151,7 +155,7 @@ class Campaign:
         limited = tuple(limited_target(target) for target in self.matrix.targets)
         plan = Plan(matrix=msgspec.structs.replace(self.matrix, targets=limited), cells=())
         stores = Stores.of_here(self._work / "goldens")
-        engine = Engine(plan, {suite.name: suite}, study=Study(stores=stores))
+        engine = Engine(plan, {suite.name: suite}, study=Study(stores=stores, room=ROOM))
         began = time.monotonic()
         interrupted = False
         try:

@@ -197,3 +197,18 @@ def test_the_cpu_runs_every_form(name: str) -> None:
         feeds = {port: value.array for port, value in built.inputs}
         for found in session.run(None, feeds):
             assert found.dtype.kind != "f" or np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("name", ["Resize", "Upsample"])
+def test_integers_are_not_averaged(name: str) -> None:
+    """ONNX leaves open whether the average is rounded or truncated."""
+    operator = known_operators()[name][-1]
+    modes = set()
+    for number in range(60):
+        built = form_model(
+            Choice(operator=operator, opset=operator.last, types={"T": "int8", "T1": "int8"}),
+            Draw(13, number),
+        )
+        (node,) = [one for one in built.model.graph.node if one.op_type == name]
+        modes |= {one.s for one in node.attribute if one.name == "mode"}
+    assert modes == {b"nearest"}

@@ -268,6 +268,25 @@ def test_float64_lies_one_noise_away(write_model: Write, opset: int) -> None:
 
 
 @pytest.mark.real_ep
+def test_a_normalization_made_a_product_and_an_offset_is_noise(write_model: Write) -> None:
+    """Its few small results behind Relu are differences of larger numbers."""
+    graph = (
+        "agraph (float[64,1,8] x) => (float[64,1,8] y) { n = BatchNormalization(x, s, b, m, v) y = Relu(n) }"
+    )
+    scale, offset, mean, variance = (np.array([one], np.float32) for one in (1.546875, -0.9, 0.65875113, 3.5))
+    case = case_of(write_model, graph, s=scale, b=offset, m=mean, v=variance)
+    golden, spread = spread_at(case, "float32")
+    given = values(case.data_sets[0].inputs)
+    factor = scale / np.sqrt(variance + np.float32(1e-5))
+    # One unit roundoff of the product and one of the sum, the least that such a computation rounds.
+    folded = np.maximum(given * factor + (offset - mean * factor), 0)
+    error = np.where(folded > 0, 2.0**-24 * np.abs(given * factor) * np.sign(given), 0).astype(np.float32)
+    rms, largest = noise_of(tensor(values(golden)), tensor(folded + error), spread.outputs[0]["y"])
+    assert 0 < rms < 2
+    assert largest < 8
+
+
+@pytest.mark.real_ep
 @pytest.mark.parametrize(("precision", "to"), [("float16", 10), ("bfloat16", 16)])
 def test_a_model_that_rounds_every_result_lies_one_noise_away(
     write_model: Write, precision: str, to: int

@@ -18,12 +18,13 @@ def resize(setting: Setting) -> Form:
     """Return a form of Resize or Upsample: nearest, linear and cubic, by scales or by sizes.
 
     Scales are powers of two: a nearest neighbour is then at a tie, or far from one, in every precision. So
-    nearest takes only modes whose coordinates are exact, and rounds ties as its attribute says.
+    nearest takes only modes whose coordinates are exact, and rounds ties as its attribute says. ONNX leaves
+    open how an average becomes an integer, so integers are not averaged.
     """
     draw = setting.draw
-    modes = ["nearest", "linear"]
-    if setting.since > _UPSAMPLING and is_floating(setting.dtype(0)):
-        modes.append("cubic")
+    modes = ["nearest"]
+    if is_floating(setting.dtype(0)):
+        modes += ["linear", "cubic"] if setting.since > _UPSAMPLING else ["linear"]
     mode = draw.pick(modes)
     shape = _image(setting)
     scales = [1.0, 1.0, draw.pick((0.5, 1.0, 2.0, 4.0)), draw.pick((0.5, 1.0, 2.0, 4.0))]

@@ -8,6 +8,7 @@ import numpy as np
 
 from harness.corpus.forms.setting import Form, Operand, Setting
 from harness.corpus.forms.values import DISTINCT, GENERAL, Kind
+from harness.corpus.last_window import IGNORED_SINCE, begins_behind
 
 _FACTORS = Kind(low=-1.0, high=1.0)
 _INTEGERS = Kind(low=-20.0, high=20.0)
@@ -149,9 +150,24 @@ def pool(setting: Setting) -> Form:
     outputs = 1
     if largest and len(setting.operator.outputs) > 1 and draw.chance(40):
         outputs = 2
+    if attributes.get("ceil_mode") and not _has_defined_end(setting, image, attributes):
+        del attributes["ceil_mode"]
     shape = (batch, channels, *image)
     kind = Kind(low=0.25) if setting.name == "LpPool" else DISTINCT if largest else GENERAL
     return Form(inputs=(setting.operand(0, shape, kind),), attributes=attributes, outputs=outputs)
+
+
+def _has_defined_end(setting: Setting, image: tuple[int, ...], attributes: dict[str, Any]) -> bool:
+    """Return whether ONNX says what the last window holds, if their number is rounded up."""
+    if not setting.operator.domain and setting.since >= IGNORED_SINCE:
+        return True
+    ones = (1,) * len(image)
+    dilations = attributes.get("dilations", ones)
+    kernel = attributes["kernel_shape"]
+    reach = [1 + (size - 1) * step for size, step in zip(kernel, dilations, strict=True)]
+    return not begins_behind(
+        image, reach, attributes.get("strides", ones), attributes.get("pads", (0, 0) * len(image))
+    )
 
 
 def unpool(setting: Setting) -> Form:

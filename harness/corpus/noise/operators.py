@@ -49,14 +49,15 @@ COPIES = operators("""
 """Operators that pass angles on."""
 
 EVEN = operators("""
-    Acos Acosh Asin Asinh Atan Atanh Attention Celu Cos Elu Erf GRU Gelu GridSample GroupNormalization
-    GroupQueryAttention InstanceNormalization LSTM LayerNormalization LogSoftmax LpNormalization
-    MeanVarianceNormalization Mish MultiHeadAttention RMSNormalization RNN Resize RoiAlign
+    Acos Acosh Asin Asinh Atan Atanh Attention BatchNormalization Celu Cos Elu Erf GRU Gelu GridSample
+    GroupNormalization GroupQueryAttention InstanceNormalization LSTM LayerNormalization LogSoftmax
+    LpNormalization MeanVarianceNormalization Mish MultiHeadAttention RMSNormalization RNN Resize RoiAlign
     RotaryEmbedding Selu Sigmoid Sin Sinh SkipLayerNormalization Softplus Swish Tan Tanh Upsample
 """)
 """Operators whose results are differences of larger numbers, or come from a polynomial.
 
 A small element is about as uncertain as a large one: near 0, ``exp(x) - 1`` has the error of ``exp(x)``.
+BatchNormalization is usually computed as a product and an offset, both of which may be larger than their sum.
 """
 
 CLOSED = operators("""
