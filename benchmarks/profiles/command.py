@@ -14,12 +14,11 @@ from benchmarks.profiles.choose import Entry, candidates, cover, entries
 from benchmarks.profiles.environments import compare_environments
 from benchmarks.profiles.finding import read_findings
 from benchmarks.profiles.freeze import freeze_profiles
-from benchmarks.profiles.known import FUZZ, GENERATED, opened, read_known
+from benchmarks.profiles.known import read_known, wanted_of
 from benchmarks.profiles.measure import measure
 from benchmarks.profiles.page import page
 from benchmarks.profiles.plans import PLANS
 from benchmarks.profiles.records import Key, admitted, plain, read_records
-from harness.corpus.suites import open_suite
 from harness.profiles.profile import profiles_folder
 
 HOME = Path(__file__).parent
@@ -37,12 +36,7 @@ def _measure(arguments: argparse.Namespace) -> int:
     """Append what is not yet in the file, so that an interrupted measurement goes on."""
     out: Path = arguments.findings
     done = {one.key for one in read_findings(out)} if out.exists() else set()
-    generated = set(open_suite(FUZZ).models())
-    wanted = [
-        opened(key)
-        for key in admitted(plain(read_records(arguments.records)))
-        if key[0] != GENERATED or key[1] in generated
-    ]
+    wanted = wanted_of(admitted(plain(read_records(arguments.records))))
     left = in_fair_order(key for key in wanted if key not in done)
     print(f"{len(left)} of {len(wanted)} candidates to measure", flush=True)
     with (

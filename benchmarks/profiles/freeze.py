@@ -50,6 +50,9 @@ def freeze_profiles(labels: Sequence[str], folder: Path) -> int:
             print(f"{label}: {name}: {text}")
         print(f"{label}: {len(profile.cases)} cases, {len(why)} refused, {len(content)} bytes", flush=True)
         refused[label] = refused.get(label, {}) | why
+        REFUSED.write_bytes(
+            msgspec.json.format(msgspec.json.encode(refused, order="sorted"), indent=1) + b"\n"
+        )
         if len(content) > MOST_BYTES or not profile.cases:
             print(f"{label}: not written: an archive has at most {MOST_BYTES} bytes, and some case")
             code = 1
@@ -57,7 +60,6 @@ def freeze_profiles(labels: Sequence[str], folder: Path) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{label}.zip").write_bytes(content)
         (folder / f"{label}.json").write_bytes(encode_profile(profile))
-    REFUSED.write_bytes(msgspec.json.format(msgspec.json.encode(refused, order="sorted"), indent=1) + b"\n")
     return code
 
 

@@ -21,13 +21,11 @@ from benchmarks.profiles.records import (
     seconds_of,
 )
 from harness.core.scenario import PLAIN
-from harness.corpus.suites import open_suite
 
-FUZZ = "fuzz:1:600"
-"""The generated suite among the candidates."""
-
-GENERATED = "fuzz-1"
-"""The same suite in records."""
+GENERATED = "fuzz-"
+"""Suites whose models are in the corpus but are no candidates: the same name is another model as soon as the
+generator changes, and a selection names its cases.
+"""
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,35 +54,33 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_known(findings: Path, records: Iterable[Path]) -> Known:
-    """Read findings and records; of generated models, those of ``FUZZ`` are candidates."""
+    """Read findings and records."""
     every = list(read_records(records))
     once = plain(every)
-    real = {opened(key): faults for key, faults in real_faults(once).items()}
-    took = {opened(key): seconds for key, seconds in seconds_of(once).items()}
+    real, took = real_faults(once), seconds_of(once)
+    corpus = admitted(once)
+    wanted = set(wanted_of(corpus))
     found = {
         one.key: msgspec.structs.replace(one, seconds=took.get(one.key, 0.0))
         for one in read_findings(findings)
+        if one.key in wanted
     }
-    corpus = [opened(key) for key in admitted(once)]
-    generated = set(open_suite(FUZZ).models())
-    wanted = {key for key in corpus if key[0] != FUZZ or key[1] in generated}
     refused = {name for names in read_refused().values() for name in names}
-    ran = {(*opened((suite, model)), scenario) for suite, model, scenario in scenarios_run(every)}
     return Known(
         findings=[found[key] for key in sorted(found)],
         shown={
             key: frozenset(map(_with_kind, one.shown)) | real.get(key, set()) for key, one in found.items()
         },
-        ran={one for one in ran if name_of(*one) not in refused},
+        ran={one for one in scenarios_run(every) if name_of(*one) not in refused},
         corpus={key: took.get(key, 0.0) for key in corpus},
         unmeasured=len(wanted - found.keys()),
         refused=frozenset(key for key in found if name_of(*key, PLAIN) in refused),
     )
 
 
-def opened(key: Key) -> Key:
-    """Return the suite as ``open_suite`` takes it, with the model."""
-    return (FUZZ if key[0] == GENERATED else key[0]), key[1]
+def wanted_of(corpus: Iterable[Key]) -> list[Key]:
+    """Return the candidates of a corpus."""
+    return [key for key in corpus if not key[0].startswith(GENERATED)]
 
 
 def _with_kind(fault: str) -> str:
