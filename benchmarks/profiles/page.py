@@ -78,8 +78,8 @@ The kinds are:
 * `real`: failures of real providers, by target, verdict and operators.
 
 Each fault is planted in two nodes of a model at most. A verdict is that of the default rules: an output
-fails if it exceeds both the table and the noise. `simple` and `form` faults are coarse: they show which kernels and forms are
-reached, not how fine an error is seen.
+fails if it exceeds both the table and the noise. `simple` and `form` faults are
+coarse: they show which kernels and forms are reached, not how fine an error is seen.
 """
 
 

@@ -30,9 +30,9 @@ def together(frozen: Frozen, known: Known) -> str:
     return (
         f"\n## All six together\n\nThey have {len(keys)} of {len(whole):,} measured candidates and show "
         f"{len(seen) / len(everything):.1%} of the {len(everything):,} faults that all of these show, in "
-        f"{part / spent:.0%} of their time ({part:.1f} of {spent:.1f} s). The whole corpus, with networks and "
-        f"generated graphs that were no candidates, has {len(known.corpus):,} models that the CPU EP passes "
-        f"and takes {corpus:.1f} s; the profiles take {part / corpus:.0%} of that. What they miss are faults "
+        f"{part / spent:.0%} of their time ({part:.1f} of {spent:.1f} s). The whole corpus, with networks "
+        f"and generated graphs that were no candidates, has {len(known.corpus):,} models that the CPU EP "
+        f"passes and takes {corpus:.1f} s; the profiles take {part / corpus:.0%} of that. What they miss are faults "
         "of operators that no profile is about, of opsets that it excludes, and of cases that need several "
         "features.\n"
     )
@@ -45,9 +45,9 @@ def dropped(known: Known) -> str:
     reasons = Counter(_kind_of(one.why_not) for one in known.findings if one.why_not)
     text = (
         f"\n## What was left out\n\nOf {total:,} candidates that the CPU EP passes with a golden that "
-        f"tells right from wrong, {known.unmeasured:,} were not measured, and {sum(reasons.values()):,} could "
-        f"not be. {len(silent)} show no fault, planted or real, and are no cases. Further ones are left out "
-        "that show nothing beyond what chosen ones show, and those that need several features at once, so "
+        f"tells right from wrong, {known.unmeasured:,} were not measured, and {sum(reasons.values()):,} "
+        f"could not be. {len(silent)} show no fault, planted or real, and are no cases. Further ones are "
+        "left out that show nothing beyond what chosen ones show, and those that need several features at once, so "
         "that a failure would not tell which is missing.\n"
     )
     if reasons:

@@ -48,7 +48,7 @@ def failed_by_cpu(profile: Profile, archive: Path) -> Keys:
             if isinstance(event, Finished):
                 record = event.record
                 key = record.model, record.axes["scenario"]
-                ended[key] = _why(record.verdict, key[1], record.message)
+                ended[key] = _why(record.verdict, key[1], record.cause or record.reason)
     return {key: why for key, why in ended.items() if why}
 
 

@@ -1,16 +1,28 @@
 """The benchmark that chooses the cases of profiles."""
 
+import hashlib
 from pathlib import Path
 
+import msgspec
+import numpy as np
 import onnx.parser
 import pytest
 
 from benchmarks.profiles.choose import candidates, cover, entries, held_out
+from benchmarks.profiles.command import in_fair_order
 from benchmarks.profiles.finding import Finding
+from benchmarks.profiles.known import wanted_of
 from benchmarks.profiles.lab import Lab
 from benchmarks.profiles.plans import AROUND, FEATURES, PLANS, SCENARIOS, feature_of, in_scope
+from benchmarks.profiles.trial import failed_by_cpu
+from harness.core.value import Tensor
 from harness.corpus.case import load_case
+from harness.corpus.protos import encode
 from harness.corpus.suites import open_file
+from harness.profiles.archive import read_archive, write_archive
+from harness.profiles.case_files import by_case, digests_of
+from harness.profiles.profile import Profile, load_profile, profiles_folder
+from harness.profiles.suite import open_profile
 
 pytest.importorskip("onnxruntime")
 
@@ -93,12 +105,69 @@ def test_a_profile_has_no_later_opset_and_no_foreign_domain() -> None:
     assert "Add" in AROUND
 
 
-def test_scenarios_are_played_by_core_cases() -> None:
-    made = entries("cnn@1", [CONV, other("half", 50, "x: 1", types=("float16",))])
+def test_scenarios_are_played_by_core_cases_where_they_run() -> None:
+    half = other("half", 50, "x: 1", types=("float16",))
+    spare = other("spare", 90, "a: 1")
+    ran = {("s", "conv", "io_binding"), ("s", "half", "io_binding"), ("s", "spare", "ep_context")}
+    made = entries("cnn@1", [CONV, half], [CONV, half, spare], ran)
     played = {(one.model, one.scenario) for one in made if one.scenario != "plain"}
-    assert played == {("conv", "io_binding"), ("conv", "ep_context")}  # no dimension of it may vary
+    assert played == {("conv", "io_binding"), ("spare", "ep_context")}
     assert {one.feature for one in made} - {"core"} <= FEATURES.keys()
     assert set(SCENARIOS) <= FEATURES.keys()
+
+
+def test_a_scenario_with_data_of_its_own_is_played_by_small_cases() -> None:
+    large = other("large", 500_000, "a: 3")
+    ran = {("s", "large", "dynamic_shapes"), ("s", "large", "io_binding")}
+    played = {one.scenario for one in entries("cnn@1", [large], [large], ran)} - {"plain"}
+    assert played == {"io_binding"}
+
+
+def test_an_interrupted_measurement_has_some_of_every_suite() -> None:
+    kept = ("zoo", "unet-small-op17")
+    keys = [("onnx-node", str(number)) for number in range(50)] + [("corners", "a"), kept]
+    order = in_fair_order(keys)
+    assert order[0] == kept
+    assert ("corners", "a") in order[:4]
+    assert sorted(order) == sorted(keys)
+
+
+def test_generated_models_are_no_candidates() -> None:
+    assert wanted_of([("fuzz-1", "000000-grown"), ("zoo", "net")]) == [("zoo", "net")]
+
+
+def test_what_the_cpu_provider_does_not_pass_is_refused(tmp_path: Path) -> None:
+    """A golden that is wrong stands for a case that the CPU EP fails."""
+    label = "qdq@1"
+    profile = load_profile(label)
+    files = dict(read_archive((profiles_folder() / f"{label}.zip").read_bytes()))
+    parts = by_case(files, {one.name for one in profile.cases})
+    right, wrong = [one for one in profile.cases if one.scenario == "plain" and one.feature == "core"][:2]
+    case = load_case(open_profile(label), wrong.name, {})
+    name, value = case.data_sets[0].expected[0]
+    assert isinstance(value, Tensor)
+    spoilt = Tensor(dtype=value.dtype, array=np.asarray(value.array[..., :-1], order="C"))
+    output = "test_data_set_0/output_0.pb"
+    parts[wrong.name][output] = encode(spoilt, case.output_types[0], name)
+    archive, changed = altered(profile, {one.name: parts[one.name] for one in (right, wrong)})
+    path = tmp_path / "profile.zip"
+    path.write_bytes(archive)
+    failed = failed_by_cpu(changed, path)
+    assert failed.keys() == {wrong.key}
+    assert "shape_mismatch" in failed[wrong.key]
+
+
+def altered(profile: Profile, parts: dict[str, dict[str, bytes]]) -> tuple[bytes, Profile]:
+    """Return an archive of some cases, and the profile that fits it."""
+    archive = write_archive(
+        {f"{name}/{path}": content for name, files in parts.items() for path, content in files.items()}
+    )
+    cases = tuple(
+        msgspec.structs.replace(one, **msgspec.structs.asdict(digests_of(parts[one.name])))
+        for one in profile.cases
+        if one.name in parts and one.scenario == "plain"
+    )
+    return archive, msgspec.structs.replace(profile, archive=hashlib.sha256(archive).hexdigest(), cases=cases)
 
 
 BODY = """<ir_version: 8, opset_import: ["" : 17]>
