@@ -56,8 +56,8 @@ def cover(found: Sequence[Finding], shown: Shown, kept: Collection[tuple[str, st
     """Return cases that together show every fault, and show it again, as far as the bytes allow.
 
     The next one is always the one with most new faults for its bytes (greedy set cover with costs,
-    Chvatal 1979, whose cost is within the harmonic number of the best). What shows a known fault a second time
-    is another form of it, which finds more of the faults that nobody has planted.
+    Chvatal 1979, whose cost is within the harmonic number of the best). What shows a known fault a second
+    time is another form of it, which finds more of the faults that nobody has planted.
     """
     chosen = [one for one in found if one.key in kept]
     times = Counter(fault for one in chosen for fault in shown[one.key])

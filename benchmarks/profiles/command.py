@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.profiles.choose import Entry, Shown, candidates, cover, entries
+from benchmarks.profiles.environments import compare_environments
 from benchmarks.profiles.finding import Finding, read_findings
 from benchmarks.profiles.freeze import freeze_profiles
 from benchmarks.profiles.measure import measure
@@ -80,6 +81,11 @@ def _freeze(arguments: argparse.Namespace) -> int:
     return freeze_profiles(arguments.profiles, profiles_folder())
 
 
+def _environments(arguments: argparse.Namespace) -> int:
+    given = arguments.pythons, arguments.profile, arguments.out
+    return compare_environments(*given, qnn=arguments.qnn)
+
+
 def _known(arguments: argparse.Namespace) -> tuple[list[Finding], Shown]:
     """Return the findings, and what each case shows, real failures included."""
     records = list(read_records(arguments.records))
@@ -122,4 +128,10 @@ def _arguments() -> argparse.Namespace:
     one = commands.add_parser("freeze", help="write index and archive of the selected profiles")
     one.set_defaults(run=_freeze)
     one.add_argument("profiles", nargs="*", metavar="PROFILE", help="such as cnn@1; default: all")
+    one = commands.add_parser("environments", help="compare the verdicts of several Pythons")
+    one.set_defaults(run=_environments)
+    one.add_argument("pythons", nargs="+", metavar="PYTHON", help="has the harness and an onnxruntime")
+    one.add_argument("--profile", action="append", default=[], help="such as cnn@1; default: all")
+    one.add_argument("--out", type=Path, required=True, help="a new folder for runs and caches")
+    one.add_argument("--qnn", action="store_true", help="with QNN, too: the Pythons have onnxruntime-qnn")
     return parser.parse_args()

@@ -9,6 +9,8 @@ from harness.cli.output import wrapped
 from harness.conformance.level import Standing
 from harness.conformance.submission import Level, Totals
 from harness.conformance.submit import Submission
+from harness.conformance.verify.finding import Weight
+from harness.conformance.verify.verify import verify
 from harness.conformance.waivers import covers
 
 MOST_NAMED = 8
@@ -31,8 +33,23 @@ _WIDTH = 12
 _COUNTS = ("cases", "passed", "missing", "failed", "open")
 
 
-def summary(submission: Submission, folder: Path, today: dt.date) -> Iterator[str]:
-    """Yield the last lines of the command, within 80 columns."""
+def verified(folder: Path) -> str:
+    """Return what a verification of a submission finds, in one line."""
+    (found,) = verify([folder])
+    reasons = [f"{one.where}: {one.what}" for one in found.findings if one.weight is not Weight.NOTED]
+    more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+    return f"{found.outcome}: {reasons[0]}{more}" if reasons else found.outcome
+
+
+def summary(submission: Submission, folder: Path, outcome: str, today: dt.date) -> Iterator[str]:
+    """Yield the last lines of the command, within 80 columns but for paths.
+
+    Args:
+        submission: What was written.
+        folder: Where.
+        outcome: What its verification finds.
+        today: Decides which waivers have expired.
+    """
     statement, result = submission.statement, submission.result
     level = statement.level
     shown = "not conformant" if level is Level.NOT else str(level)
@@ -51,6 +68,7 @@ def summary(submission: Submission, folder: Path, today: dt.date) -> Iterator[st
         yield from wrapped(text, f"{'waiver':<{_WIDTH}} ")
     for why in statement.harness.unofficial:
         yield from wrapped(why, f"{'unofficial':<{_WIDTH}} ")
+    yield from wrapped(outcome, f"{'verification':<{_WIDTH}} ")
     yield f"{'submission':<{_WIDTH}} {folder}"
     yield f"{'verify':<{_WIDTH}} ep-harness verify {shlex.quote(str(folder))}"
 

@@ -6,13 +6,14 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from harness.cli.conform import Asked, finished_run, wanted_of
 from harness.cli.conform_matrix import write_matrix
 from harness.cli.conform_target import Wanted
-from harness.cli.run import run
+from harness.cli.run import run_and_tell
 from harness.conformance.environment import environment_of
 from harness.conformance.scrub import scrubbed
 from harness.conformance.submission import STATEMENT
@@ -24,7 +25,7 @@ from harness.conformance.verify.verify import Verification
 from harness.profiles.profile import Profile, load_profile, profiles_folder
 
 
-def rerun(done: Verification, share: float, seed: int | None, target: Mapping[str, object]) -> Verification:
+def rerun(done: Verification, share: float, seed: int | None, target: Mapping[str, Any]) -> Verification:
     """Run a share of a submission's cases on a target, and return the verification with what that shows.
 
     A refused submission is left as it is: nothing is run for it.
@@ -42,8 +43,7 @@ def rerun(done: Verification, share: float, seed: int | None, target: Mapping[st
         return done
     seed = secrets.randbelow(1 << 32) if seed is None else seed
     profile = load_profile(done.statement.profile.label)
-    asked = {"profile": profile.label, **target}
-    wanted = wanted_of(msgspec.convert(asked, Asked, strict=False, builtin_types=(Path,)))
+    wanted = wanted_of(Asked(profile=profile.label, **target))
     if wanted.provider != done.statement.environment.provider:
         what = f"nothing was run: the target here has {wanted.provider}"
         return _with(done, [finding("rerun-elsewhere", STATEMENT, what)])
@@ -63,7 +63,7 @@ def _run(profile: Profile, drawn: Profile, wanted: Wanted, folder: Path) -> Fini
     file = write_matrix(drawn, wanted, folder, without)
     told: list[str] = []
     with contextlib.redirect_stdout(sys.stderr):  # stdout is for the result, which may be JSON
-        run(file, out=folder, resume=None, with_report=False, told=told)
+        run_and_tell(file, told, out=folder, resume=None, with_report=False)
     return finished_run(wanted, folder, told)
 
 

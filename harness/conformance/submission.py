@@ -13,7 +13,10 @@ A folder, or a zip of it::
 """
 
 import datetime as dt
+import json
+import sys
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
@@ -188,3 +191,15 @@ def decode_statement(content: bytes) -> Statement:
         msgspec.MsgspecError: It has none.
     """
     return msgspec.json.decode(content, type=Statement)
+
+
+def statement_schema() -> dict[str, Any]:
+    """Return the JSON Schema: docs/reference/statement.schema.json."""
+    (root,), definitions = msgspec.json.schema_components((Statement,), ref_template="#/$defs/{name}")
+    title = f"ort-ep-harness: {STATEMENT} of a submission"
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "title": title, **root, "$defs": definitions}
+
+
+if __name__ == "__main__":  # python -m harness.conformance.submission > docs/reference/statement.schema.json
+    sys.stdout.write(json.dumps(statement_schema(), indent=2) + "\n")

@@ -6,12 +6,15 @@ next number.
 """
 
 import hashlib
+import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from harness.core.errors import Problem, UsageError, one_line, valid_names
-from harness.core.scenario import PLAIN
+from harness.core.scenario import PLAIN, SCENARIOS
 from harness.data_files import data_root
 
 SCHEMA = 1
@@ -147,11 +150,44 @@ def decode_profile(content: bytes) -> Profile:
     """Return the profile that a file describes.
 
     Raises:
-        msgspec.MsgspecError: It is none.
+        msgspec.MsgspecError: It is none, or contradicts itself.
     """
-    return msgspec.json.decode(content, type=Profile)
+    profile = msgspec.json.decode(content, type=Profile)
+    if profile.schema != SCHEMA:
+        raise msgspec.ValidationError(
+            f"the form has version {profile.schema}, and this harness reads {SCHEMA}"
+        )
+    features = {CORE, *(one.name for one in profile.features)}
+    seen: set[tuple[str, str]] = set()
+    for case in profile.cases:
+        told = f"the case {case.name!r} with the scenario {case.scenario!r}"
+        if case.key in seen:
+            raise msgspec.ValidationError(f"{told} is there twice")
+        seen.add(case.key)
+        if case.feature not in features:
+            raise msgspec.ValidationError(f"{told} has the feature {case.feature!r}, which is not described")
+        if case.precision not in profile.rules.tolerances:
+            raise msgspec.ValidationError(f"{told} has the precision {case.precision!r}, which has no limits")
+        if case.scenario not in SCENARIOS:
+            raise msgspec.ValidationError(f"{told}: this harness does not play it")
+    return profile
 
 
 def encode_profile(profile: Profile) -> bytes:
     """Return the content of a profile's file."""
     return msgspec.json.format(msgspec.json.encode(profile), indent=1) + b"\n"
+
+
+def profile_schema() -> dict[str, Any]:
+    """Return the JSON Schema: docs/reference/profile.schema.json."""
+    (root,), definitions = msgspec.json.schema_components((Profile,), ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "ort-ep-harness: a conformance profile",
+        **root,
+        "$defs": definitions,
+    }
+
+
+if __name__ == "__main__":  # python -m harness.profiles.profile > docs/reference/profile.schema.json
+    sys.stdout.write(json.dumps(profile_schema(), indent=2) + "\n")

@@ -5,6 +5,7 @@ are frozen.
 """
 
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -49,7 +50,7 @@ _OLDEST_IR = 10
 """Versions of opset and file format in onnx 1.16, the oldest that a model is taken back to."""
 
 _NEWEST_OPSET = 24
-"""The newest opset of a case. Providers may be built for onnxruntime 1.23, which loads no newer one."""
+"""The newest opset of a case: onnxruntime 1.24 is the first that loads it, and 1.23 ends with 23."""
 
 _NOISE_BITS = 6
 """Bits of the mantissa that frozen noise keeps: at most 3.2 % too large, and an archive packs it well."""
@@ -75,6 +76,11 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         """The name of the case: data of a scenario's own make it another one."""
         plain = f"{self.suite.replace(':', '-')}/{self.model.removesuffix('.onnx')}"
         return f"{plain}-{self.scenario}" if SCENARIOS[self.scenario].other_data else plain
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The key of the case."""
+        return self.name, self.scenario
 
 
 class FrozenCases(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,8 +109,11 @@ def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify:
     Raises:
         UsageError: A suite does not exist, or the cache cannot be written.
     """
-    refused: dict[str, str] = {}
+    refused = _doubles(candidates)
+    candidates = [one for one in candidates if one.name not in refused]
     _write_candidates(candidates, scratch / "cases", refused)
+    if all(one.name in refused for one in candidates):
+        return FrozenCases(cases=(), files={}, refused=refused)
     suite = open_folder(scratch / "cases")
     names = {one.name: f"{one.name}/{MODEL}" for one in candidates if one.name not in refused}
     loaded: dict[str, Case] = {}
@@ -127,7 +136,7 @@ def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify:
     spreads = _spreads(loaded, goldens, scratch / "noisy", notify)
     cases: list[ProfileCase] = []
     files: dict[str, bytes] = {}
-    for one in sorted(set(candidates), key=lambda one: (one.name, one.scenario)):
+    for one in sorted(candidates, key=lambda one: one.key):
         if one.name not in goldens or one.name in refused:
             continue
         case, golden, spread = loaded[one.name], goldens[one.name], spreads[one.name]
@@ -141,6 +150,16 @@ def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify:
         cases.append(entry)
         files |= {f"{one.name}/{path}": content for path, content in of_case.items()}
     return FrozenCases(cases=tuple(cases), files=files, refused=refused)
+
+
+def _doubles(candidates: Sequence[Candidate]) -> dict[str, str]:
+    """Return the names by which several candidates would be one case: nobody knows which is meant."""
+    count = Counter(one.key for one in candidates)
+    return {
+        name: f"{number} candidates would be this case with the scenario {scenario}"
+        for (name, scenario), number in count.items()
+        if number > 1
+    }
 
 
 def _write_candidates(candidates: Sequence[Candidate], folder: Path, refused: dict[str, str]) -> None:

@@ -56,17 +56,17 @@ def copy_findings(mine: Sequence[Record], others: Mapping[str, Sequence[Record]]
 def _timings(records: Sequence[Record]) -> Iterator[Finding]:
     ran = [record for record in records if record.ended is None]
     for record in ran:
-        times = record.timings_ms
-        if set(times) != PHASES or min(times.values()) <= 0:
+        phases = record.timings_ms
+        if set(phases) != PHASES or min(phases.values()) <= 0:
             yield finding("timings", record.cell, f"expected {', '.join(sorted(PHASES))}, each above 0 ms")
-        elif record.process is not None and record.process.took_ms < sum(times.values()):
+        elif record.process is not None and record.process.took_ms < sum(phases.values()):
             yield finding("timings", record.cell, "its phases take longer than the whole cell")
         if not record.started:
             yield finding("timings", record.cell, "it ran, and has no start")
     counts = Counter(_times(record) for record in ran if _times(record))
-    for same, count in counts.items():
+    for equal, count in counts.items():
         if count >= FEWEST_ALIKE:
-            yield finding("timings", RECORDS, f"{count} records have exactly the times {same}")
+            yield finding("timings", RECORDS, f"{count} records have exactly the times {equal}")
 
 
 def _processes(records: Sequence[Record]) -> Iterator[Finding]:

@@ -1,0 +1,161 @@
+"""Submissions: made from whole runs and from interrupted ones, without the folders of a machine."""
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.conformance.environment import environment_of, version_of
+from harness.conformance.scrub import scrubbed, without_folders
+from harness.conformance.submission import Level, decode_statement, statement_schema
+from harness.conformance.submit import Claim, Finished, submission_of
+from harness.core.record import Record, decode_record
+from harness.core.run_info import RunInfo
+from harness.core.verdict import Verdict
+from harness.profiles.profile import Profile, ProfileCase, Rules
+
+NOW = dt.datetime(2026, 11, 25, 12, tzinfo=dt.UTC)
+NAMES = ("s/a", "s/b", "s/c")
+
+
+def profile() -> Profile:
+    return Profile(
+        schema=1,
+        name="tiny",
+        version=1,
+        title="",
+        about="",
+        archive="a" * 64,
+        rules=Rules(tolerances={"float32": (1e-4, 1e-5)}, noise_rms=3, noise_max=32, steps=1),
+        features=(),
+        cases=tuple(
+            ProfileCase(
+                name=name, model="", inputs="", golden="", ops={"Abs": 1}, types=("float32",), opset=21
+            )
+            for name in NAMES
+        ),
+    )
+
+
+def record(name: str, verdict: Verdict = Verdict.PASS) -> Record:
+    return Record(
+        schema=1,
+        cell=f"tiny-1/{name}[ep]",
+        suite="tiny-1",
+        model=name,
+        target="ep",
+        provider="AcmeExecutionProvider",
+        verdict=verdict,
+        family=verdict.family,
+        expected=True,
+        artifacts="artifacts/0123",
+    )
+
+
+def finished(*records: Record, fingerprint: dict[str, Any] | None = None) -> Finished:
+    targets = {"ep": fingerprint or {"onnxruntime": "1.31.1"}}
+    return Finished(
+        target="ep",
+        provider="AcmeExecutionProvider",
+        info=RunInfo(
+            schema=1,
+            plan="",
+            cells=len(NAMES),
+            matrix={"path": "/home/me/x/matrix.toml"},
+            targets=targets,
+            complete=len(records) == len(NAMES),
+        ),
+        records=records,
+        told=["ready ep", "records /home/me/x/run"],
+    )
+
+
+def test_records_are_sorted_and_leave_artifacts_behind() -> None:
+    done = submission_of(Claim(profile=profile()), finished(*map(record, reversed(NAMES))), NOW)
+    assert done.result.level is Level.CONFORMANT
+    written = [decode_record(line) for line in done.files["records.jsonl"].splitlines()]
+    assert [one.model for one in written] == list(NAMES)
+    assert {one.artifacts for one in written} == {""}
+    assert done.files["logs/run.txt"] == b"ready ep\nrecords run\n"
+    assert json.loads(done.files["run.json"])["matrix"]["path"] == "matrix.toml"
+
+
+def test_an_interrupted_run_is_not_conformant_and_names_its_open_cases() -> None:
+    done = submission_of(Claim(profile=profile()), finished(record("s/b")), NOW)
+    statement = decode_statement(done.files["statement.json"])
+    assert statement.level is Level.NOT
+    assert statement.missing == ("s/a", "s/c")
+    assert statement.features["core"].open == 2
+
+
+def test_a_run_without_any_answer_gives_a_submission() -> None:
+    done = submission_of(Claim(profile=profile()), finished(), NOW)
+    assert done.files["records.jsonl"] == b""
+    assert done.statement.missing == NAMES
+
+
+def test_the_environment_is_that_of_the_agent() -> None:
+    fingerprint = {
+        "platform": "Linux-6",
+        "machine": "x86_64",
+        "onnxruntime": "1.31.1",
+        "packages": {"b": "2", "a": "1"},
+        "options": {"config": "/opt/acme/c.json"},
+        "plugin": {"library": "/opt/acme/lib/libacme.so", "version": "3.2"},
+        "sha256": {"libacme.so": "ab"},
+        "drivers": {"acme": "7"},
+        "devices": [{"device": {"type": "NPU", "vendor": "Acme"}, "metadata": {"name": "N\u202e1"}}] * 2,
+    }
+    found = environment_of("AcmeExecutionProvider", fingerprint)
+    assert found.devices == ("NPU Acme N\\u202e1",)
+    assert found.provider_options == {"config": "c.json"}
+    assert found.libraries == {"libacme.so": "ab"}
+    assert found.drivers == {"acme": "7"}
+    assert found.platform == "Linux-6 x86_64"
+    assert found.runtime == "python"
+    assert version_of(found, fingerprint) == "3.2"
+
+
+def test_an_agent_that_never_answered_leaves_the_environment_empty() -> None:
+    found = environment_of("AcmeExecutionProvider", {})
+    assert (found.onnxruntime, found.libraries, found.devices) == ("", {}, ())
+    assert version_of(found, {}) == "unknown"
+
+
+def test_a_browser_tells_the_version_of_its_package() -> None:
+    fingerprint = {"browser": "156", "packages": {"onnxruntime-web": "1.30.0"}, "onnxruntime": "1.29"}
+    found = environment_of("WebGpuExecutionProvider", fingerprint)
+    assert found.runtime == "browser"
+    assert version_of(found, fingerprint) == "1.30.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("/opt/acme/libacme.so", "libacme.so"),
+        ("C:\\Program Files\\Acme\\acme.dll", "acme.dll"),
+        ("cannot load '/opt/acme/libacme.so': no", "cannot load 'libacme.so': no"),
+        ("\\\\server\\share\\acme.dll", "acme.dll"),
+        ("~/models/a.onnx", "a.onnx"),
+        ("LD=/opt/a:/opt/b/c", "LD=a:c"),
+        ('{"file": "/opt/a/b.json"}', '{"file": "b.json"}'),
+        ("https://example.org/a/b", "https://example.org/a/b"),
+        ("models/a.onnx", "models/a.onnx"),
+        ("Mozilla/5.0 (X11) Safari/537.36", "Mozilla/5.0 (X11) Safari/537.36"),
+    ],
+)
+def test_folders_are_removed_and_nothing_else(text: str, left: str) -> None:
+    assert without_folders(text) == left
+    assert scrubbed({"a": [text, 1, None]}) == {"a": [left, 1, None]}
+
+
+def test_the_schema_is_the_published_one() -> None:
+    published = Path(__file__).parents[2] / "docs" / "reference" / "statement.schema.json"
+    done = submission_of(Claim(profile=profile()), finished(*map(record, NAMES)), NOW)
+    schema = statement_schema()
+    assert json.loads(published.read_text("utf-8")) == json.loads(json.dumps(schema)), (
+        "run: python -m harness.conformance.submission > docs/reference/statement.schema.json"
+    )
+    assert set(schema["$defs"]["Statement"]["properties"]) == set(json.loads(done.files["statement.json"]))
