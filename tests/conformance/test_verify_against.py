@@ -71,6 +71,15 @@ def test_any_measured_answer_keeps_the_laws(dtype: str, seed: int) -> None:
     assert faults(row, leaf) == []
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e-30, 1e30, 1e200, 1e308])
+def test_values_at_the_ends_of_float64_keep_the_laws(size: float) -> None:
+    golden = np.array([size, -size / 2, 0, np.inf, size / 3])
+    actual = golden * np.array([1 + 1e-9, 1, 1, 1, 1 - 1e-6])
+    actual[2] = 0.0
+    row, leaf = row_and_leaf(Tensor(dtype="float64", array=golden), Tensor(dtype="float64", array=actual))
+    assert faults(row, leaf) == []
+
+
 @pytest.mark.parametrize("scale", [np.ones(()), np.array([[1.0], [1.5]])])
 def test_invented_steps_are_found(scale: np.ndarray[Any, Any]) -> None:
     golden = Tensor(dtype="uint8", array=np.arange(200, dtype=np.uint8).reshape(2, 100))

@@ -9,6 +9,7 @@ from markdown_it import MarkdownIt
 
 from harness.cli.main import main
 from harness.conformance.submission import SSH_SIGNATURE, Level, Waiver
+from harness.conformance.verify.decided import verdict_findings
 from harness.conformance.verify.finding import KINDS
 from harness.conformance.verify.text import markdown_of
 from harness.conformance.verify.verify import verify
@@ -16,6 +17,7 @@ from harness.core.facts import CPU_PROVIDER
 from harness.core.record import Record
 from tests.conformance.submissions import (
     NOW,
+    RULES,
     Draft,
     changed,
     fallen,
@@ -66,6 +68,13 @@ def test_an_honest_submission_of_the_cpu_provider_and_a_larger_profile(tmp_path:
     path = write_folder(Draft(profile=profile, provider=CPU_PROVIDER).files(), tmp_path / "s")
     (done,) = verify([path], now=NOW, profiles=write_profile(tmp_path / "profiles", profile))
     assert [one.name for one in done.findings] == ["no-signature"]
+
+
+def test_a_refusal_of_a_case_at_another_precision() -> None:
+    case = changed(tiny_profile().cases[0], precision="float16")
+    record = Draft().records[0]
+    assert [*verdict_findings(refused(record), case, RULES)] == []
+    assert [one.name for one in verdict_findings(record, case, RULES)] == ["excuse"]
 
 
 def test_a_zip_of_the_folder_itself(tmp_path: Path) -> None:

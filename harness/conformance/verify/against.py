@@ -111,6 +111,8 @@ def _steps(
 
 
 def _sizes(row: OutputMetrics, golden: Floats, rmse: float) -> Iterator[str]:
+    if float(golden.max()) >= _LARGE:
+        return
     norm, error = float(np.linalg.norm(golden)), rmse * math.sqrt(golden.size)
     if not 1 / _LARGE < norm < _LARGE or not 1 / _LARGE < error < _LARGE:
         return

@@ -31,7 +31,7 @@ def verdict_findings(record: Record, case: ProfileCase, rules: Rules) -> Iterato
 
 def _excuses(record: Record, case: ProfileCase) -> Iterator[str]:
     """Yield facts by which a wrong answer could pass. A golden of a profile is beyond dispute."""
-    # A cell that did not run to its end was judged at no precision.
+    # A case that ended early was judged at no precision, and its record has the default.
     if record.ended is None and record.precision != case.precision:
         yield f"judged at {record.precision}, where the profile has {case.precision}"
     if record.ended is None and record.golden != _GOLDEN:
