@@ -16,7 +16,10 @@ COVERED = 2
 """Cases that show each fault, if there are so many."""
 
 PLAYED = 3
-"""Core cases that each scenario plays: those with most operators for their bytes."""
+"""Core cases that each scenario plays: those with most operators for their bytes, among those where it runs."""
+
+Ran = Collection[tuple[str, str, str]]
+"""Suite, model and scenario of what a real EP passes."""
 
 Shown = Mapping[tuple[str, str], frozenset[str]]
 """Suite and model -> all faults that the case shows, real ones included."""
@@ -53,11 +56,11 @@ def candidates(findings: Iterable[Finding], plan: Plan, shown: Shown) -> list[Fi
 
 
 def cover(found: Sequence[Finding], shown: Shown, kept: Collection[tuple[str, str]] = ()) -> list[Finding]:
-    """Return cases that together show every fault, and show it again, as far as the bytes allow.
+    """Return cases that together show every fault ``COVERED`` times, as far as the bytes allow.
 
     The next one is always the one with most new faults for its bytes (greedy set cover with costs,
-    Chvatal 1979, whose cost is within the harmonic number of the best). What shows a known fault a second
-    time is another form of it, which finds more of the faults that nobody has planted.
+    Chvatal 1979, whose cost is within the harmonic number of the best). What shows a known fault again
+    is another form of it, which finds more of the faults that nobody has planted.
     """
     chosen = [one for one in found if one.key in kept]
     times = Counter(fault for one in chosen for fault in shown[one.key])
@@ -78,18 +81,26 @@ def cover(found: Sequence[Finding], shown: Shown, kept: Collection[tuple[str, st
     return chosen
 
 
-def entries(label: str, chosen: Sequence[Finding]) -> list[Entry]:
-    """Return a profile's entries, with the scenarios that some of its core cases play."""
+def entries(label: str, chosen: Sequence[Finding], found: Sequence[Finding], ran: Ran) -> list[Entry]:
+    """Return a profile's entries, with the scenarios that some core cases play.
+
+    Args:
+        label: The profile.
+        chosen: Its cases.
+        found: Its candidates: a scenario is played by another one where it runs in too few chosen ones.
+        ran: The scenarios that run.
+    """
     plan = PLANS[label]
     plain = [
         Entry(suite=one.suite, model=one.model, feature=feature_of(one, plan) or "core") for one in chosen
     ]
-    core = [one for one in chosen if not feature_of(one, plan)]
-    rich = sorted(core, key=lambda one: (-len(one.ops) / (2_000 + one.nbytes), one.key))
+    keys = {one.key for one in chosen}
+    core = [one for one in found if not feature_of(one, plan)]
+    rich = sorted(core, key=lambda one: (one.key not in keys, -len(one.ops) / (2_000 + one.nbytes), one.key))
     played = [
         Entry(suite=one.suite, model=one.model, scenario=scenario, feature=scenario)
         for scenario in SCENARIOS
-        for one in [one for one in rich if scenario != "dynamic_shapes" or one.symbolic][:PLAYED]
+        for one in [one for one in rich if (*one.key, scenario) in ran][:PLAYED]
     ]
     return sorted([*plain, *played], key=lambda one: (one.suite, one.model, one.scenario))
 

@@ -1,31 +1,30 @@
 """The commands: measure candidates, select cases, write the page, freeze the profiles."""
 
 import argparse
-from concurrent.futures import ProcessPoolExecutor
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
 import msgspec
 
-from benchmarks.profiles.choose import Entry, Shown, candidates, cover, entries
+from benchmarks.profiles.choose import Entry, candidates, cover, entries
 from benchmarks.profiles.environments import compare_environments
-from benchmarks.profiles.finding import Finding, read_findings
+from benchmarks.profiles.finding import read_findings
 from benchmarks.profiles.freeze import freeze_profiles
+from benchmarks.profiles.known import FUZZ, GENERATED, opened, read_known
 from benchmarks.profiles.measure import measure
 from benchmarks.profiles.page import page
 from benchmarks.profiles.plans import PLANS
-from benchmarks.profiles.records import Key, admitted, read_records, real_faults, seconds_of
+from benchmarks.profiles.records import Key, admitted, plain, read_records
 from harness.corpus.suites import open_suite
 from harness.profiles.profile import profiles_folder
 
 HOME = Path(__file__).parent
 SELECTION = HOME / "selection.json"
 PAGE = Path("docs/reference/profiles.md")
-FUZZ = "fuzz:1:600"
-"""The generated suite among the candidates."""
-
-GENERATED = "fuzz-1"
-"""The same suite in records."""
 
 
 def main() -> int:
@@ -40,40 +39,56 @@ def _measure(arguments: argparse.Namespace) -> int:
     done = {one.key for one in read_findings(out)} if out.exists() else set()
     generated = set(open_suite(FUZZ).models())
     wanted = [
-        _opened(key)
-        for key in admitted(read_records(arguments.records))
+        opened(key)
+        for key in admitted(plain(read_records(arguments.records)))
         if key[0] != GENERATED or key[1] in generated
     ]
-    # Generated models last: they take longest, and an interrupted measurement then lacks only some of them.
-    left = sorted((key for key in wanted if key not in done), key=lambda key: (key[0] == FUZZ, key))
+    left = in_fair_order(key for key in wanted if key not in done)
     print(f"{len(left)} of {len(wanted)} candidates to measure", flush=True)
     with (
         ProcessPoolExecutor(arguments.jobs, get_context("spawn")) as processes,
         out.open("ab") as file,
     ):
-        suites, models = zip(*left, strict=True) if left else ((), ())
-        for finding in processes.map(measure, suites, models, chunksize=8):
-            file.write(msgspec.json.encode(finding) + b"\n")
+        for future in as_completed([processes.submit(measure, *key) for key in left]):
+            file.write(msgspec.json.encode(future.result()) + b"\n")
             file.flush()
     return 0
 
 
+def in_fair_order(keys: Iterable[Key]) -> list[Key]:
+    """Return the networks that profiles keep, then one case of each suite in turn.
+
+    An interrupted measurement then has a sample of every suite, not all of some and none of others.
+    """
+    kept = {key for plan in PLANS.values() for key in plan.kept}
+    turn: Counter[str] = Counter()
+    placed = []
+    for key in sorted(keys, key=_digest):
+        placed.append((key not in kept, turn[key[0]], key))
+        turn[key[0]] += 1
+    return [key for _, _, key in sorted(placed)]
+
+
+def _digest(key: Key) -> str:
+    return hashlib.sha256("/".join(key).encode()).hexdigest()
+
+
 def _select(arguments: argparse.Namespace) -> int:
-    findings, shown = _known(arguments)
-    selection = {
-        label: entries(label, cover(candidates(findings, plan, shown), shown, plan.kept))
-        for label, plan in PLANS.items()
-    }
-    for label, chosen in selection.items():
-        print(f"{label}: {len(chosen)} cases", flush=True)
+    known = read_known(arguments.findings, arguments.records)
+    selection = {}
+    for label, plan in PLANS.items():
+        found = candidates(known.admissible, plan, known.shown)
+        chosen = cover(found, known.shown, plan.kept)
+        selection[label] = entries(label, chosen, found, known.ran)
+        print(f"{label}: {len(selection[label])} cases", flush=True)
     SELECTION.write_bytes(msgspec.json.format(msgspec.json.encode(selection), indent=1) + b"\n")
     return 0
 
 
 def _page(arguments: argparse.Namespace) -> int:
-    findings, shown = _known(arguments)
+    known = read_known(arguments.findings, arguments.records)
     selection = msgspec.json.decode(SELECTION.read_bytes(), type=dict[str, tuple[Entry, ...]])
-    arguments.page.write_text(page(selection, findings, shown), encoding="utf-8")
+    arguments.page.write_text(page(selection, known), encoding="utf-8")
     return 0
 
 
@@ -84,26 +99,6 @@ def _freeze(arguments: argparse.Namespace) -> int:
 def _environments(arguments: argparse.Namespace) -> int:
     given = arguments.pythons, arguments.profile, arguments.out
     return compare_environments(*given, qnn=arguments.qnn)
-
-
-def _known(arguments: argparse.Namespace) -> tuple[list[Finding], Shown]:
-    """Return the findings, and what each case shows, real failures included."""
-    records = list(read_records(arguments.records))
-    real = {_opened(key): faults for key, faults in real_faults(records).items()}
-    took = {_opened(key): seconds for key, seconds in seconds_of(records).items()}
-    findings = sorted(
-        (
-            msgspec.structs.replace(one, seconds=took.get(one.key, 0.0))
-            for one in read_findings(arguments.findings)
-        ),
-        key=lambda one: one.key,
-    )
-    return findings, {one.key: frozenset(one.shown) | real.get(one.key, set()) for one in findings}
-
-
-def _opened(key: Key) -> Key:
-    """Return the suite as ``open_suite`` takes it, with the model."""
-    return (FUZZ if key[0] == GENERATED else key[0]), key[1]
 
 
 def _arguments() -> argparse.Namespace:

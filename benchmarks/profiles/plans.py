@@ -95,12 +95,9 @@ PLANS: dict[str, Plan] = {
     ),
     "transformer@1": Plan(
         title="Encoders and other transformers",
-        about="Matrix products, attention, layer norms, embeddings and the moving of tensors around "
-        "them, with "
-        "one whole network.",
+        about="Matrix products, attention, layer norms, embeddings and the moving of tensors around them.",
         ops=TRANSFORMER,
         own=TRANSFORMER,
-        kept=(("zoo", "vit-small-op17"),),
     ),
     "qdq@1": Plan(
         title="Quantized models",

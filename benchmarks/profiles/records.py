@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from harness.core.record import Record
+from harness.core.scenario import PLAIN
 from harness.core.verdict import Family, Verdict
 
 CPU = "CPUExecutionProvider"
@@ -14,22 +15,44 @@ Key = tuple[str, str]
 """Suite as records name it, and model."""
 
 
+Played = tuple[str, str, str]
+"""Suite as records name it, model and scenario."""
+
+
 def read_records(paths: Iterable[Path]) -> Iterator[Record]:
-    """Yield the records of some files; only the plain scenario at the model's own precision."""
+    """Yield the records of some files, at the model's own precision."""
     for path in paths:
         for line in path.read_bytes().splitlines():
             record = msgspec.json.decode(line, type=Record)
-            if record.axes.get("scenario") == "plain" and record.axes.get("precision") == "fp32":
+            if record.axes.get("precision") == "fp32":
                 yield record
+
+
+def plain(records: Iterable[Record]) -> list[Record]:
+    """Return the records of the plain scenario."""
+    return [one for one in records if one.axes.get("scenario") == PLAIN]
+
+
+def scenarios_run(records: Iterable[Record]) -> set[Played]:
+    """Return the scenarios that some real EP passes; nobody could be held to one that runs nowhere."""
+    return {
+        (one.suite, one.model, one.axes.get("scenario", PLAIN))
+        for one in records
+        if one.provider != CPU and one.verdict is Verdict.PASS
+    }
 
 
 def admitted(records: Iterable[Record]) -> tuple[Key, ...]:
     """Return the cases that the CPU EP passes alone, with a golden that tells right from wrong; sorted."""
     return tuple(
         sorted(
-            (one.suite, one.model)
-            for one in records
-            if one.provider == CPU and one.verdict is Verdict.PASS and not (one.weak_golden or one.suspicious)
+            {
+                (one.suite, one.model)
+                for one in records
+                if one.provider == CPU
+                and one.verdict is Verdict.PASS
+                and not (one.weak_golden or one.suspicious)
+            }
         )
     )
 
