@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
+from typing import Any
 
 import msgspec
 
@@ -10,7 +11,7 @@ from harness.cli.conform_matrix import write_matrix
 from harness.cli.conform_target import Wanted, wanted_here, wanted_of_matrix, wanted_of_request
 from harness.cli.conform_text import summary, verified
 from harness.cli.output import print_lines
-from harness.cli.run import default_folder, run
+from harness.cli.run import default_folder, run_and_tell
 from harness.cli.targets import Request
 from harness.cli.web import Place
 from harness.conformance.level import case_label
@@ -73,14 +74,14 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     by_sigstore: bool = False
 
 
-def conform(*, out: Path | None, **arguments: object) -> int:
+def conform(*, out: Path | None, **asked: Any) -> int:
     """Run a profile, write a submission beside the run, and tell its level.
 
     An interrupted run gives a submission as well: its open cases are named.
 
     Args:
         out: Folder of run and submission.
-        arguments: Fields of ``Asked``.
+        asked: Fields of ``Asked``.
 
     Returns:
         0 conformant, 1 partial or not, 3 the target cannot be used or the run is incomplete.
@@ -88,11 +89,11 @@ def conform(*, out: Path | None, **arguments: object) -> int:
     Raises:
         UsageError: An argument is wrong, or something cannot be written or signed.
     """
-    asked = msgspec.convert(arguments, Asked, strict=False, builtin_types=(Path,))
-    profile = load_profile(asked.profile)
+    wishes = Asked(**asked)
+    profile = load_profile(wishes.profile)
     open_profile(profile.label)  # refuses an altered archive before anything is written
-    claim = _claim(asked, profile)
-    wanted = _wanted(asked)
+    claim = _claim(wishes, profile)
+    wanted = _wanted(wishes)
     home = out or default_folder(PurePath(f"conform-{profile.label}-{wanted.name}.toml"))
     folder = home / f"{profile.label}-{wanted.name}"
     if folder.exists():
@@ -100,12 +101,12 @@ def conform(*, out: Path | None, **arguments: object) -> int:
         raise UsageError(Problem(where=str(folder), what=what, hint="choose another folder: --out"))
     file = write_matrix(profile, wanted, home / "run")
     told: list[str] = []
-    code = run(file, out=home / "run", resume=None, with_report=False, told=told)
+    code = run_and_tell(file, told, out=home / "run", resume=None, with_report=False)
     finished = _finished(wanted, home / "run", told)
     now = dt.datetime.now(dt.UTC)
     submission = submission_of(claim, finished, now)
     try:
-        submission = _signed(submission, asked)
+        submission = _signed(submission, wishes)
     finally:
         write_submission(submission, folder)  # a result is kept even if it cannot be signed
     print_lines(["", *summary(submission, folder, verified(folder), now.date())])

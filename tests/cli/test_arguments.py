@@ -12,6 +12,7 @@ from unittest import mock
 import pytest
 
 from harness.cli.arguments.parser import parser
+from harness.cli.conform import Asked
 from harness.cli.fuzz import Wanted
 from harness.cli.results import Months
 from harness.cli.selection import Selection
@@ -23,6 +24,7 @@ GROUPS = {
     "request": Request.__struct_fields__,
     "settings": TriageSettings.__struct_fields__,
     "wanted": tuple(Wanted.__annotations__),
+    "asked": Asked.__struct_fields__,
     "months": tuple(Months.__annotations__),
 }
 Words = tuple[str, ...]
