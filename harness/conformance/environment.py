@@ -36,11 +36,18 @@ def environment_of(provider: str, fingerprint: Mapping[str, Any]) -> Environment
 
 
 def version_of(environment: Environment, fingerprint: Mapping[str, Any]) -> str:
-    """Return the version of a product: of the plugin, of a JavaScript package, or of onnxruntime."""
+    """Return the version of a product: of the plugin, of a JavaScript package, or of onnxruntime.
+
+    A plugin that is a bare library has the version that it tells onnxruntime. Never does it have onnxruntime's own:
+    two of its releases would then be one in a table.
+    """
     plugin = fingerprint.get("plugin")
-    told = plugin.get("version") if isinstance(plugin, dict) else None
+    if isinstance(plugin, dict):
+        metadata = (each.get("metadata") or {} for each in fingerprint.get("devices") or [])
+        told = (plugin.get("version"), *(each.get("version") for each in metadata))
+        return _text(next(filter(None, told), "")) or "unknown"
     web = (environment.packages.get(name) for name in ("onnxruntime-web", "onnxruntime-node"))
-    return _text(told or next(filter(None, web), "") or environment.onnxruntime) or "unknown"
+    return _text(next(filter(None, web), "") or environment.onnxruntime) or "unknown"
 
 
 def _devices(provider: str, fingerprint: Mapping[str, Any]) -> Iterator[str]:

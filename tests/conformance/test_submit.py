@@ -124,6 +124,16 @@ def test_an_agent_that_never_answered_leaves_the_environment_empty() -> None:
     assert version_of(found, {}) == "unknown"
 
 
+@pytest.mark.parametrize(("metadata", "version"), [({"version": "0.4.1"}, "0.4.1"), ({}, "unknown")])
+def test_a_bare_library_has_the_version_that_it_tells(metadata: dict[str, str], version: str) -> None:
+    fingerprint = {
+        "onnxruntime": "1.31.1",
+        "plugin": {"library": "/opt/acme/lib/libacme.so", "version": ""},
+        "devices": [{"device": {"type": "NPU"}, "metadata": metadata}],
+    }
+    assert version_of(environment_of("AcmeExecutionProvider", fingerprint), fingerprint) == version
+
+
 def test_a_browser_tells_the_version_of_its_package() -> None:
     fingerprint = {"browser": "156", "packages": {"onnxruntime-web": "1.30.0"}, "onnxruntime": "1.29"}
     found = environment_of("WebGpuExecutionProvider", fingerprint)
