@@ -28,7 +28,7 @@ class Budget:
         return self._ends_at is not None and time.monotonic() >= self._ends_at
 
     def share(self, parts: int) -> "Budget":
-        """Return an equal part of what is left, or ``LEAST_SHARE_S`` of it: then the last ones get nothing."""
+        """Return an equal part of what is left, ``LEAST_SHARE_S`` at least: the last ones may get none."""
         if self._ends_at is None:
             return Budget(None, self._stop)
         left = max(0.0, self._ends_at - time.monotonic())
