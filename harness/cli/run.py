@@ -3,7 +3,7 @@
 import atexit
 import datetime as dt
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -13,11 +13,13 @@ from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError,
 from harness.core.own_error import own_error
 from harness.core.record import Record
 from harness.core.verdict import Verdict
+from harness.corpus.suites import Suite
 from harness.engine.admission import processors
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted, PlaceChanged, TargetReady, Warned
 from harness.engine.prepare import prepare
 from harness.plan.matrix import Matrix
+from harness.plan.plan import Plan
 from harness.report.read import RunData, read_run
 from harness.run.artifacts import keep_artifacts
 from harness.run.durations import Durations
@@ -86,23 +88,17 @@ def run_and_tell(
     chosen = Selection(**selection)
     plan, suites = prepare(matrix)
     plan = chosen.of(plan)
-    tally = Tally(plan)
-    durations = Durations(matrix)
+    tally, durations = Tally(plan), Durations(matrix)
     before = None if resume is None else read_run(resume)
-    # Cells that lost their verdict to an exception of the harness run again.
-    records = () if before is None else before.records
-    again = {one.cell for one in records if one.verdict is Verdict.HARNESS_ERROR}
-    done = tuple(record for record in records if record.cell not in again)
     if before is None:
-        folder = RunFolder.create(out or default_folder(matrix), plan)
+        folder, done = RunFolder.create(out or default_folder(matrix), plan), tuple[Record, ...]()
     else:
-        folder = RunFolder.reopen(before.folder, plan, before.info, len(done), again)
-        check_same_models(done, plan, suites, str(before.folder))
+        folder, done = _reopened(before, plan, suites)
     tally.add(*done)
+    known = {record.cell for record in done}
     with progress(tally, told) as shown:
         if before is not None:
             shown.say(_resuming(before, len(done), len(plan.cells)))
-        known = {record.cell for record in done}
         engine = Engine(plan, suites, durations_ms=durations.known_ms())
         try:
             engine.submit(cell for cell in plan.cells if cell.id not in known)
@@ -116,12 +112,25 @@ def run_and_tell(
     code = tally.exit_code()
     if triage_budget_s is not None and not interrupted:
         _triage(plan.matrix, folder.path, triage_budget_s, shown)
-    if with_report and not _report(folder.path, shown):
-        code = EXIT_INCOMPLETE
+    code = EXIT_INCOMPLETE if with_report and not _report(folder.path, shown) else code
     shown.say(f"records  {folder.path / 'records.jsonl'}")
     if interrupted and told is None:
         shown.say(f"resume   {folder.resume_command(*chosen.arguments())}")
     return EXIT_INTERRUPTED if interrupted else code
+
+
+def _reopened(
+    before: RunData, plan: Plan, suites: Mapping[str, Suite]
+) -> tuple[RunFolder, tuple[Record, ...]]:
+    """Return the folder of an interrupted run, and its records that stay.
+
+    Cells that lost their verdict to an exception of the harness run again.
+    """
+    again = {one.cell for one in before.records if one.verdict is Verdict.HARNESS_ERROR}
+    done = tuple(record for record in before.records if record.cell not in again)
+    folder = RunFolder.reopen(before.folder, plan, before.info, len(done), again)
+    check_same_models(done, plan, suites, str(before.folder))
+    return folder, done
 
 
 def _interrupted(
