@@ -31,7 +31,8 @@ def verdict_findings(record: Record, case: ProfileCase, rules: Rules) -> Iterato
 
 def _excuses(record: Record, case: ProfileCase) -> Iterator[str]:
     """Yield facts by which a wrong answer could pass. A golden of a profile is beyond dispute."""
-    if record.precision != case.precision:
+    # What did not run to its end was compared with nothing.
+    if record.ended is None and record.precision != case.precision:
         yield f"judged at {record.precision}, where the profile has {case.precision}"
     if record.ended is None and record.golden != _GOLDEN:
         yield f"compared with the golden {record.golden or 'of nobody'!r}, not with that of the profile"
