@@ -32,9 +32,9 @@ def together(frozen: Frozen, known: Known) -> str:
         f"{len(seen) / len(everything):.1%} of the {len(everything):,} faults that all of these show, in "
         f"{part / spent:.0%} of their time ({part:.1f} of {spent:.1f} s). The whole corpus, with networks "
         f"and generated graphs that were no candidates, has {len(known.corpus):,} models that the CPU EP "
-        f"passes and takes {corpus:.1f} s; the profiles take {part / corpus:.0%} of that. What they miss are faults "
-        "of operators that no profile is about, of opsets that it excludes, and of cases that need several "
-        "features.\n"
+        f"passes and takes {corpus:.1f} s; the profiles take {part / corpus:.0%} of that. What they miss "
+        "are faults of operators that no profile is about, of opsets that it excludes, and of cases that need "
+        "several features.\n"
     )
 
 
@@ -47,8 +47,8 @@ def dropped(known: Known) -> str:
         f"\n## What was left out\n\nOf {total:,} candidates that the CPU EP passes with a golden that "
         f"tells right from wrong, {known.unmeasured:,} were not measured, and {sum(reasons.values()):,} "
         f"could not be. {len(silent)} show no fault, planted or real, and are no cases. Further ones are "
-        "left out that show nothing beyond what chosen ones show, and those that need several features at once, so "
-        "that a failure would not tell which is missing.\n"
+        "left out that show nothing beyond what chosen ones show, and those that need several features at "
+        "once, so that a failure would not tell which is missing.\n"
     )
     if reasons:
         text += "\nCould not be measured:\n\n" + _listed(reasons)
@@ -65,8 +65,9 @@ def refused_of(refused: Refused) -> str:
         return ""
     return (
         f"\nFreezing refused {len(every)} candidates that had been chosen, because nobody could be held to "
-        "their goldens, or because the CPU EP itself does not pass them by the rules of the profile. Others "
-        "were then chosen in their place.\n\n" + _listed(Counter(map(_kind_of, every.values())))
+        "their goldens, or because the CPU EP itself does not pass them by the rules of the profile. They are "
+        "no candidates in the tables of detection, and the next choice leaves them out.\n\n"
+        + _listed(Counter(map(_kind_of, every.values())))
     )
 
 
