@@ -33,8 +33,8 @@ def together(frozen: Frozen, known: Known) -> str:
         f"{part / spent:.0%} of their time ({part:.1f} of {spent:.1f} s). The whole corpus, with networks "
         f"and generated graphs that were no candidates, has {len(known.corpus):,} models that the CPU EP "
         f"passes and takes {corpus:.1f} s; the profiles take {part / corpus:.0%} of that. What they miss "
-        "are faults of operators that no profile is about, of opsets that it excludes, and of cases that need "
-        "several features.\n"
+        "are faults of operators that no profile is about, of opsets that it excludes, and of cases that "
+        "need several features.\n"
     )
 
 
@@ -65,8 +65,8 @@ def refused_of(refused: Refused) -> str:
         return ""
     return (
         f"\nFreezing refused {len(every)} candidates that had been chosen, because nobody could be held to "
-        "their goldens, or because the CPU EP itself does not pass them by the rules of the profile. They are "
-        "no candidates in the tables of detection, and the next choice leaves them out.\n\n"
+        "their goldens, or because the CPU EP itself does not pass them by the rules of the profile. They "
+        "are no candidates in the tables of detection, and the next choice leaves them out.\n\n"
         + _listed(Counter(map(_kind_of, every.values())))
     )
 
