@@ -8,9 +8,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from harness.cli.main import main
-from harness.conformance.submission import SSH_SIGNATURE, Level, Waiver
+from harness.conformance.submission import SSH_SIGNATURE, STATEMENT, Level, Waiver, decode_statement
 from harness.conformance.verify.decided import verdict_findings
 from harness.conformance.verify.finding import KINDS
+from harness.conformance.verify.plausible import plausibility_findings
 from harness.conformance.verify.text import markdown_of
 from harness.conformance.verify.verify import verify
 from harness.core.facts import CPU_PROVIDER
@@ -21,8 +22,10 @@ from tests.conformance.submissions import (
     Draft,
     changed,
     fallen,
+    golden_of,
     new_key,
     refused,
+    rows_of,
     tiny_profile,
     write_folder,
     write_profile,
@@ -123,3 +126,18 @@ def test_every_finding_is_documented() -> None:
     text = DOC.read_text("utf-8")
     for name, kind in KINDS.items():
         assert f"| `{name}` | {kind.weight} | {kind.meaning} |" in text
+
+
+def test_exact_answers_of_quantized_models() -> None:
+    profile = tiny_profile()
+    ops = {"MatMul": 1, "QuantizeLinear": 1}
+    quantized = changed(profile, cases=tuple(changed(case, ops=ops) for case in profile.cases))
+    draft = Draft(lambda index, record: changed(record, outputs=rows_of(golden_of(index), index)))
+    found = [
+        {
+            one.name
+            for one in plausibility_findings(each, decode_statement(draft.files()[STATEMENT]), draft.records)
+        }
+        for each in (profile, quantized)
+    ]
+    assert found == [{"too-exact"}, set()]

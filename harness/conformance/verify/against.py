@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
+from harness.conformance.verify.figures import LARGE
 from harness.conformance.verify.frozen import FrozenCase, FrozenLeaf
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
@@ -21,9 +22,6 @@ _SLACK = 1e-6
 
 _STEP_ROUNDING = 0.5001e-3
 """Records round steps to three decimals."""
-
-_LARGE = 1e150
-"""Numbers beyond this, or below its reciprocal, leave float64 when squared."""
 
 
 def model_faults(record: Record, case: FrozenCase) -> Iterator[str]:
@@ -68,7 +66,10 @@ def leaf_faults(row: OutputMetrics, leaf: FrozenLeaf, policy: Policy) -> Iterato
     if leaf.golden is None or not leaf.golden.size:
         return
     if row.max_abs is None or row.rmse is None:
-        yield "finite elements without max_abs or rmse"
+        if float(leaf.golden.max()) < LARGE and (row.max_abs or 0.0) < LARGE:
+            yield "finite elements without max_abs or rmse"
+        elif row.max_abs is None and row.frontier:
+            yield "a frontier without max_abs"
         return
     if leaf.steps is not None and details.steps is not None:
         yield from _steps(details, row, leaf.steps, policy)
@@ -111,10 +112,10 @@ def _steps(
 
 
 def _sizes(row: OutputMetrics, golden: Floats, rmse: float) -> Iterator[str]:
-    if float(golden.max()) >= _LARGE:
+    if float(golden.max()) >= LARGE:
         return
     norm, error = float(np.linalg.norm(golden)), rmse * math.sqrt(golden.size)
-    if not 1 / _LARGE < norm < _LARGE or not 1 / _LARGE < error < _LARGE:
+    if not 1 / LARGE < norm < LARGE or not 1 / LARGE < error < LARGE:
         return
     bits = math.log2(norm / error)
     if row.delivered_bits is None or abs(row.delivered_bits - bits) > _SLACK * max(1.0, abs(bits)):
@@ -126,21 +127,21 @@ def _sizes(row: OutputMetrics, golden: Floats, rmse: float) -> Iterator[str]:
 
 def _frontier(row: OutputMetrics, golden: Floats, max_abs: float, rmse: float) -> Iterator[str]:
     largest = float(golden.max())
-    if largest >= _LARGE:
+    if largest >= LARGE:
         return
     for atol, rtol in row.frontier:
         if max_abs > (atol + rtol * largest) * (1 + _SLACK):
             yield f"max_abs {max_abs:g} exceeds atol {atol:g} and rtol {rtol:g} of the frontier everywhere"
             return
         covered = math.sqrt(float(np.mean(np.square(atol + rtol * golden))))
-        if rmse > covered * (1 + _SLACK) and rmse > 1 / _LARGE:
+        if rmse > covered * (1 + _SLACK) and rmse > 1 / LARGE:
             yield f"rmse {rmse:g} exceeds atol {atol:g} and rtol {rtol:g} of the frontier"
             return
 
 
 def _noise(noise: Noise, spread: Floats, max_abs: float, rmse: float) -> Iterator[str]:
     least, most = float(spread.min()), float(spread.max())
-    if not least > 1 / _LARGE or not most < _LARGE:
+    if not least > 1 / LARGE or not most < LARGE:
         return
     rms = rmse / math.sqrt(float(np.mean(np.square(spread))))
     if abs(noise.rms - rms) > _SLACK * rms:

@@ -21,6 +21,9 @@ _DB_PER_BIT = 20 * math.log10(2)
 _TINY = 1e-150
 """Errors below this may underflow when squared."""
 
+LARGE = 1e150
+"""Numbers from this on leave float64 when squared; a record then has no ``rmse``."""
+
 _CONTAINERS = frozenset({"sequence", "map", "optional", "string"})
 
 
@@ -54,7 +57,8 @@ def figure_faults(row: OutputMetrics, policy: Policy) -> Iterator[str]:
 
 def _sizes(row: OutputMetrics, max_abs: float) -> Iterator[str]:
     if row.rmse is None:
-        yield "max_abs without rmse"
+        if max_abs < LARGE:
+            yield "max_abs without rmse"
     elif row.rmse > max_abs * (1 + _SLACK):
         yield f"rmse {row.rmse:g} above max_abs {max_abs:g}"
     elif max_abs > _TINY and row.rmse * math.sqrt(max(1, row.elements)) < max_abs * (1 - _SLACK):
