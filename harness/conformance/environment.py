@@ -38,7 +38,7 @@ def environment_of(provider: str, fingerprint: Mapping[str, Any]) -> Environment
 def version_of(environment: Environment, fingerprint: Mapping[str, Any]) -> str:
     """Return the version of a product: of the plugin, of a JavaScript package, or of onnxruntime.
 
-    A plugin that is a bare library has the version that it tells onnxruntime, and never onnxruntime's own:
+    A bare library has the version that it tells onnxruntime, and never onnxruntime's own:
     two of its releases would then be one in a table.
     """
     plugin = fingerprint.get("plugin")
