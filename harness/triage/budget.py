@@ -3,10 +3,6 @@
 import threading
 import time
 
-LEAST_SHARE_S = 30.0
-"""Seconds of a part at least, if so many are left: enough to confirm, locate and reduce a failure of a few
-nodes. Some hundred groups would get too little each to explain any."""
-
 
 class Budget:
     """Seconds that may be spent.
@@ -28,8 +24,7 @@ class Budget:
         return self._ends_at is not None and time.monotonic() >= self._ends_at
 
     def share(self, parts: int) -> "Budget":
-        """Return an equal part of what is left, ``LEAST_SHARE_S`` at least: the last ones may get none."""
+        """Return an equal part of what is left."""
         if self._ends_at is None:
             return Budget(None, self._stop)
-        left = max(0.0, self._ends_at - time.monotonic())
-        return Budget(min(left, max(left / max(1, parts), LEAST_SHARE_S)), self._stop)
+        return Budget(max(0.0, self._ends_at - time.monotonic()) / max(1, parts), self._stop)

@@ -212,3 +212,13 @@ def test_integers_are_not_averaged(name: str) -> None:
         (node,) = [one for one in built.model.graph.node if one.op_type == name]
         modes |= {one.s for one in node.attribute if one.name == "mode"}
     assert modes == {b"nearest"}
+
+
+def test_shrink_takes_whole_numbers_from_integers() -> None:
+    (operator,) = known_operators()["Shrink"]
+    biases = set()
+    for number in range(60):
+        built = form_model(Choice(operator=operator, opset=9, types={"T": "int32"}), Draw(14, number))
+        (node,) = [one for one in built.model.graph.node if one.op_type == "Shrink"]
+        biases |= {one.f for one in node.attribute if one.name == "bias"}
+    assert biases == {0.0, 1.0}

@@ -49,6 +49,8 @@ def unary(setting: Setting) -> Form:
     kind = _DOMAINS.get(setting.name, GENERAL)
     chosen = {name: setting.draw.pick(items) for name, items in _ATTRIBUTES.get(setting.name, {}).items()}
     attributes = setting.maybe(70, {name: item for name, item in chosen.items() if setting.has(name)})
+    if attributes.get("bias") and not is_floating(setting.dtype(0)):
+        attributes["bias"] = 1.0  # ONNX leaves open how an integer less a fraction becomes an integer
     return Form(inputs=(setting.operand(0, shape, kind),), attributes=attributes)
 
 
