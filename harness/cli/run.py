@@ -81,8 +81,7 @@ def run_and_tell(
         The exit code, over all cells of the plan.
 
     Raises:
-        UsageError: The matrix is wrong, a glob matches nothing, the run to resume is of another matrix or
-            environment or of models that have changed, or the run folder cannot be written.
+        UsageError: The matrix, a glob, the run to resume or the run folder cannot be used.
     """
     atexit.register(gc.freeze)  # spares a last collection at exit: 0.2 s after 7,500 cells
     chosen = Selection(**selection)
