@@ -34,7 +34,8 @@ def together(frozen: Frozen, known: Known) -> str:
         f"and generated graphs that were no candidates, has {len(known.corpus):,} models that the CPU EP "
         f"passes and takes {corpus:.1f} s; the profiles take {part / corpus:.0%} of that. What they miss "
         "are faults of operators that no profile is about, of opsets that it excludes, and of cases that "
-        "need several features.\n"
+        "need several features. The aim, 95% of what the whole corpus finds in a tenth of its time, is "
+        f"{'reached' if len(seen) / len(everything) >= 0.95 and part / corpus <= 0.1 else 'not reached'}.\n"
     )
 
 
