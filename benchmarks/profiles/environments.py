@@ -94,7 +94,9 @@ def _models(profile: Profile) -> str:
     keys = {case.key for case in profile.cases}
     scenarios = sorted({scenario for _, scenario in keys} | {PLAIN})
     lines = [
-        f'schema = 1\n[models]\nsuites = ["profile:{profile.label}"]\n[axes]\nscenario = {json.dumps(scenarios)}'
+        "schema = 1",
+        f'[models]\nsuites = ["profile:{profile.label}"]',
+        f"[axes]\nscenario = {json.dumps(scenarios)}",
     ]
     for scenario in scenarios:
         others = sorted({name for name, _ in keys} - {name for name, one in keys if one == scenario})
@@ -121,7 +123,8 @@ def _read(records: Path, into: Judged) -> None:
 
 def _table(found: Sequence[Judged]) -> Iterator[str]:
     """Yield a table in Markdown, and one line for each cell that differs from the first Python's."""
-    yield "| Python of the harness | with | target | cells | pass | SHA-256 of the verdicts | metrics that differ |"
+    columns = ("Python", "its packages", "target", "cells", "pass", "SHA-256 of verdicts", "other metrics")
+    yield f"| {' | '.join(columns)} |"
     yield "|---|---|---|---:|---:|---|---:|"
     first = found[0]
     for one in found:
@@ -131,9 +134,8 @@ def _table(found: Sequence[Judged]) -> Iterator[str]:
             passed = sum(one.verdicts[cell] == "pass" for cell in cells)
             digest = hashlib.sha256(one.lines(target)).hexdigest()[:16]
             other = sum(one.metrics[cell] != first.metrics.get(cell) for cell in cells)
-            yield (
-                f"| {one.versions['Python']} | {packages} | `{target}` | {len(cells)} | {passed} | `{digest}` | {other} |"
-            )
+            counts = f"{len(cells)} | {passed} | `{digest}` | {other}"
+            yield f"| {one.versions['Python']} | {packages} | `{target}` | {counts} |"
     for one in found[1:]:
         yield from (f"- {line}" for line in _differences(first.verdicts, one.verdicts))
         yield from (
