@@ -1,47 +1,23 @@
 """Submissions of a folder, each checked before it is published."""
 
 import hashlib
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from harness.conformance.attestation import decode_attestation
 from harness.conformance.level import case_key, result_of
-from harness.conformance.submission import (
-    ATTESTATION,
-    LOG,
-    RECORDS,
-    RUN,
-    SIGSTORE_BUNDLE,
-    SSH_SIGNATURE,
-    STATEMENT,
-    WAIVERS,
-    decode_statement,
-)
+from harness.conformance.submission import ATTESTATION, RECORDS, STATEMENT, decode_statement
+from harness.conformance.verify.names import SIGNATURES
+from harness.conformance.verify.opening import open_submission
 from harness.core.errors import HarnessError, Problem, UsageError, one_line
 from harness.core.record import decode_record
 from harness.profiles.profile import Profile, load_profile
 from harness.publication.entry import Checked, Entry
 
-FILES = (STATEMENT, RECORDS, RUN, WAIVERS, LOG, ATTESTATION, SSH_SIGNATURE, SIGSTORE_BUNDLE)
-SIGNATURES = (ATTESTATION, SSH_SIGNATURE, SIGSTORE_BUNDLE)
-NEEDED = (STATEMENT, RECORDS, RUN, ATTESTATION)
-MAX_BYTES = 64 << 20
-"""Limit of all files of a submission together."""
-
-UNREADABLE = (
-    HarnessError,
-    msgspec.MsgspecError,
-    OSError,
-    zipfile.BadZipFile,
-    zlib.error,
-    ValueError,
-    RuntimeError,
-)
-"""What reading a hostile submission may raise; zipfile has RuntimeError for encrypted or unknown contents."""
+UNREADABLE = (HarnessError, msgspec.MsgspecError, ValueError)
+"""What reading the files of a hostile submission may raise."""
 
 Profiles = Callable[[str], Profile]
 
@@ -102,13 +78,15 @@ def read_entry(path: Path, profiles: Profiles = load_profile) -> Entry:
     Raises:
         RefusedError: They do not.
     """
-    files = _zipped(path) if path.is_file() else _folder(path)
-    for name in NEEDED:
-        if name not in files:
-            raise RefusedError(f"{name} is missing")
+    opened = open_submission(path)
+    if opened.findings:
+        first = opened.findings[0]
+        raise RefusedError(f"{first.where}: {first.what}")
+    files = opened.files
     attested = decode_attestation(files[ATTESTATION]).subject
     digests = {one.name: one.digest.get("sha256") for one in attested}
-    actual = {name: _sha256(content) for name, content in files.items() if name not in SIGNATURES}
+    unsealed = {ATTESTATION, *SIGNATURES}
+    actual = {name: _sha256(content) for name, content in files.items() if name not in unsealed}
     if digests != actual or len(digests) != len(attested):
         wrong = sorted(name for name in digests.keys() | actual if digests.get(name) != actual.get(name))
         raise RefusedError(f"the attestation does not match: {', '.join(wrong) or 'a file is listed twice'}")
@@ -133,44 +111,6 @@ def _submissions(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
         if path.suffix == ".zip" or (path.is_dir() and (path / STATEMENT).exists()):
             yield path
-
-
-def _folder(path: Path) -> Mapping[str, bytes]:
-    files: dict[str, bytes] = {}
-    total = 0
-    for each in sorted(path.rglob("*")):
-        if each.is_symlink():
-            raise RefusedError(f"{each.relative_to(path).as_posix()} is a link")
-        if each.is_dir():
-            continue
-        name = each.relative_to(path).as_posix()
-        total += each.stat().st_size
-        _check(name, total)
-        files[name] = each.read_bytes()
-    return files
-
-
-def _zipped(path: Path) -> Mapping[str, bytes]:
-    files: dict[str, bytes] = {}
-    total = 0
-    with zipfile.ZipFile(path) as archive:
-        for info in archive.infolist():
-            if info.is_dir():
-                continue
-            total += info.file_size
-            _check(info.filename, total)
-            if info.filename in files:
-                raise RefusedError(f"{info.filename} is there twice")
-            with archive.open(info) as file:
-                files[info.filename] = file.read(info.file_size)
-    return files
-
-
-def _check(name: str, total: int) -> None:
-    if name not in FILES:
-        raise RefusedError(f"{one_line(name, 80)} is no file of a submission")
-    if total > MAX_BYTES:
-        raise RefusedError(f"its files exceed {MAX_BYTES:,} bytes")
 
 
 def _sha256(content: bytes) -> str:

@@ -107,10 +107,11 @@ def submit(tmp_path: Path) -> Submit:
             "statement.json": encode_statement(statement),
             "records.jsonl": b"".join(encode_record(record) + b"\n" for record in records),
             "run.json": b"{}",
+            "logs/run.txt": b"",
         }
         attested = encode_attestation(attestation_of(files, ref, result))
         home = tmp_path / "submissions" / folder
-        home.mkdir(parents=True)
+        (home / "logs").mkdir(parents=True)
         for each, content in {**files, "attestation.json": attested}.items():
             (home / each).write_bytes(content)
         return home

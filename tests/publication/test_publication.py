@@ -79,7 +79,7 @@ def test_a_newer_version_tells_what_it_gained_and_lost(submit: Submit, tmp_path:
     [
         ("statement.json", b" ", "statement.json"),
         ("records.jsonl", b"\n", "records.jsonl"),
-        ("evil.html", b"x", "no file of a submission"),
+        ("evil.html", b"x", "a submission has only"),
     ],
 )
 def test_what_does_not_match_is_refused_and_listed(
@@ -99,7 +99,7 @@ def test_a_link_out_of_a_submission_is_refused(submit: Submit, tmp_path: Path) -
     home = submit("one")
     (home / "waivers.toml").symlink_to("/etc/passwd")
     (refused,) = gathered(tmp_path).refused
-    assert "is a link" in refused.reason
+    assert "a link, pipe or device" in refused.reason
 
 
 def test_a_zip_is_the_same_submission(submit: Submit, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_zip_is_the_same_submission(submit: Submit, tmp_path: Path) -> None:
     assert gathered(tmp_path).entries == (entry,)
     with zipfile.ZipFile(tmp_path / "submissions" / "more.zip", "w") as archive:
         archive.writestr("../out", "x")
-    assert "no file of a submission" in gathered(tmp_path).refused[0].reason
+    assert "../out" in gathered(tmp_path).refused[0].reason
 
 
 def test_hostile_names_stay_text(submit: Submit, tmp_path: Path) -> None:
