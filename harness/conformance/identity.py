@@ -97,8 +97,8 @@ def _differs_from_record(
         PurePosixPath("harness", path.relative_to(package).as_posix()) for path in _sources(package)
     } - set(recorded)
     return [
-        *_named("differs from the release", sorted(changed)),
-        *_named("is not of the release", sorted(map(str, added))),
+        *_named("not as in the release", sorted(changed)),
+        *_named("not in the release", sorted(map(str, added))),
     ]
 
 
@@ -112,7 +112,7 @@ def _differs_from_commit(root: Path) -> list[str]:
         told = one_line(done.stderr.decode("utf-8", "replace"))
         return [f"git cannot compare the checkout with its commit: {told}"]
     lines = done.stdout.decode("utf-8", "replace").splitlines()
-    return _named("differs from the commit", sorted(line[3:] for line in lines))
+    return _named("not as in the commit", sorted(line[3:] for line in lines))
 
 
 def _named(what: str, names: list[str]) -> list[str]:
@@ -120,4 +120,4 @@ def _named(what: str, names: list[str]) -> list[str]:
         return []
     more = len(names) - MOST_NAMED
     listed = ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    return [f"{listed} {what}"]
+    return [f"{what}: {listed}"]
