@@ -7,6 +7,7 @@ import shlex
 import signal
 import sys
 import tomllib
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,11 @@ from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.runtimes import uv
+
+# Tests import what they share as ``tests.…``. The checkout itself is not on the path: the harness under test
+# may be an installed one.
+_package = sys.modules.setdefault("tests", types.ModuleType("tests"))
+_package.__path__ = [str(Path(__file__).parent)]
 
 FAKE = Path(__file__).parent / "engine" / "fake_onnxruntime"
 MODEL = """<ir_version: 9, opset_import: ["" : 17]>

@@ -132,10 +132,14 @@ class FrameReader:
             if not line or left < 0:
                 raise ChangedError("a message does not end where it should")
             lines.append(line)
+        encoded = b"".join(lines)
         try:
-            content = binascii.a2b_base64(b"".join(lines))
+            content = binascii.a2b_base64(encoded)
         except binascii.Error as error:
             raise ChangedError("a message is no base64") from error
+        # The last characters hold more bits than the content has, and the decoder drops them.
+        if binascii.b2a_base64(content[size - (size % 3 or 3) :], newline=False) != encoded[-4:]:
+            raise ChangedError("a message is no base64 as it was sent")
         if len(content) != size:
             raise ChangedError("a message has %d bytes, not %d" % (len(content), size))
         return content

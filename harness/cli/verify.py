@@ -19,7 +19,7 @@ def verify(
     as_json: bool,
     share: float | None = None,
     seed: int | None = None,
-    **target: Any,
+    **asked: Any,
 ) -> int:
     """Verify submissions and print what is found.
 
@@ -30,7 +30,7 @@ def verify(
         as_json: Whether to print JSON.
         share: Share of the cases to run once more; None for none.
         seed: Draws these cases; None for any.
-        target: Fields of ``Asked`` that name a target.
+        asked: Fields of ``Asked`` that name a target.
 
     Returns:
         0 if every submission is verified, 1 if one is refused or marked.
@@ -39,7 +39,7 @@ def verify(
         UsageError: A path or the file of signers is missing, the Markdown cannot be written, or the target
             of a rerun cannot be used.
     """
-    if (share is None) != (target.get("target") is None):
+    if (share is None) != (asked.get("target") is None):
         what = "--rerun and --target belong together"
         raise UsageError(Problem(where="verify", what=what, hint="--rerun 5% --target PROVIDER"))
     if missing := [path for path in submissions if not path.exists()]:
@@ -48,7 +48,7 @@ def verify(
     if share is not None:
         from harness.cli.verify_rerun import rerun  # an engine takes 0.2 s to import
 
-        done = tuple(rerun(one, share, seed, target) for one in done)
+        done = tuple(rerun(one, share, seed, asked) for one in done)
     if markdown is not None:
         try:
             markdown.write_text(markdown_of(done), encoding="utf-8", newline="\n")
