@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from harness.cli.init import examine_here
-from harness.cli.matrix_text import matrix_of
+from harness.cli.matrix_text import matrix_of, write_new
 from harness.cli.output import notify
 from harness.cli.run import default_folder, run
 from harness.cli.selection import Selection
@@ -66,14 +66,7 @@ def check(
         raise as_arguments(error, file) from error
     plan = expand(matrix, {suite: each.models() for suite, each in opened.items()})
     Selection(model=model).of(plan)  # refuses a glob that matches nothing, before anything is written
-    try:
-        run_folder.mkdir(parents=True, exist_ok=True)
-        with file.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(content)
-    except OSError as error:
-        taken = isinstance(error, FileExistsError)
-        what = "a run or another file is there already" if taken else f"cannot be written: {error.strerror}"
-        raise UsageError(Problem(where=str(file), what=what, hint="choose another folder: --out")) from error
+    write_new(file, content)
     return run(file, out=run_folder, resume=None, with_report=with_report, model=model)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.cli.conform_target import Wanted
-from harness.cli.matrix_text import list_of, quoted
+from harness.cli.matrix_text import list_of, quoted, write_new
 from harness.cli.targets import as_arguments
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 from harness.core.scenario import PLAIN
 from harness.corpus.suites import PROFILE
 from harness.plan.matrix import matrix_from
@@ -50,14 +50,7 @@ def write_matrix(profile: Profile, wanted: Wanted, folder: Path, without: Sequen
         matrix_from(tomllib.loads(content), file)
     except UsageError as error:
         raise as_arguments(error, file) from error
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with file.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(content)
-    except OSError as error:
-        taken = isinstance(error, FileExistsError)
-        what = "a run or another file is there already" if taken else f"cannot be written: {error.strerror}"
-        raise UsageError(Problem(where=str(file), what=what, hint="choose another folder: --out")) from error
+    write_new(file, content)
     return file
 
 

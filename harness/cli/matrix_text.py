@@ -3,7 +3,9 @@
 import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
+from harness.core.errors import Problem, UsageError
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.text import visible
 from harness.studies.doctor import ABSENT, Row
@@ -105,3 +107,19 @@ def _comment(text: str) -> list[str]:
     return textwrap.wrap(
         visible(text), 108, initial_indent="# ", subsequent_indent="#   ", break_on_hyphens=False
     )
+
+
+def write_new(file: Path, content: str) -> None:
+    """Write the matrix file of a run folder, which is made if necessary.
+
+    Raises:
+        UsageError: There is such a file already, or it cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8", newline="\n") as stream:
+            stream.write(content)
+    except OSError as error:
+        taken = isinstance(error, FileExistsError)
+        what = "a run or another file is there already" if taken else f"cannot be written: {error.strerror}"
+        raise UsageError(Problem(where=str(file), what=what, hint="choose another folder: --out")) from error

@@ -1,6 +1,5 @@
 """Submissions of a folder, each checked before it is published."""
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -9,8 +8,8 @@ import msgspec
 from harness.conformance.attestation import decode_attestation
 from harness.conformance.level import case_key, result_of
 from harness.conformance.submission import ATTESTATION, RECORDS, STATEMENT, decode_statement
-from harness.conformance.verify.names import SIGNATURES
 from harness.conformance.verify.opening import open_submission
+from harness.conformance.verify.sealed import digest_findings
 from harness.core.errors import HarnessError, Problem, UsageError, one_line
 from harness.core.record import decode_record
 from harness.profiles.profile import Profile, load_profile
@@ -83,13 +82,8 @@ def read_entry(path: Path, profiles: Profiles = load_profile) -> Entry:
         first = opened.findings[0]
         raise RefusedError(f"{first.where}: {first.what}")
     files = opened.files
-    attested = decode_attestation(files[ATTESTATION]).subject
-    digests = {one.name: one.digest.get("sha256") for one in attested}
-    unsealed = {ATTESTATION, *SIGNATURES}
-    actual = {name: _sha256(content) for name, content in files.items() if name not in unsealed}
-    if digests != actual or len(digests) != len(attested):
-        wrong = sorted(name for name in digests.keys() | actual if digests.get(name) != actual.get(name))
-        raise RefusedError(f"the attestation does not match: {', '.join(wrong) or 'a file is listed twice'}")
+    for wrong in digest_findings(files, decode_attestation(files[ATTESTATION])):
+        raise RefusedError(f"{wrong.where}: {wrong.what}")
     statement = decode_statement(files[STATEMENT])
     profile = profiles(statement.profile.label)
     if (statement.profile.digest, statement.profile.archive) != (profile.digest, profile.archive):
@@ -111,7 +105,3 @@ def _submissions(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
         if path.suffix == ".zip" or (path.is_dir() and (path / STATEMENT).exists()):
             yield path
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
