@@ -83,6 +83,7 @@ class Dialogue:
         self._arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._listener = socket.create_server(("127.0.0.1", 0)) if opening.by_socket else None
         self._socket: socket.socket | None = None
+        self._receiver: threading.Thread | None = None
         line = self._hello()
         variables = {**env, VARIABLE: line} if opening.by_variable else env
         self._popen = start_process(command, variables, folder)
@@ -111,7 +112,8 @@ class Dialogue:
             FaultError: None comes, or a wrong one.
         """
         reader = FrameReader(self._accepted() if self._listener else self._read)
-        threading.Thread(target=self._receive, args=(reader,), daemon=True).start()
+        self._receiver = threading.Thread(target=self._receive, args=(reader,), daemon=True)
+        self._receiver.start()
         found = self._next("a greeting", "greeting")
         if isinstance(found, GreetingError):
             raise FaultError(_word(str(found)), str(found))
@@ -227,6 +229,12 @@ class Dialogue:
         if self._popen.returncode is None:  # else the number of its group may belong to others
             kill_group(self._popen)
         self._popen.wait()
+        # The next process may get the number of this pipe: whoever still reads here would take its greeting.
+        # What has left the group of the process can hold the pipe open; then it stays open here, too.
+        if self._receiver is not None:
+            self._receiver.join(END_S)
+            if self._receiver.is_alive():
+                return
         for end in (self._popen.stdout, self._socket, self._listener):
             if end is not None:
                 with contextlib.suppress(OSError):

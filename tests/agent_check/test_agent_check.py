@@ -1,12 +1,16 @@
 """The checks of agents: the real agent passes, and each broken one fails with the right word."""
 
 import json
+import os
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from harness.agent_check import dialogue
 from harness.agent_check.run import CHECKS
 from harness.cli.main import main
 
@@ -82,6 +86,20 @@ def test_the_agent_of_the_package_passes(capsys: pytest.CaptureFixture[str], gro
     code, rows = checked(capsys, "--only", f"{group}: ", "--", sys.executable, "-m", "harness.agent")
     assert rows
     assert [row for row in rows if row["state"] == "failed"] == []
+    assert code == 0
+
+
+def test_a_late_reader_takes_nothing_from_the_next_agent(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(descriptor: int, size: int) -> bytes:
+        time.sleep(0.1)
+        return os.read(descriptor, size)
+
+    monkeypatch.setattr(dialogue, "os", SimpleNamespace(read=late))
+    command = ("--only", "pieces: ", "--limit", "20", "--", sys.executable, "-m", "harness.agent")
+    code, rows = checked(capsys, *command)
+    assert [row for row in rows if row["state"] != "ok"] == []
     assert code == 0
 
 
