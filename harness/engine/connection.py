@@ -98,7 +98,7 @@ class Connection:
 
     def hang_up(self) -> None:
         """Send nothing more, which ends an agent."""
-        with contextlib.suppress(OSError, ValueError):  # it is closed already
+        with contextlib.suppress(OSError):
             if self._popen.stdin is not None:
                 self._popen.stdin.close()
         if self._socket is not None:
@@ -160,11 +160,8 @@ class Connection:
     def _write_pipe(self, data: bytes) -> None:
         assert self._popen.stdin is not None  # noqa: S101 - a pipe was asked for
         rest = memoryview(data)
-        try:
-            while rest:
-                rest = rest[self._popen.stdin.write(rest) :]
-        except ValueError as error:  # another thread has closed it
-            raise BrokenPipeError from error
+        while rest:
+            rest = rest[self._popen.stdin.write(rest) :]
 
 
 def _until(deadline: float, connection: socket.socket) -> Callable[[int], bytes]:

@@ -101,6 +101,8 @@ class AgentProcess:
             self._opened.wait()
             if self.greeting is not None:
                 self._send_all(self.mode)
+        # Only this thread writes, so only it may close: meanwhile another pipe could get the same number.
+        self._connection.hang_up()
         receiver.join()
         self._connection.close()
 
@@ -197,7 +199,7 @@ class AgentProcess:
         A process whose agent has returned is told to exit, given ``grace_s`` seconds, then killed. All that
         it started is killed too, and its folder deleted.
         """
-        self._connection.hang_up()
+        self._outgoing.put(ENDED)
         try:
             code = self._popen.wait(TERMINATE_S if self._terminated else grace_s)
         except subprocess.TimeoutExpired:
