@@ -6,6 +6,7 @@ import pytest
 
 from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Cause, Verdict
+from harness.plan.places import Place, Places
 from harness.plan.target import Runtime, Target
 from harness.studies.advice import install, next_step
 from harness.studies.trial import Found, Way
@@ -123,6 +124,15 @@ def test_a_device_filter_is_looked_at_before_the_driver() -> None:
     assert "nvidia-smi" in step(Cause.NO_DEVICE, fingerprint=offers)
     assert "Vulkan" in step(Cause.NO_DEVICE, provider="WebGpuExecutionProvider")
     assert "driver" in step(Cause.NO_DEVICE, provider="NobodysExecutionProvider")
+
+
+def test_a_machine_that_never_answered_is_no_question_of_its_device() -> None:
+    there = Runtime(ssh="board")
+    qnn = {"provider": "QNNExecutionProvider"}
+    assert "connection" in step(Cause.NO_DEVICE, runtime=there, fingerprint={}, **qnn)
+    places = Places(each=(Place(name="board-1", ssh="board-1"),))
+    assert "connection" in step(Cause.NO_DEVICE, fingerprint={}, places=places, **qnn)
+    assert "connection" not in step(Cause.NO_DEVICE, runtime=there, **qnn)
 
 
 def test_the_catalogue_has_where_to_get_a_provider() -> None:
