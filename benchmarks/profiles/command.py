@@ -15,7 +15,7 @@ from benchmarks.profiles.choose import candidates, cover, entries, limits_of
 from benchmarks.profiles.environments import compare_environments
 from benchmarks.profiles.finding import read_findings
 from benchmarks.profiles.freeze import freeze_profiles, name_of, read_selection, refuse, write_selection
-from benchmarks.profiles.known import Known, read_known, wanted_of
+from benchmarks.profiles.known import Known, read_known
 from benchmarks.profiles.measure import measure
 from benchmarks.profiles.page import page
 from benchmarks.profiles.plans import PLANS
@@ -71,9 +71,9 @@ def _measure(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _wanted(arguments: argparse.Namespace) -> list[Key]:
+def _wanted(arguments: argparse.Namespace) -> tuple[Key, ...]:
     arguments.work.mkdir(parents=True, exist_ok=True)
-    return wanted_of(admitted(plain(read_records(arguments.records))))
+    return admitted(plain(read_records(arguments.records)))
 
 
 def in_fair_order(keys: Iterable[Key]) -> list[Key]:

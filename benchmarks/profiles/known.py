@@ -23,9 +23,6 @@ from benchmarks.profiles.records import (
 )
 from harness.core.scenario import PLAIN
 
-NETWORKS = frozenset({"onnx-light"})
-"""Suites of the corpus whose models are not measured: image classifiers of up to 20 billion operations."""
-
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
     """What is known.
@@ -35,7 +32,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
         shown: What each of them shows, failures of real EPs included.
         ran: Scenarios that a real EP passes.
         corpus: Every model of the runs that the CPU EP passes -> its seconds.
-        unmeasured: How many models of the corpus were not measured, those of ``NETWORKS`` included.
+        unmeasured: How many models of the corpus were not measured.
         refused: Those that were measured and can be no case, or were not admitted yet.
         refused_why: Every model that can be no case -> why.
     """
@@ -78,13 +75,8 @@ def read_known(records: Iterable[Path], findings: Path, admissions: Path) -> Kno
         corpus=corpus,
         unmeasured=len(corpus.keys() - found.keys()),
         refused=frozenset(key for key in found if key not in admission or name_of(*key, PLAIN) in why),
-        refused_why={key: text for key in wanted_of(corpus) if (text := why.get(name_of(*key, PLAIN)))},
+        refused_why={key: text for key in corpus if (text := why.get(name_of(*key, PLAIN)))},
     )
-
-
-def wanted_of(corpus: Iterable[Key]) -> list[Key]:
-    """Return the models of a corpus that are measured."""
-    return [key for key in corpus if key[0] not in NETWORKS]
 
 
 def _with_admission(one: Finding, admission: Admission | None, seconds: float) -> Finding:

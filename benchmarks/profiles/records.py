@@ -67,12 +67,17 @@ def admitted(records: Iterable[Record]) -> tuple[Key, ...]:
 
 
 def seconds_of(records: Iterable[Record]) -> dict[Key, float]:
-    """Return how long each case takes on the CPU EP: creation of a session and the first run."""
-    return {
-        (one.suite, one.model): sum(one.timings_ms.get(part, 0.0) for part in ("create", "first_run")) / 1000
-        for one in records
-        if one.target == "cpu"
-    }
+    """Return how long each case takes on the CPU EP: creation of a session and the first run.
+
+    Of several runs the least counts, which was disturbed least.
+    """
+    found: dict[Key, float] = {}
+    for one in records:
+        if one.target == "cpu":
+            key = one.suite, one.model
+            took = sum(one.timings_ms.get(part, 0.0) for part in ("create", "first_run")) / 1000
+            found[key] = min(took, found.get(key, took))
+    return found
 
 
 def real_faults(records: Iterable[Record]) -> dict[Key, set[str]]:

@@ -13,7 +13,6 @@ from benchmarks.profiles.choose import Limits, candidates, cover, entries, held_
 from benchmarks.profiles.command import in_fair_order
 from benchmarks.profiles.finding import Finding
 from benchmarks.profiles.freeze import features_of, frozen_cases
-from benchmarks.profiles.known import wanted_of
 from benchmarks.profiles.lab import Lab
 from benchmarks.profiles.measure import TOO_LARGE
 from benchmarks.profiles.plans import AROUND, FEATURES, PLANS, SCENARIOS, feature_of, in_scope
@@ -164,10 +163,6 @@ def test_an_interrupted_measurement_has_some_of_every_suite() -> None:
     assert order[0] == kept
     assert ("corners", "a") in order[:4]
     assert sorted(order) == sorted(keys)
-
-
-def test_large_classifiers_are_not_measured() -> None:
-    assert wanted_of([("onnx-light", "vgg"), ("zoo", "net")]) == [("zoo", "net")]
 
 
 def test_features_have_an_order_and_a_meaning() -> None:
