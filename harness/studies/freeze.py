@@ -42,7 +42,7 @@ from harness.profiles.profile import CORE, ProfileCase, Rules
 from harness.profiles.suite import policy_of_case
 from harness.studies.admission import NotAdmittedError, check_golden, golden_of_candidate
 from harness.studies.ask import Notify, results
-from harness.studies.oldest_form import take_back
+from harness.studies.restamp import restamp
 
 _KINDS = (Kind.ANSWER, Kind.EVALUATED, Kind.FLOAT64, Kind.FLOAT64_EVALUATED, Kind.UNDEFINED)
 
@@ -179,7 +179,7 @@ def _write_candidates(candidates: Sequence[Candidate], folder: Path, refused: di
             refused[one.name] = why
             continue
         model = load_model(played.model_path)
-        take_back(model)
+        restamp(model)
         _write(folder / one.name, model.SerializeToString(deterministic=True), _values(played))
 
 

@@ -1,11 +1,13 @@
-"""A model in the oldest opset and file format that mean the same, so that older runtimes load it."""
+"""A model in another opset and file format that mean the same, so that more runtimes and references read it."""
 
+import contextlib
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.nodes import bodies, tensors_in
+from harness.corpus.noise.flat import NotFlatError, flattened
 from harness.corpus.used_operators import used_operators
 
 if TYPE_CHECKING:
@@ -20,18 +22,21 @@ _NAMES = {"float": "float32", "double": "float64"}
 """Element types that schemas name in another way than the harness."""
 
 
-def take_back(model: "onnx.ModelProto") -> None:
+def restamp(model: "onnx.ModelProto") -> None:
     """Give a model the oldest opset, from 21 on, and file format that mean the same.
 
     An opset names the same operators as an older one, down to the newest schema that the model uses. An older
     schema of an operator means the same if it has the same inputs and outputs, and if the newer one only adds
-    element types that the model has not, and attributes that no node sets.
+    element types that the model has not, and attributes that no node sets. A model before opset 7, where
+    ``onnx.reference`` begins, gets that one if every operator means the same there.
     """
     from onnx.helper import find_min_ir_version_for
 
     used = used_operators(model)
     own = {one.domain for one in model.opset_import} <= {"", "ai.onnx"}
     if own and not model.functions and used:
+        with contextlib.suppress(NotFlatError):
+            flattened(model)
         traits = _traits(model)
         needed = max(_oldest(name, max(versions), *traits) for name, versions in used.items())
         for one in model.opset_import:

@@ -1,15 +1,15 @@
-"""Models that are taken back to an older opset mean the same."""
+"""Models mean the same in the opset that they are given."""
 
 import onnx.parser
 import pytest
 
-from harness.studies.oldest_form import OLDEST_IR, OLDEST_OPSET, take_back
+from harness.studies.restamp import OLDEST_IR, OLDEST_OPSET, restamp
 
 
-def taken_back(body: str, opset: int) -> int:
-    """Return the opset of a model after it is taken back."""
+def restamped(body: str, opset: int) -> int:
+    """Return the opset of a model that was made in another one."""
     model = onnx.parser.parse_model(f'<ir_version: 12, opset_import: ["" : {opset}]> g {body}')
-    take_back(model)
+    restamp(model)
     onnx.checker.check_model(model, full_check=True)
     assert model.ir_version >= OLDEST_IR
     return model.opset_import[0].version
@@ -34,15 +34,27 @@ def taken_back(body: str, opset: int) -> int:
     ],
 )  # fmt: skip
 def test_the_oldest_opset_that_means_the_same(body: str, opset: int, found: int) -> None:
-    assert taken_back(body, opset) == found
+    assert restamped(body, opset) == found
 
 
 def test_an_older_model_is_left_alone() -> None:
-    assert taken_back("(float[2] x) => (float[2] y) { y = Relu (x) }", 17) == 17
+    assert restamped("(float[2] x) => (float[2] y) { y = Relu (x) }", 17) == 17
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("(float[1,1,3,3] x, float[1,1,2,2] w) => (float[1,1,2,2] y) { y = Conv (x, w) }", 7),
+        # Before opset 7, an attribute said whether the second of two terms was broadcast.
+        ("(float[2] x) => (float[2] y) { y = Add (x, x) }", 6),
+    ],
+)
+def test_a_model_before_opset_7_gets_that_one_if_its_operators_mean_the_same(body: str, found: int) -> None:
+    assert restamped(body, 6) == found
 
 
 def test_operators_of_other_domains_keep_their_opsets() -> None:
     text = '<ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1]> g (float[2] x) => (float[2] y)'
     model = onnx.parser.parse_model(text + " { y = com.microsoft.Gelu (x) }")
-    take_back(model)
+    restamp(model)
     assert [one.version for one in model.opset_import] == [23, 1]
