@@ -1,4 +1,4 @@
-"""A model in another opset and file format that mean the same, so that more runtimes and references read it."""
+"""A model in another opset and file format that mean the same: more runtimes and references read it."""
 
 import contextlib
 import re
