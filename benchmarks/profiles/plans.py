@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from benchmarks.profiles.finding import Finding
+from harness.profiles.profile import JOINT
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,9 +178,6 @@ _BY_TYPE = {
     "uint64": "unsigned", "string": "strings",
 }  # fmt: skip
 _MOST_RANK = 4
-
-JOINT = "+"
-"""Between the names of features that a case needs together."""
 
 MOST_FEATURES = 2
 """Features of a case."""

@@ -137,7 +137,10 @@ def _tiny(cases: int) -> tuple[Profile, bytes]:
         about="For tests.",
         archive=hashlib.sha256(content).hexdigest(),
         rules=RULES,
-        features=(Feature(name="float16", meaning="models of float16"),),
+        features=tuple(
+            Feature(name=name, meaning=f"models of {name}")
+            for name in ("float16", "float64", "float16+float64")
+        ),
         cases=tuple(found),
     )
     return profile, content
