@@ -108,7 +108,8 @@ def result_of(profile: Profile, claims: Collection[str], records: Iterable[Recor
 
     Args:
         profile: The profile that was run.
-        claims: Features of the profile that the product claims; those that are several of them at once count, too.
+        claims: Features of the profile that the product claims. Those that are several of them at once count,
+            too.
         records: In any order. A case without a record is open, and so is one with several: none of them can
             be chosen. Records of other cases do not count.
 
