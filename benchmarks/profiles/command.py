@@ -14,7 +14,13 @@ from benchmarks.profiles.admit import admit, read_admissions
 from benchmarks.profiles.choose import candidates, cover, entries, limits_of
 from benchmarks.profiles.environments import compare_environments
 from benchmarks.profiles.finding import read_findings
-from benchmarks.profiles.freeze import freeze_profiles, name_of, read_selection, refuse, write_selection
+from benchmarks.profiles.freeze import (
+    freeze_profiles,
+    name_of,
+    read_selection,
+    write_refused,
+    write_selection,
+)
 from benchmarks.profiles.known import Known, read_known
 from benchmarks.profiles.measure import measure
 from benchmarks.profiles.page import page
@@ -44,7 +50,7 @@ def _admit(arguments: argparse.Namespace) -> int:
         for one in admit(left):
             file.write(msgspec.json.encode(one) + b"\n")
             file.flush()
-    refuse({name_of(*one.key, PLAIN): one.why_not for one in read_admissions(out) if one.why_not})
+    write_refused({name_of(*one.key, PLAIN): one.why_not for one in read_admissions(out) if one.why_not})
     return 0
 
 

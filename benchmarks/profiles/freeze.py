@@ -70,7 +70,7 @@ def freeze_profiles(labels: Sequence[str], folder: Path) -> int:
         for key, text in sorted(why.items()):
             print(f"{label}: {names[key]}: {text}")
         print(f"{label}: {len(cases)} cases, {len(why)} refused, {len(content)} bytes", flush=True)
-        refuse({names[key]: text for key, text in why.items()})
+        write_refused(read_refused() | {names[key]: text for key, text in why.items()})
         if len(content) > MOST_BYTES or not cases:
             print(f"{label}: not written: an archive has at most {MOST_BYTES} bytes, and some case")
             code = 1
@@ -104,9 +104,9 @@ def read_refused() -> Refused:
     return msgspec.json.decode(REFUSED.read_bytes(), type=Refused) if REFUSED.exists() else {}
 
 
-def refuse(why: Refused) -> None:
-    """Write down candidates that are no cases, beside those before."""
-    content = msgspec.json.encode(read_refused() | why, order="sorted")
+def write_refused(refused: Refused) -> None:
+    """Write down the candidates that are no cases."""
+    content = msgspec.json.encode(refused, order="sorted")
     REFUSED.write_bytes(msgspec.json.format(content, indent=1) + b"\n")
 
 

@@ -54,7 +54,7 @@ def _measured(suite: str, model: str, case: Case) -> Finding:
         ),
         opset=case.facts.opsets.get("ai.onnx", 0),
         ranks=max((one.ndim for one in arrays), default=0),
-        empty=any(not one.size for one in arrays),
+        empty=any(_empty(value, name in dict(ends)) for name, value in lab.values.items()),
         special=any(_special(value) for _, value in ends),
         containers=any(not isinstance(value, Tensor) for _, value in ends),
         symbolic=bool(open_dimensions(case.ports))
@@ -62,6 +62,13 @@ def _measured(suite: str, model: str, case: Case) -> Finding:
         befell=tuple(sorted(befell)),
         shown=tuple(sorted(name for name, shows in befell.items() if shows)),
     )
+
+
+def _empty(value: object, is_end: bool) -> bool:  # noqa: FBT001 - a fact of the value
+    """Return whether a tensor has no elements; a list of axes or sizes inside a model may have none."""
+    if not isinstance(value, np.ndarray) or value.size:
+        return False
+    return is_end or value.dtype != np.int64 or value.ndim > 1
 
 
 def _operators(graph: onnx.GraphProto) -> Iterator[str]:

@@ -179,7 +179,7 @@ _BY_TYPE = {
 }  # fmt: skip
 _MOST_RANK = 4
 
-MOST_FEATURES = 2
+MOST_FEATURES = 3
 """Features of a case."""
 
 
@@ -196,8 +196,8 @@ def in_scope(finding: Finding, plan: Plan) -> bool:
 def feature_of(finding: Finding, plan: Plan) -> str | None:
     """Return the feature of a case; empty for the core, None if it needs more than ``MOST_FEATURES`` at once.
 
-    Two at once are a feature of their own, such as ``float16+large_rank``: a failure would not tell which of
-    them a provider lacks, and a provider that has each may still not have both together.
+    Several at once are a feature of their own, such as ``float16+large_rank``: a failure would not tell which
+    of them a provider lacks, and a provider that has each may still not have them together.
     """
     found = set(_features(finding)) - plan.plain
     if "quantized" in found or plan.plain:
