@@ -12,10 +12,10 @@ from benchmarks.profiles.plans import PLANS, SCENARIOS, Plan, feature_of, in_sco
 from harness.core.scenario import SCENARIOS as HOW
 from harness.studies.freeze import Candidate
 
-BUDGET_BYTES = 975_000
+BUDGET_BYTES = 985_000
 """Of the plain cases."""
 
-ALL_BYTES = 990_000
+ALL_BYTES = 997_000
 """With the data of scenarios: an archive has at most a million, and an estimate is not exact for these."""
 
 BUDGET_TIME = 0.1

@@ -16,7 +16,7 @@ from benchmarks.profiles.finding import Finding
 from benchmarks.profiles.freeze import name_of, read_refused
 from benchmarks.profiles.known import Known
 from benchmarks.profiles.page_corpus import corpus_of, dropped, refused_of, together
-from benchmarks.profiles.page_parts import details, share
+from benchmarks.profiles.page_parts import details, planted, reached, real, share
 from benchmarks.profiles.plans import PLANS
 from harness.core.scenario import PLAIN
 from harness.profiles.profile import load_profile, profiles_folder
@@ -49,11 +49,13 @@ faults that the candidates show the chosen ones show, too. The candidates of a p
 the corpus that are about its operators and can be cases.
 
 The next case is always the one with most new faults for its cost: the parts that it takes of a million bytes
-and of {BUDGET_TIME:.0%} of the corpus's time. With what is left, each fault gets a second case.
+and of {BUDGET_TIME:.0%} of the corpus's time. With what is left, each fault gets a second case. The aim is
+about faults that the choice knew, and it says so little of others that the column of those held out is beside
+it: where that is below 95%, a provider with a fault of a new kind is found out less often than the aim says.
 
-| profile | candidates | their faults | found | held out, found | s of candidates | of cases | of the corpus |
-|---|---:|---:|---:|---:|---:|---:|---:|
-"""
+| profile | candidates | planted faults | found | real | found | of all, held out | s of all | of cases | of the corpus | aim |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|
+"""  # noqa: E501 - a row of a table
 
 HALVES = """
 Two halves share operators: a case that is chosen for one fault of an operator often shows another. Harder
@@ -68,7 +70,7 @@ RULES = """
 
 The same candidates by other rules: by bytes alone, and with one case for each fault.
 
-| profile | rule | cases | s | found | of those held out |
+| profile | rule | cases | s | planted, found | of all, held out |
 |---|---|---:|---:|---:|---:|
 """
 
@@ -140,11 +142,14 @@ def _row(label: str, entries: Sequence[Candidate], chosen: Sequence[Finding]) ->
 def _detection(
     label: str, found: Sequence[Finding], chosen: Sequence[Finding], known: Known, held: Sequence[Held]
 ) -> str:
-    part = _seconds(chosen)
+    part, whole = _seconds(chosen), sum(known.corpus.values())
+    every, seen = planted(found, known.shown), planted(chosen, known.shown)
+    of_eps, of_cases = real(found, known.shown), real(chosen, known.shown)
     return (
-        f"| `{label}` | {len(found):,} | {len(_faults(found, known)):,} | {_found(chosen, found, known)} "
-        f"| {_of_halves(held)} | {_seconds(found):.2f} | {part:.2f} "
-        f"| {share(part, sum(known.corpus.values()))} |\n"
+        f"| `{label}` | {len(found):,} | {len(every):,} | {share(len(seen & every), len(every))} "
+        f"| {len(of_eps):,} | {share(len(of_cases & of_eps), len(of_eps))} "
+        f"| {_of_halves(held)} | {_seconds(found):.2f} | {part:.2f} | {share(part, whole)} "
+        f"| {reached(len(seen & every) / len(every), part / whole)} |\n"
     )
 
 
@@ -165,13 +170,9 @@ def _rules(label: str, found: Sequence[Finding], known: Known) -> Iterator[str]:
         )
 
 
-def _faults(some: Sequence[Finding], known: Known) -> set[str]:
-    return {fault for one in some for fault in known.shown[one.key]}
-
-
 def _found(chosen: Sequence[Finding], found: Sequence[Finding], known: Known) -> str:
-    everything = _faults(found, known)
-    return share(len(_faults(chosen, known) & everything), len(everything))
+    every = planted(found, known.shown)
+    return share(len(planted(chosen, known.shown) & every), len(every))
 
 
 def _of_halves(held: Sequence[Held]) -> str:

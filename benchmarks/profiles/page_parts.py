@@ -1,8 +1,9 @@
-"""Parts of the page about the profiles: each one in detail."""
+"""Parts of the page about the profiles: each one in detail; sets of faults, and the aim."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from benchmarks.profiles.choose import Shown
 from benchmarks.profiles.finding import Finding
 from benchmarks.profiles.plans import PLANS, meaning_of, order_of
 from harness.core.scenario import PLAIN
@@ -11,6 +12,27 @@ from harness.studies.freeze import Candidate
 
 ZOO = "zoo"
 """The suite of whole networks."""
+
+AIM = 0.95, 0.1
+"""Share of the planted faults at least, and of the corpus's time at most."""
+
+REAL = "real: "
+"""Before the faults that nobody planted."""
+
+
+def reached(found: float, spent: float) -> str:
+    """Return whether shares of faults and time are those of the aim."""
+    return "reached" if found >= AIM[0] and spent <= AIM[1] else "not reached"
+
+
+def planted(some: Iterable[Finding], shown: Shown) -> set[str]:
+    """Return the planted faults that some models show."""
+    return {fault for one in some for fault in shown[one.key] if not fault.startswith(REAL)}
+
+
+def real(some: Iterable[Finding], shown: Shown) -> set[str]:
+    """Return the faults of real providers that some models show."""
+    return {fault for one in some for fault in shown[one.key] if fault.startswith(REAL)}
 
 
 def share(part: float, whole: float) -> str:

@@ -117,7 +117,7 @@ def test_held_out_faults_are_counted_only_where_they_were_unknown() -> None:
         ({"ranks": 5}, "large_rank"),
         ({"empty": True}, "zero_size"),
         ({"ranks": 5, "types": ("float16",)}, "float16+large_rank"),
-        ({"types": ("float16", "int16"), "ranks": 5}, None),
+        ({"types": ("float16", "int16"), "ranks": 5, "empty": True}, None),
     ],
 )
 def test_a_case_has_few_features(traits: dict[str, object], feature: str | None) -> None:
