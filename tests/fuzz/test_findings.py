@@ -113,6 +113,15 @@ def test_graphs_of_other_operators_are_other_groups() -> None:
     assert [group.operator for group in findings.groups] == ["Abs", "Conv"]
 
 
+def test_a_graph_blames_the_operator_that_its_error_names() -> None:
+    findings = Findings()
+    said = "Node ({}_q) Op (QuantizeLinear) [TypeInferenceError] output_dtype INT8"
+    for number, op in ((0, "Slice"), (4, "Reshape")):
+        content = ModelContent(opsets={"ai.onnx": 17}, ops={"DequantizeLinear": 1, op: 1})
+        findings.add(record(number, "grown", Verdict.ERROR, said.format(op), content))
+    assert [(group.operator, count) for group, count in findings.groups.items()] == [("QuantizeLinear", 2)]
+
+
 def test_a_fused_pattern_is_new_once_for_each_target_and_brings_more_of_its_choice() -> None:
     coverage = Coverage()
     content = ModelContent(opsets={"ai.onnx": 17}, ops={"Conv": 1, "Relu": 1})
