@@ -1,124 +1,93 @@
+import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from harness.conformance.attestation import attestation_of, encode_attestation
-from harness.conformance.level import result_of
-from harness.conformance.submission import (
-    Environment,
-    Harness,
-    Product,
-    ProfileRef,
-    Statement,
-    Waiver,
-    encode_statement,
-)
-from harness.core.record import SCHEMA, Record, encode_record
-from harness.core.verdict import Verdict
-from harness.profiles.profile import Feature, Profile, ProfileCase, Rules
+from harness.conformance.submission import Statement, Waiver
+from harness.core.record import Record
+from harness.profiles.profile import Profile
+from harness.publication.gather import Gathered, gather
+from harness.publication.site import write_publication
+from tests.conformance.small_profiles import operators_profile, tiny_profile, write_profile
+from tests.conformance.submissions import NOW, Draft, changed, write_folder
 
-Submit = Callable[..., Path]
-CASES = (("abs", "Abs", "core"), ("add", "Add", "core"), ("gelu", "com.microsoft.Gelu", "float16"))
+DAY = dt.date(2026, 11, 25)
 
 
-def small_profile(label: str = "tiny@1") -> Profile:
-    name, _, version = label.partition("@")
-    return Profile(
-        schema=1,
-        name=name,
-        version=int(version),
-        title="Small",
-        about="For tests.",
-        archive="a" * 64,
-        rules=Rules(tolerances={"float32": (1e-4, 1e-5)}, noise_rms=4, noise_max=16, steps=1),
-        features=(Feature(name="float16", meaning="half"),),
-        cases=tuple(
-            ProfileCase(
-                name=case,
-                feature=feature,
-                model="0",
-                inputs="0",
-                golden="0",
-                ops={op: 1},
-                types=("float16" if feature == "float16" else "float32",),
-                opset=21,
-            )
-            for case, op, feature in CASES
-        ),
-    )
+class Publisher:
+    """A publisher's folder of submissions, each as ``conform`` makes it, and the site of it."""
 
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.submissions = home / "submissions"
+        self.profiles = home / "profiles"
+        for profile in (tiny_profile(), operators_profile()):
+            write_profile(self.profiles, profile)
+        self._made = 0
 
-@pytest.fixture
-def submit(tmp_path: Path) -> Submit:
-    def write(
+    def submit(
+        self,
         folder: str,
-        verdicts: dict[str, Verdict] | None = None,
+        edits: dict[int, Callable[[Record], Record]] | None = None,
         *,
-        version: str = "1.0",
-        name: str = "Npu EP",
+        profile: Profile | None = None,
+        claims: tuple[str, ...] = (),
         waivers: tuple[Waiver, ...] = (),
-        reason: str = "",
+        **said: Any,
     ) -> Path:
-        profile = small_profile()
-        found = {case: (verdicts or {}).get(case, Verdict.PASS) for case, *_ in CASES}
-        records = [
-            Record(
-                schema=SCHEMA,
-                cell=f"tiny/{case}[npu]",
-                suite="tiny",
-                model=case,
-                target="npu",
-                provider="QNNExecutionProvider",
-                verdict=verdict,
-                family=verdict.family,
-                expected=True,
-                reason=reason,
-            )
-            for case, verdict in found.items()
-        ]
-        result = result_of(profile, (), records)
-        ref = ProfileRef(label=profile.label, digest=profile.digest, archive=profile.archive)
-        statement = Statement(
-            schema=1,
-            created="2026-11-20T10:00:00Z",
-            product=Product(vendor="Vendor", name=name, version=version),
-            environment=Environment(
-                provider="QNNExecutionProvider",
-                provider_options={},
-                runtime="python",
-                onnxruntime="1.24.1",
-                libraries={},
-                devices=("Npu 7",),
-                drivers={},
-                packages={},
-                platform="Linux x86_64",
-            ),
-            harness=Harness(version="1", sources="0"),
-            profile=ref,
-            claims=(),
-            level=result.level,
-            features=result.features,
-            missing=result.missing,
-            waivers=waivers,
-            reproduce=("ep-harness", "conform"),
-        )
-        files = {
-            "statement.json": encode_statement(statement),
-            "records.jsonl": b"".join(encode_record(record) + b"\n" for record in records),
-            "run.json": b"{}",
-            "logs/run.txt": b"",
-        }
-        attested = encode_attestation(attestation_of(files, ref, result))
-        home = tmp_path / "submissions" / folder
-        (home / "logs").mkdir(parents=True)
-        for each, content in {**files, "attestation.json": attested}.items():
-            (home / each).write_bytes(content)
-        return home
+        """Write a submission whose records are right, but for edits by the index of their case.
 
-    return write
+        ``said`` are fields of its product; ``unofficial`` is of its harness.
+        """
+        self._made += 1
+        unofficial, version = said.pop("unofficial", ()), said.setdefault("version", "2.7.0")
+
+        def edit(index: int, record: Record) -> Record:
+            # Two runs never take the same times.
+            times = {phase: ms + self._made / 64 for phase, ms in record.timings_ms.items()}
+            return (edits or {}).get(index, _same)(changed(record, timings_ms=times))
+
+        draft = Draft(edit, profile=profile or operators_profile(), claims=claims, waivers=waivers)
+        draft.fingerprint |= {"plugin": {"version": version}}
+
+        def statement(made: Statement) -> Statement:
+            harness = changed(made.harness, unofficial=unofficial)
+            return changed(made, product=changed(made.product, **said), harness=harness)
+
+        draft.statement = statement
+        return write_folder(draft.files(), self.submissions / folder)
+
+    def gathered(self) -> Gathered:
+        """Return what is published of the folder."""
+        return gather(self.submissions, now=NOW, profiles=self.profiles)
+
+    def site(self, out: str = "site") -> dict[str, bytes]:
+        """Write the site and return its files by name."""
+        folder = self.home / out
+        write_publication(self.gathered(), folder, title="Table", today=DAY)
+        return {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
+
+    def page(self, folder: str, out: str = "site") -> str:
+        """Return the page of a submission."""
+        statement = (self.submissions / folder / "statement.json").read_bytes()
+        (name,) = (
+            name
+            for name, content in self.site(out).items()
+            if name.endswith("/files/statement.json") and content == statement
+        )
+        return (self.home / out / name).parents[1].joinpath("index.html").read_text("utf-8")
+
+
+def _same(record: Record) -> Record:
+    return record
 
 
 @pytest.fixture
-def profiles() -> Callable[[str], Profile]:
-    return small_profile
+def publisher(tmp_path: Path) -> Publisher:
+    return Publisher(tmp_path)
