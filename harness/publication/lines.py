@@ -1,6 +1,7 @@
 """Lines: the versions of one provider on one device, over time."""
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -72,11 +73,13 @@ def line_id(place: tuple[str, ...]) -> str:
     return hashlib.sha256(msgspec.json.encode(place)).hexdigest()[:16]
 
 
-def changes_since(entry: Entry, line: Line) -> Changes | None:
-    """Return what changed since the submission before, of the same line and profile."""
-    of_profile = line.of_profile(entry.profile)
-    before = of_profile[of_profile.index(entry) + 1 :]
-    return changes_between(before[0], entry) if before else None
+def steps_of(line: Line) -> tuple[tuple[Entry, Changes], ...]:
+    """Return what changed from each submission of a profile to the next one, the newest first."""
+    return tuple(
+        (newer, changes_between(older, newer))
+        for label in line.newest
+        for newer, older in itertools.pairwise(line.of_profile(label))
+    )
 
 
 def changes_between(older: Entry, newer: Entry) -> Changes:

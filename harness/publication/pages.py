@@ -11,7 +11,7 @@ from harness.publication.cases import ProfileView, archive_of, view_of
 from harness.publication.entry import LEVEL_TONES, LEVEL_WORDS, Entry, anchor_of
 from harness.publication.gather import Gathered
 from harness.publication.index import KINDS, index_of
-from harness.publication.lines import Line, changes_between, changes_since, lines_of
+from harness.publication.lines import Changes, Line, lines_of, steps_of
 from harness.publication.operators import operators_of
 from harness.report.page import Pages
 
@@ -49,16 +49,13 @@ class SitePages:
             refusals = self.gathered.refused
             yield self._page("refused.html", "publication_refused.html", FILTERS[:1], refusals=refusals)
         for line in self.lines:
-            yield self._page(
-                f"l/{line.id}/index.html",
-                "publication_line.html",
-                FILTERS[:1],
-                line=line,
-                between=changes_between,
-            )
-            for version in line.versions:
-                for entries in version.entries.values():
-                    yield from (self._submission(entry, line) for entry in entries)
+            steps = steps_of(line)
+            name = f"l/{line.id}/index.html"
+            yield self._page(name, "publication_line.html", FILTERS[:1], line=line, steps=steps)
+            changes = {newer.id: found for newer, found in steps}
+            for label in line.newest:
+                for entry in line.of_profile(label):
+                    yield self._submission(entry, line, changes.get(entry.id))
 
     def withdrawn(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield pages for addresses of submissions and lines that are no longer there."""
@@ -105,7 +102,7 @@ class SitePages:
             "operators.html", "publication_operators.html", TABLES, columns=columns, names=names
         )
 
-    def _submission(self, entry: Entry, line: Line) -> tuple[str, str]:
+    def _submission(self, entry: Entry, line: Line, changes: Changes | None) -> tuple[str, str]:
         waivers = entry.statement.waivers
         rows = [
             (
@@ -122,7 +119,7 @@ class SitePages:
             entry=entry,
             line=line,
             newest=line.newest[entry.profile],
-            changes=changes_since(entry, line),
+            changes=changes,
             required=[row for row in rows if row[0].required],
             others=[row for row in rows if not row[0].required],
             command=shlex.join(visible(word) for word in entry.statement.reproduce),

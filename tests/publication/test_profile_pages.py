@@ -4,22 +4,20 @@ import base64
 import json
 import re
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.conformance.submission import Totals
 from harness.publication.cases import SEVERAL, ProfileView, view_of
 from harness.publication.lines import changes_between, lines_of
 from tests.conformance.small_profiles import operators_profile, tiny_profile
 from tests.conformance.submissions import fallen, refused, wrong
-
-if TYPE_CHECKING:
-    from tests.publication.conftest import Publisher
+from tests.publication.publisher import Publisher
 
 ADD, BLOCK, FUSED, GATHER, NEG_13, NEG_21 = range(6)
 """Cases of ``operators_profile``."""
 
 
-def view(publisher: "Publisher") -> ProfileView:
+def view(publisher: Publisher) -> ProfileView:
     gathered = publisher.gathered()
     assert gathered.refused == ()
     return view_of(gathered.profiles["operators@1"], lines_of(gathered.entries))
@@ -31,7 +29,7 @@ def compared(site: dict[str, bytes], label: str = "operators@1") -> Any:
     return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
-def test_cases_are_grouped_by_operator_with_all_some_or_none(publisher: "Publisher") -> None:
+def test_cases_are_grouped_by_operator_with_all_some_or_none(publisher: Publisher) -> None:
     publisher.submit("a", {NEG_21: wrong, GATHER: refused, BLOCK: fallen}, name="A")
     publisher.submit("b", name="B")
     found = view(publisher)
@@ -53,7 +51,7 @@ def test_cases_are_grouped_by_operator_with_all_some_or_none(publisher: "Publish
     assert (gather.types, gather.other_types) == ((), ("float32", "int64"))
 
 
-def test_a_filter_finds_what_fails_and_where_providers_differ(publisher: "Publisher") -> None:
+def test_a_filter_finds_what_fails_and_where_providers_differ(publisher: Publisher) -> None:
     publisher.submit("a", {ADD: refused, GATHER: wrong}, name="A")
     publisher.submit("b", {ADD: wrong, NEG_13: fallen}, name="B")
     rows = {row.label: row.shown for group in view(publisher).groups for row in group.rows}
@@ -67,7 +65,7 @@ def test_a_filter_finds_what_fails_and_where_providers_differ(publisher: "Publis
     }
 
 
-def test_features_have_the_totals_of_each_provider(publisher: "Publisher") -> None:
+def test_features_have_the_totals_of_each_provider(publisher: Publisher) -> None:
     publisher.submit("a", {FUSED: refused}, name="A")
     core, contrib = view(publisher).features
     assert core == ("core", "", (Totals(cases=5, passed=5, missing=0, failed=0, open=0),))
@@ -75,7 +73,7 @@ def test_features_have_the_totals_of_each_provider(publisher: "Publisher") -> No
     assert contrib[2][0].missing == 1
 
 
-def test_a_case_that_does_not_pass_links_to_what_failed(publisher: "Publisher") -> None:
+def test_a_case_that_does_not_pass_links_to_what_failed(publisher: Publisher) -> None:
     publisher.submit("a", {GATHER: wrong})
     (entry,) = publisher.gathered().entries
     page = publisher.site()["p/operators@1/index.html"].decode()
@@ -85,7 +83,7 @@ def test_a_case_that_does_not_pass_links_to_what_failed(publisher: "Publisher") 
     assert "<a" not in next(iter(re.findall(r'<tr id="case-suite/add_000".*?</tr>', page, re.DOTALL)))
 
 
-def test_any_two_submissions_can_be_compared(publisher: "Publisher") -> None:
+def test_any_two_submissions_can_be_compared(publisher: Publisher) -> None:
     publisher.submit("a", {ADD: refused}, version="1.8")
     publisher.submit("b", {GATHER: wrong}, version="1.9")
     publisher.submit("c", version="1.24")
@@ -112,19 +110,19 @@ def test_any_two_submissions_can_be_compared(publisher: "Publisher") -> None:
     assert (changes.gained, changes.lost) == (("suite/add_000",), ())
 
 
-def test_a_line_compares_each_version_with_the_one_before(publisher: "Publisher") -> None:
+def test_a_line_compares_each_version_with_the_one_before(publisher: Publisher) -> None:
     publisher.submit("a", {ADD: refused}, version="1.8")
     publisher.submit("b", {GATHER: wrong}, version="1.9")
     publisher.submit("c", version="1.24")
     ids = {entry.statement.product.version: entry.id for entry in publisher.gathered().entries}
     site = publisher.site()
     (page,) = (text.decode() for name, text in site.items() if re.fullmatch(r"l/\w+/index\.html", name))
-    steps = re.findall(r"#\?from=(\w+)&amp;to=(\w+)\".*?(\d) gained, (\d) lost", page)
+    found = r'#\?from=(\w+)&amp;to=(\w+)".*?data-label="Gained">(\d)<.*?data-label="Lost">(\d)<'
+    steps = re.findall(found, page)
     assert steps == [(ids["1.9"], ids["1.24"], "1", "0"), (ids["1.8"], ids["1.9"], "1", "1")]
-    assert f'#?from={ids["1.8"]}&amp;to={ids["1.24"]}">Compare any two' in page
 
 
-def test_the_index_has_names_and_does_not_grow_with_versions(publisher: "Publisher") -> None:
+def test_the_index_has_names_and_does_not_grow_with_versions(publisher: Publisher) -> None:
     publisher.submit("a", version="1.0")
     publisher.submit("t", version="1.0", profile=tiny_profile())
     first = publisher.site()

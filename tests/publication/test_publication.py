@@ -6,7 +6,6 @@ import json
 import re
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -18,9 +17,7 @@ from harness.publication.formats import data_schema
 from harness.publication.operators import reach_of
 from tests.conformance.small_profiles import tiny_profile
 from tests.conformance.submissions import changed, fallen, refused, wrong
-
-if TYPE_CHECKING:
-    from tests.publication.conftest import Publisher
+from tests.publication.publisher import Publisher
 
 ADD, BLOCK, FUSED, GATHER, NEG_13, NEG_21 = range(6)
 """Cases of ``operators_profile``."""
@@ -30,7 +27,7 @@ def links(page: str) -> set[str]:
     return {html.unescape(link) for link in re.findall(r'(?:href|src)="([^"]*)"', page)}
 
 
-def test_addresses_stay_and_the_same_input_gives_the_same_bytes(publisher: "Publisher") -> None:
+def test_addresses_stay_and_the_same_input_gives_the_same_bytes(publisher: Publisher) -> None:
     publisher.submit("one")
     first = publisher.site()
     assert publisher.site("other") == first
@@ -41,7 +38,7 @@ def test_addresses_stay_and_the_same_input_gives_the_same_bytes(publisher: "Publ
     assert len([name for name in second if name.endswith("/submission.zip")]) == 3
 
 
-def test_every_link_leads_to_a_page_and_to_a_place_on_it(publisher: "Publisher") -> None:
+def test_every_link_leads_to_a_page_and_to_a_place_on_it(publisher: Publisher) -> None:
     publisher.submit("one", {ADD: wrong, FUSED: refused}, claims=("contrib",))
     publisher.submit("two", {NEG_13: fallen}, version="2.8.0")
     publisher.submit("tiny", {0: wrong}, profile=tiny_profile())
@@ -61,7 +58,7 @@ def test_every_link_leads_to_a_page_and_to_a_place_on_it(publisher: "Publisher")
     assert seen > 20
 
 
-def test_files_of_a_withdrawn_submission_are_removed_and_its_address_says_so(publisher: "Publisher") -> None:
+def test_files_of_a_withdrawn_submission_are_removed_and_its_address_says_so(publisher: Publisher) -> None:
     publisher.submit("one")
     two = publisher.submit("two", version="2.8.0", name="Another EP")
     before = publisher.site()
@@ -77,7 +74,7 @@ def test_files_of_a_withdrawn_submission_are_removed_and_its_address_says_so(pub
     assert publisher.site() == before
 
 
-def test_a_page_names_what_is_missing_with_its_waiver(publisher: "Publisher") -> None:
+def test_a_page_names_what_is_missing_with_its_waiver(publisher: Publisher) -> None:
     words = "Soon."
     waiver = Waiver(case="suite/n*", issue="https://e.org/1", expires=dt.date(2026, 11, 26), words=words)
     publisher.submit("one", {NEG_13: fallen, FUSED: refused}, waivers=(waiver,))
@@ -96,7 +93,7 @@ def test_a_page_names_what_is_missing_with_its_waiver(publisher: "Publisher") ->
     assert "waiver-expired" in page.partition("Totals by feature")[0]  # which a person has to look at
 
 
-def test_a_newer_version_tells_what_it_gained_and_lost(publisher: "Publisher") -> None:
+def test_a_newer_version_tells_what_it_gained_and_lost(publisher: Publisher) -> None:
     publisher.submit("new", {GATHER: wrong}, version="1.24")
     publisher.submit("old", {ADD: refused}, version="1.9")
     publisher.submit("oldest", {NEG_13: wrong}, version="1.8")
@@ -109,7 +106,7 @@ def test_a_newer_version_tells_what_it_gained_and_lost(publisher: "Publisher") -
     assert 'id="since"' not in publisher.page("oldest")
 
 
-def test_the_start_page_has_the_newest_version_of_each_device(publisher: "Publisher") -> None:
+def test_the_start_page_has_the_newest_version_of_each_device(publisher: Publisher) -> None:
     publisher.submit("old", version="1.9")
     publisher.submit("old-tiny", version="1.9", profile=tiny_profile())
     publisher.submit("new", dict.fromkeys(range(6), refused), version="1.24")
@@ -135,7 +132,7 @@ def test_the_start_page_has_the_newest_version_of_each_device(publisher: "Publis
     ],
 )
 def test_what_does_not_match_is_refused_and_listed(
-    publisher: "Publisher", name: str, change: bytes, reason: str
+    publisher: Publisher, name: str, change: bytes, reason: str
 ) -> None:
     home = publisher.submit("one")
     with (home / name).open("ab") as file:
@@ -147,14 +144,14 @@ def test_what_does_not_match_is_refused_and_listed(
     assert not [each for each in site if each.startswith("s/")]
 
 
-def test_a_link_out_of_a_submission_is_refused(publisher: "Publisher") -> None:
+def test_a_link_out_of_a_submission_is_refused(publisher: Publisher) -> None:
     (publisher.submit("one") / "waivers.toml").symlink_to("/etc/passwd")
     (told,) = publisher.gathered().refused
     assert "a link, pipe or device" in told.reason
 
 
 def test_a_zip_is_the_same_submission_and_another_with_its_statement_is_refused(
-    publisher: "Publisher",
+    publisher: Publisher,
 ) -> None:
     home = publisher.submit("one")
     (entry,) = publisher.gathered().entries
@@ -168,7 +165,7 @@ def test_a_zip_is_the_same_submission_and_another_with_its_statement_is_refused(
     assert "the same statement" in {one.source: one.reason for one in publisher.gathered().refused}["one"]
 
 
-def test_what_is_marked_is_published_and_says_so_everywhere(publisher: "Publisher") -> None:
+def test_what_is_marked_is_published_and_says_so_everywhere(publisher: Publisher) -> None:
     publisher.submit("fine")
     publisher.submit("one", vendor="<b>Other</b>", unofficial=("patched <i>",))
     site = publisher.site()
@@ -183,7 +180,7 @@ def test_what_is_marked_is_published_and_says_so_everywhere(publisher: "Publishe
     assert "marked" in site[f"s/{told['<b>Other</b>']['id']}/badge.svg"].decode()
 
 
-def test_hostile_names_stay_text(publisher: "Publisher") -> None:
+def test_hostile_names_stay_text(publisher: Publisher) -> None:
     evil = "</script><script>alert(1)</script><img src=x>"
     publisher.submit("one", {ADD: wrong}, name=evil, vendor=evil, contact=evil)
     publisher.submit("two", {ADD: refused}, name=evil, vendor=evil, contact="\x1b[31m\u202e")
@@ -197,7 +194,7 @@ def test_hostile_names_stay_text(publisher: "Publisher") -> None:
             assert "\u202e".encode() not in content, name
 
 
-def test_feed_and_data_can_be_read(publisher: "Publisher") -> None:
+def test_feed_and_data_can_be_read(publisher: Publisher) -> None:
     publisher.submit("one", {FUSED: refused})
     site = publisher.site()
     feed = ET.fromstring(site["feed.xml"])  # noqa: S314 - of our own
@@ -208,7 +205,7 @@ def test_feed_and_data_can_be_read(publisher: "Publisher") -> None:
     assert f"l/{told['line']}/operators@1.svg" in site
 
 
-def test_operators_have_types_opsets_and_what_failed(publisher: "Publisher") -> None:
+def test_operators_have_types_opsets_and_what_failed(publisher: Publisher) -> None:
     publisher.submit("one", {NEG_21: wrong, GATHER: refused, FUSED: refused})
     (entry,) = publisher.gathered().entries
     page = publisher.site()["operators.html"].decode()
@@ -231,7 +228,7 @@ def test_the_published_schema_is_that_of_the_file() -> None:
     assert json.loads(path.read_text("utf-8")) == json.loads(json.dumps(data_schema()))
 
 
-def test_another_folder_is_not_overwritten(publisher: "Publisher") -> None:
+def test_another_folder_is_not_overwritten(publisher: Publisher) -> None:
     publisher.submit("one")
     (publisher.home / "site").mkdir()
     (publisher.home / "site" / "mine").write_text("x", "utf-8")
@@ -244,7 +241,7 @@ def test_versions_are_ordered() -> None:
     assert sorted(versions, key=version_order) == ["1.9", "1.24", "2.0rc1", "2.0"]
 
 
-def test_a_folder_without_submissions_is_an_error(publisher: "Publisher") -> None:
+def test_a_folder_without_submissions_is_an_error(publisher: Publisher) -> None:
     with pytest.raises(UsageError, match="there is no such folder"):
         publisher.gathered()
     publisher.submissions.mkdir()
