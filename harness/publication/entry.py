@@ -19,7 +19,8 @@ LEVEL_WORDS = {
     Level.NOT: "not conformant",
 }
 
-COMPUTES_NONE = "computes none"
+NO_CASE = ("computes none", "unsupported")
+"""Word and tone of a partial level without one passed case, which is no part of the way."""
 
 _NAMED_VENDOR = re.compile(r"^(\S+ \S+.*?) vendor_id \d+\b")
 """The number of a vendor, behind its type and name."""
@@ -68,18 +69,18 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def computes_none(self) -> bool:
-        """Whether it is partial, and no required case passes: that is not part of the way."""
+        """Whether it is partial, and no required case passes."""
         return self.level is Level.PARTIAL and not self.share.count
 
     @property
     def tone(self) -> str:
         """The tone of its level."""
-        return "unsupported" if self.computes_none else LEVEL_TONES[self.level]
+        return NO_CASE[1] if self.computes_none else LEVEL_TONES[self.level]
 
     @property
     def word(self) -> str:
         """Its level in words."""
-        return COMPUTES_NONE if self.computes_none else LEVEL_WORDS[self.level]
+        return NO_CASE[0] if self.computes_none else LEVEL_WORDS[self.level]
 
     @property
     def device(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from harness.conformance.waivers import covers
 from harness.core.text import visible
 from harness.publication.cases import ProfileView, archive_of, view_of
-from harness.publication.entry import LEVEL_TONES, LEVEL_WORDS, Entry, anchor_of
+from harness.publication.entry import LEVEL_TONES, LEVEL_WORDS, NO_CASE, Entry, anchor_of
 from harness.publication.gather import Gathered
 from harness.publication.index import KINDS, index_of
 from harness.publication.lines import Changes, Line, lines_of, steps_of
@@ -80,7 +80,7 @@ class SitePages:
         return self._page("index.html", "publication_start.html", TABLES, lines=self.lines, labels=labels)
 
     def _profiles(self, views: tuple[ProfileView, ...]) -> Iterator[tuple[str, str]]:
-        levels = [(LEVEL_WORDS[level], tone) for level, tone in LEVEL_TONES.items()]
+        levels = [*((LEVEL_WORDS[level], tone) for level, tone in LEVEL_TONES.items()), NO_CASE]
         yield self._page(
             "profiles.html", "publication_profiles.html", FILTERS[:1], views=views, levels=levels
         )

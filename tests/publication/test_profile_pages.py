@@ -117,7 +117,7 @@ def test_a_line_compares_each_version_with_the_one_before(publisher: Publisher) 
     ids = {entry.statement.product.version: entry.id for entry in publisher.gathered().entries}
     site = publisher.site()
     (page,) = (text.decode() for name, text in site.items() if re.fullmatch(r"l/\w+/index\.html", name))
-    found = r'#\?from=(\w+)&amp;to=(\w+)".*?data-label="Gained">(\d)<.*?data-label="Lost">(\d)<'
+    found = r'#\?from=(\w+)&amp;to=(\w+)".*?data-label="Cases">(\d) gained, (\d) lost<'
     steps = re.findall(found, page)
     assert steps == [(ids["1.9"], ids["1.24"], "1", "0"), (ids["1.8"], ids["1.9"], "1", "1")]
 

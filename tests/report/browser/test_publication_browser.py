@@ -18,7 +18,9 @@ pytestmark = [
 ]
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
-SHOWN = "Array.from(document.querySelectorAll('#{} tbody tr:not(.suite)')).filter((one) => !one.hidden)"
+SHOWN = (
+    "Array.from(document.querySelectorAll('#{} tbody tr:not(.suite)')).filter((one) => one.checkVisibility())"
+)
 COUNT = "document.getElementById('count').textContent"
 CHANGES = "Array.from(document.querySelectorAll('#changes tbody tr'), (one) => one.textContent)"
 
@@ -76,8 +78,12 @@ def test_an_address_compares_any_two(browser: "Browser", site: tuple[Path, dict[
     browser.until("document.getElementById('count').textContent.includes('not published any more')")
 
 
-def test_filters_are_kept_in_the_address(browser: "Browser", site: tuple[Path, dict[str, str]]) -> None:
+@pytest.mark.parametrize("width", [400, 1280])
+def test_filters_are_kept_in_the_address(
+    browser: "Browser", site: tuple[Path, dict[str, str]], width: int
+) -> None:
     home, _ = site
+    browser.size(width)
     address = (home / "p" / "operators@1" / "index.html").as_uri()
     browser.open(address)
     assert browser.value(f"{SHOWN.format('cases')}.length") == 6
@@ -86,7 +92,7 @@ def test_filters_are_kept_in_the_address(browser: "Browser", site: tuple[Path, d
         " input.dispatchEvent(new Event('input')); })()"
     )
     assert browser.value(f"{SHOWN.format('cases')}.map((one) => one.id)") == ["case-suite/gather_003"]
-    headings = "Array.from(document.querySelectorAll('.suite')).filter((one) => !one.hidden).length"
+    headings = "Array.from(document.querySelectorAll('.suite')).filter((one) => one.checkVisibility()).length"
     assert browser.value(headings) == 1
     kept = browser.value("location.href")
     assert kept == f"{address}#?q=gather+INT64"
