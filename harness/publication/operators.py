@@ -9,6 +9,8 @@ from harness.conformance.level import CaseResult, Standing
 from harness.publication.entry import Entry
 from harness.publication.lines import Line
 
+_WORSE = (Standing.PASSED, Standing.MISSING, Standing.OPEN, Standing.FAILED)
+
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
     """What one provider reaches of some cases.
@@ -49,7 +51,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """The reach of one operator on one line.
 
     Attributes:
-        reach: Over all profiles.
+        reach: Over all profiles; a case that several of them have counts once.
         failing: The submissions with cases that do not pass, each with the label of the first.
     """
 
@@ -69,7 +71,7 @@ def operators_of(line: Line) -> dict[str, Evidence]:
                 results.setdefault(name, []).append((entry, one))
     return {
         name: Evidence(
-            reach=reach_of((one for _, one in found), listed=_is_listed(name, documents)),
+            reach=reach_of(_distinct(one for _, one in found), listed=_is_listed(name, documents)),
             failing=_failing(found),
         )
         for name, found in sorted(results.items())
@@ -98,6 +100,16 @@ def reach_of(results: Iterable[CaseResult], *, listed: bool | None = None) -> Re
         opsets=tuple((opset, sum(passed), len(passed)) for opset, passed in sorted(opsets.items())),
         listed=listed,
     )
+
+
+def _distinct(results: Iterable[CaseResult]) -> Iterable[CaseResult]:
+    """Return the worst result of each case: several profiles may have the same one."""
+    worst: dict[tuple[str, ...], CaseResult] = {}
+    for one in results:
+        key = (one.case.model, one.case.inputs, one.case.golden, one.case.scenario)
+        if key not in worst or _WORSE.index(one.standing) > _WORSE.index(worst[key].standing):
+            worst[key] = one
+    return worst.values()
 
 
 def _is_listed(name: str, documents: Mapping[str, str]) -> bool | None:

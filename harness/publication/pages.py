@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from harness.conformance.waivers import covers
-from harness.core.text import visible
 from harness.publication.cases import ProfileView, archive_of, view_of
 from harness.publication.entry import LEVEL_TONES, LEVEL_WORDS, NO_CASE, Entry, anchor_of
 from harness.publication.gather import Gathered
@@ -122,6 +121,6 @@ class SitePages:
             changes=changes,
             required=[row for row in rows if row[0].required],
             others=[row for row in rows if not row[0].required],
-            command=shlex.join(visible(word) for word in entry.statement.reproduce),
+            command=shlex.join(entry.statement.reproduce),
             today=self.today,
         )

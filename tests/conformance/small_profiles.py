@@ -46,11 +46,11 @@ def tiny_profile(cases: int = 8) -> Profile:
 
 
 @functools.cache
-def operators_profile() -> Profile:
-    """Return a profile whose cases have one operator each, but for one."""
+def operators_profile(name: str = "operators") -> Profile:
+    """Return a profile whose cases have one operator each, but for one; the same under every name."""
     feature = Feature(name="contrib", meaning="operators of com.microsoft")
     names = [f"suite/{kind.lower()}_{index:03}" for index, (kind, *_) in enumerate(_OPERATORS)]
-    return _made("operators", feature, [*zip(names, _OPERATORS, strict=True)])
+    return _made(name, feature, [*zip(names, _OPERATORS, strict=True)])
 
 
 def golden_of(index: int) -> Array:
@@ -72,7 +72,7 @@ def frozen_of(profile: Profile) -> dict[str, FrozenCase]:
 
 
 _MADE: dict[str, tuple[Profile, bytes]] = {}
-"""SHA-256 of an archive -> its profile, as it was made, and the archive."""
+"""SHA-256 of an archive -> a profile of it, as it was made, and the archive."""
 
 
 @functools.cache
@@ -117,7 +117,7 @@ def _made(name: str, feature: Feature, cases: Sequence[tuple[str, tuple[str, str
         features=(feature,),
         cases=tuple(found),
     )
-    _MADE[profile.archive] = (profile, content)
+    _MADE.setdefault(profile.archive, (profile, content))
     return profile
 
 

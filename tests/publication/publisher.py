@@ -23,7 +23,7 @@ class Publisher:
         self.home = home
         self.submissions = home / "submissions"
         self.profiles = home / "profiles"
-        for profile in (tiny_profile(), operators_profile()):
+        for profile in (tiny_profile(), operators_profile(), operators_profile("same")):
             write_profile(self.profiles, profile)
         self._made = 0
 
@@ -39,10 +39,11 @@ class Publisher:
     ) -> Path:
         """Write a submission whose records are right, but for edits by the index of their case.
 
-        ``said`` are fields of its product; ``unofficial`` is of its harness.
+        ``said`` is of its product, but ``unofficial`` of its harness and ``reproduce`` of its statement.
         """
         self._made += 1
-        unofficial, version = said.pop("unofficial", ()), said.setdefault("version", "2.7.0")
+        unofficial, reproduce = said.pop("unofficial", ()), said.pop("reproduce", ("ep-harness", "conform"))
+        version = said.setdefault("version", "2.7.0")
 
         def edit(index: int, record: Record) -> Record:
             # Two runs never take the same times.
@@ -54,7 +55,8 @@ class Publisher:
 
         def statement(made: Statement) -> Statement:
             harness = changed(made.harness, unofficial=unofficial)
-            return changed(made, product=changed(made.product, **said), harness=harness)
+            product = changed(made.product, **said)
+            return changed(made, product=product, harness=harness, reproduce=reproduce)
 
         draft.statement = statement
         return write_folder(draft.files(), self.submissions / folder)

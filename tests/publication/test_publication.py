@@ -4,6 +4,7 @@ import datetime as dt
 import html
 import json
 import re
+import shlex
 import zipfile
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -15,7 +16,7 @@ from harness.core.errors import UsageError
 from harness.publication.entry import version_order
 from harness.publication.formats import data_schema
 from harness.publication.operators import reach_of
-from tests.conformance.small_profiles import tiny_profile
+from tests.conformance.small_profiles import operators_profile, tiny_profile
 from tests.conformance.submissions import changed, fallen, refused, wrong
 from tests.publication.publisher import Publisher
 
@@ -194,6 +195,33 @@ def test_hostile_names_stay_text(publisher: Publisher) -> None:
             assert "\u202e".encode() not in content, name
 
 
+def test_the_command_can_be_pasted(publisher: Publisher) -> None:
+    publisher.submit("one", reproduce=("ep-harness", "conform", "--option", "load_config={'a': 1}; rm x"))
+    (command,) = re.findall(r'<code class="command">(.*?)</code>', publisher.page("one"))
+    words = shlex.split(html.unescape(command))
+    assert words == ["ep-harness", "conform", "--option", "load_config={'a': 1}; rm x"]
+
+
+@pytest.mark.parametrize(
+    ("devices", "told"),
+    [
+        (("CPU AMD vendor_id 4130 device_id 0",), "CPU AMD"),
+        (("NPU vendor_id 4203 device_id 0", "GPU vendor_id 4318 device_id 7"), None),
+        (("GPU NVIDIA vendor_id 4318 device_id 8961",), "GPU NVIDIA device_id 8961"),
+        (("CPU AMD device_id 0", "CPU AMD vendor_id 4130"), "CPU AMD"),
+        ((), "Linux-6.8-x86_64"),
+    ],
+)
+def test_a_device_is_told_by_what_tells_it_from_others(
+    publisher: Publisher, devices: tuple[str, ...], told: str | None
+) -> None:
+    publisher.submit("one")
+    (entry,) = publisher.gathered().entries
+    where = changed(entry.statement.environment, devices=devices)
+    shown = changed(entry, statement=changed(entry.statement, environment=where)).device
+    assert shown == (told or "NPU vendor_id 4203, GPU vendor_id 4318 device_id 7")
+
+
 def test_feed_and_data_can_be_read(publisher: Publisher) -> None:
     publisher.submit("one", {FUSED: refused})
     site = publisher.site()
@@ -221,6 +249,17 @@ def test_operators_have_types_opsets_and_what_failed(publisher: Publisher) -> No
     right = [one for one in entry.result.cases if one.case.ops == {"Add": 1}]
     assert reach_of(right, listed=False).differs == "passes, but not documented"
     assert reach_of(right).differs == ""  # of a provider whose documents list nothing
+
+
+def test_a_case_of_two_profiles_counts_once_and_by_its_worst_result(publisher: Publisher) -> None:
+    publisher.submit("one", {NEG_13: refused})
+    publisher.submit("same", {NEG_21: wrong}, profile=operators_profile("same"))
+    page = publisher.site()["operators.html"].decode()
+    rows = dict(re.findall(r'<tr id="op-([^"]*)".*?(<td.*?)</tr>', page, re.DOTALL))
+    assert "✓ 1/1" in rows["Add"]
+    assert "✗ 0/2" in rows["Neg"]
+    assert "what failed in operators@1" in rows["Neg"]
+    assert "what failed in same@1" in rows["Neg"]
 
 
 def test_the_published_schema_is_that_of_the_file() -> None:

@@ -53,7 +53,7 @@ def copy_findings(
 ) -> dict[int, list[Finding]]:
     """Return which submissions share measured times with others: two runs never do.
 
-    One that is there twice, to the last byte, is no copy.
+    One that is there twice, to the last byte, is no copy of itself.
 
     Args:
         submissions: Name, files and records of each.
@@ -71,7 +71,7 @@ def copy_findings(
             holders[one].append(index)
     found: dict[int, list[Finding]] = {}
     for index, (_, files, records) in enumerate(submissions):
-        shared = Counter(other for one in measured[index] for other in holders[one] if other != index)
+        shared = Counter(other for one in measured[index] for other in holders[one])
         for other, same in sorted(shared.items()):
             name, its_files, _ = submissions[other]
             if (same >= FEWEST_ALIKE or same == len(measured[index])) and its_files != files:
