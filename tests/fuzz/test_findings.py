@@ -3,13 +3,14 @@
 import msgspec
 import pytest
 
-from harness.core.record import SCHEMA, Ended, ModelContent, Placement, Record
+from harness.core.record import Ended, ModelContent, Placement, Record
 from harness.core.verdict import Phase, Verdict
 from harness.corpus.fuzz import is_graph, number_of
 from harness.fuzz import coverage as coverage_module
 from harness.fuzz.candidates import Candidates
 from harness.fuzz.coverage import BRED, ENOUGH, Coverage, fused_in
 from harness.fuzz.findings import EXPLAINS, KEPT_CELLS, Findings, signature
+from tests.records import bare_record
 
 
 def record(
@@ -17,20 +18,7 @@ def record(
 ) -> Record:
     ended = Ended(how="raised", message=message) if message else None
     model = f"{number:06d}-{choice}"
-    return Record(
-        schema=SCHEMA,
-        cell=f"fuzz-1/{model}[ep]",
-        suite="fuzz-1",
-        model=model,
-        target="ep",
-        provider="EP",
-        verdict=verdict,
-        family=verdict.family,
-        expected=True,
-        phase=Phase.RUN,
-        ended=ended,
-        content=content,
-    )
+    return bare_record(model, verdict, suite="fuzz-1", phase=Phase.RUN, ended=ended, content=content)
 
 
 def placement(**ops: int) -> Placement:
